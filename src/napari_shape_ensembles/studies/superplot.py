@@ -189,13 +189,13 @@ def draw_dose(
         shown = list(map(_short, result.design.groups))
         legend = figure.legend(
             axes[0].lines[: len(shown)],
-            shown,
+            list(map(str, range(len(shown)))),
             loc="outside lower center",
             ncols=2 if max(map(len, shown)) > 10 else 4,
             fontsize=7,
         )
-        for text in legend.get_texts():
-            text.set_parse_math(False)
+        for text, name in zip(legend.get_texts(), shown, strict=True):  # names with _ first are no labels
+            text.set(text=name, parse_math=False)
     return axes
 
 

@@ -27,7 +27,7 @@ from .comparing import ELSEWHERE, files_named, written
 from .design_files import layer_data, source_in_file
 from .designing import DesignTable, Row, asked_of, asked_tree, frame_of
 from .inputs import OWN, ImageRow, Source, Sources, fingerprint, inputs_of_sources, source_of, trace
-from .layers import at_once
+from .layers import take_away
 from .task import Basis, Task
 
 # Groups whose pairs are all compared; contrasts that are a screen; images of a group that are opened at once.
@@ -253,12 +253,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
         viewer = self.choices.viewer
         gone = [ref for ref in self._painted if ref() in viewer.layers]
         if gone:
-            with at_once(self.choices):
-                for ref in gone:
-                    if (before := ref()) is not None and before in viewer.layers:
-                        viewer.layers.remove(before)
-                    before = None
-                    yield
+            yield from take_away(gone, self.choices)
         self._painted = []
         for image, outlines in layers:
             under = image() if isinstance(image, weakref.ref) else None

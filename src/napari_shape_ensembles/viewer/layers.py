@@ -199,6 +199,16 @@ def at_once(choices: Choices) -> Iterator[None]:
                 choices.rearranges.emit(False)
 
 
+def take_away(refs: "Iterable[weakref.ref[Layer]]", choices: Choices) -> Iterator[None]:
+    """Take layers away, each in a turn of its own; none is held while the window draws."""
+    with at_once(choices):
+        for ref in refs:
+            if (layer := ref()) is not None and layer in choices.layers:
+                choices.layers.remove(layer)
+            layer = None
+            yield
+
+
 class OwnLayers:
     """The layers that one dock has put into the viewer, as far as they are still there.
 
@@ -251,12 +261,7 @@ class OwnLayers:
         """
         gone = [ref for ref, _ in self._refs if (layer := ref()) is not None and layer not in layers]
         if gone:
-            with at_once(self._choices):
-                for ref in gone:
-                    if (layer := ref()) is not None and layer in self._layers:
-                        self._layers.remove(layer)
-                    layer = None
-                    yield
+            yield from take_away(gone, self._choices)
         first_rows = itertools.accumulate((len(layer.features) for layer in layers), initial=0)
         self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=False)]
         coming = [layer for layer in layers if new and layer not in self._layers]

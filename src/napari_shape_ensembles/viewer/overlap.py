@@ -2,22 +2,19 @@
 
 import itertools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from napari.components import ViewerModel
 from napari.layers import Image, Labels, Layer, Points, Shapes, Tracks, Vectors
 
+from .choices import Choices
 from .inputs import is_own
 from .world import drawn_extent
-
-if TYPE_CHECKING:
-    from .choices import Choices
 
 _OVER_IMAGES = (Labels, Points, Shapes, Tracks, Vectors)
 
 
-def lie_apart(layers: Iterable[Layer], viewer: "ViewerModel | Choices") -> bool:
+def lie_apart(layers: Iterable[Layer], viewer: ViewerModel | Choices) -> bool:
     """Whether two layers or more cover no common part of the world; empty ones cover none."""
     boxes = [box for layer in layers if (box := drawn_extent(layer, viewer)) is not None]
     return len(boxes) > 1 and all(
@@ -25,7 +22,7 @@ def lie_apart(layers: Iterable[Layer], viewer: "ViewerModel | Choices") -> bool:
     )
 
 
-def images_below(layers: Iterable[Layer], images: Iterable[Layer], choices: "Choices") -> dict[Layer, Layer]:
+def images_below(layers: Iterable[Layer], images: Iterable[Layer], choices: Choices) -> dict[Layer, Layer]:
     """The image that each of these layers lies over, for those that lie over one.
 
     What a person marks, paints or draws in lies over the image that was active before it came, or else over the first

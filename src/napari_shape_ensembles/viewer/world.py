@@ -7,12 +7,11 @@ from napari.components import LayerList, ViewerModel
 from napari.layers import Layer
 from numpy.typing import ArrayLike, NDArray
 
+from .choices import Choices
 from .inputs import unit_factors
 
 if TYPE_CHECKING:
     from napari.components import Dims
-
-    from .choices import Choices
 
 Real = NDArray[np.float64]
 
@@ -35,7 +34,7 @@ def drawn_axes(layer: Layer, dims: "Dims") -> list[int]:
     return [int(axis) - before for axis in dims.order if axis >= before][-2:]
 
 
-def drawn_extent(layer: Layer, viewer: "ViewerModel | Choices") -> Real | None:
+def drawn_extent(layer: Layer, viewer: ViewerModel | Choices) -> Real | None:
     """The least and the largest row and column of a layer as it is drawn, (2, 2); None where it is empty."""
     world = np.asarray(layer.extent.world) * world_scale(layer, viewer.layers)
     extent: Real = world[:, drawn_axes(layer, viewer.dims)]
@@ -47,7 +46,7 @@ def rows_and_columns(positions: ArrayLike, dims: "Dims") -> Real:
     return np.asarray(positions, dtype=np.float64)[:, dims.displayed[-2:]]
 
 
-def drawn_at(layer: Layer, points: Real, viewer: "ViewerModel | Choices") -> Real:
+def drawn_at(layer: Layer, points: Real, viewer: ViewerModel | Choices) -> Real:
     """Rows and columns (n, 2) at which points (n, d) of a layer, in its pixels, are drawn."""
     corner = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))
     steps = np.stack([np.asarray(layer.data_to_world(step)) - corner for step in np.eye(layer.ndim)])
@@ -55,7 +54,7 @@ def drawn_at(layer: Layer, points: Real, viewer: "ViewerModel | Choices") -> Rea
     return world[:, drawn_axes(layer, viewer.dims)]
 
 
-def pixels_at(layer: Layer, drawn: Real, viewer: "ViewerModel | Choices") -> Real:
+def pixels_at(layer: Layer, drawn: Real, viewer: ViewerModel | Choices) -> Real:
     """Places (n, d) of a layer, in its pixels, that are drawn at rows and columns (n, 2), on the plane shown."""
     world = np.tile(np.asarray(viewer.dims.point[-layer.ndim :], dtype=np.float64), (len(drawn), 1))
     world[:, drawn_axes(layer, viewer.dims)] = drawn

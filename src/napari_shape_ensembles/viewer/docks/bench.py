@@ -42,8 +42,7 @@ TRUST: Pages = {
     "Rank": partial(LandscapeDock, folded=True),
     "Smoothing": partial(SmoothingDock, folded=True),
 }
-#: Entries of the menu that show a step in a dock of its own.
-# Docks of the parts of pages; those that are none in napari's menu are made here.
+#: Entries of the menu that show the parts of a page in docks of their own; "" for a part that has none.
 _TORN_OFF = {
     "Outlines": ("Segment curves", "Inspect curves"),
     "Answer": ("Compare shapes", ""),
