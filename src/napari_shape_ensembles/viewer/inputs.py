@@ -132,7 +132,7 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
     known = PARTS.get(layer)
     if known is not None and known.whole is not None and known.part.region:  # objects are found in the whole plane
         return replace(source_of(known.whole, dims, at_most=at_most), name=layer.name, region=known.part.region)
-    axes, point, scale, unit, mirrored, pixels, place = plane_of(layer, dims)
+    axes, point, scale, unit, mirrored, pixels, place = shown_plane(layer, dims)
     kind: Kind = "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
     left_out: dict[str, int] = {}
     if kind == "shapes":
@@ -194,7 +194,7 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
     if known is not None and known.whole is not None and known.part.region:
         return f"{fingerprint(known.whole, dims)} {known.part.region}"
     try:
-        axes, point, scale, unit, mirrored, data, place = plane_of(layer, dims)
+        axes, point, scale, unit, mirrored, data, place = shown_plane(layer, dims)
     except ValueError as error:
         return str(error)
     shown: Hashable
@@ -263,7 +263,7 @@ def _input_file(source: Source, sample: int, excluded: Ids, recipe: Outlines) ->
     return InputFile(str(path.resolve()), checksum(path), sample, part.given(), sides, unit, ids, labels)
 
 
-class Plane(NamedTuple):
+class ShownPlane(NamedTuple):
     """The part of a layer that a viewer shows."""
 
     axes: list[int]  #: shown as rows and columns
@@ -275,7 +275,7 @@ class Plane(NamedTuple):
     place: tuple[Any, ...]  #: index of the plane in the data
 
 
-def plane_of(layer: Layer, dims: "Dims") -> Plane:
+def shown_plane(layer: Layer, dims: "Dims") -> ShownPlane:
     """What of a layer a viewer shows; a ValueError says what to do where that is no plane of rectangular pixels."""
     if layer.ndim < 2:
         raise ValueError(f'"{layer.name}" has {layer.ndim} axis: choose an image, labels or shapes')
@@ -292,10 +292,10 @@ def plane_of(layer: Layer, dims: "Dims") -> Plane:
     point = np.round(np.atleast_1d(layer.world_to_data(counted))).astype(int)
     data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
     if isinstance(layer, Shapes):
-        return Plane(axes, point, scale, unit, mirrored, data, ())
+        return ShownPlane(axes, point, scale, unit, mirrored, data, ())
     point = np.clip(point, 0, np.array(data.shape[: layer.ndim]) - 1)
     place = tuple(slice(None) if axis in axes else int(point[axis]) for axis in range(layer.ndim))
-    return Plane(axes, point, scale, unit, mirrored, data, place)
+    return ShownPlane(axes, point, scale, unit, mirrored, data, place)
 
 
 def pixel_size_of(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64], str]:

@@ -20,7 +20,7 @@ from ..io.sources import feature_text
 from ..outlines import conversion_factor, objects_of_classes
 from ..outlines.extract import AT_BORDER
 from ..palette import OUTLINE
-from .inputs import PARTS, PartOf, plane_of, source_of, symbol
+from .inputs import PARTS, PartOf, shown_plane, source_of, symbol
 
 if TYPE_CHECKING:
     from napari.components import Dims
@@ -114,7 +114,7 @@ def _shown(layer: Layer, dims: "Dims") -> list[int]:
 
 def _hidden(layer: Layer, dims: "Dims") -> dict[int, int]:
     """Axes of several places that are not shown, and the place on each that is."""
-    shown, point, *_ = plane_of(layer, dims)
+    shown, point, *_ = shown_plane(layer, dims)
     return {
         axis: int(max(point[axis], 0))
         for axis in range(layer.ndim)
