@@ -392,6 +392,9 @@ def test_labels_of_an_image_are_compared_with_others_and_lie_on_it(model, qtbot)
     qtbot.waitUntil(lambda: page.found.text() == "", timeout=5000)
     assert bench.session.design.groups() == {"B": [model.layers["masks"]]}
     qtbot.waitUntil(lambda: not grid_of(model).enabled, timeout=5000)
+    assert captions(model) == {(0, 0): "A · masks"}  # what is compared, though the image is below it
+    model.layers["masks"].name = "of Ada"
+    qtbot.waitUntil(lambda: captions(model) == {(0, 0): "A · of Ada"}, timeout=5000)
 
 
 def test_a_row_over_other_choices_is_found_and_summed_up(bench, qtbot):
@@ -638,7 +641,7 @@ def test_outlines_lie_in_the_cell_of_the_image_that_they_are_drawn_on(model, qtb
     Session.of(model).choices.sides.choose([model.layers["left drawn"]], [model.layers["right drawn"]])
     bench = Bench(model)
     qtbot.addWidget(bench)
-    side_by_side = [[layer.name for layer in cell] for _, cell in bench.session.comparison.cells()]
+    side_by_side = [[layer.name for layer in cell.layers] for cell in bench.session.comparison.cells()]
     assert side_by_side == [["left", "left drawn"], ["right", "right drawn"]]
 
 
@@ -653,7 +656,7 @@ def test_examples_and_corrections_lie_in_the_cell_of_their_image(bench_of_two, m
     qtbot.waitUntil(lambda: not session.inspection.renewing.busy, timeout=30_000)
     mine = {"one", "one examples", "one corrected", "one inspected"}
     qtbot.waitUntil(lambda: len(cells(model)) == 2 and mine <= cells(model)[0, 0], timeout=5000)
-    assert captions(model) == {(0, 0): "A · one", (0, 1): "B · two"}
+    assert captions(model) == {(0, 0): "A · one corrected", (0, 1): "B · two"}
     over = [layer.name for layer in model.layers if layer.name in mine]
     assert over.index("one") < over.index("one corrected") < over.index("one inspected")
 

@@ -352,7 +352,7 @@ def test_in_another_viewer_it_is_shown_as_it_was_found(done, session, model, tmp
     assert session.comparison.basis is None
     assert "not in the viewer as they were" in session.comparison.shown.origin
     assert [layer.name for layer in other.layers] == ["more curves", "one curves", "two curves"]
-    assert [side for side, _ in session.comparison.cells()] == ["A", "A", "B"]
+    assert [cell.group for cell in session.comparison.cells()] == ["A", "A", "B"]
     session.detach()
 
 

@@ -246,7 +246,9 @@ class ComparisonTask(Task[Comparison]):
             lowest = None if layer is None else below.pop(layer, None)
             below = {one: image for one, image in below.items() if image is not lowest}  # it is drawn in one cell
             over = [other for one in (lowest, layer) if one is not None for other in self.over(one)]
-            parts.append((side, [one for one in (lowest, layer, *over, own) if one is not None]))
+            here = [one for one in (lowest, layer, *over, own) if one is not None]
+            named = layer if layer is not None else own
+            parts.append(Cell(side, here, "" if named is None else named.name))
         return parts
 
     # Curves left out.

@@ -21,9 +21,6 @@ from ..overlap import images_below, lie_apart
 from ..task import Soon
 from ..world import drawn_extent
 
-#: What is shown in one cell, the lowest first, and the side or another group it belongs to, "" for none.
-Cell = tuple[str, Sequence[Layer]]
-
 #: Height of a caption, and how far it stands off its image, in pixels of the canvas.
 CAPTION, OFF = 18, 2
 _NEITHER = "gray"  # captions of images that are neither A nor B
@@ -35,6 +32,14 @@ _SETTLED, _AT_LAST = 400, 1500  # ms until docks that have just been opened have
 _WORTH = 1.4  # times as large as before the images must become for them to change places
 _MANY = 6  # cells that take napari a second: it is told when docks that open with them have their size
 _PAUSE = 120  # ms after a row of changes of the list until it is arranged anew: the window takes its time for each
+
+
+class Cell(NamedTuple):
+    """What is shown in one cell, and what it is called."""
+
+    group: str  #: the side or another group it belongs to, "" for none
+    layers: Sequence[Layer]  #: the lowest first
+    name: str  #: of what is compared, which may be labels that lie on an image
 
 
 class Frame(NamedTuple):
@@ -147,7 +152,7 @@ class SideBySide:
     def arrange(self) -> None:
         """Bring the layers to the end of the list, A's last, and each to its cell."""
         found = self._cells()
-        wanted = [] if found is None else found()
+        wanted: Sequence[Cell] = [] if found is None else found()
         if self._resting:
             return
         if not self.on:
@@ -155,14 +160,14 @@ class SideBySide:
             if len(wanted) > _MANY:
                 self._again.start()
                 return
-        cells = [(side, [one for one in cell if one in self._layers]) for side, cell in wanted]
-        cells = [(side, cell) for side, cell in cells if cell]
-        for _, (image, *_) in cells:  # to connect twice is to connect once
+        cells = [cell._replace(layers=[one for one in cell.layers if one in self._layers]) for cell in wanted]
+        cells = [cell for cell in cells if cell.layers]
+        for _, (image, *_), _ in cells:  # to connect twice is to connect once
             for moved in (image.events.scale, image.events.translate, image.events.units):
                 moved.connect(self._again.start)
         # A grid shows all cells in one frame: images apart from each other would leave most of it empty.
-        of_sides = all(side in SIDE_COLORS for side, _ in cells)
-        groups, first = [cell for _, cell in cells], [cell[0] for _, cell in cells]
+        of_sides = all(side in SIDE_COLORS for side, _, _ in cells)
+        groups, first = [list(cell.layers) for cell in cells], [cell.layers[0] for cell in cells]
         self._apart = len(cells) < 2 or (self.captioned and of_sides and lie_apart(first, self._choices))
         known = set(itertools.chain.from_iterable(groups))
         others = [layer for layer in self._layers if layer not in known]
@@ -192,8 +197,8 @@ class SideBySide:
                 self._grid.shape, self._grid.enabled = planned
                 if not spaced:
                     self._grid.spacing = _GAP
-        colors = [SIDE_COLORS.get(side, _NEITHER) for side, _ in cells]
-        words = [f"{side or '–'} · {cell[0].name}" for side, cell in cells]
+        colors = [SIDE_COLORS.get(side, _NEITHER) for side, _, _ in cells]
+        words = [f"{side or '–'} · {name}" for side, _, name in cells]
         said = zip(words, colors, [list(map(weakref.ref, cell)) for cell in groups], strict=True)
         self._said = list(said) if self.captioned else []
         self._arranged = list(map(weakref.ref, self._layers))
