@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_shape_ensembles import Outlines
-from napari_shape_ensembles.inspection import CorrectedLabels
+from napari_shape_ensembles.inspection import CorrectedLabels, CorrectedStack
 
 
 def discs(dtype=np.uint16):
@@ -153,3 +153,70 @@ def test_what_cannot_be_done_is_said():
         CorrectedLabels(np.zeros((3, 4, 5), int))
     with pytest.raises(ValueError, match="no free pixel"):
         corrected.redraw(1, corrected.labels == 2)
+
+
+def stack_of(*planes):
+    return np.stack([np.asarray(plane, np.uint8) for plane in planes])
+
+
+def test_a_plane_is_corrected_within_its_stack_along_any_axes():
+    whole = stack_of(discs(), 0 * discs(), discs())
+    stack = CorrectedStack(whole, by="Ada")
+    stack.plane(0).delete(1)
+    crossing = stack.plane(45, axes=(0, 2))
+    number = int(crossing.labels.max())
+    crossing.delete(number)
+    turned = stack.plane(2, axes=(2, 1))
+    np.testing.assert_array_equal(turned.labels, whole[2].T)
+    turned.delete(1)
+    now = stack.labels
+    assert now.dtype == whole.dtype
+    assert not (now[0] == 1).any()
+    assert not (now[2] == 1).any()
+    assert not (now[:, 45] == number).any()
+    untouched = (whole != 1) & (whole != number)
+    np.testing.assert_array_equal(now[untouched], whole[untouched])
+    assert stack.log["plane"].tolist() == ["axis 0 = 0", "axis 1 = 45", "axis 0 = 2"]
+    stack.plane(0).delete(2)  # in the order in which it was done, in whatever plane and within one second
+    assert stack.log["plane"].tolist() == ["axis 0 = 0", "axis 1 = 45", "axis 0 = 2", "axis 0 = 0"]
+    stack.plane(0).undo()
+    stack.plane(0).undo()
+    assert (stack.labels[0] == 1).any()
+    assert stack.log["plane"].tolist() == ["axis 1 = 45", "axis 0 = 2"]
+
+
+def test_new_labels_of_a_plane_have_numbers_that_no_plane_of_the_stack_has():
+    plane = np.zeros((20, 40), np.uint8)
+    plane[5:15, 5:35] = 2
+    stack = CorrectedStack(np.stack([plane, plane + 30]))
+    assert stack.plane(0).split(2, [(0, 20), (20, 20)]).labels == (2, 33)
+
+
+def test_pieces_of_one_label_keep_its_number_and_those_of_a_mask_are_numbered_in_all_planes():
+    pieces = np.zeros((20, 40), np.uint8)
+    pieces[5:15, 2:12] = pieces[5:15, 20:30] = 7
+    others = np.where(pieces > 0, 9, 0)
+    others[0:2] = 1
+    stack = CorrectedStack(stack_of(pieces, others))
+    assert sorted(np.unique(stack.plane(0).labels)) == [0, 1, 2]  # as they are inspected
+    stack.plane(0).redraw(1, stack.plane(0).labels == 0)
+    np.testing.assert_array_equal(stack.labels[0], 7 * (stack.plane(0).labels > 0))
+    mask = CorrectedStack(stack_of(pieces, pieces, 0 * pieces) // 7 * 255)
+    mask.plane(0).delete(1)
+    assert [np.unique(plane).tolist() for plane in mask.labels] == [[0, 2], [0, 1, 2], [0]]
+
+
+def test_a_plane_whose_original_was_painted_since_is_begun_anew():
+    whole = stack_of(discs(), discs())
+    stack = CorrectedStack(whole)
+    stack.plane(0).delete(1)
+    assert len(stack.plane(0).changes) == 1
+    whole[0][whole[0] == 2] = 0
+    assert stack.plane(0).changes == []
+    assert (stack.labels[0] == 1).any()
+
+
+@pytest.mark.parametrize("labels", [np.zeros((4, 5), int), np.zeros((3, 4, 5))])
+def test_what_is_no_stack_of_labels_is_refused(labels):
+    with pytest.raises(ValueError, match="three axes or more and whole numbers"):
+        CorrectedStack(labels)

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 import tifffile
 
-from napari_shape_ensembles.inspection import CorrectedLabels
+from napari_shape_ensembles.inspection import CorrectedLabels, CorrectedStack
 from napari_shape_ensembles.io import read_calibration, read_image, save_corrected
+from napari_shape_ensembles.io.calibration import StackAxes, read_axes
 
 
 def corrected(dtype):
@@ -51,3 +52,68 @@ def test_what_a_format_cannot_hold_is_refused(tmp_path):
         save_corrected(tmp_path / "a.png", corrected(np.int32))
     with pytest.raises(ValueError, match="written as"):
         save_corrected(tmp_path / "a.jpg", corrected(np.uint8))
+
+
+STATED = {"PhysicalSizeX": 0.25, "PhysicalSizeXUnit": "nm", "PhysicalSizeY": 0.5, "PhysicalSizeYUnit": "nm"}
+APART = {"PhysicalSizeZ": 2.0, "PhysicalSizeZUnit": "nm"}
+IMAGEJ = {"imagej": True, "resolution": (4, 2)}
+
+
+def a_stack(dtype=np.uint16, *before):
+    labels = np.zeros((*(before or (3,)), 30, 40), dtype)
+    labels[..., 5:25, 5:20], labels[..., 5:25, 25:35] = 3, 200
+    return labels
+
+
+@pytest.mark.parametrize(
+    ("came", "axes", "steps"),
+    [
+        ({"ome": True, "metadata": {"axes": "ZYX", **STATED, **APART}}, "ZYX", {"Z": (2.0, "nm")}),
+        ({"ome": True, "metadata": {"axes": "TYX", **STATED, "TimeIncrement": 5.0}}, "TYX", {"T": (5.0, "s")}),
+        ({**IMAGEJ, "metadata": {"axes": "ZYX", "unit": "nm", "spacing": 2.0}}, "ZYX", {"Z": (2.0, "nm")}),
+        ({**IMAGEJ, "metadata": {"axes": "TYX", "unit": "nm", "finterval": 5.0}}, "TYX", {"T": (5.0, "s")}),
+    ],
+)
+def test_a_stack_is_saved_whole_with_its_axes_and_the_distance_of_its_planes(tmp_path, came, axes, steps):
+    labels, path = a_stack(), tmp_path / "came.tif"
+    tifffile.imwrite(path, labels, **came)
+    stack = CorrectedStack(labels, by="Ada")
+    stack.plane(1).delete(3)
+    stack.plane(2).merge(200, 3)
+    saved, log = save_corrected(tmp_path / "went.tif", stack, original=path)
+    with tifffile.TiffFile(saved) as tiff:
+        assert tiff.series[0].axes == axes
+        pixels = tiff.asarray()
+    assert pixels.dtype == labels.dtype
+    np.testing.assert_array_equal(pixels[0], labels[0])
+    np.testing.assert_array_equal(pixels[1], np.where(labels[1] == 3, 0, labels[1]))
+    np.testing.assert_array_equal(pixels[2] == 200, labels[2] > 0)
+    assert read_axes(saved) == read_axes(path) == StackAxes(axes, steps)
+    assert (read_calibration(saved).scale, read_calibration(saved).unit) == ((0.5, 0.25), "nm")
+    rows = pd.read_csv(log)[["plane", "action", "label", "by"]].to_numpy().tolist()
+    assert rows == [["axis 0 = 1", "delete", "3", "Ada"], ["axis 0 = 2", "merge", "3, 200", "Ada"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "before", "axes"),
+    [("a.npy", np.int64, (2, 3), ""), ("a.tif", np.int64, (3,), "ZYX"), ("a.tif", np.uint8, (2, 3), "TZYX")],
+)
+def test_a_stack_of_no_file_has_the_usual_axes(tmp_path, name, dtype, before, axes):
+    labels = a_stack(dtype, *before)
+    stack = CorrectedStack(labels)
+    stack.plane(*(1 for _ in before)).delete(3)
+    saved, _ = save_corrected(tmp_path / name, stack, steps={len(before) - 1: (1.0, "pixel")})
+    pixels = np.load(saved) if name.endswith("npy") else tifffile.imread(saved)
+    assert pixels.dtype == dtype
+    np.testing.assert_array_equal(pixels, stack.labels)
+    if axes:
+        with tifffile.TiffFile(saved) as tiff:
+            assert tiff.series[0].axes == axes
+
+
+def test_what_a_format_cannot_hold_of_a_stack_is_refused(tmp_path):
+    stack = CorrectedStack(a_stack(np.uint8, 1, 1, 1, 3))
+    with pytest.raises(ValueError, match="single plane"):
+        save_corrected(tmp_path / "a.png", stack)
+    with pytest.raises(ValueError, match="up to five axes, not 6"):
+        save_corrected(tmp_path / "a.tif", stack)

@@ -3,15 +3,21 @@
 import gc
 import weakref
 
+import npe2
 import numpy as np
+import pandas as pd
 import pytest
+import tifffile
 
 from docks import labels_with_a_fault, spots
 from fault_makers import ODD, faulty
 from napari_shape_ensembles import Outlines, Settings, rank_suspects, segment
+from napari_shape_ensembles.io import read_calibration
+from napari_shape_ensembles.io.calibration import StackAxes, read_axes
 from napari_shape_ensembles.viewer.inputs import source_of, trace, trace_sides
 from napari_shape_ensembles.viewer.inspecting import AGREE
 from napari_shape_ensembles.viewer.session import Session
+from napari_shape_ensembles.viewer.splitting import layers_of, ways_to_split
 from napari_shape_ensembles.viewer.task import Background
 
 
@@ -229,6 +235,136 @@ def test_the_copy_of_a_plane_of_a_stack_is_named_after_it(task, model, qtbot):
     task.zoom(0)
     fixed(task, qtbot)
     np.testing.assert_array_equal(model.layers["nuclei plane axis 0 = 1 corrected"].data.shape, labels.shape)
+
+
+@pytest.fixture
+def in_stack(task, model, qtbot):
+    """The plane 1 of a stack of labels, calibrated and out of a file, inspected; a person chose it as A."""
+    labels, _, _ = faulty("hole")
+    stack = np.stack([labels, labels, np.ascontiguousarray(labels[::-1])]).astype(np.uint16)
+    model.add_labels(stack, name="nuclei", scale=(2, 0.5, 0.5), units=("um",) * 3)
+    task.choices.sides.follow()
+    model.dims.set_point(0, 2)  # plane 1, in the unit of the world
+    ended(task, qtbot, task.run)
+    task.zoom(0)
+    yield task
+    task.choices.sides.rest()
+
+
+def saved_stack(task, qtbot, folder):
+    (image,) = task.to_save()
+    ended(task, qtbot, lambda: task.save({image: folder / "nuclei.tif"}))
+    assert task.message == "Saved as nuclei.tif, the log as nuclei.log.csv."
+    return tifffile.imread(folder / "nuclei.tif"), pd.read_csv(folder / "nuclei.log.csv")
+
+
+def test_corrected_planes_are_saved_in_their_stack_as_it_came(in_stack, model, qtbot, tmp_path):
+    task, given = in_stack, model.layers["nuclei"].data.copy()
+    assert task.current == (0, ODD)
+    fixed(task, qtbot)
+    assert task.to_save() == {0: "nuclei corrected"}
+    pixels, log = saved_stack(task, qtbot, tmp_path)
+    assert (pixels.dtype, pixels.shape) == (given.dtype, given.shape)
+    np.testing.assert_array_equal(pixels[[0, 2]], given[[0, 2]])
+    np.testing.assert_array_equal(pixels[1], task.review.corrected[0].labels)
+    calibration = read_calibration(tmp_path / "nuclei.tif")
+    assert (calibration.scale, calibration.unit) == ((0.5, 0.5), "µm")
+    assert read_axes(tmp_path / "nuclei.tif") == StackAxes("ZYX", {"Z": (2.0, "µm")})
+    assert log[["plane", "action", "label"]].to_numpy().tolist() == [["axis 0 = 1", "fill holes", ODD]]
+    np.testing.assert_array_equal(model.layers["nuclei"].data, given)
+    # Another plane comes to what is saved, though nothing is corrected there yet; so does the first one, later.
+    first = model.layers["nuclei plane axis 0 = 1 corrected"]
+    model.dims.set_point(0, 4)
+    ended(task, qtbot, task.run)
+    assert task.to_save() == {0: "nuclei corrected"}
+    task.zoom(0)
+    fixed(task, qtbot, "delete")
+    second = model.layers["nuclei plane axis 0 = 2 corrected"]
+    assert (first.visible, second.visible) == (False, True)
+    assert task.choices.sides.chosen()[0] == (second,)
+    model.dims.set_point(0, 2)
+    ended(task, qtbot, task.run)
+    assert task.copy_of(0) is first
+    assert (first.visible, second.visible) == (True, False)
+    assert reasons(task)[ODD] == ""  # which is corrected
+    task.zoom(0)
+    fixed(task, qtbot, "delete")
+    pixels, log = saved_stack(task, qtbot, tmp_path)
+    np.testing.assert_array_equal(pixels, np.stack([given[0], first.data, second.data]))
+    assert log["plane"].tolist() == ["axis 0 = 1", "axis 0 = 2", "axis 0 = 1"]
+    assert log["action"].tolist() == ["fill holes", "delete", "delete"]
+    task.undo()
+    pixels, log = saved_stack(task, qtbot, tmp_path)
+    np.testing.assert_array_equal(pixels[1], np.where(given[1] == 0, first.data, given[1]))
+    assert log["action"].tolist() == ["fill holes", "delete"]
+    # The copy of a plane can be inspected itself, and is still saved with its stack.
+    task.a.choose(first)
+    ended(task, qtbot, task.run)
+    assert task.to_save() == {0: "nuclei corrected"}
+    model.layers.remove(second)
+    assert task.choices.sides.chosen()[0] == (first,)
+
+
+def test_a_plane_shown_along_other_axes_and_one_that_is_a_layer_of_its_own_are_saved_in_their_stack(
+    task, model, qtbot, tmp_path
+):
+    labels, _, _ = faulty("hole")
+    turned = np.ascontiguousarray(np.moveaxis(np.stack([labels, labels]), 0, 2)).astype(np.int32)
+    whole = model.add_labels(turned, name="nuclei")
+    model.dims.order = (2, 1, 0)
+    model.dims.set_point(2, 1)
+    ended(task, qtbot, task.run)
+    task.zoom(0)
+    fixed(task, qtbot, "delete")
+    pixels, log = saved_stack(task, qtbot, tmp_path)
+    np.testing.assert_array_equal(pixels, np.stack([labels, np.where(labels == ODD, 0, labels)], axis=2))
+    assert log["plane"].tolist() == ["axis 2 = 1"]
+    model.dims.order = (0, 1, 2)
+    whole.data = np.ascontiguousarray(np.stack([labels, labels]))
+    (way,) = [way for way in ways_to_split(whole, [], model.dims) if way.title.startswith("Planes")]
+    _, part = layers_of(whole, way.pieces())
+    model.add_layer(part)
+    task.a.choose(part)
+    ended(task, qtbot, task.run)
+    task.zoom(0)
+    fixed(task, qtbot, "delete")
+    pixels, _ = saved_stack(task, qtbot, tmp_path)
+    np.testing.assert_array_equal(pixels, np.stack([labels, np.where(labels == ODD, 0, labels)]))
+
+
+def test_labels_of_a_file_are_saved_with_the_pixels_that_it_states_where_their_layer_says_nothing(
+    task, model, qtbot, tmp_path
+):
+    labels, _, _ = faulty("hole")
+    size = {"PhysicalSizeX": 0.25, "PhysicalSizeXUnit": "nm", "PhysicalSizeY": 0.5, "PhysicalSizeYUnit": "nm"}
+    metadata = {"axes": "TYX", "TimeIncrement": 5.0, **size}
+    tifffile.imwrite(tmp_path / "came.tif", np.stack([labels, labels]).astype(np.uint16), ome=True, metadata=metadata)
+    npe2.PluginManager.instance().discover()
+    model.open(tmp_path / "came.tif", plugin="napari", layer_type="labels")
+    ended(task, qtbot, task.run)
+    task.zoom(0)
+    fixed(task, qtbot, "delete")
+    saved_stack(task, qtbot, tmp_path)
+    calibration = read_calibration(tmp_path / "nuclei.tif")
+    assert (calibration.scale, calibration.unit) == ((0.5, 0.25), "nm")
+    assert read_axes(tmp_path / "nuclei.tif") == StackAxes("TYX", {"T": (5.0, "s")})
+
+
+def test_labels_of_both_samples_are_saved_one_after_the_other(task, model, qtbot, tmp_path):
+    labels, _, _ = faulty("hole")
+    for name in ("one", "two"):
+        model.add_labels(labels.copy(), name=name)
+    task.a.choose(model.layers["one"])
+    task.b.choose(model.layers["two"])
+    ended(task, qtbot, task.run)
+    for image in (0, 1):
+        task.zoom(task.rows.index[(task.rows["image"] == image) & (task.rows["label"] == 7)][0])
+        fixed(task, qtbot, "delete")
+    assert task.to_save() == {0: "one corrected", 1: "two corrected"}
+    paths = {image: tmp_path / f"{name}.tif" for image, name in task.to_save().items()}
+    ended(task, qtbot, lambda: task.save(paths))
+    for path in paths.values():
+        np.testing.assert_array_equal(tifffile.imread(path), np.where(labels == 7, 0, labels))
 
 
 def test_a_copy_takes_the_place_of_its_layer_alone(reviewed, model, qtbot):

@@ -2,7 +2,7 @@
 
 from .agreement import Agreement, agreement
 from .annotators import Annotators, annotators
-from .correcting import Change, CorrectedLabels
+from .correcting import Change, CorrectedLabels, CorrectedStack
 from .quality import suspicious
 from .ranking import Inspection, disagreement, inspect_curves
 from .reviewing import Entry, Review
@@ -13,6 +13,7 @@ __all__ = [
     "Annotators",
     "Change",
     "CorrectedLabels",
+    "CorrectedStack",
     "Entry",
     "Inspection",
     "Review",

@@ -1,8 +1,9 @@
 """Labels put right by hand: each change is logged with its author and time, and can be undone."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +13,14 @@ from skimage.draw import polygon2mask
 from skimage.segmentation import watershed
 
 from ..outlines import Ensemble, Outlines
+from ..outlines.extract import label_plane
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Mask = NDArray[np.bool_]
+#: The columns of a log; that of a stack says before of which plane.
+_LOGGED = ("action", "label", "pixels", "when", "by")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,7 @@ class Change:
     by: str
     _box: tuple[slice, ...]
     _before: NDArray[Any]
+    _number: int = field(default_factory=partial(next, itertools.count()))  # several are made in a second
 
 
 class CorrectedLabels:
@@ -55,6 +60,8 @@ class CorrectedLabels:
         0 = background. Type and values stay as they are.
     by : str
         Who corrects, for the log.
+    highest : int
+        New labels get numbers above this one too, such as the highest of the stack that a plane is from.
 
     Attributes
     ----------
@@ -92,7 +99,7 @@ class CorrectedLabels:
     96
     """
 
-    def __init__(self, labels: ArrayLike, *, by: str = "") -> None:
+    def __init__(self, labels: ArrayLike, *, by: str = "", highest: int = 0) -> None:
         self.original = np.asarray(labels)
         if self.original.ndim != 2 or self.original.dtype.kind not in "iu":
             raise ValueError(
@@ -100,7 +107,7 @@ class CorrectedLabels:
                 f"{self.original.shape}: give one plane, and label a mask first"
             )
         self.labels = self.original.copy()
-        self.by = by
+        self.by, self.highest = by, highest
         self.changes: list[Change] = []
         self.saved = False
 
@@ -226,7 +233,7 @@ class CorrectedLabels:
         import pandas as pd  # heavy, and not needed to correct
 
         rows = [(c.action, ", ".join(map(str, c.labels)), c.pixels, c.when, c.by) for c in self.changes]
-        return pd.DataFrame(rows, columns=["action", "label", "pixels", "when", "by"])
+        return pd.DataFrame(rows, columns=list(_LOGGED))
 
     @property
     def touched(self) -> tuple[int, ...]:
@@ -283,7 +290,7 @@ class CorrectedLabels:
         return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
 
     def _next(self) -> int:
-        number = int(self.labels.max()) + 1
+        number = max(int(self.labels.max()), self.highest) + 1
         if number + 1 > np.iinfo(self.labels.dtype).max:
             raise ValueError(
                 f"{self.labels.dtype} labels have no number left above {number - 1}: convert them to a wider type"
@@ -312,6 +319,135 @@ class CorrectedLabels:
         self.labels[place] = new[inner]
         self.changes.append(change)
         return change
+
+
+class CorrectedStack:
+    """Labels of a stack, of which single planes are corrected; the original is never written to.
+
+    Parameters
+    ----------
+    labels : integer array of three axes or more
+        0 = background. Anything that NumPy can take planes of, such as a Dask array. Its type and values stay as they
+        are; a mask becomes labels, the pieces of each plane numbered.
+    by : str
+        Who corrects, for the log.
+
+    Attributes
+    ----------
+    original : array
+        As given.
+    planes : dict
+        The `CorrectedLabels` of each plane that was asked for, by its place along the other axes and its own axes.
+
+    Raises
+    ------
+    ValueError
+        For labels that are no stack of whole numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.inspection import CorrectedStack
+    >>> labels = np.zeros((3, 20, 20), np.uint16)
+    >>> labels[:, 5:15, 5:15] = 7
+    >>> stack = CorrectedStack(labels, by="me")
+    >>> change = stack.plane(1).delete(7)
+    >>> (stack.labels == 7).sum(axis=(1, 2)).tolist(), stack.labels.dtype
+    ([100, 0, 100], dtype('uint16'))
+    >>> stack.log[["plane", "action", "label", "by"]].values.tolist()
+    [['axis 0 = 1', 'delete', '7', 'me']]
+    """
+
+    def __init__(self, labels: Any, *, by: str = "") -> None:
+        self.original = labels if hasattr(labels, "dtype") else np.asarray(labels)
+        if self.original.ndim < 3 or self.original.dtype.kind not in "iu":
+            raise ValueError(
+                f"a stack of labels has three axes or more and whole numbers, not {self.original.dtype} of shape "
+                f"{self.original.shape}: give a single plane to CorrectedLabels, and label a mask first"
+            )
+        self.by = by
+        self.planes: dict[tuple[tuple[int, ...], tuple[int, int]], CorrectedLabels] = {}
+        self._pieces: set[CorrectedLabels] = set()  # in which the pieces of the only label are numbered
+
+    def plane(self, *place: int, axes: tuple[int, int] = (-2, -1)) -> CorrectedLabels:
+        """Correct one plane, going on with what was corrected of it before as long as the original is as it was then.
+
+        Parameters
+        ----------
+        *place : int
+            Where it is along each of the other axes, counted from 0.
+        axes : (int, int)
+            The axes that are its rows and its columns.
+        """
+        rows, columns = (axis % self.original.ndim for axis in axes)
+        key = place, (rows, columns)
+        given = np.array(_plane(self.original, *key))  # which may be painted in meanwhile
+        known = self.planes.get(key)
+        numbered = numbered_pieces(given)
+        if known is None or not np.array_equal(known.original, numbered):
+            self.planes[key] = known = CorrectedLabels(numbered, by=self.by, highest=self._highest)
+            if numbered is not given:
+                self._pieces.add(known)
+        return known
+
+    @property
+    def labels(self) -> NDArray[np.integer]:
+        """The whole stack, with the corrected planes in it."""
+        whole = np.array(self.original)
+        pieces = self._pieces.intersection(self.planes.values())
+        if pieces and self._is_mask:
+            axes = next(axes for (_, axes), own in self.planes.items() if own in pieces)
+            others = [length for axis, length in enumerate(whole.shape) if axis not in axes]
+            mask, whole = whole, np.zeros(whole.shape, dtype=np.int32)
+            for place in np.ndindex(*others):
+                _plane(whole, place, axes)[...] = numbered_pieces(_plane(mask, place, axes))
+        for key, own in self.planes.items():
+            plane, differs = _plane(whole, *key), own.labels != own.original
+            new = own.labels[differs]
+            if own in pieces and not self._is_mask:  # which have the number of their label here
+                new = np.where((new > 0) & (new <= own.original.max()), plane.max(), new)
+            if new.max(initial=0) > np.iinfo(whole.dtype).max:
+                raise ValueError(f"{whole.dtype} labels cannot hold {new.max()}: convert them to a wider type")
+            plane[differs] = new
+        return whole
+
+    @property
+    def changes(self) -> list[Change]:
+        """What was done in any plane and not undone."""
+        return list(itertools.chain.from_iterable(own.changes for own in self.planes.values()))
+
+    @property
+    def log(self) -> "pd.DataFrame":
+        """As that of `CorrectedLabels`, of all planes in the order of time; each row says first of which plane."""
+        import pandas as pd  # heavy, and not needed to correct
+
+        rows = []
+        for (place, axes), own in self.planes.items():
+            others = (axis for axis in range(self.original.ndim) if axis not in axes)
+            words = ", ".join(f"axis {axis} = {at}" for axis, at in zip(others, place, strict=True))
+            logged = own.log.itertuples(index=False, name=None)
+            rows += [(change._number, words, *row) for change, row in zip(own.changes, logged, strict=True)]
+        return pd.DataFrame([row for _, *row in sorted(rows)], columns=["plane", *_LOGGED])
+
+    @cached_property
+    def _highest(self) -> int:
+        return int(np.max(self.original))
+
+    @cached_property
+    def _is_mask(self) -> bool:
+        """Whether all objects have one number."""
+        return not bool(np.any((self.original > 0) & (self.original != self._highest)))
+
+
+def _plane(stack: Any, place: tuple[int, ...], axes: tuple[int, int]) -> Any:
+    """A plane of a stack, of an array in memory a view."""
+    return np.moveaxis(stack, axes, (-2, -1))[place]
+
+
+def numbered_pieces(plane: ArrayLike) -> NDArray[np.integer]:
+    """Labels as they are; of a mask the pieces, numbered, as these are what is inspected."""
+    given, numbered = np.asarray(plane), label_plane(plane)
+    return given if given.dtype.kind in "iu" and np.array_equal(numbered, given.clip(min=0)) else numbered
 
 
 def _at_neck(own: Mask) -> NDArray[np.integer]:

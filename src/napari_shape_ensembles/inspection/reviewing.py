@@ -11,8 +11,7 @@ from scipy import ndimage
 from skimage.measure import find_contours
 
 from ..outlines import Ensemble, Outlines
-from ..outlines.extract import label_plane
-from .correcting import Change, CorrectedLabels
+from .correcting import Change, CorrectedLabels, numbered_pieces
 from .evidence import unlabelled
 from .ranking import Inspection
 from .suspects import Suspects, Ticks
@@ -128,7 +127,7 @@ class Review:
         self.by, self._outlines = by, outlines
         self.ticks = Ticks() if ticks is None else ticks
         self.corrected = [
-            before if before is not None or plane is None else CorrectedLabels(_to_correct(plane), by=by)
+            before if before is not None or plane is None else CorrectedLabels(numbered_pieces(plane), by=by)
             for before, plane in zip(going_on, planes, strict=True)
         ]
         # Corrections that were made before are in the outlines already.
@@ -398,12 +397,6 @@ class Review:
             said.append({label: wrong for label, wrong in verdicts.items() if label in listed})
         self.inspection = self.inspection.ranked(self.ticks, said)
         self.table = self._listed()
-
-
-def _to_correct(plane: ArrayLike) -> NDArray[np.integer]:
-    """Labels as they are; of a mask the pieces, numbered, as these are what is inspected."""
-    given, numbered = np.asarray(plane), label_plane(plane)
-    return given if given.dtype.kind in "iu" and np.array_equal(numbered, given.clip(min=0)) else numbered
 
 
 def _boxes_of(labels: NDArray[np.integer]) -> dict[int, Any]:

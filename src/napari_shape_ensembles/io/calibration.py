@@ -2,8 +2,8 @@
 
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,11 @@ _NO_UNIT = ("", "pixel", "reference frame")
 # ImageJ takes the resolution for printing for a size in inches or centimetres: screens and printers have these.
 _INCH = {"inch": 1.0, "cm": 2.54}
 _DOTS_PER_INCH = (72, 96, 100, 120, 144, 150, 180, 200, 220, 240, 250, 300, 350, 360, 400, 600, 720, 800, 1200, 2400)
+
+# Axes before rows and columns that OME-TIFF knows ("Q" is any other), and those of a stack of which nothing is stated.
+_BEFORE = "TCZQ"
+_USUAL = {2: "YX", 3: "ZYX", 4: "TZYX", 5: "TCZYX"}
+_TIMES = ("ns", "µs", "ms", "s", "min", "h", "d")
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,60 @@ def read_calibration(path: StrPath) -> Calibration:
     return Calibration()
 
 
+@dataclass(frozen=True)
+class StackAxes:
+    """What the axes of a stack are, and how far its planes lie apart along each.
+
+    Attributes
+    ----------
+    names : str
+        A letter for each axis as in OME-TIFF: T for time, C for channels, Z for depth, Q for any other; rows (Y) and
+        columns (X) last.
+    steps : mapping of str to (float, str)
+        Of Z the distance of two planes and its unit, of T the time between them.
+    """
+
+    names: str = "YX"
+    steps: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+
+    def fitted(self, shape: tuple[int, ...], steps: Mapping[int, tuple[float, str]]) -> "StackAxes":
+        """Those of an array: the usual names where these are no names for it; and steps by axis, as far as stated."""
+        before, count = self.names[:-2], len(shape)
+        names, own = _USUAL.get(count, ""), dict[str, tuple[float, str]]()
+        if len(self.names) == count and set(before) <= set(_BEFORE) and len(set(before)) == len(before):
+            names, own = self.names, dict(self.steps)
+        for axis, (step, unit) in steps.items():
+            letter = "T" if unit in _TIMES else "Z" if unit_name(unit).lower() not in _NO_UNIT else ""
+            if names[axis : axis + 1] == "Q" and letter and letter not in names:
+                names = names.replace("Q", letter)
+            if letter and names[axis : axis + 1] == letter:
+                own[letter] = step, unit
+        return StackAxes(names, own)
+
+
+def read_axes(path: StrPath) -> StackAxes:
+    """Read from a TIFF what the axes of its first image are; of other files, and of ones that are gone, nothing."""
+    if Path(path).suffix.lower() not in (".tif", ".tiff") or not Path(path).exists():
+        return StackAxes()
+    import tifffile  # only for the formats it knows
+
+    with errors_named(path, "TIFF"), tifffile.TiffFile(path) as tiff:
+        steps = {}
+        if tiff.is_ome:
+            pixels = _pixels_element(tiff)
+            for letter, field_, unit in (("Z", "PhysicalSizeZ", _MICROMETRE), ("T", "TimeIncrement", "s")):
+                if pixels is not None and (step := pixels.get(field_)) is not None and float(step) > 0:
+                    steps[letter] = float(step), pixels.get(f"{field_}Unit", unit)
+        elif tiff.is_imagej:
+            stated = tiff.imagej_metadata or {}
+            unit = str(stated.get("unit", ""))
+            if unit_name(unit).lower() not in _NO_UNIT and stated.get("spacing"):
+                steps["Z"] = float(stated["spacing"]), _unit(unit)
+            if stated.get("finterval"):
+                steps["T"] = float(stated["finterval"]), "s"
+        return StackAxes(str(tiff.series[0].axes), steps)
+
+
 def _unit(stated: str) -> str:
     unit = _SPELLINGS.get(stated.strip().lower(), stated.strip())
     try:
@@ -139,18 +198,21 @@ def _unit(stated: str) -> str:
 
 
 def _ome(tiff: Any) -> Stated | None:
-    if not tiff.is_ome:
+    element = _pixels_element(tiff) if tiff.is_ome else None
+    if element is None:
         return None
-    root = ElementTree.fromstring(tiff.ome_metadata)
-    for element in root.iter():
-        if element.tag.endswith("}Pixels") or element.tag == "Pixels":
-            rows, columns = (element.get(f"PhysicalSize{axis}") for axis in "YX")
-            units = [element.get(f"PhysicalSize{axis}Unit", _MICROMETRE) for axis in "YX"]
-            if rows is None or columns is None:
-                return None
-            factor = 1.0 if units[0] == units[1] else conversion_factor(_unit(units[1]), _unit(units[0]))
-            return float(rows), float(columns) * factor, units[0]
-    return None
+    rows, columns = (element.get(f"PhysicalSize{axis}") for axis in "YX")
+    units = [element.get(f"PhysicalSize{axis}Unit", _MICROMETRE) for axis in "YX"]
+    if rows is None or columns is None:
+        return None
+    factor = 1.0 if units[0] == units[1] else conversion_factor(_unit(units[1]), _unit(units[0]))
+    return float(rows), float(columns) * factor, units[0]
+
+
+def _pixels_element(tiff: Any) -> ElementTree.Element | None:
+    """What OME says of the first image."""
+    elements = ElementTree.fromstring(tiff.ome_metadata).iter()
+    return next((one for one in elements if one.tag.endswith("}Pixels") or one.tag == "Pixels"), None)
 
 
 def _imagej(tiff: Any) -> Stated | None:

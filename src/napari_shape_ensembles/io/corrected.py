@@ -1,5 +1,6 @@
-"""Corrected labels as files, as they came: of the same type and with the same size of a pixel, and the log beside."""
+"""Corrected labels as files, as they came: whole stacks, of the same type and calibration, and the log beside."""
 
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 
@@ -7,30 +8,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, StrPath, write_bytes
-from ..inspection import CorrectedLabels
-from .calibration import Calibration, read_calibration
+from ..inspection import CorrectedLabels, CorrectedStack
+from .calibration import Calibration, StackAxes, read_axes, read_calibration
 
+_PLANE = StackAxes()
 _WRITTEN = (".tif", ".tiff", ".png", ".npy")
 
 
 def save_corrected(
     path: StrPath,
-    corrected: CorrectedLabels,
+    corrected: CorrectedLabels | CorrectedStack,
     *,
     original: StrPath | None = None,
     calibration: Calibration | None = None,
+    steps: Mapping[int, tuple[float, str]] | None = None,
 ) -> tuple[Path, Path]:
-    """Write corrected labels and the log of their corrections.
+    """Write corrected labels and the log of their corrections; of a stack all planes, as corrected.
 
     Parameters
     ----------
     path : path
         Of the labels, ending in .tif, .tiff, .png or .npy. The log is written beside it as <name>.log.csv.
-    corrected : CorrectedLabels
+    corrected : CorrectedLabels or CorrectedStack
     original : path, optional
-        The file the labels came from: the size of its pixels is kept. Only TIFF can hold one.
+        The file the labels came from: the size of its pixels is kept, and of a stack what its axes are. Only TIFF can
+        hold these.
     calibration : Calibration, optional
         The size of a pixel, in place of that of a file.
+    steps : mapping of int to (float, str), optional
+        Of a stack the distance of its planes along each axis and its unit, in place of that of a file.
 
     Returns
     -------
@@ -56,13 +62,22 @@ def save_corrected(
     path = Path(path)
     if calibration is None and original is not None:
         calibration = read_calibration(original)
-    write_labels(path, corrected.labels, calibration)
+    labels, axes = corrected.labels, _PLANE
+    if labels.ndim > 2:
+        axes = read_axes(original) if original is not None else axes
+        axes = axes.fitted(labels.shape, steps or {})
+    write_labels(path, labels, calibration, axes)
     log = path.with_name(f"{path.name.removesuffix(path.suffix).removesuffix('.ome')}.log.csv")
     write_bytes(log, corrected.log.to_csv(index=False).encode())
     return path, log
 
 
-def write_labels(path: Path, labels: NDArray[np.integer], calibration: Calibration | None = None) -> None:
+def write_labels(
+    path: Path,
+    labels: NDArray[np.integer],
+    calibration: Calibration | None = None,
+    axes: StackAxes = _PLANE,
+) -> None:
     """Write labels of the type they have, with the size of a pixel where it is known; errors as of `save_corrected`."""
     ending = path.suffix.lower()
     if ending not in _WRITTEN:
@@ -76,19 +91,27 @@ def write_labels(path: Path, labels: NDArray[np.integer], calibration: Calibrati
     elif ending == ".png":
         import imageio.v3 as imageio
 
+        if labels.ndim > 2:
+            raise ContentError(".png holds a single plane: save the stack as .tif")
         if labels.dtype not in (np.uint8, np.uint16):
             raise ContentError(f".png holds labels of 8 or 16 bits without sign, not {labels.dtype}: save them as .tif")
         imageio.imwrite(file, labels, extension=".png")
     else:
         import tifffile
 
-        metadata: dict[str, object] = {"axes": "YX"}
+        metadata: dict[str, object] = {"axes": axes.names}
         if calibration is not None and sized:
             for axis, size in zip("YX", calibration.scale, strict=True):
                 metadata |= {f"PhysicalSize{axis}": size, f"PhysicalSize{axis}Unit": calibration.unit}
+        for axis, (step, unit) in axes.steps.items():
+            field = "TimeIncrement" if axis == "T" else f"PhysicalSize{axis}"
+            metadata |= {field: step, f"{field}Unit": unit}
+        if not axes.names:
+            raise ContentError(f"TIFF holds stacks of up to five axes, not {labels.ndim}: save them as .npy")
         # OME knows no whole numbers of 64 bits.
         ome = labels.dtype.itemsize < 8
         if sized and not ome:
             raise ContentError(f"OME-TIFF holds no {labels.dtype} labels: convert them to 32 bits before correcting")
-        tifffile.imwrite(file, labels, ome=ome, compression="zlib", metadata=metadata if ome else None)
+        options = {"ome": ome, "compression": "zlib", "photometric": "minisblack"}
+        tifffile.imwrite(file, labels, metadata=metadata if ome else {"axes": axes.names}, **options)
     write_bytes(path, file.getvalue())

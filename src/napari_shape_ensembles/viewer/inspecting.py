@@ -5,7 +5,7 @@ import getpass
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,16 @@ from numpy.typing import NDArray
 
 from ..comparison import Comparison, Settings, compare
 from ..comparison.display import MARK, simplified
-from ..inspection import CorrectedLabels, Entry, Inspection, Review, Ticks, disagreement, inspect_curves
+from ..inspection import CorrectedLabels, CorrectedStack, Entry, Inspection, Review, Ticks, disagreement, inspect_curves
 from ..inspection.ranking import disputed
 from ..io import Calibration, save_corrected
 from ..outlines import Outlines
 from ..palette import EXCLUDED, OUTLINE, RANKED
+from ..progress import report
 from .choices import Choices, ChosenLayer
 from .comparing import files_named
 from .flying import camera_of, view_of
-from .inputs import ACCEPTED, OWN, Refs, Source, Sources, fingerprint, is_own, trace
+from .inputs import ACCEPTED, OWN, PARTS, Refs, Source, Sources, fingerprint, is_own, shown_plane, symbol, trace
 from .layers import ColorFeature, OwnLayers
 from .task import Background, Basis, Soon, Steps, Task
 from .world import drawn_at
@@ -99,6 +100,9 @@ class InspectionTask(Task[Inspection]):
         self.renewing = Background()
         self._copies: dict[int, weakref.ref[Labels]] = {}
         self._corrected: weakref.WeakKeyDictionary[Labels, CorrectedLabels] = weakref.WeakKeyDictionary()
+        self._stacks: weakref.WeakKeyDictionary[Layer, CorrectedStack] = weakref.WeakKeyDictionary()
+        self._planes: weakref.WeakKeyDictionary[Labels, InStack] = weakref.WeakKeyDictionary()  # copies of planes
+        self._in_stacks: tuple[InStack | None, ...] = ()  # where the labels of each image are in a stack
         self._proposals: weakref.WeakSet[Labels] = weakref.WeakSet()  # copies of a consensus, which no annotator made
         self._unlisted_images: list[int] = []  # that have a layer of what has no curve
         self._bound: dict[str, Any] = {}
@@ -164,7 +168,30 @@ class InspectionTask(Task[Inspection]):
         layers = [ref() for ref in itertools.chain(*self._next.layers)]
         going_on = [self._corrected.get(layer) if isinstance(layer, Labels) else None for layer in layers]
         known: dict[str, Any] = {"ticks": self.ticks, "by": self.by, "corrected": going_on}
+        known["in_stacks"] = [self._in_stack(layer) if isinstance(layer, Labels) else None for layer in layers]
         return partial(inspected, *chosen, [self._image_under(source) for source in both], **known)
+
+    def _in_stack(self, layer: Labels) -> "InStack | None":
+        """Where in a stack the plane is that a layer shows; None where it shows all that it has."""
+        if layer in self._planes:
+            return self._planes[layer]
+        whole, part = layer, PARTS.get(layer)
+        if part is not None and isinstance(part.whole, Labels) and part.part.plane:
+            whole, place, axes = part.whole, part.part.plane, (part.whole.ndim - 2, part.whole.ndim - 1)
+            data = whole.data
+            if whole.multiscale or not np.array_equal(layer.data, data[place]):  # something else of the plane
+                return None
+        elif layer.ndim > 2 and not layer.multiscale:
+            shown = shown_plane(layer, self.choices.dims)
+            axes, data = (shown.axes[0], shown.axes[1]), shown.data
+            place = tuple(int(shown.point[axis]) for axis in range(layer.ndim) if axis not in axes)
+        else:
+            return None
+        stack = self._stacks.get(whole)
+        if stack is None or stack.original is not data:
+            stack = self._stacks[whole] = CorrectedStack(data)
+        steps = {axis: (float(whole.scale[axis]), symbol(whole.units[axis])) for axis in range(whole.ndim - 2)}
+        return InStack(stack, place, axes, whole.name, str(whole.source.path or ""), steps)
 
     def _image_under(self, source: Source) -> Any:
         """A copy of the topmost visible image of the plane of labels, in the same place; None where there is none."""
@@ -182,13 +209,15 @@ class InspectionTask(Task[Inspection]):
         self._put(outcome.review.inspection)
         self.excluded_curves = [np.zeros(len(one), dtype=bool) for one in outcome.review.inspection.ensembles]
         self.again = self.current = None
-        self.review, self._sources, self._copies = outcome.review, outcome.sources, {}
-        basis = self.basis
-        if basis is not None and basis.more["the question"] != ANNOTATORS:  # a consensus is the label set of no layer
-            for image, ref in enumerate(itertools.chain(*basis.layers)):
-                layer = ref()
-                if isinstance(layer, Labels) and layer in self._corrected:
-                    self._copies[image] = weakref.ref(layer)
+        self.review, self._sources, self._in_stacks = outcome.review, outcome.sources, outcome.in_stacks
+        self._copies = {
+            image: weakref.ref(layer)
+            for image, own in enumerate(outcome.review.corrected)
+            for layer, known in self._corrected.items()
+            if known is own and layer in self.choices.layers
+        }
+        for image in self._copies:
+            self._show_alone(image)
         self._reviewed()
         yield from self._show_unlisted(outcome.unlisted)
 
@@ -340,18 +369,43 @@ class InspectionTask(Task[Inspection]):
             self._reviewed()
             self.zoom(self._row_of(last))
 
-    def save(self, path: Path, image: int) -> None:
-        """Write the corrected labels of an image, of their own type and with its calibration, and the log beside."""
-        assert self.review is not None
-        own, source = self.review.corrected[image], self._sources[image]
-        if own is not None:
-            size = Calibration(tuple(source.scale.tolist()), source.unit, "layer")
-            self.start(partial(saving_corrected, path, own, size), partial(self._saved, own))
+    def to_save(self) -> dict[int, str]:
+        """What is corrected and can be saved, a name for each: of the planes of one stack, the whole stack once."""
+        names: dict[int, str] = {}
+        stacks: set[CorrectedStack] = set()
+        for image in range(0 if self.review is None else len(self.review.corrected)):
+            assert self.review is not None
+            if (known := self._stack_of(image)) is None:
+                if self.review.to_save(image):
+                    names[image] = self.name_of_copy(image)
+            elif known.stack not in stacks and any(own.changes or own.saved for own in known.stack.planes.values()):
+                stacks.add(known.stack)
+                names[image] = f"{known.name} corrected"
+        return names
 
-    def _saved(self, own: CorrectedLabels, paths: tuple[Path, Path]) -> Iterable[None]:
-        own.saved = True
-        self.message = f"Saved as {paths[0].name}, the log as {paths[1].name}."
+    def save(self, paths: dict[int, Path]) -> None:
+        """Write the corrected labels of images as they came, whole stacks and calibrated, each with its log beside."""
+        assert self.review is not None
+        jobs = []
+        for image, path in paths.items():
+            own, source, known = self.review.corrected[image], self._sources[image], self._stack_of(image)
+            size = Calibration(tuple(source.scale.tolist()), source.unit, "layer")
+            if known is not None:
+                jobs.append(Saving(path, known.stack, size, known.path, known.steps))
+            elif own is not None:
+                jobs.append(Saving(path, own, size, source.path))
+        self.start(partial(saving_corrected, jobs), partial(self._saved, jobs))
+
+    def _saved(self, jobs: "list[Saving]", paths: list[tuple[Path, Path]]) -> Iterable[None]:
+        for job in jobs:
+            planes = job.corrected.planes.values() if isinstance(job.corrected, CorrectedStack) else [job.corrected]
+            for own in planes:
+                own.saved = own.saved or bool(own.changes) or own is job.corrected
+        self.message = "\n".join(f"Saved as {labels.name}, the log as {log.name}." for labels, log in paths)
         return ()
+
+    def _stack_of(self, image: int) -> "InStack | None":
+        return self._in_stacks[image] if image < len(self._in_stacks) else None
 
     def press(self, action: str) -> None:
         """Do what one of `KEYS` stands for."""
@@ -411,6 +465,8 @@ class InspectionTask(Task[Inspection]):
         if self.current is not None and self.current.label > 0:
             layer.selected_label = self.current.label
         self._copies[image], self._corrected[layer] = weakref.ref(layer), own
+        if (known := self._stack_of(image)) is not None:
+            self._planes[layer] = known
         if self.basis is not None and self.basis.more["the question"] == ANNOTATORS:
             self._proposals.add(layer)
         for event in (layer.events.paint, layer.events.labels_update, layer.events.data):
@@ -419,11 +475,27 @@ class InspectionTask(Task[Inspection]):
         self.choices.layers.append(layer)
         self.choices.layers.selection.active = active
         self._compare_in_place(image, layer)
+        self._show_alone(image)
         return layer
 
+    def _other_planes(self, image: int) -> list[Labels]:
+        """The layers on which other planes of the stack of an image are corrected."""
+        known, copy = self._stack_of(image), self.copy_of(image)
+        planes = [] if known is None else known.stack.planes.values()
+        return [layer for layer, own in self._corrected.items() if layer is not copy and own in planes]
+
+    def _show_alone(self, image: int) -> None:
+        """Show a corrected plane without others of its stack, which would lie over it."""
+        if (copy := self.copy_of(image)) is not None and (others := self._other_planes(image)):
+            copy.visible = True
+            for other in others:
+                other.visible = False
+
     def _compare_in_place(self, image: int, copy: Labels) -> None:
-        """Let corrected labels be compared in place of the layer that they were made of."""
-        layer = self._inspected[image]() if image < len(self._inspected) else None
+        """Let corrected labels be compared in place of the layer that they were made of, or of another plane of it."""
+        layer: Layer | None = self._inspected[image]() if image < len(self._inspected) else None
+        compared = list(itertools.chain(*self.choices.sides.chosen()))
+        layer = next((other for other in self._other_planes(image) if other in compared), layer)
         if layer is not None:
             self.choices.sides.replace({layer: copy})
             self.message = f"{copy.name} is compared in place of {layer.name}."
@@ -522,10 +594,40 @@ def _user() -> str:
         return ""
 
 
-def saving_corrected(path: Path, corrected: CorrectedLabels, size: Calibration) -> tuple[Path, Path]:
-    """Write corrected labels and their log."""
-    with files_named(path):
-        return save_corrected(path, corrected, calibration=size)
+@dataclass(frozen=True, eq=False)
+class InStack:
+    """Where a plane is in a stack of labels, and what is known of the stack."""
+
+    stack: CorrectedStack
+    place: tuple[int, ...]  #: along the axes that are not shown
+    axes: tuple[int, int]  #: shown as rows and columns
+    name: str
+    path: str  #: the file it was opened from; empty for none
+    steps: dict[int, tuple[float, str]]  #: distance of its planes along each axis, and its unit
+
+
+@dataclass(frozen=True, eq=False)
+class Saving:
+    """Corrected labels on their way into a file."""
+
+    path: Path
+    corrected: CorrectedLabels | CorrectedStack
+    size: Calibration  #: of a pixel of the layer
+    original: str  #: the file they came from; empty for none
+    steps: dict[int, tuple[float, str]] = field(default_factory=dict)
+
+
+def saving_corrected(jobs: Sequence[Saving]) -> list[tuple[Path, Path]]:
+    """Write corrected labels and their logs; what their layer does not say of pixels, the file that they came from."""
+    written = []
+    for job in jobs:
+        report(f"saving {job.path.name}")
+        original = job.original if job.original and Path(job.original).is_file() else None
+        size = None if job.size.unit == "pixel" and original is not None else job.size
+        with files_named(job.path):
+            found = save_corrected(job.path, job.corrected, original=original, calibration=size, steps=job.steps)
+        written.append(found)
+    return written
 
 
 @dataclass(frozen=True, eq=False)
@@ -536,6 +638,7 @@ class Inspected:
     sources: tuple[Source, ...]
     layers: list[Shapes]
     unlisted: dict[int, Shapes]
+    in_stacks: tuple[InStack | None, ...] = ()
 
 
 def inspected(
@@ -543,12 +646,24 @@ def inspected(
     recipe: Outlines,
     settings: Settings,
     images: Sequence[Any] = (None, None),
+    *,
+    corrected: Sequence[CorrectedLabels | None] = (None, None),
+    in_stacks: Sequence[InStack | None] = (None, None),
     **known: Any,
 ) -> Inspected:
     """Rank what one or two layers hold by how suspicious it is; labels with the image they lie on, if any.
 
-    `known` are the ticks, corrections and the name that a `Review` goes on with.
+    `corrected`, and `known`, which are the ticks and the name, are what a `Review` goes on with. A plane of a stack is
+    inspected as it was corrected before.
     """
+    going_on = [
+        before if before is not None or place is None else place.stack.plane(*place.place, axes=place.axes)
+        for before, place in zip(corrected, in_stacks, strict=False)
+    ]
+    sources = tuple(
+        source if own is None or place is None else replace(source, data=own.labels.copy())
+        for source, own, place in zip(sources, going_on, in_stacks, strict=False)
+    )
     planes = tuple(
         None if one.kind == "shapes" else recipe.labels(one.data) if one.kind == "image" else one.data
         for one in sources
@@ -560,8 +675,8 @@ def inspected(
     ]
     ensembles = tuple(trace(source, recipe) for source in traced)
     result = inspect_curves(ensembles, settings, labels=planes, images=pictures)
-    review = Review(result, planes, pictures, outlines=recipe, **known)
-    return Inspected(review, sources, *both_layers(review, sources))
+    review = Review(result, planes, pictures, outlines=recipe, corrected=going_on, **known)
+    return Inspected(review, sources, *both_layers(review, sources), tuple(in_stacks))
 
 
 def disagreed(sources: tuple[Source, ...], recipe: Outlines, settings: Settings) -> Inspected:

@@ -81,7 +81,9 @@ class Queue(QWidget):
             words.capitalize(): (_without_arguments(task.fix, action), _HELP[action]) for action, words in FIXES.items()
         }
         self.fixes = menu_button("All fixes …", "All corrections, on a copy of the labels", entries)
-        self.save_button = button("Save corrected …", "Write the corrected labels as they came, and the log beside")
+        self.save_button = button(
+            "Save corrected …", "Write the corrected labels as they came, whole stacks too, and the log beside"
+        )
         self.save_button.clicked.connect(self._save)
         self.by = QLineEdit(task.by)
         with_label_font(self.by)
@@ -130,7 +132,7 @@ class Queue(QWidget):
         self.undo_button.setVisible(reviewed > 0)
         self.fix_button.setText(f"Fix: {words}  Q" if words else "Fix  Q")
         self.fix_button.setToolTip(f"{words.capitalize() or 'Correct it'}, on a copy of the labels (Q)")
-        self.save_button.setEnabled(any(map(review.to_save, range(len(review.corrected)))))
+        self.save_button.setEnabled(bool(task.to_save()))
 
     def _ordered(self, *_: object) -> None:
         self._task.uncertain_first = bool(self.order.currentData())
@@ -140,16 +142,16 @@ class Queue(QWidget):
             self._task.zoom(chosen.row())
 
     def _save(self) -> None:
-        """Ask for a name for every image that was corrected."""
-        review = self._task.review
-        for image in range(len(review.corrected) if review is not None else 0):
-            if review is not None and review.to_save(image):
-                name = f"{self._task.name_of_copy(image)}.tif"
-                kinds = "TIFF (*.tif *.tiff);;PNG (*.png);;NumPy array (*.npy)"
-                chosen, _ = QFileDialog.getSaveFileName(self, "Save corrected labels", name, kinds)
-                if chosen:
-                    path = Path(chosen)
-                    self._task.save(path if path.suffix else path.with_suffix(".tif"), image)
+        """Ask for a name for every image, or stack, that was corrected."""
+        paths = {}
+        for image, name in self._task.to_save().items():
+            kinds = "TIFF (*.tif *.tiff);;PNG (*.png);;NumPy array (*.npy)"
+            chosen, _ = QFileDialog.getSaveFileName(self, "Save corrected labels", f"{name}.tif", kinds)
+            if chosen:
+                path = Path(chosen)
+                paths[image] = path if path.suffix else path.with_suffix(".tif")
+        if paths:
+            self._task.save(paths)
 
 
 class QueueModel(QAbstractTableModel):
