@@ -217,6 +217,10 @@ def test_annotators_of_one_image_are_compared_and_their_consensus_is_corrected_a
     assert text(dock, 1, "why") == "marked by 2 of 3: Ada, Cem"
     assert [layer.name for layer in viewer.layers][:4] == ["Ada", "Ben", "Cem", "hidden"]
     dock.queue.table.selectRow(0)
+    design = dock.session.design
+    design.write([(viewer.layers[name], "group", "by hand") for name in ("Ada", "Cem")])
+    design.write([(viewer.layers["Ben"], "group", "")])
+    table = [[layer.name, design.cell(layer, "group")] for layer in design.layers()]
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "consensus.tif"), ""))
     pressed(dock.queue.save_button, dock, qtbot)  # a proposal is new without any correction
     assert np.array_equal(read_image(tmp_path / "consensus.tif").pixels > 0, (one > 0) | (added > 0))
@@ -226,6 +230,11 @@ def test_annotators_of_one_image_are_compared_and_their_consensus_is_corrected_a
     assert text(dock, 0, "why") == "marked by 2 of 3: Ada, Cem"
     assert "consensus corrected" in viewer.layers
     assert dock.sets.text() == "Ada, Ben, Cem"  # which no annotator made
+    # The consensus is a label set of its own, and takes no place of theirs.
+    now = [[layer.name, design.cell(layer, "group")] for layer in design.layers()]
+    assert sorted(now) == sorted([*table, ["consensus corrected", ""]])
+    assert dock.session.choices.sides.chosen() == ((viewer.layers["Ada"], viewer.layers["Cem"]), ())
+    assert "compared in place" not in dock.message.text()
     assert dock.inspection.state == "done"
     viewer.layers["Ben"].visible = False
     assert dock.sets.text() == "Ada, Cem"

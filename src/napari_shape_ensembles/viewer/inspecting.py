@@ -467,14 +467,17 @@ class InspectionTask(Task[Inspection]):
         self._copies[image], self._corrected[layer] = weakref.ref(layer), own
         if (known := self._stack_of(image)) is not None:
             self._planes[layer] = known
-        if self.basis is not None and self.basis.more["the question"] == ANNOTATORS:
+        proposed = self.basis is not None and self.basis.more["the question"] == ANNOTATORS
+        if proposed:  # a label set of its own, which takes no annotator's place
             self._proposals.add(layer)
+            self.choices.sides.taken_out.add(layer)
         for event in (layer.events.paint, layer.events.labels_update, layer.events.data):
             event.connect(self._strokes.start)
         active = self.choices.layers.selection.active
         self.choices.layers.append(layer)
         self.choices.layers.selection.active = active
-        self._compare_in_place(image, layer)
+        if not proposed:
+            self._compare_in_place(image, layer)
         self._show_alone(image)
         return layer
 
