@@ -204,6 +204,36 @@ def test_a_page_is_torn_off_as_a_dock_and_closing_it_stops_nothing_of_the_bench(
     let_go(qtbot, gone)
 
 
+@pytest.mark.parametrize(("width", "height", "beside"), [(1280, 800, False), (1920, 1080, True)])
+def test_pages_that_are_torn_off_have_the_height_of_the_window(make_napari_viewer, qtbot, width, height, beside):
+    viewer = make_napari_viewer(show=True)
+    viewer.add_image(spots(1, rows=3), name="one")  # whose controls take their room beside the canvas
+    window = viewer.window._qt_window
+    window.resize(width, height)
+    bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    qtbot.waitUntil(lambda: window.centralWidget().width() + bench.width() < width, timeout=5000)
+    docks = []
+    for name in ("Answer", "Why", "Trust"):
+        before = set(viewer.window.dock_widgets)
+        bench.turn(STEPS.index(name))
+        bench.headings[name].actions()[0].trigger()
+        (new,) = set(viewer.window.dock_widgets) - before
+        docks.append(viewer.window.dock_widgets[new])
+        qtbot.waitUntil(lambda: docks[-1].isVisible() and docks[-1].height() > height / 2, timeout=5000)
+        qtbot.waitUntil(lambda: docks[-1].width() > 350, timeout=5000)
+    top = docks[-1].parentWidget().mapToGlobal(docks[-1].parentWidget().rect().topLeft())
+    frame = bench.parentWidget()
+    assert window.tabifiedDockWidgets(docks[0].parentWidget())  # one over the other, a tab for each
+    assert (frame not in window.tabifiedDockWidgets(docks[0].parentWidget())) == beside
+    if beside:
+        assert bench.height() > height / 2
+        assert bench.width() > 350
+        assert top.x() >= frame.mapToGlobal(frame.rect().topRight()).x()
+        assert window.centralWidget().width() >= 480
+    bench.headings["Trust"].actions()[0].trigger()  # what is there already comes to the fore
+    assert len(set(viewer.window.dock_widgets)) == len(docks) + 1
+
+
 @pytest.fixture
 def bench(model, qtbot):
     """The bench beside labels of three groups, without a window."""

@@ -1,15 +1,19 @@
 """The dock *Bench*: the whole way from images to an answer that can be trusted, one page for each step."""
 
+import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
 
 from napari.components import ViewerModel
-from qtpy.QtCore import Qt, Signal
+from qtpy.compat import isalive
+from qtpy.QtCore import QEvent, Qt, Signal
 from qtpy.QtGui import QAction, QKeyEvent, QKeySequence, QShortcut
 from qtpy.QtWidgets import (
     QApplication,
     QButtonGroup,
+    QDockWidget,
     QHBoxLayout,
+    QMainWindow,
     QPushButton,
     QScrollArea,
     QSizePolicy,
@@ -18,6 +22,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from ..choices import PLUGIN
 from ..curves.over_canvas import OverCanvas
 from ..panels.widgets import FOCUS, ScrollColumn, SteadyTabs, button, column, once, tip, wrapped
 from ..session import Session
@@ -57,6 +62,7 @@ _NEXT = {
     "Trust": ("‹ Back to the answer", "Show the answer again"),
 }
 _CHOOSING = "Choosing the best outlines …"
+_LEAST_CANVAS = 480  # pixels of its width that are left where a page is torn off beside the bench
 _PAUSE = 100  # ms after a burst of events until the headings are made anew: they look at the layers
 
 
@@ -85,6 +91,7 @@ class Bench(Page):
         }
         self._makers = makers
         self.pages: dict[str, QWidget] = {}
+        self._torn_off: list[weakref.ref[QDockWidget]] = []
         self.stack = QStackedWidget()
         for _ in STEPS:
             self.stack.addWidget(QWidget())
@@ -196,10 +203,40 @@ class Bench(Page):
         """Show the page of a step, or the part of it in sight, in a dock of its own, where there is a window."""
         page, window = self.pages[name], getattr(self.viewer, "window", None)
         title = _TORN_OFF[name][page.currentIndex() if isinstance(page, TabbedPage) else 0]
-        if window is not None and title:
-            window.add_plugin_dock_widget("napari-shape-ensembles", title)[1].show()
-        elif window is not None and isinstance(page, TabbedPage):
-            window.add_dock_widget(page.another(), name=f"{name}: {page.tabText(page.currentIndex())}", area="right")
+        if window is None:
+            return
+        known = list(window.dock_widgets.values())
+        if title:
+            inner = window.add_plugin_dock_widget(PLUGIN, title)[1]
+        else:
+            assert isinstance(page, TabbedPage)
+            inner = page.another()
+            window.add_dock_widget(inner, name=f"{name}: {page.tabText(page.currentIndex())}", area="right")
+        if (dock := dock_of(inner)) is None:
+            return
+        if inner not in known:
+            self._make_room(dock)
+            self._torn_off.append(weakref.ref(dock))
+        dock.show()
+        dock.raise_()
+
+    def _make_room(self, dock: QDockWidget) -> None:
+        """Put a new dock beside the bench where the canvas stays wide enough, else behind a tab: not below it."""
+        main, frame = self.window(), dock_of(self)
+        if frame is None or frame.isFloating() or not isinstance(main, QMainWindow):
+            return
+        others = [one for ref in self._torn_off if (one := ref()) is not None and isalive(one)]
+        beside = [one for one in others if one.isVisible() and not one.isFloating()]
+        width = frame.width()
+        if beside:
+            main.tabifyDockWidget(beside[-1], dock)
+        elif main.centralWidget().width() - width >= _LEAST_CANVAS:
+            main.splitDockWidget(frame, dock, Qt.Orientation.Horizontal)
+            dock.show()
+            QApplication.sendPostedEvents(main, QEvent.Type.LayoutRequest)  # or they would keep the width of one
+            main.resizeDocks([frame, dock], [width, width], Qt.Orientation.Horizontal)
+        else:
+            main.tabifyDockWidget(frame, dock)
 
     def show_steps(self) -> None:
         """Show in the headings how far every step has come."""
@@ -236,6 +273,14 @@ class Bench(Page):
                 frame.ensureWidgetVisible(other)
             frame = frame.parentWidget()
         return True
+
+
+def dock_of(widget: QWidget) -> QDockWidget | None:
+    """The dock that a widget is in; None where it is in none."""
+    frame: QWidget | None = widget
+    while frame is not None and not isinstance(frame, QDockWidget):
+        frame = frame.parentWidget()
+    return frame
 
 
 def _take_over(session: Session) -> None:
