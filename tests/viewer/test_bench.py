@@ -330,6 +330,22 @@ def test_a_pixel_size_is_set_in_the_table(bench, model):
     assert end <= page.table.viewport().width()  # names give way, no column is out of sight
     page.table.item(0, last).setText("0.5 × 0.25 µm")
     np.testing.assert_allclose(model.layers["a_1"].scale, (0.5, 0.25))
+    name = "cytochalasin D, 24 hours, 2 µM"
+    for row in range(3):
+        page.table.item(row, 1).setText(name)
+        page.table.item(row, 2).setText(f"animal {row} of the second litter")
+    page.refresh()
+    end = page.table.columnViewportPosition(last) + page.table.columnWidth(last)
+    assert end <= page.table.viewport().width()  # nor of long names of groups
+    assert page.table.columnWidth(last) >= page.table.sizeHintForColumn(last)
+    assert page.table.columnWidth(1) < page.table.sizeHintForColumn(1)
+    assert page.table.item(0, 1).toolTip() == name
+    page.table.resize(1200, 200)
+    assert page.table.columnWidth(1) == 170  # as wide as it may be, where there is room
+    page.table.resize(400, 200)
+    for row in range(3):
+        page.table.item(row, 1).setText("a")
+        page.table.item(row, 2).setText("")
     assert steps_of(bench.session)["Images"].state == "look"
     page.table.item(1, last).setText("half a metre")
     assert "is no pixel size" in page.said.text()

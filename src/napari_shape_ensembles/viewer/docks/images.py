@@ -10,7 +10,7 @@ import numpy as np
 from napari.components import ViewerModel
 from napari.layers import Image, Labels, Layer
 from qtpy.compat import isalive
-from qtpy.QtCore import QEvent, QSignalBlocker, Qt, Signal
+from qtpy.QtCore import QEvent, QModelIndex, QSignalBlocker, Qt, Signal
 from qtpy.QtGui import QAction, QKeySequence, QResizeEvent
 from qtpy.QtWidgets import (
     QAbstractItemView,
@@ -19,6 +19,8 @@ from qtpy.QtWidgets import (
     QInputDialog,
     QLineEdit,
     QMenu,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QTableWidget,
     QTableWidgetItem,
 )
@@ -273,6 +275,15 @@ def _alike(names: Iterable[str]) -> int:
     return len(list(takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))))
 
 
+class CellView(QStyledItemDelegate):
+    """Leaves out the middle of long texts, but of names what the table says."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        super().initStyleOption(option, index)
+        if index.column():
+            option.textElideMode = Qt.TextElideMode.ElideMiddle
+
+
 class DesignView(QTableWidget):
     """The table as it is written; Ctrl+V pastes from a spreadsheet, Delete empties what is selected."""
 
@@ -282,6 +293,7 @@ class DesignView(QTableWidget):
         super().__init__(0, 0)
         with_label_font(self)
         self.verticalHeader().hide()
+        self.setItemDelegate(CellView(self))
         self.setWordWrap(False)
         # As a spreadsheet: what is typed is written into the cell that was clicked; Tab leaves the table.
         triggers = QAbstractItemView.EditTrigger
@@ -313,8 +325,7 @@ class DesignView(QTableWidget):
                 self.setHorizontalHeaderLabels(headings)
                 for place, name in enumerate(headings):
                     self.horizontalHeaderItem(place).setToolTip(_TIPS.get(name, f"A covariate: {name}"))
-                    if place:
-                        self.horizontalHeader().setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
+                self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
                 self.horizontalHeader().setMinimumSectionSize(44)
                 self.horizontalHeader().setMaximumSectionSize(_WIDEST)
             self.setRowCount(len(cells))
@@ -328,16 +339,26 @@ class DesignView(QTableWidget):
                             item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEditable)
                     if item.text() != text:
                         item.setText(text)
+                    if item.toolTip() != tip(text):  # what a person has typed is there already
                         item.setToolTip(tip(text))
         self.fit()
 
     def fit(self) -> None:
-        """Let names take the width that other columns leave, so that none of these is out of sight."""
+        """Let names take the width that other columns leave; long texts are cut before a column is out of sight."""
         heads = self.horizontalHeader()
-        others = (max(self.sizeHintForColumn(place), heads.sectionSizeHint(place)) for place in range(1, heads.count()))
-        left = self.viewport().width() - sum(min(width, _WIDEST) for width in others)
-        if heads.count():
-            heads.resizeSection(0, max(min(self.sizeHintForColumn(0), _NAMES), left))
+        if not heads.count():
+            return
+        least = [heads.sectionSizeHint(place) for place in range(heads.count())]
+        widths = [min(max(self.sizeHintForColumn(place), least[place]), _WIDEST) for place in range(heads.count())]
+        widths[0] = min(self.sizeHintForColumn(0), _NAMES)
+        excess = sum(widths) - self.viewport().width()
+        while excess > 0 and (wide := [place for place in range(1, len(widths) - 1) if widths[place] > least[place]]):
+            widest = max(wide, key=lambda place: widths[place])  # what is written there is in its tool tip
+            widths[widest] -= 1
+            excess -= 1
+        widths[0] = max(widths[0], self.viewport().width() - sum(widths[1:]))
+        for place, width in enumerate(widths):
+            heads.resizeSection(place, width)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
