@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from napari_shape_ensembles import Outlines, match_labels, propose, segment
-from napari_shape_ensembles.outlines.proposals import best_recipe, finding_words, places_tried, varied
+from napari_shape_ensembles.outlines.proposals import (
+    best_recipe,
+    finding_words,
+    places_tried,
+    varied,
+    words_that_differ,
+)
 
 
 def discs(side=120, spacing=40, radius=11, noise=5.0, seed=0, bright=False):
@@ -36,6 +42,7 @@ def test_proposals_are_ranked_and_differ():
     assert len(found) > 3
     assert scores == sorted(scores, reverse=True)
     assert len({item.labels.tobytes() for item in found}) == len(found)
+    assert len(set(words_that_differ([item.recipe for item in found]))) == len(found)
     for item in found:
         assert item.labels.shape == item.thumbnail.shape
         assert {"closed", "contrast", "repeatable"} <= set(item.measures)
@@ -144,3 +151,26 @@ def test_a_recipe_is_described_in_a_few_words():
     assert (
         finding_words(Outlines(method="li", objects="dark", split_touching="distance")) == "li, dark, split by distance"
     )
+
+
+def test_recipes_of_one_method_are_told_apart_by_what_differs():
+    ways = [
+        {"method": "local", "window": 31.0, "offset": 0.02},
+        {"method": "local", "window": 31.0, "offset": 0.05},
+        {"method": "local", "window": 61.0, "offset": 0.02},
+        {"method": "multi-otsu", "classes": 3, "object_classes": 1},
+        {"method": "multi-otsu", "classes": 3, "object_classes": 2},
+        {"method": "hysteresis", "split_touching": "none"},
+        {"method": "hysteresis", "split_touching": "intensity"},
+        {"method": "otsu", "split_touching": "distance"},
+    ]
+    assert words_that_differ([Outlines(**way) for way in ways]) == [
+        "local, bright, window 31 px, offset 0.02",
+        "local, bright, window 31 px, offset 0.05",
+        "local, bright, window 61 px",
+        "multi-otsu, bright, 1 class of objects",
+        "multi-otsu, bright, 2 classes of objects",
+        "hysteresis, bright, not split",
+        "hysteresis, bright, split by intensity",
+        "otsu, bright",
+    ]

@@ -605,6 +605,9 @@ def test_the_best_of_several_recipes_is_used_for_images_for_which_nobody_has_cho
     assert page.other_ways.unfolded
     assert page.proposals.pictures.currentRow() == 0
     assert page.proposals.said.text().startswith("The best of several tried on 2 images is used: ")
+    pictures = list(map(page.proposals.pictures.item, range(page.proposals.pictures.count())))
+    assert len({item.text() for item in pictures}) == len(pictures) > 1
+    assert all(item.toolTip().startswith(item.text()) for item in pictures)
     qtbot.waitUntil(lambda: session.segmentation.verdict.counts == {"one": 9, "two": 9}, timeout=30_000)
     qtbot.waitUntil(lambda: bench.next.isEnabled() and bench.next.text() == "Compare ›", timeout=5000)
     # With another image it is looked for again, unless a person has chosen meanwhile.

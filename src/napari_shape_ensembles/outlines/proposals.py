@@ -1,7 +1,7 @@
 """Recipes proposed for images: several are tried on a part of each and ranked by what the outlines themselves tell."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -43,6 +43,16 @@ _PROPOSED = (
     *("method", "find", "objects", "split_touching", "smoothing", "background"),
     *("window", "offset", "classes", "object_classes"),
 )
+# In words: what may tell two of them apart that find objects of one kind by one method.
+_SAID: dict[str, Callable[[Any], str]] = {
+    "window": lambda width: f"window {width:g} px",
+    "offset": lambda offset: f"offset {offset:g}",
+    "classes": lambda count: f"{count} classes",
+    "object_classes": lambda count: "1 class of objects" if count == 1 else f"{count} classes of objects",
+    "background": lambda width: f"background subtracted ({width:g} px)" if width else "background as it is",
+    "split_touching": lambda how: "not split" if how == "none" else f"split by {how}",
+    "smoothing": lambda width: f"smoothing {width:g} px",
+}
 # Images are shrunk until their longer side has at most this many pixels; of what is left, a window of this width.
 _LARGEST, _WINDOW = 1300, 360
 # More objects than this in the window are texture, which takes long to measure.
@@ -202,6 +212,28 @@ def finding_words(recipe: Recipe) -> str:
     """How a recipe finds objects, in a few words."""
     split = "" if recipe.split_touching == "none" else f", split by {recipe.split_touching}"
     return f"{recipe.method}, {recipe.objects}{split}"
+
+
+def words_that_differ(recipes: Sequence[Recipe]) -> list[str]:
+    """How each of several recipes finds objects, with what tells it from others whose words would be the same.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Outlines
+    >>> from napari_shape_ensembles.outlines.proposals import words_that_differ
+    >>> words_that_differ([Outlines(), Outlines(background=40.0), Outlines(method="li")])
+    ['otsu, bright, background as it is', 'otsu, bright, background subtracted (40 px)', 'li, bright']
+    """
+    words = [f"{recipe.method}, {recipe.objects}" for recipe in recipes]
+    for name, said in _SAID.items():
+        values: dict[str, set[Any]] = {}
+        for recipe, known in zip(recipes, words, strict=True):
+            values.setdefault(known, set()).add(getattr(recipe, name))
+        words = [
+            f"{known}, {said(getattr(recipe, name))}" if len(values[known]) > 1 else known
+            for recipe, known in zip(recipes, words, strict=True)
+        ]
+    return words
 
 
 def varied(proposals: Sequence[Proposal], count: int) -> list[Proposal]:

@@ -2,12 +2,12 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QSignalBlocker, QSize, Qt, Signal
+from qtpy.QtCore import QRect, QSignalBlocker, QSize, Qt, Signal
 from qtpy.QtGui import QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QCheckBox, QListView, QListWidget, QListWidgetItem, QWidget
 
 from ...outlines import Proposal, counted
-from ...outlines.proposals import finding_words
+from ...outlines.proposals import finding_words, words_that_differ
 from ...palette import OUTLINE
 from ..dialogs import Dialogs
 from ..session import Session
@@ -15,7 +15,7 @@ from .fonts import with_label_font
 from .widgets import button, column, menu_button, row, wrapped
 
 _SIDE = 96  # pixels of a picture
-_PICTURES_HEIGHT = 2 * (_SIDE + 30)
+_GAP = 6  # around a picture with its words
 
 
 class ByExample(QWidget):
@@ -113,8 +113,6 @@ class Proposals(QWidget):
         self.pictures.setMovement(QListView.Movement.Static)
         self.pictures.setResizeMode(QListView.ResizeMode.Adjust)
         self.pictures.setWordWrap(True)
-        self.pictures.setUniformItemSizes(True)
-        self.pictures.setFixedHeight(_PICTURES_HEIGHT)
         self.pictures.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.pictures.setToolTip("Click a picture to use its settings for all images; the first is ranked best.")
         self.pictures.setAccessibleName("Proposed outlines")
@@ -141,14 +139,25 @@ class Proposals(QWidget):
             if proposals is not self._shown:
                 self._shown = proposals
                 self.pictures.clear()
-                for proposal in proposals:
-                    words = f"{proposal.recipe.method}, {proposal.recipe.objects}"
+                differ = words_that_differ([proposal.recipe for proposal in proposals])
+                for proposal, words in zip(proposals, differ, strict=True):
                     item = QListWidgetItem(QIcon(picture_of(proposal)), words, self.pictures)
                     found = counted(int(proposal.labels.max()), "object")
-                    item.setToolTip(f"{finding_words(proposal.recipe)}; {found} in this part")
+                    said = dict.fromkeys([*words.split(", "), *finding_words(proposal.recipe).split(", ")])
+                    item.setToolTip(f"{', '.join(said)}; {found} in this part")
+                self._make_room()
             chosen = [number for number, one in enumerate(proposals) if one.recipe == recipe]
             self.pictures.setCurrentRow(chosen[0] if chosen else -1)
         self.pictures.setVisible(bool(proposals))
+
+    def _make_room(self) -> None:
+        """Give every picture room for all lines of the longest words."""
+        wraps, metrics = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignHCenter, self.pictures.fontMetrics()
+        words = [self.pictures.item(row).text() for row in range(self.pictures.count())]
+        room = QRect(0, 0, _SIDE, 10 * _SIDE)
+        lines = max((metrics.boundingRect(room, wraps, one).height() for one in words), default=metrics.height())
+        self.pictures.setGridSize(QSize(_SIDE + _GAP, _SIDE + lines + 2 * _GAP))
+        self.pictures.setFixedHeight(2 * (_SIDE + lines + 2 * _GAP) + _GAP)
 
 
 def picture_of(proposal: Proposal) -> QPixmap:
