@@ -436,14 +436,10 @@ class SegmentationTask(Task[list[Ensemble]]):
         recipe, source, image = self._next.recipe, sources[0][0], self._next.layers[0][0]()
         if not self.all_planes or image is None or image.ndim == 2:
             return partial(committed, source, recipe)
-        if drawn_axes(image, self.choices.dims) != [image.ndim - 2, image.ndim - 1]:
-            raise ValueError(
-                f'"{image.name}" is shown with its axes in another order: put its rows and columns last (Ctrl+E rolls '
-                "the axes, Ctrl+T swaps the two that are shown)"
-            )
+        rows, columns = drawn_axes(image, self.choices.dims)
         data = image.data[0] if image.multiscale else image.data
         placement = {name: getattr(image, name) for name in ("scale", "translate", "rotate", "affine", "units")}
-        return partial(committed, source, recipe, data, placement)
+        return partial(committed, source, recipe, data, placement, (rows, columns))
 
     def take(self, outcome: "Committed") -> Iterator[None]:
         """Put both layers, which belong to the user, into the viewer in place of the preview."""
@@ -642,15 +638,23 @@ class Committed:
 
 
 def committed(
-    source: Source, recipe: Outlines, data: Any = None, placement: Mapping[str, Any] | None = None
+    source: Source,
+    recipe: Outlines,
+    data: Any = None,
+    placement: Mapping[str, Any] | None = None,
+    axes: tuple[int, int] = (-2, -1),
 ) -> Committed:
     """Segment and trace the plane of a source, or every plane of other data independently, and make the layers.
 
-    A ValueError names a plane that cannot be segmented.
+    `axes` are the rows and the columns of the planes. A ValueError names a plane that cannot be segmented.
     """
     placement = source.placement if placement is None else placement
     data = source.data if data is None else data
-    shape = data.shape[: len(placement["scale"]) - 2]
+    count = len(placement["scale"])
+    shown = [axis % count for axis in axes]
+    hidden = [axis for axis in range(count) if axis not in shown]
+    data = np.moveaxis(data, shown, (count - 2, count - 1))  # colors stay the last axis
+    shape = data.shape[: len(hidden)]
     places = list(np.ndindex(*shape))
     total = 2 * len(places) + 1
     sheets, ensembles, outlines, tables = [], [], [], []
@@ -665,16 +669,18 @@ def committed(
             raise ValueError(f"{name}: {error}") from error
         ensembles.append(found)
         for curve in found.curves:
-            above = np.broadcast_to(place, (len(curve), len(place)))
-            outlines.append(np.concatenate([above, curve / source.scale], axis=1))
-        axes = {f"plane {axis}": there for axis, there in enumerate(place)}
-        tables.append(found.features.assign(**axes, excluded=False))
+            vertices = np.empty((len(curve), count))
+            vertices[:, hidden], vertices[:, shown] = place, curve / source.scale
+            outlines.append(vertices)
+        where = {f"plane {axis}": there for axis, there in zip(hidden, place, strict=True)}
+        tables.append(found.features.assign(**where, excluded=False))
     report("making layers", total - 1, total)
     metadata = {"segmentation": recipe.changed()}
-    labels = np.reshape(sheets, (*shape, *sheets[0].shape)).astype(np.int32)
+    planes = np.reshape(sheets, (*shape, *sheets[0].shape)).astype(np.int32)
+    labels = np.ascontiguousarray(np.moveaxis(planes, (-2, -1), shown))
     curves = Shapes(
         outlines or None,
-        ndim=2 + len(shape),
+        ndim=count,
         shape_type="polygon",
         name=f"{source.name} outlines",
         features=pd.concat(tables, ignore_index=True) if outlines else None,

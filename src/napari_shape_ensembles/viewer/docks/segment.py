@@ -52,7 +52,7 @@ class SegmentCurves(Dock):
         self.classes.button.clicked.connect(self._compare_classes)
         self.sizes = SizeHistogram()
         self.planes = QCheckBox("&All planes of the stack")
-        self.planes.setToolTip("Segment every plane in time or depth independently; off: the plane that is shown.")
+        self.planes.setToolTip("Segment every plane along the sliders independently; off: the plane that is shown.")
         self.planes.toggled.connect(lambda on: setattr(task, "all_planes", on))
         self.dialogs = Dialogs(self, self.session, task.say)
         tooltip = "Load or save the settings, which all docks share"
