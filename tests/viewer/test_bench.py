@@ -710,6 +710,26 @@ def test_examples_and_corrections_lie_in_the_cell_of_their_image(bench_of_two, m
     assert over.index("one") < over.index("one corrected") < over.index("one inspected")
 
 
+def test_corrected_labels_lie_over_those_that_they_replace(model, qtbot):
+    model.add_image(spots(1, rows=4), name="field")
+    model.add_labels(labels_of(1), name="masks")
+    bench = Bench(model)
+    qtbot.addWidget(bench)
+    session = bench.session
+    session.design.write([(model.layers["field"], "group", "")])
+    bench.page("Outlines").turn(1)
+    session.inspection.a.choose(model.layers["masks"])
+    session.inspection.run()
+    ended(session.inspection, qtbot)
+    session.inspection.zoom(0)
+    session.inspection.fix("delete")
+    qtbot.waitUntil(lambda: not session.inspection.renewing.busy, timeout=30_000)
+    names = ["field", "masks", "masks corrected", "masks inspected"]
+    qtbot.waitUntil(lambda: [layer.name for layer in model.layers if layer.name in names] == names, timeout=5000)
+    assert captions(model) == {(0, 0): "A · masks corrected"}
+    bench.session.rest()
+
+
 def test_what_became_of_a_file_is_in_sight_on_the_answer(bench_of_two, shown, tmp_path, qtbot):
     shown(bench_of_two)
     bench_of_two.turn(STEPS.index("Answer"))

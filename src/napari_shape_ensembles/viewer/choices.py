@@ -96,7 +96,8 @@ class Sides(FollowsLayers):
     def __init__(self, viewer: ViewerModel) -> None:
         super().__init__(viewer)
         self._chosen: tuple[list[weakref.ref[Layer]], list[weakref.ref[Layer]]] = ([], [])
-        self._instead: weakref.WeakKeyDictionary[Layer, weakref.ref[Layer]] = weakref.WeakKeyDictionary()
+        #: Layers that stand in the places of others, until they are deleted, and what each stands for.
+        self.instead: weakref.WeakKeyDictionary[Layer, weakref.ref[Layer]] = weakref.WeakKeyDictionary()
         self._told: tuple[Any, ...] = ()
         self.several = self._ticked = False
         #: Layers to mark, paint or draw in, none of them a sample unasked; and the image that was active before each.
@@ -144,14 +145,14 @@ class Sides(FollowsLayers):
 
     def replace(self, places: Mapping[Layer, Layer]) -> None:
         """Let layers take the places of others, until they are deleted."""
-        self._instead.update({after: weakref.ref(before) for before, after in places.items()})
+        self.instead.update({after: weakref.ref(before) for before, after in places.items()})
         self.taken_out.update(places)
         self._hand_over(places)
 
     def _restore(self) -> None:
         """Give the places of deleted layers back to those that they were taken from."""
-        for layer in [layer for layer in self._instead if layer not in self._layers]:
-            before = self._instead.pop(layer)()
+        for layer in [layer for layer in self.instead if layer not in self._layers]:
+            before = self.instead.pop(layer)()
             if before is not None and before in self._layers:
                 self.taken_out.discard(before)
                 self._hand_over({layer: before})
@@ -177,7 +178,7 @@ class Sides(FollowsLayers):
             if event.type == "removing":
                 self.leaving.emit(self._layers[event.index])
             return
-        if self._instead:
+        if self.instead:
             self._restore()
         for layer in self._layers:
             if not (layer in self._met or is_own(layer)):

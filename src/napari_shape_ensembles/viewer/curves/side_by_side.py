@@ -172,10 +172,11 @@ class SideBySide:
         known = set(itertools.chain.from_iterable(groups))
         others = [layer for layer in self._layers if layer not in known]
         images = [*first, *(layer for layer in others if not is_own(layer))]
+        replaced = [ref() for ref in self._choices.sides.instead.values()]
         for layer, image in images_below(others, images, self._choices).items():
             cell = next((cell for cell in groups if image in cell), None)
-            if cell is not None:
-                cell.append(layer)
+            if cell is not None:  # labels of which a copy is corrected must not lie over that
+                cell.insert(cell.index(image) + 1 if layer in replaced else len(cell), layer)
                 others.remove(layer)
         last = list(itertools.chain.from_iterable(reversed(groups)))
         order, cell_of = [*others, *last], dict(zip(others, itertools.count(len(cells)), strict=False))
