@@ -437,3 +437,47 @@ def test_keys_of_the_canvas_are_given_back(reviewed, model):
     reviewed.follow()
     reviewed.rest()
     assert own in model.keymap.values()
+
+
+def test_the_log_of_a_stack_tells_what_is_in_the_file_also_when_that_is_opened_again(in_stack, model, qtbot, tmp_path):
+    task = in_stack
+
+    def on(label, *options):
+        task.zoom(int(task.rows.index[task.rows["label"] == label][0]))
+        fixed(task, qtbot, *options)
+
+    def log_of(saved):
+        return saved[["plane", "action", "label"]].astype(str).to_numpy().tolist()
+
+    given = model.layers["nuclei"].data.copy()
+    on(ODD, "fill holes")
+    on(7, "merge", 8)
+    merged = task.review.corrected[0].labels.copy()
+    on(7, "split")
+    on(12, "delete")
+    task.undo()
+    qtbot.waitUntil(lambda: not task.renewing.busy, timeout=30_000)
+    pixels, log = saved_stack(task, qtbot, tmp_path)
+    highest = int(given.max())
+    told = [["fill holes", str(ODD)], ["merge", "7, 8"], ["split", f"7, {highest + 1}"]]
+    assert log_of(log) == [["axis 0 = 1", *one] for one in told]
+    np.testing.assert_array_equal(pixels[1] > 0, merged > 0)
+    assert (pixels[1] == highest + 1).any()
+    assert not (pixels[[0, 2]] > highest).any()
+    assert (pixels[1] == 12).any()
+    # Opened again, it goes on where it ended.
+    npe2.PluginManager.instance().discover()
+    (again,) = model.open(tmp_path / "nuclei.tif", plugin="napari", layer_type="labels")
+    task.a.choose(again)
+    model.dims.set_point(0, 1)
+    ended(task, qtbot, task.run)
+    on(12, "delete")
+    after, log = saved_stack(task, qtbot, tmp_path)
+    number = int(np.argmax((after != pixels).any(axis=(1, 2))))
+    np.testing.assert_array_equal(after[number], np.where(pixels[number] == 12, 0, pixels[number]))
+    assert log_of(log) == [*(["axis 0 = 1", *one] for one in told), [f"axis 0 = {number}", "delete", "12"]]
+    saved_stack(task, qtbot, tmp_path)  # once more, which adds nothing
+    task.undo()
+    _, log = saved_stack(task, qtbot, tmp_path)
+    assert log_of(log) == [["axis 0 = 1", *one] for one in told]
+    assert read_axes(tmp_path / "nuclei.tif") == StackAxes("ZYX", {"Z": (2.0, "µm")})

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 from ..archive import ContentError, StrPath, write_bytes
 from ..inspection import CorrectedLabels, CorrectedStack
 from .calibration import Calibration, StackAxes, read_axes, read_calibration
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _PLANE = StackAxes()
 _WRITTEN = (".tif", ".tiff", ".png", ".npy")
@@ -22,6 +26,7 @@ def save_corrected(
     original: StrPath | None = None,
     calibration: Calibration | None = None,
     steps: Mapping[int, tuple[float, str]] | None = None,
+    earlier: "pd.DataFrame | None" = None,
 ) -> tuple[Path, Path]:
     """Write corrected labels and the log of their corrections; of a stack all planes, as corrected.
 
@@ -37,6 +42,8 @@ def save_corrected(
         The size of a pixel, in place of that of a file.
     steps : mapping of int to (float, str), optional
         Of a stack the distance of its planes along each axis and its unit, in place of that of a file.
+    earlier : DataFrame, optional
+        The log that the labels came with, which is carried on.
 
     Returns
     -------
@@ -67,9 +74,31 @@ def save_corrected(
         axes = read_axes(original) if original is not None else axes
         axes = axes.fitted(labels.shape, steps or {})
     write_labels(path, labels, calibration, axes)
-    log = path.with_name(f"{path.name.removesuffix(path.suffix).removesuffix('.ome')}.log.csv")
-    write_bytes(log, corrected.log.to_csv(index=False).encode())
+    log, rows = _log_beside(path), corrected.log
+    if earlier is not None:
+        import pandas as pd  # heavy, and not needed to correct
+
+        rows = pd.concat([earlier, rows], ignore_index=True) if len(rows) else earlier
+    write_bytes(log, rows.to_csv(index=False).encode())
     return path, log
+
+
+def read_log(path: StrPath) -> "pd.DataFrame | None":
+    """The log beside corrected labels, for more corrections; None where there is none that `save_corrected` wrote."""
+    log = _log_beside(Path(path))
+    if not log.is_file():
+        return None
+    import pandas as pd
+
+    try:
+        rows = pd.read_csv(log, dtype=str, keep_default_na=False)
+    except (OSError, ValueError):  # someone else's
+        return None
+    return rows if {"action", "label", "pixels", "when", "by"} <= {*rows} else None
+
+
+def _log_beside(path: Path) -> Path:
+    return path.with_name(f"{path.name.removesuffix(path.suffix).removesuffix('.ome')}.log.csv")
 
 
 def write_labels(

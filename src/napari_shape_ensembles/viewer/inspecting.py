@@ -21,6 +21,7 @@ from ..comparison.display import MARK, simplified
 from ..inspection import CorrectedLabels, CorrectedStack, Entry, Inspection, Review, Ticks, disagreement, inspect_curves
 from ..inspection.ranking import disputed
 from ..io import Calibration, save_corrected
+from ..io.corrected import read_log
 from ..outlines import Outlines
 from ..palette import EXCLUDED, OUTLINE, RANKED
 from ..progress import report
@@ -100,6 +101,7 @@ class InspectionTask(Task[Inspection]):
         self.renewing = Background()
         self._copies: dict[int, weakref.ref[Labels]] = {}
         self._corrected: weakref.WeakKeyDictionary[Labels, CorrectedLabels] = weakref.WeakKeyDictionary()
+        self._came: weakref.WeakKeyDictionary[Layer, Came] = weakref.WeakKeyDictionary()  # of layers, and of copies
         self._stacks: weakref.WeakKeyDictionary[Layer, CorrectedStack] = weakref.WeakKeyDictionary()
         self._planes: weakref.WeakKeyDictionary[Labels, InStack] = weakref.WeakKeyDictionary()  # copies of planes
         self._in_stacks: tuple[InStack | None, ...] = ()  # where the labels of each image are in a stack
@@ -191,7 +193,8 @@ class InspectionTask(Task[Inspection]):
         if stack is None or stack.original is not data:
             stack = self._stacks[whole] = CorrectedStack(data)
         steps = {axis: (float(whole.scale[axis]), symbol(whole.units[axis])) for axis in range(whole.ndim - 2)}
-        return InStack(stack, place, axes, whole.name, str(whole.source.path or ""), steps)
+        came = self._came.setdefault(whole, Came(str(whole.source.path or "")))
+        return InStack(stack, place, axes, whole.name, came, steps)
 
     def _image_under(self, source: Source) -> Any:
         """A copy of the topmost visible image of the plane of labels, in the same place; None where there is none."""
@@ -391,9 +394,9 @@ class InspectionTask(Task[Inspection]):
             own, source, known = self.review.corrected[image], self._sources[image], self._stack_of(image)
             size = Calibration(tuple(source.scale.tolist()), source.unit, "layer")
             if known is not None:
-                jobs.append(Saving(path, known.stack, size, known.path, known.steps))
+                jobs.append(Saving(path, known.stack, size, known.came, known.steps))
             elif own is not None:
-                jobs.append(Saving(path, own, size, source.path))
+                jobs.append(Saving(path, own, size, self._came_of(image)))
         self.start(partial(saving_corrected, jobs), partial(self._saved, jobs))
 
     def _saved(self, jobs: "list[Saving]", paths: list[tuple[Path, Path]]) -> Iterable[None]:
@@ -403,6 +406,16 @@ class InspectionTask(Task[Inspection]):
                 own.saved = own.saved or bool(own.changes) or own is job.corrected
         self.message = "\n".join(f"Saved as {labels.name}, the log as {log.name}." for labels, log in paths)
         return ()
+
+    def _came_of(self, image: int) -> "Came":
+        """The file that the labels of an image came from, of a proposal none."""
+        layer = self._inspected[image]() if image < len(self._inspected) and self._sources[image].path else None
+        copy = self.copy_of(image)
+        if copy is not None and copy in self._came:
+            return self._came[copy]
+        if isinstance(layer, Layer):
+            return self._came.setdefault(layer, Came(self._sources[image].path))
+        return Came(self._sources[image].path)
 
     def _stack_of(self, image: int) -> "InStack | None":
         return self._in_stacks[image] if image < len(self._in_stacks) else None
@@ -467,6 +480,8 @@ class InspectionTask(Task[Inspection]):
         self._copies[image], self._corrected[layer] = weakref.ref(layer), own
         if (known := self._stack_of(image)) is not None:
             self._planes[layer] = known
+        else:
+            self._came[layer] = self._came_of(image)
         proposed = self.basis is not None and self.basis.more["the question"] == ANNOTATORS
         if proposed:  # a label set of its own, which takes no annotator's place
             self._proposals.add(layer)
@@ -597,6 +612,21 @@ def _user() -> str:
         return ""
 
 
+@dataclass(eq=False)
+class Came:
+    """The file that labels were opened from, and the log beside it as it was before anything was saved over it."""
+
+    path: str  #: empty for none
+    _log: pd.DataFrame | None = None
+    _read: bool = False
+
+    def log(self) -> pd.DataFrame | None:
+        """What was done to them before; None where nothing is known."""
+        if not self._read:
+            self._log, self._read = read_log(self.path) if self.path else None, True
+        return self._log
+
+
 @dataclass(frozen=True, eq=False)
 class InStack:
     """Where a plane is in a stack of labels, and what is known of the stack."""
@@ -605,7 +635,7 @@ class InStack:
     place: tuple[int, ...]  #: along the axes that are not shown
     axes: tuple[int, int]  #: shown as rows and columns
     name: str
-    path: str  #: the file it was opened from; empty for none
+    came: Came
     steps: dict[int, tuple[float, str]]  #: distance of its planes along each axis, and its unit
 
 
@@ -616,7 +646,7 @@ class Saving:
     path: Path
     corrected: CorrectedLabels | CorrectedStack
     size: Calibration  #: of a pixel of the layer
-    original: str  #: the file they came from; empty for none
+    came: Came
     steps: dict[int, tuple[float, str]] = field(default_factory=dict)
 
 
@@ -625,10 +655,13 @@ def saving_corrected(jobs: Sequence[Saving]) -> list[tuple[Path, Path]]:
     written = []
     for job in jobs:
         report(f"saving {job.path.name}")
-        original = job.original if job.original and Path(job.original).is_file() else None
+        original = job.came.path if job.came.path and Path(job.came.path).is_file() else None
         size = None if job.size.unit == "pixel" and original is not None else job.size
         with files_named(job.path):
-            found = save_corrected(job.path, job.corrected, original=original, calibration=size, steps=job.steps)
+            earlier = job.came.log()
+            found = save_corrected(
+                job.path, job.corrected, original=original, calibration=size, steps=job.steps, earlier=earlier
+            )
         written.append(found)
     return written
 
