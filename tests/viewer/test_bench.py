@@ -422,6 +422,14 @@ def test_an_image_below_the_labels_of_several_annotators_is_drawn_in_one_cell(mo
     ended(bench.session.inspection, qtbot)
     qtbot.waitUntil(lambda: len(cells(model)) == 2, timeout=5000)  # the consensus lies on one of the label sets
     assert "consensus inspected" in model.layers
+    inspection = bench.session.inspection
+    inspection.zoom(0)
+    inspection.fix("delete")
+    qtbot.waitUntil(lambda: not inspection.renewing.busy, timeout=30_000)
+    own = {"consensus corrected", "consensus inspected"}  # a label set of its own, beside those of the annotators
+    qtbot.waitUntil(lambda: own in cells(model).values(), timeout=5000)
+    assert "– · consensus corrected" in captions(model).values()
+    assert "A · Ada" in captions(model).values()
     bench.session.rest()
 
 

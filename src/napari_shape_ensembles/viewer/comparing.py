@@ -240,7 +240,8 @@ class ComparisonTask(Task[Comparison]):
             below = images_below(known, others, self.choices)
             others = [layer for layer in (*others, *self.opened()) if layer not in below.values()]
             above = images_below(others, [*known, *below.values(), *others], self.choices)
-            found += [(self.group(layer), layer, None) for layer in others if layer not in above]
+            # What has outlines of its own over it, such as a consensus that is corrected, has its own cell for them.
+            found += [(self.group(layer), layer, None) for layer in others if layer not in above or self.over(layer)]
         parts: list[Cell] = []
         for side, layer, own in found:
             lowest = None if layer is None else below.pop(layer, None)
