@@ -184,7 +184,8 @@ class SideBySide:
         boxes = [box for layer in first if (box := drawn_extent(layer, self._choices)) is not None]
         self._largest = np.max([np.ptp(box, axis=0) for box in boxes], axis=0, initial=1e-9)
         unseen = self._choices.unseen
-        self._shown = len({place for layer, place in cell_of.items() if layer.visible or layer in unseen})
+        seen = [place for layer, place in cell_of.items() if layer.visible or layer in unseen or self._resized is None]
+        self._shown = len(set(seen))
         shape = self._grid.shape if self._apart else self._shapes.get(self._shown) or self._roomiest()
         planned = shape, not self._apart
         spaced = getattr(self._grid, "spacing", _GAP) == _GAP
@@ -226,7 +227,9 @@ class SideBySide:
             self._resized.connect(self._settled.start)
 
     def _cells_of_layers(self) -> list[int]:
-        return [self._cell_of.get(layer, -1) if layer.visible else -1 for layer in self._layers]
+        # Until version 0.9 napari does not look for the cell of a layer when it is shown: it has its own all the time.
+        hidden = self._resized is not None
+        return [-1 if hidden and not layer.visible else self._cell_of.get(layer, -1) for layer in self._layers]
 
     def frames(self, size: tuple[float, float]) -> dict[Layer, Frame]:
         """Where the layers in sight are drawn on a canvas of so many pixels, its width and its height."""
