@@ -84,9 +84,13 @@ def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, m
     quantity = first.features.columns[1]
     own = size[size["image"] == [ref().name for ref in session.experiment.basis.layers[0]].index("B05_f0")]
     np.testing.assert_allclose(sorted(first.features[quantity]), sorted(np.exp(own[quantity])))
+    told = []
+    for event in (model.layers.events.inserted, model.layers.events.removed):
+        event.connect(lambda event: told.append((event.type, session.choices.rearranging > 0)))
     page.table.cellDoubleClicked.emit(0, 0)
     ended(session.experiment, qtbot)
-    assert [layer.name for layer in model.layers] == ["A01_f0 outlines"]
+    assert told == [("removed", True), ("removed", True), ("inserted", True)]  # of all of which the canvas hears once
+    assert [(layer.name, layer.visible) for layer in model.layers] == [("A01_f0 outlines", True)]
     assert "A01: outlines filled by" in page.message.text()
 
     written = []

@@ -12,6 +12,7 @@ from napari_shape_ensembles.progress import reporting
 from napari_shape_ensembles.viewer.inputs import source_of
 from napari_shape_ensembles.viewer.segmenting import committed, preview_of, previews, reduced
 from napari_shape_ensembles.viewer.session import Session
+from napari_shape_ensembles.viewer.task import Background
 
 PREVIEW = "segmentation preview"
 
@@ -85,6 +86,24 @@ def test_lines_over_many_images_leave_one_in_each_turn_and_are_gone_before_other
     task.settle()
     assert list(model.layers) == images
     qtbot.waitUntil(lambda: not task.choices.rearranging, timeout=5000)
+
+
+def test_a_preview_waits_for_the_lines_before_it_which_still_leave_in_turns(task, model, qtbot, monkeypatch):
+    for seed in range(2, 7):
+        model.add_image(spots(seed, rows=2), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))
+    images = list(model.layers)
+    task.choices.sides.tick(images[:3], images[3:])
+    qtbot.waitUntil(lambda: len(model.layers) == 12, timeout=30_000)
+    monkeypatch.setattr(Background, "pause", 100)
+    counts = []
+    for event in (model.layers.events.inserted, model.layers.events.removed):
+        event.connect(lambda _: counts.append(len(model.layers)))
+    task.rest()
+    task.follow()
+    qtbot.waitUntil(lambda: task.previewer.busy, timeout=5000)
+    assert len(model.layers) > len(images)
+    qtbot.waitUntil(lambda: len(counts) == 12, timeout=30_000)
+    assert counts == [11, 10, 9, 8, 7, 6, 7, 8, 9, 10, 11, 12]
 
 
 def test_the_recipe_of_the_preview_is_the_one_of_the_session(task, model, qtbot):

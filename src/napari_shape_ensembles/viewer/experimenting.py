@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from napari.layers import Layer
+from napari.settings import get_settings
+from psygnal import Signal
 
 from ..archive import Tree
 from ..comparison import Experiment, experiment, position_dependence, records
 from ..comparison.design import GROUP, Asked
-from ..comparison.display import LayerData, simplified
+from ..comparison.display import simplified
 from ..comparison.inputs import Inputs
 from ..io.outputs import keep_list, refuse_overwriting
 from ..io.rerun import load_experiment, recipe_of, recipe_tree, save_experiment
@@ -27,7 +29,7 @@ from .comparing import ELSEWHERE, files_named, written
 from .design_files import layer_data, source_in_file
 from .designing import DesignTable, Row, asked_of, asked_tree, frame_of
 from .inputs import OWN, ImageRow, Source, Sources, fingerprint, inputs_of_sources, source_of, trace
-from .layers import take_away
+from .layers import at_once, take_away
 from .task import Basis, Task
 
 # Groups whose pairs are all compared; contrasts that are a screen; images of a group that are opened at once.
@@ -56,6 +58,8 @@ class ExperimentAnswer:
 
 class ExperimentTask(Task[ExperimentAnswer]):
     """Compares the groups of the design table."""
+
+    laid = Signal()  #: layers of a group came and went, of which napari has not heard yet
 
     def __init__(self, choices: Choices, design: DesignTable) -> None:
         super().__init__(choices)
@@ -249,26 +253,30 @@ class ExperimentTask(Task[ExperimentAnswer]):
         over = {one for ref in self._over.values() if (one := ref()) is not None}
         return [layer for layer in here if layer not in over]
 
-    def _shown(self, layers: list[tuple[LayerData | weakref.ref[Layer] | None, LayerData]]) -> Iterator[None]:
-        viewer = self.choices.viewer
-        gone = [ref for ref in self._painted if ref() in viewer.layers]
-        if gone:
-            yield from take_away(gone, self.choices)
-        self._painted = []
-        for image, outlines in layers:
-            under = image() if isinstance(image, weakref.ref) else None
-            for data in (image, outlines):
-                if not isinstance(data, tuple):
-                    continue
-                layer = Layer.create(*data)
-                OWN.add(layer)
-                self._painted.append(weakref.ref(layer))
-                if data is outlines and under is not None:
-                    self._over[under] = weakref.ref(layer)
-                under = layer
-                viewer.add_layer(layer)
-                yield
-        self.message = str(layers[-1][1][1]["metadata"]["said"])
+    def _shown(self, opened: list[tuple[Layer | weakref.ref[Layer] | None, Layer]]) -> Iterator[None]:
+        """Put the images of a group and their outlines in place of those before, and then show them, all in turns."""
+        choices, layers = self.choices, self.choices.layers
+        gone, self._painted, coming = self._painted, [], []
+        with at_once(choices):
+            yield from take_away(gone, choices)
+            for image, outlines in opened:
+                under = image() if isinstance(image, weakref.ref) else image
+                for layer in [outlines] if under is None or isinstance(image, weakref.ref) else [under, outlines]:
+                    layer.visible = False
+                    coming.append(layer)
+                    choices.unseen.add(layer)
+                    self._painted.append(weakref.ref(layer))
+                    layers.insert(layers.index(under) + 1 if under in layers else len(layers), layer)
+                    yield
+                if under is not None:
+                    self._over[under] = weakref.ref(outlines)
+            self.laid.emit()
+            yield
+        for layer in coming:
+            choices.unseen.discard(layer)
+            layer.visible = True
+            yield
+        self.message = str(opened[-1][1].metadata["said"])
 
 
 def experimented(
@@ -392,11 +400,12 @@ def exporting(result: Experiment, folder: Path) -> list[Path]:
 
 def outlined(
     result: Experiment, group: str, sources: Mapping[int, tuple[Source, Any]], recipe: Outlines
-) -> list[tuple[Any, LayerData]]:
-    """Outlines of images, by their places in an experiment, filled by what differs most.
+) -> list[tuple[Any, Layer]]:
+    """Layers of the outlines of images, by their places in an experiment, filled by what differs most.
 
-    Each with the layer of its image, weakly, or the data of one to be made.
+    Each with the layer of its image, weakly, or a new one.
     """
+    get_settings()  # before it is read, napari triangulates in Python, a hundred times more slowly
     effects = result.effects[result.effects["contrast"].str.split(" - ").str[0] == group]
     effects = effects if len(effects) else result.effects
     quantity = "size"
@@ -405,7 +414,7 @@ def outlined(
     every = result.outlines[quantity]
     limits = tuple(np.exp(np.percentile(every, [1, 99])).tolist())
     limits = limits if limits[1] > limits[0] else (limits[0], limits[0] + 1)
-    found: list[tuple[Any, LayerData]] = []
+    found: list[tuple[Any, Layer]] = []
     for place, (image, (source, under)) in enumerate(sources.items()):
         report(f"opening {source.name}", place, len(sources))
         curves = trace(source, recipe)
@@ -422,7 +431,8 @@ def outlined(
                 corner = np.array(source.data.part.region)[[0, 2]]
             shapes = [curve / options["scale"] + corner for curve in curves.curves]
             if picture[2] == "image":
-                under = picture[0], {**picture[1], "name": source.name}, picture[2]
+                under = Layer.create(picture[0], {**picture[1], "name": source.name}, picture[2])
+                OWN.add(under)
         painted = np.array([values.get(str(one), np.nan) for one in curves.ids.tolist()])
         said = f"{group}: outlines filled by {quantity}."
         look = {
@@ -439,5 +449,7 @@ def outlined(
         }
         if not np.isfinite(painted).any():
             look |= {"face_color": "transparent"}
-        found.append((under, (simplified(shapes), {**look, **options}, "shapes")))
+        outlines = Layer.create(simplified(shapes), {**look, **options}, "shapes")
+        OWN.add(outlines)
+        found.append((under, outlines))
     return found

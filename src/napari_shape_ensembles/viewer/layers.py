@@ -185,6 +185,7 @@ def at_once(choices: Choices) -> Iterator[None]:
         if gc.isenabled():
             gc.disable()
             choices.batch.callback(gc.enable)
+        choices.batch.callback(choices.rearranges.emit, False)
         choices.batch.enter_context(getattr(choices.layers, "batched_update", nullcontext)())  # since napari 0.9
         choices.rearranges.emit(True)
     try:
@@ -195,8 +196,6 @@ def at_once(choices: Choices) -> Iterator[None]:
                 choices.batch.close()
         finally:
             choices.rearranging -= 1
-            if not choices.rearranging:
-                choices.rearranges.emit(False)
 
 
 def take_away(refs: "Iterable[weakref.ref[Layer]]", choices: Choices) -> Iterator[None]:

@@ -220,7 +220,6 @@ class SegmentationTask(Task[list[Ensemble]]):
             self._clear_preview()
             self.changed.emit()
         else:
-            self.settle()
             self.previewer.begin(self._previewing(self.source.calibrated(self._previewed), self._previewed))
 
     def _take_draft(self, step: Progress) -> None:
@@ -229,6 +228,8 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     def _previewing(self, source: Source, recipe: Outlines) -> Steps:
         """Show the chosen image first, then the other images of the samples; say of all how good they look."""
+        while self._leaving.busy:  # lines of before, which go in turns of their own
+            yield None
         layers, samples = self.choices.layers, self._samples()
         image = self.image.chosen()
         shown = None if image is None else weakref.ref(image)

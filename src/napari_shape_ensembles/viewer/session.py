@@ -60,12 +60,13 @@ class Session:
         self.proposing.answered = partial(_answered, self.comparison, self.experiment)
         self.design.changed.connect(self.comparison.side_by_side.renew)
         self.design.changed.connect(self.segmentation.see_images)
-        self.segmentation.laid.connect(self.comparison.side_by_side.renew_now)
+        for laid in (self.segmentation.laid, self.experiment.laid):
+            laid.connect(self.comparison.side_by_side.renew_now)
         self.inspection.finished.connect(self.comparison.side_by_side.renew)  # it knows now what its curves lie on
         self.comparison.beside, self.comparison.put_beside = self.experiment.to_tree, self.experiment.take_tree
         self.comparison.opened = self.experiment.opened
         self._open, self._pages = 0, Counter[Task[Any]]()
-        self._layers, self._exempting, self._exempts = viewer.layers, Soon(self._exempt, _QUIET), False
+        self._layers, self._exempting, self._exempts = viewer.layers, Soon(self.exempt, _QUIET), False
         self.choices.sides.leaving.connect(self._leaving)
         self.comparison.side_by_side.arranged.connect(self._exempting.start)  # napari makes much for the cells
 
@@ -81,7 +82,7 @@ class Session:
         """Note that a page is open, which shows these tasks; the first page makes the session follow the viewer."""
         self._open += 1
         if self._open == 1:
-            self._exempt()
+            self.exempt()
         self._pages.update(tasks)
         self.choices.sides.follow()
         for task in tasks:
@@ -111,13 +112,14 @@ class Session:
         self._exempting.stop()
         self._exempt_nothing()
 
-    def _exempt(self) -> None:
+    def exempt(self, rearranging: bool | None = None) -> None:
         """Exempt what is there now; layers of our own are not to be added to what is exempt already.
 
-        Where somebody else exempts objects, another viewer too, nothing is: to free ours would free theirs.
+        Where somebody else exempts objects, another viewer too, nothing is: to free ours would free theirs. What is
+        rearranged soon after a layer has left lets that be freed first.
         """
-        free = not any(map(is_own, self._layers)) if self._exempts else not gc.get_freeze_count()
-        if self._open and free:
+        nobody = rearranging is None and not gc.get_freeze_count()
+        if self._open and (not any(map(is_own, self._layers)) if self._exempts else nobody):
             gc.freeze()
             self._exempts = True
 

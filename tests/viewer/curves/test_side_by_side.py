@@ -88,6 +88,19 @@ def two(model):
     session.detach()
 
 
+def test_the_cameras_of_all_cells_are_told_once_and_those_of_new_cells_not_at_all(model):
+    for name in ("one", "two"):
+        model.add_image(np.zeros((60, 80)), name=name)
+    model.layers.selection = set(model.layers)
+    session, told = Session.of(model), []
+    session.attach()
+    camera_of(model).events.center.connect(lambda _: told.append(session.choices.rearranging))
+    session.comparison.arrange(True, captioned=True)
+    assert told == [1]  # before the canvas hears of the cells
+    session.comparison.arrange(False)
+    session.detach()
+
+
 def words(session):
     return [caption.words for caption in session.comparison.side_by_side.captions((800, 600))]
 

@@ -190,23 +190,23 @@ class SideBySide:
         planned = shape, not self._apart
         spaced = getattr(self._grid, "spacing", _GAP) == _GAP
         now = (self._grid.shape, self._grid.enabled), dict(self._cell_of)
-        if order != list(self._layers) or now != (planned, cell_of) or not spaced:
-            # Rows and columns of before need no layout of the canvas but that which the list itself brings.
-            once = at_once(self._choices) if now[0] != planned or not spaced else nullcontext()
-            with once, self._grid.events.enabled.blocker(self._switched):
+        colors = [SIDE_COLORS.get(side, _NEITHER) for side, _, _ in cells]
+        words = [f"{side or '–'} · {name}" for side, _, name in cells]
+        said = zip(words, colors, [list(map(weakref.ref, cell)) for cell in groups], strict=True)
+        self._said = list(said) if self.captioned else []
+        # Rows and columns of before need no layout of the canvas but that which the list itself brings.
+        once = at_once(self._choices) if now[0] != planned or not spaced else nullcontext()
+        with once, self._grid.events.enabled.blocker(self._switched):
+            if order != list(self._layers) or now != (planned, cell_of) or not spaced:
                 self._cell_of = weakref.WeakKeyDictionary(cell_of)
                 self._reorder(order)
                 self._grid.shape, self._grid.enabled = planned
                 if not spaced:
                     self._grid.spacing = _GAP
-        colors = [SIDE_COLORS.get(side, _NEITHER) for side, _, _ in cells]
-        words = [f"{side or '–'} · {name}" for side, _, name in cells]
-        said = zip(words, colors, [list(map(weakref.ref, cell)) for cell in groups], strict=True)
-        self._said = list(said) if self.captioned else []
+            if len(groups) != self._count:  # before new cells are made, each of which has a camera to be told
+                self._count = len(groups)
+                self._fit()
         self._arranged = list(map(weakref.ref, self._layers))
-        if len(groups) != self._count:
-            self._count = len(groups)
-            self._fit()
         if self._place() == self._fitted:  # nobody has moved it: docks may take more room of the canvas than before
             self._settled.start()
             self._at_last.start()
@@ -295,9 +295,11 @@ class SideBySide:
             if fitted_to == self._fitted_to and self._place() == self._fitted:
                 return  # napari takes a while to tell the cameras of all cells
             margin = min(max(_MARGIN, room * shape[0] / height), _LARGEST_MARGIN)
-            viewer.reset_view(margin=margin)
-            depth, row, column = camera.center
-            camera.center = depth, row - _ways(camera)[0] * room / 2 / camera.zoom, column
+            with camera.events.center.blocker():
+                viewer.reset_view(margin=margin)
+                depth, row, column = camera.center
+                camera.center = depth, row - _ways(camera)[0] * room / 2 / camera.zoom, column
+            camera.events.center(value=camera.center)  # once, as the cameras of all cells hear of it
             self._fitted, self._fitted_to = self._place(), fitted_to
 
     def _place(self) -> object:
