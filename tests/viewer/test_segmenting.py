@@ -88,6 +88,16 @@ def test_lines_over_many_images_leave_one_in_each_turn_and_are_gone_before_other
     qtbot.waitUntil(lambda: not task.choices.rearranging, timeout=5000)
 
 
+def test_lines_over_two_images_leave_one_in_each_turn(task, model, qtbot):
+    model.add_image(spots(2, rows=2), name="two", scale=(0.5, 0.5), units=("um", "um"))
+    one, two = model.layers
+    task.choices.sides.choose([one], [two])
+    qtbot.waitUntil(lambda: len(task.verdict.counts) == 2, timeout=30_000)
+    task.rest()
+    assert len(model.layers) == 3
+    qtbot.waitUntil(lambda: list(model.layers) == [one, two] and not task.choices.rearranging, timeout=5000)
+
+
 def test_a_preview_waits_for_the_lines_before_it_which_still_leave_in_turns(task, model, qtbot, monkeypatch):
     for seed in range(2, 7):
         model.add_image(spots(seed, rows=2), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))

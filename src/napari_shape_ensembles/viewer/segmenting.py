@@ -59,7 +59,6 @@ _KEPT, _LEFT_OUT = 1, 2
 _COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segmentation preview", interpolation="zero")
 # Milliseconds that further changes are waited for before a preview starts.
 _PAUSE = 25
-_FEW = 4  # lines of previews up to which they are taken away in one turn
 _TOLD = ("data", "scale", "units", "translate")
 _NO_IMAGE = "Open an image to segment."
 _EDITED = ("paint", "labels_update", "data")
@@ -370,10 +369,10 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._lines = None
         self._others.clear()
         if here:
-            few = len(here) <= _FEW
+            alone = len(here) == 1
             self._leaving.begin(self._taking_away(here))
             self._leaving.arriving = True  # to be cancelled is to be done at once
-            if few:
+            if alone:
                 self.settle()
 
     def _taking_away(self, lines: list[Image]) -> Steps:
