@@ -405,6 +405,16 @@ def test_side_by_side_never_shows_curves_over_another_image(done, model, qtbot, 
     assert len({cells[name] for name in {*A, *B} - {gone}}) == len({*A, *B} - {gone})
 
 
+def test_of_curves_that_come_the_last_alone_becomes_active(dock, model, qtbot):
+    choose_several(dock.sides)
+    told = []
+    model.layers.selection.events.active.connect(lambda _: told.append(model.layers.selection.active))
+    run(dock, qtbot)
+    last = list(dock.comparison.curves)[-1]
+    assert {layer for layer in told if layer is not None} == {last}
+    assert set(model.layers.selection) == {last}
+
+
 def test_side_by_side_looks_at_no_pixel(done, qtbot, monkeypatch):
     looked = []
     monkeypatch.setattr(task, "fingerprint", lambda *_: looked.append(1))

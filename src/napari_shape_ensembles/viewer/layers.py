@@ -270,7 +270,12 @@ class OwnLayers:
                     layer.visible = False
                     self._choices.unseen.add(layer)
                     place = self._layers.index(below) + 1 if below in self._layers else len(self._layers)
-                    self._layers.insert(place, layer)
+                    selected, selecting = set(self._layers.selection), self._layers.selection.events
+                    # napari makes what comes active, and takes as long again to show its controls: of the last alone.
+                    with nullcontext() if layer is coming[-1] else selecting.blocker_all():
+                        self._layers.insert(place, layer)
+                        if layer is not coming[-1]:
+                            self._layers.selection = selected
                     yield
         for layer in [one for one in layers if shown and one in self._choices.unseen]:
             self._choices.unseen.remove(layer)
