@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curve_makers import blobs, ragged_blobs
-from napari_shape_ensembles import Ensemble
+from napari_shape_ensembles import Ensemble, Outlines
 from napari_shape_ensembles.io import CurveTable, read_curves, write_curves
 
 EXACT = {".csv", ".parquet", ".npz"}
@@ -51,6 +51,23 @@ def test_curves_come_back_with_features_scale_unit_and_provenance(tmp_path, endi
     write_curves(tmp_path / f"cells.curves{ending}", written)
     tolerance = 0 if ending in EXACT else 1e-14 if ending == ".geojson" else 1e-6
     assert_same(written, read_curves(tmp_path / f"cells.curves{ending}"), tolerance=tolerance)
+
+
+@pytest.mark.parametrize("ending", [*WRITTEN, ".geoparquet"])
+def test_how_outlines_were_traced_comes_back_so_that_files_compare_as_images_do(tmp_path, ending):
+    rows, columns = np.indices((40, 80))
+    labels = (np.hypot(rows - 20, columns % 40 - 20) < 15) * (columns // 40 + 1)
+    labels[18:22, 18:22] = 0
+    for name, scale in (("fine", (0.5, 0.5)), ("coarse", (2.0, 1.5))):
+        traced = Outlines(outline_smoothing=0.7).trace(labels, scale=scale, unit="µm", name=name)
+        write_curves(tmp_path / f"{name}{ending}", traced)
+        table = read_curves(tmp_path / f"{name}{ending}")
+        assert table.ensemble.pixel_size == table.scale == scale
+        assert table.ensemble.tracing == traced.tracing
+        assert (table.ensemble.filled, traced.filled) == (1, 1)
+    drawn = Ensemble([SQUARE], unit="µm")
+    write_curves(tmp_path / f"drawn{ending}", drawn)
+    assert read_curves(tmp_path / f"drawn{ending}").ensemble.pixel_size is None
 
 
 coordinates = st.floats(-1e6, 1e6)

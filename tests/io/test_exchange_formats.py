@@ -10,7 +10,7 @@ import tifffile
 
 from command_line import run
 from curve_makers import blobs, ragged_blobs
-from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles import Ensemble, Outlines, Settings, compare
 from napari_shape_ensembles.io import (
     Calibration,
     open_ome_zarr,
@@ -145,6 +145,18 @@ def test_polygons_of_others_are_read_holes_and_pieces_counted(tmp_path):
     pd.DataFrame({"row": [1]}).to_parquet(tmp_path / "plain.geoparquet")
     with pytest.raises(ValueError, match="has no geometry"):
         read_curves(tmp_path / "plain.geoparquet")
+
+
+def test_a_table_with_polygons_keeps_the_unit_and_the_size_of_a_pixel(tmp_path):
+    pytest.importorskip("pyarrow")
+    labels = np.zeros((30, 60), int)
+    labels[5:25, 5:25], labels[5:25, 35:55] = 1, 2
+    ensembles = [Outlines().trace(labels, scale=(0.5, 0.5), unit="µm", name=name) for name in ("one", "two")]
+    write_objects(tmp_path / "t.geoparquet", Ensemble.pooled(ensembles))
+    again = read_curves(tmp_path / "t.geoparquet").ensemble
+    assert (again.unit, again.pixel_size) == ("µm", (0.5, 0.5))
+    assert again.images.tolist() == ["one", "one", "two", "two"]
+    np.testing.assert_array_equal(again.features["area"], Ensemble.pooled(ensembles).features["area"])
 
 
 # ------------------------------------------------------------------------------------------ QuPath, as a stream

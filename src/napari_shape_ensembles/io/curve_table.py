@@ -90,7 +90,7 @@ def with_features(source: "CurveTable | Ensemble") -> CurveTable:
     """Return curves alone as a table with their measured features."""
     if isinstance(source, CurveTable):
         return source
-    return CurveTable(source, source.features.drop(columns="id"))
+    return CurveTable(source, source.features.drop(columns="id"), source.pixel_size or (1.0, 1.0))
 
 
 def plain(table: CurveTable) -> CurveTable:
@@ -138,15 +138,20 @@ def _is_pooled(ensemble: Ensemble) -> bool:
 def metadata(table: CurveTable) -> Tree:
     """All of a table but vertices, ids and features, as JSON can hold it."""
     ensemble = table.ensemble
+    # That outlines were traced from pixels, which `scale` does not say: it is 1 of outlines drawn by hand, too.
+    pixel = {} if ensemble.pixel_size is None else {"pixel_size": list(ensemble.pixel_size)}
     return {
         "format": FORMAT,
         "version": LAYOUT,
         "name": ensemble.name,
         "unit": ensemble.unit,
         "scale": [float(side) for side in table.scale],
+        **pixel,
         "ids": _KINDS.get(ensemble.ids.dtype.kind, "text"),
         "columns": {str(name): _KINDS.get(column.dtype.kind, "text") for name, column in table.features.items()},
         "dropped": [[reason, count] for reason, count in ensemble.dropped.items()],
+        "filled": ensemble.filled,
+        "tracing": ensemble.tracing,
         "metadata": list(ensemble.metadata),
         "pooled": _is_pooled(ensemble) and "image" in table.features,
         "provenance": {"software": f"napari-shape-ensembles {version('napari-shape-ensembles')}", **table.provenance},
@@ -222,7 +227,12 @@ def assembled(found: Found, name: str) -> CurveTable:
     named = [str(image) for image in features["image"]] if "image" in features else []
     images = named if found.meta.get("pooled", not found.meta and len(set(named)) > 1) else None
     called = str(found.meta.get("name") or name)
-    kept = Ensemble(curves, name=called, unit=unit, ids=ids, dropped=dropped, images=images)
+    traced: dict[str, Any] = {
+        "pixel_size": found.meta.get("pixel_size"),
+        "filled": int(found.meta.get("filled", 0)),
+        "tracing": {str(choice): value for choice, value in dict(found.meta.get("tracing", {})).items()},
+    }
+    kept = Ensemble(curves, name=called, unit=unit, ids=ids, dropped=dropped, images=images, **traced)
     place = pd.Index(ids).get_indexer(kept.ids)
     features = _typed(features.iloc[place].reset_index(drop=True) if features.shape[1] else _no_features(), found.meta)
     own = {str(name): features[name].to_numpy() for name in found.meta.get("metadata", ()) if name in features}

@@ -7,7 +7,7 @@ from ..archive import ContentError, replacing, write_bytes
 from ..comparison import Comparison
 from ..outlines import Ensemble
 from .curve_files import write_curves
-from .curve_table import CurveTable
+from .curve_table import FORMAT, CurveTable, metadata
 from .geoparquet import polygons_bytes
 from .results import write_table
 from .tables import pyarrow_modules
@@ -89,11 +89,11 @@ def write_objects(path: Path, source: Comparison | Ensemble | None, rows: "pd.Da
         return path
     assert source is not None
     ensemble = source if isinstance(source, Ensemble) else Ensemble.pooled([source.a, source.b])
+    known = CurveTable(ensemble, table.drop(columns="id"), ensemble.pixel_size or (1.0, 1.0))
     if ending == ".geoparquet":
-        write_bytes(path, polygons_bytes(table, ensemble))
+        write_bytes(path, polygons_bytes(table, ensemble, {FORMAT: metadata(known)}))
     elif ending == ".geojson":
-        known = table.drop(columns="id")
-        write_curves(path, CurveTable(ensemble, known, ensemble.pixel_size or (1.0, 1.0)))
+        write_curves(path, known)
     elif ending == ".h5ad":
         _write_whole(path, source.to_anndata().write_h5ad)
     else:
