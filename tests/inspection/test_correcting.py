@@ -188,8 +188,27 @@ def test_a_plane_is_corrected_within_its_stack_along_any_axes():
 def test_new_labels_of_a_plane_have_numbers_that_no_plane_of_the_stack_has():
     plane = np.zeros((20, 40), np.uint8)
     plane[5:15, 5:35] = 2
-    stack = CorrectedStack(np.stack([plane, plane + 30]))
-    assert stack.plane(0).split(2, [(0, 20), (20, 20)]).labels == (2, 33)
+    stack = CorrectedStack(np.stack([plane, np.where(plane > 0, 32, 0)]))
+    first, second = stack.plane(0), stack.plane(1)
+    assert first.split(2, [(0, 20), (20, 20)]).labels == (2, 33)
+    assert second.split(32, [(0, 20), (20, 20)]).labels == (32, 34)  # 33 is another object by now
+    assert [np.unique(plane).tolist() for plane in stack.labels] == [[0, 2, 33], [0, 32, 34]]
+
+
+def test_a_plane_counted_from_the_end_is_the_same_plane():
+    stack = CorrectedStack(stack_of(discs(), discs(), discs()))
+    stack.plane(-1).delete(1)
+    assert stack.plane(2) is stack.plane(-1) is stack.plane(np.int64(2), axes=(1, 2))
+    assert stack.log["plane"].tolist() == ["axis 0 = 2"]
+
+
+@pytest.mark.parametrize(
+    ("place", "axes"), [((3,), (1, 2)), ((), (1, 2)), ((0, 0), (1, 2)), ((0,), (1, 1)), ((0,), (1, 3))]
+)
+def test_a_plane_that_a_stack_has_not_is_refused(place, axes):
+    stack = CorrectedStack(stack_of(discs(), discs(), discs()))
+    with pytest.raises(ValueError, match=r"there is no plane|two of 3 axes"):
+        stack.plane(*place, axes=axes)
 
 
 def test_pieces_of_one_label_keep_its_number_and_those_of_a_mask_are_numbered_in_all_planes():

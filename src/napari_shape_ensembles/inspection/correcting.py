@@ -1,9 +1,11 @@
 """Labels put right by hand: each change is logged with its author and time, and can be undone."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,7 +62,7 @@ class CorrectedLabels:
         0 = background. Type and values stay as they are.
     by : str
         Who corrects, for the log.
-    highest : int
+    highest : int, or function that returns it
         New labels get numbers above this one too, such as the highest of the stack that a plane is from.
 
     Attributes
@@ -99,7 +101,7 @@ class CorrectedLabels:
     96
     """
 
-    def __init__(self, labels: ArrayLike, *, by: str = "", highest: int = 0) -> None:
+    def __init__(self, labels: ArrayLike, *, by: str = "", highest: int | Callable[[], int] = 0) -> None:
         self.original = np.asarray(labels)
         if self.original.ndim != 2 or self.original.dtype.kind not in "iu":
             raise ValueError(
@@ -290,7 +292,8 @@ class CorrectedLabels:
         return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
 
     def _next(self) -> int:
-        number = max(int(self.labels.max()), self.highest) + 1
+        highest = self.highest() if callable(self.highest) else self.highest
+        number = max(int(self.labels.max()), highest) + 1
         if number + 1 > np.iinfo(self.labels.dtype).max:
             raise ValueError(
                 f"{self.labels.dtype} labels have no number left above {number - 1}: convert them to a wider type"
@@ -379,13 +382,20 @@ class CorrectedStack:
         axes : (int, int)
             The axes that are its rows and its columns.
         """
-        rows, columns = (axis % self.original.ndim for axis in axes)
-        key = place, (rows, columns)
+        count = self.original.ndim
+        if not (len({axis % count for axis in axes}) == 2 and all(-count <= axis < count for axis in axes)):
+            raise ValueError(f"the rows and columns of a plane are two of {count} axes, counted from 0, not {axes}")
+        rows, columns = (axis % count for axis in axes)
+        others = [self.original.shape[axis] for axis in range(count) if axis not in (rows, columns)]
+        if len(place) != len(others) or not all(-most <= at < most for at, most in zip(place, others, strict=True)):
+            raise ValueError(f"there is no plane {place} in a stack of {tuple(others)} planes: count from 0")
+        # One plane has one name, also where it is counted from the end.
+        key = tuple(index(at) % most for at, most in zip(place, others, strict=True)), (rows, columns)
         given = np.array(_plane(self.original, *key))  # which may be painted in meanwhile
         known = self.planes.get(key)
         numbered = numbered_pieces(given)
         if known is None or not np.array_equal(known.original, numbered):
-            self.planes[key] = known = CorrectedLabels(numbered, by=self.by, highest=self._highest)
+            self.planes[key] = known = CorrectedLabels(numbered, by=self.by, highest=self._highest_of_all)
             if numbered is not given:
                 self._pieces.add(known)
         return known
@@ -428,6 +438,10 @@ class CorrectedStack:
             logged = own.log.itertuples(index=False, name=None)
             rows += [(change._number, words, *row) for change, row in zip(own.changes, logged, strict=True)]
         return pd.DataFrame([row for _, *row in sorted(rows)], columns=["plane", *_LOGGED])
+
+    def _highest_of_all(self) -> int:
+        """The highest label of any plane, as corrected: one number in two planes is one object."""
+        return max([self._highest, *(int(own.labels.max()) for own in [*self.planes.values()])])
 
     @cached_property
     def _highest(self) -> int:
