@@ -405,7 +405,7 @@ def read_tables(path: StrPath) -> dict[str, Any]:
     if any(line.count(b".") > _MOST_DOTS for line in content.splitlines()):
         raise ContentError(f"this is no TOML file of settings: a line of it has more than {_MOST_DOTS} dots")
     try:
-        tables = tomllib.loads(content.decode())
+        tables = tomllib.loads(content.decode("utf-8-sig"))  # editors on Windows put a mark first
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ContentError(f"this is no TOML file: {error}") from error
     version = tables.get("version", VERSION)

@@ -111,3 +111,9 @@ def test_files_that_are_no_settings_are_refused(tmp_path):
     path.write_bytes(b"#" * (10**6 + 1))
     with pytest.raises(ValueError, match="larger than 1 MB"):
         load_settings(path)
+
+
+def test_a_file_that_an_editor_has_put_a_byte_order_mark_before_is_read(tmp_path):
+    path = tmp_path / "settings.toml"
+    path.write_text("[analysis]\nrank = 20\n", encoding="utf-8-sig")
+    assert load_settings(path).analysis.rank == 20
