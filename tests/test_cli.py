@@ -1,6 +1,7 @@
 """The command line: verdicts, files, exit codes, and sentences in place of tracebacks."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import napari_shape_ensembles
 from command_line import COMMAND, run
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare
+from napari_shape_ensembles.console import say, say_beside
 from napari_shape_ensembles.io import read_curves, read_image, save_settings, write_curves
 from napari_shape_ensembles.parameters import parameters_of
 
@@ -649,6 +651,25 @@ def test_a_design_that_does_not_fit_is_named(tmp_path, quick, columns, words):
     done = run("experiment", design_files(tmp_path, **columns), "--settings", quick, "--out", tmp_path / "r")
     assert done.exit_code == 2
     assert words in done.stderr
+
+
+@pytest.mark.parametrize("margin", ["-1", "0", "nan"])
+def test_a_margin_that_is_none_is_refused_before_anything_is_written(tmp_path, quick, margin):
+    design = design_files(tmp_path, group=["a"] * 3 + ["b"] * 3)
+    done = run("experiment", design, "--settings", quick, "--out", tmp_path / "r", "--margin", margin)
+    assert done.exit_code == 2
+    assert f"--margin {margin}: give a positive ratio" in done.stderr
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_who_reads_no_further_changes_nothing(monkeypatch, name):
+    reads, writes = os.pipe()
+    os.close(reads)
+    with open(writes, "w", encoding="utf-8") as stream:
+        monkeypatch.setattr(sys, name, stream)
+        for _ in range(3):
+            (say if name == "stdout" else say_beside)("a line")
 
 
 @pytest.mark.usefixtures("blank_files")

@@ -10,6 +10,7 @@ from copy import copy
 from dataclasses import replace
 from enum import StrEnum
 from inspect import Parameter, Signature, signature
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -347,6 +348,8 @@ def experiment(
     from .io.rerun import inputs_of
     from .io.results import EXPERIMENT, trend_figures, write_experiment
 
+    if not (isfinite(margin) and margin > 0):
+        raise ContentError(f"--margin {margin:g}: give a positive ratio, such as 0.1 for 10 %")
     parts = None
     if pattern is None:
         paths, rows = read_design(design)

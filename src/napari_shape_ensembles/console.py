@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TextIO, TypeVar
 
 import typer
 from rich.console import Console
@@ -109,14 +109,18 @@ def say_written(paths: Sequence[Path | None]) -> None:
     say_beside("written: " + ", ".join(str(path) for path in paths if path is not None))
 
 
-def say(text: str) -> None:
+def say(text: str, *, to: TextIO | None = None) -> None:
     """Say the answer."""
-    print(_shown(text))
+    stream = to or sys.stdout
+    try:
+        print(_shown(text), file=stream, flush=True)
+    except BrokenPipeError:  # whoever reads has read enough, as `head` does: the work and its exit code stand
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def say_beside(text: str) -> None:
     """Say something that is not the answer."""
-    print(_shown(text), file=sys.stderr)
+    say(text, to=sys.stderr)
 
 
 def _shown(text: str) -> str:
