@@ -46,6 +46,11 @@ def three():
     return experiment(images, design.assign(dose=np.repeat([0.0, 1, 4], 5)), QUICK)
 
 
+def test_images_may_be_made_as_they_are_asked_for():
+    images, design = groups_of((3, 3), (1, 1.5))
+    assert experiment((one for one in images), design, QUICK).table.equals(experiment(images, design, QUICK).table)
+
+
 def test_images_of_unequal_pixel_size_are_compared_at_the_largest_which_is_said():
     rng = np.random.default_rng(0)
     images = []

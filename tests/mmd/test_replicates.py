@@ -380,6 +380,11 @@ def test_many_groups_are_adjusted_by_holm():
 # --------------------------------------------------------------------------------------- few replicates
 
 
+def test_replicates_that_are_alike_to_the_last_digit_give_no_warning():
+    test = small_sample_test(np.array([0.0, 0, 8, 8]), ONE, Hypothesis(np.array([0, 0, 1, 1])))
+    assert (test.p_value, test.f) == (0.0, np.inf)
+
+
 def test_one_component_is_a_t_test_or_an_analysis_of_variance():
     values = np.random.default_rng(0).normal(size=9)
     group = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1])

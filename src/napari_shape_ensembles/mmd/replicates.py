@@ -806,8 +806,9 @@ def small_sample_test(means: Real, within: Real, hypothesis: Hypothesis) -> Smal
     scores = left @ np.linalg.svd(left, full_matrices=False)[2][0]
     explained_squares = float(((tested.T @ scores) ** 2).sum())
     rest = max(float((scores**2).sum()) - explained_squares, np.finfo(float).tiny)
-    f = (explained_squares / freedom[0]) / (rest / freedom[1])
-    return SmallSampleTest(float(fdtrc(*freedom, f)), f, freedom)
+    with np.errstate(over="ignore"):  # where replicates are alike to the last digit: infinite, and p = 0
+        f = (explained_squares / freedom[0]) / (np.float64(rest) / freedom[1])
+    return SmallSampleTest(float(fdtrc(*freedom, f)), float(f), freedom)
 
 
 def least_p(m: int, n: int) -> float:
