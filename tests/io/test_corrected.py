@@ -111,6 +111,12 @@ def test_a_stack_of_no_file_has_the_usual_axes(tmp_path, name, dtype, before, ax
             assert tiff.series[0].axes == axes
 
 
+def test_a_stack_of_no_file_that_has_times_between_its_planes_is_one_in_time(tmp_path):
+    stack = CorrectedStack(a_stack())
+    saved, _ = save_corrected(tmp_path / "a.tif", stack, steps={0: (5.0, "s")})
+    assert read_axes(saved) == StackAxes("TYX", {"T": (5.0, "s")})
+
+
 def test_what_a_format_cannot_hold_of_a_stack_is_refused(tmp_path):
     stack = CorrectedStack(a_stack(np.uint8, 1, 1, 1, 3))
     with pytest.raises(ValueError, match="single plane"):

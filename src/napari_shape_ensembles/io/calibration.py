@@ -153,10 +153,13 @@ class StackAxes:
         names, own = _USUAL.get(count, ""), dict[str, tuple[float, str]]()
         if len(self.names) == count and set(before) <= set(_BEFORE) and len(set(before)) == len(before):
             names, own = self.names, dict(self.steps)
+        usual = names != self.names
         for axis, (step, unit) in steps.items():
             letter = "T" if unit in _TIMES else "Z" if unit_name(unit).lower() not in _NO_UNIT else ""
             if names[axis : axis + 1] == "Q" and letter and letter not in names:
                 names = names.replace("Q", letter)
+            elif usual and names == "ZYX" and letter == "T":  # planes of which nothing is stated but the time between
+                names = "TYX"
             if letter and names[axis : axis + 1] == letter:
                 own[letter] = step, unit
         return StackAxes(names, own)
