@@ -687,6 +687,30 @@ def test_an_experiment_compares_two_time_points_of_stacks(tmp_path, quick):
     assert (row["scale_n_replicates"], row["scale_least_p"]) == (6, pytest.approx(0.25))
 
 
+def test_grey_levels_that_are_given_as_labels_are_remarked_on(tmp_path):
+    image = np.random.default_rng(0).normal(100, 20, (60, 60)).clip(0, 255).astype(np.uint8)
+    imageio.imwrite(tmp_path / "photo.png", image)
+    imageio.imwrite(tmp_path / "mask.png", labels(3))
+    noted = run("inspect", tmp_path / "photo.png", "--out", tmp_path / "r")
+    assert "note: photo.png looks like grey levels, each of which is taken for a label" in noted.stderr
+    assert "note: " not in run("inspect", tmp_path / "mask.png", "--out", tmp_path / "r").stderr
+
+
+def test_a_table_that_needs_the_outlines_in_memory_is_refused_before_they_are_compared_in_pieces(tmp_path, images):
+    done = run(
+        "compare",
+        images / "one.ome.tif",
+        images / "two.ome.tif",
+        "--pieces",
+        tmp_path / "run",
+        "--table",
+        tmp_path / "t.geojson",
+    )
+    assert done.exit_code == 2
+    assert "ends in .csv or .parquet" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
 def test_inspect_ranks_labels_lists_what_is_missing_and_learns_from_ticks(tmp_path):
     plane = labels(3)
     image = np.clip((plane > 0) * 150.0 + np.random.default_rng(0).normal(20, 3, plane.shape), 0, 255).astype(np.uint8)

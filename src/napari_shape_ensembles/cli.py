@@ -245,6 +245,10 @@ def compare(
         raise ContentError("--dask needs --pieces: a comparison in memory is one piece of work")
     if pieces is not None and position:
         raise ContentError("--position needs all outlines in memory: leave out --pieces")
+    if pieces is not None and table is not None and table.suffix.lower() not in (".csv", ".parquet"):
+        raise ContentError(
+            f"--table {table.name} needs all outlines in memory: with --pieces it ends in .csv or .parquet"
+        )
     files = _files((a, b), reading, groups)
     reading = _with_one_recipe(files[0] + files[1], reading)
     if pieces is not None:
@@ -518,7 +522,7 @@ def inspect(
     from .io.images import read_image
 
     plane = read_image(labels, memory=memory)
-    _note_negative(labels, plane.pixels)
+    _note_oddities(labels, plane.pixels)
     seen = read_image(image, memory=memory).pixels if image else None
     endings = ("suspects.csv", "missing.csv") if image else ("suspects.csv",)
     check_folder(out)
@@ -548,8 +552,12 @@ def inspect(
         say(f"{counted(len(tables[1]), 'object')} without a label")
 
 
-def _note_negative(path: Path, pixels: Any) -> None:
-    """Say of negative labels that they are none."""
+def _note_oddities(path: Path, pixels: Any) -> None:
+    """Say of grey levels that they are no labels, and of negative labels that they are none."""
+    from .outlines import content_of
+
+    if content_of(pixels) == "grey":
+        say_beside(f"note: {path.name} looks like grey levels, each of which is taken for a label: is it the image?")
     if below := int((pixels < 0).sum()):
         say_beside(f"note: {path.name}: {counted(below, 'pixel')} of negative labels count as background")
 
@@ -577,7 +585,7 @@ def annotators(
         raise ContentError(f"{twice} is given twice: give a file per annotator")
     planes = [read_image(path, memory=memory) for path in labels]
     for path, one in zip(labels, planes, strict=True):
-        _note_negative(path, one.pixels)
+        _note_oddities(path, one.pixels)
     with progress_bar("comparing annotators"):
         found = compared(
             dict(zip(distinct_names(labels), [one.pixels for one in planes], strict=True)), min_iou=min_iou
