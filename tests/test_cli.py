@@ -653,6 +653,21 @@ def test_a_design_that_does_not_fit_is_named(tmp_path, quick, columns, words):
     assert words in done.stderr
 
 
+def test_what_a_stopped_run_has_left_is_written_over_by_the_next(tmp_path, images, monkeypatch):
+    given = ["landscape", images / "one.ome.tif", images / "large.ome.tif", "--out", tmp_path / "r", "--ranks", "5"]
+    given += ["--landmarks", "50", "--permutations", "99"]
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr("napari_shape_ensembles.studies.figures.plot_landscape", interrupt)
+        assert run(*given).exit_code != 0
+    assert (tmp_path / "r" / "landscape.csv").is_file()
+    done = run(*given)
+    assert done.exit_code == 0, done.stderr
+
+
 @pytest.mark.parametrize("margin", ["-1", "0", "nan"])
 def test_a_margin_that_is_none_is_refused_before_anything_is_written(tmp_path, quick, margin):
     design = design_files(tmp_path, group=["a"] * 3 + ["b"] * 3)

@@ -364,7 +364,8 @@ def experiment(
         paths, rows = design_of_folder(design, pattern, labels=bool(reading.labels))
     checked = checked_design(rows, len(paths), control)
     asked = Asked.of_words(checked, given or (), interaction or ())
-    _refuse_overwriting(out, (*EXPERIMENT, *trend_figures(checked.covariates)), [design, *paths], force)
+    names = (*EXPERIMENT, *trend_figures(checked.covariates))
+    _refuse_overwriting(out, names, [design, *paths], force)
     _check_table(table, [design, *paths], force)
     before = (*checked.notes, *checked.forecast(reading.settings.analysis.significance))
     for sentence in before:
@@ -374,7 +375,8 @@ def experiment(
     with progress_bar("experiment"):
         result = run_experiment(ensembles, rows, reading.settings.analysis, control=control, correction=correction)
         inputs = inputs_of([[path] for path in paths], reading, parts)
-        written = write_experiment(out, result, margin, asked, design=rows, inputs=inputs)
+        with _listed(out, names):
+            written = write_experiment(out, result, margin, asked, design=rows, inputs=inputs)
     _say_written(written)
     _write_table(table, *_objects_of(ensembles, result.to_dataframe()))
     say(result.summary())
@@ -626,7 +628,9 @@ def pairs(
         with progress_bar("all pairs"):
             found = all_pairs(ensembles, reading.settings.analysis, executor=executor)
         sizes = dict(zip(found.names, found.sizes, strict=True))
-        _say_written(write_study(out, "pairs", found, plot_pairs, {"curves": sizes}))
+        with _listed(out, [f"pairs.{ending}" for ending in STUDY]):
+            written = write_study(out, "pairs", found, plot_pairs, {"curves": sizes})
+        _say_written(written)
         _write_table(table, *_objects_of(ensembles))
         say(found.summary())
 
@@ -667,7 +671,9 @@ def landscape(
                 executor=executor,
             )
         sizes = dict(zip("ab", found.sizes, strict=True))
-        _say_written(write_study(out, "landscape", found, plot_landscape, {"curves": sizes}))
+        with _listed(out, [f"landscape.{ending}" for ending in STUDY]):
+            written = write_study(out, "landscape", found, plot_landscape, {"curves": sizes})
+        _say_written(written)
         _write_table(table, *_objects_of(samples))
         say(found.summary())
 
@@ -707,7 +713,9 @@ def smoothing(
                 outlines=outlines,
                 executor=executor,
             )
-        _say_written(write_study(out, "smoothing", study, plot_study, {}))
+        with _listed(out, [f"smoothing.{ending}" for ending in STUDY]):
+            written = write_study(out, "smoothing", study, plot_study, {})
+        _say_written(written)
         say(study.summary())
 
 
@@ -766,6 +774,15 @@ def _objects_of(ensembles: Sequence[Any], known: Any = None) -> tuple[Any, Any]:
         )
         rows = pd.concat([rows, further], axis=1)
     return pooled, rows
+
+
+@contextmanager
+def _listed(folder: Path, names: Iterable[str]) -> Iterator[None]:
+    """List what is written within, also where that is stopped half-way: a later run may write over it."""
+    try:
+        yield
+    finally:
+        keep_list(path for name in names if (path := folder / name).is_file())
 
 
 def _say_written(paths: Sequence[Path]) -> None:
