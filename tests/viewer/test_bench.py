@@ -796,6 +796,35 @@ def test_a_spreadsheet_is_pasted_by_its_headings_or_by_place(design, model):
         design.paste("image\tgroup\nfour\tdrug", 0, 0)
 
 
+def test_a_group_called_a_or_b_is_that_sample(design, model):
+    one, two, three = (model.layers[name] for name in ("one", "two", "three"))
+    sides = Session.of(model).choices.sides
+    for layer in (one, two, three):
+        design.write([(layer, "group", "")])
+    design.write([(one, "group", "B")])
+    design.write([(two, "group", "A")])
+    assert sides.chosen() == ((two,), (one,))
+    design.write([(two, "group", ""), (three, "group", "drug")])
+    assert sides.chosen() == ((three,), (one,))
+    design.paste("image\tgroup\none\tB\nthree\tC\ntwo\tA", 0, 0)
+    assert list(design.groups()) == ["A", "B", "C"]
+    sides.swap()
+    assert [design.cell(layer, "group") for layer in (one, two)] == ["A", "B"]
+    design.put_in_parts(one, ["upper", "lower"], [two, three])
+    assert list(design.groups()) == ["upper", "lower", "A"]
+    design.write([(three, "dose", "1")])
+    assert sides.chosen() == ((two,), (three,))
+
+
+def test_what_cannot_be_pasted_leaves_the_order_of_groups(design, model):
+    design.paste("image\tgroup\none\tdrug\ntwo\tctrl", 0, 0)
+    Session.of(model).choices.sides.swap()
+    before = list(design.groups())
+    with pytest.raises(ValueError, match="no layer 'four'"):
+        design.paste("image\tgroup\nfour\tdrug", 0, 0)
+    assert list(design.groups()) == before
+
+
 def test_samples_chosen_elsewhere_and_groups_say_the_same(design, model):
     one, two, three = (model.layers[name] for name in ("one", "two", "three"))
     sides = Session.of(model).choices.sides

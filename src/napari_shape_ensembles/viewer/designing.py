@@ -32,8 +32,8 @@ Row: TypeAlias = Layer | ImageRow
 class DesignTable:
     """What is written beside every layer that can be compared; the first two groups are the samples A and B.
 
-    A layer without a group takes no part. A table with three groups, with blocks, covariates or replicates of several
-    images is an experiment.
+    A group that is called A or B is that sample, in whatever order they come. A layer without a group takes no part. A
+    table with three groups, with blocks, covariates or replicates of several images is an experiment.
     """
 
     changed = Signal()  #: a cell, a column, or which layers there are
@@ -78,7 +78,7 @@ class DesignTable:
             self._cells.setdefault(layer, {})[column] = text.strip()
             if column == GROUP and isinstance(layer, Layer):
                 (self._sides.taken_out.discard if text.strip() else self._sides.taken_out.add)(layer)
-        self.names = list(self.groups())[:2]
+        self.names = _lettered(list(self.groups()))[:2]
         self._choose_sides()
         self.changed.emit()
 
@@ -90,8 +90,8 @@ class DesignTable:
         lines = [line.split("\t") for line in text.replace("\r", "").split("\n") if line.strip()]
         heads = [word.strip().lower() for word in lines[0]] if lines else []
         layers, rows = self.layers(), []
-        if GROUP in heads or IMAGE in heads:
-            self.names = []
+        headed = GROUP in heads or IMAGE in heads
+        if headed:
             named = {layer.name: layer for layer in layers}
             for place, line in enumerate(lines[1:]):
                 cells = dict(zip(heads, line, strict=False))
@@ -104,6 +104,8 @@ class DesignTable:
             for place, line in enumerate(lines[: max(len(layers) - first, 0)]):
                 names = self.columns[column : column + len(line)]
                 rows += [(layers[first + place], name, cell) for name, cell in zip(names, line, strict=False)]
+        if headed:  # not before all of it is found right
+            self.names = []
         self.write(rows)
 
     def fill(self, pattern: str) -> None:
@@ -283,6 +285,19 @@ class DesignTable:
             if name or (layer not in chosen and self.cell(layer, GROUP) in before):
                 self._cells.setdefault(layer, {})[GROUP] = name
         self.changed.emit()
+
+
+def _lettered(names: list[str]) -> list[str]:
+    """Names of groups with those that are called A and B in their places: no group A may be the sample B.
+
+    Where two others come first, as the parts of an image do, they stay A and B.
+    """
+    if set(names[:2]) & set(_SIDES):
+        for place, side in enumerate(_SIDES):
+            if side in names:
+                names = [name for name in names if name != side]
+                names.insert(place, side)
+    return names
 
 
 def _file_of(tree: Tree) -> tuple[ImageRow, list[str]]:

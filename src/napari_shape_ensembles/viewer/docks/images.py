@@ -45,7 +45,8 @@ from .pixel_size import PixelSize, calibrate, calibration_of
 _PIXELS = "pixel"
 _TIPS = {
     "image": "Layers that can be compared.",
-    GROUP: "What is compared, such as control and drug; the first two groups are A and B. Empty: takes no part.",
+    GROUP: "What is compared, such as control and drug; the first two groups are A and B, but one called A or B is "
+    "that one. Empty: takes no part.",
     "replicate": "Dish, animal or specimen: several images of one are not independent. Empty: each image is one.",
     "block": "Pair, batch or day: compared within only.",
     _PIXELS: "Height and width of a pixel with a unit, such as 0.5 µm or 0.5 × 0.4 µm. Sets the layer's scale.",
