@@ -59,6 +59,16 @@ def test_of_several_images_intervals_are_over_images(images):
     assert f"({np.exp(interval.low):.2f} to {np.exp(interval.high):.2f})" in found.sentence
 
 
+def test_parts_that_differ_are_each_told_once():
+    """Sizes that spread more about the same mean: no ratio tells of them."""
+    spread = [outline * (0.5, 2.0)[place % 2] for place, outline in enumerate(blobs(40, 80, seed=1))]
+    result = compare(sample(1), Ensemble(spread, unit="µm"), QUICK)
+    assert {"size", "size and elongation"} <= {
+        name for name, part in result.scale.parts.items() if part.p_value <= 0.01
+    }
+    assert headline(result).sentence.startswith("Size or elongation differs: size. ")
+
+
 def test_without_an_answer_it_says_why():
     found = headline(compare(sample(1, count=5), sample(2, count=5), QUICK))
     assert found.sentence.startswith("No answer yet: ")

@@ -136,7 +136,9 @@ def _answer(result: Comparison, ratios: dict[str, Real]) -> str:
             directed.append(f"{_WORDS[name][int(ratios[name][0] > 1)]}: {ratio} times A's ({low} to {high})")
         # Parts that a ratio tells of already, such as the size and elongation together, say nothing more.
         others = {name: part for name, part in found.parts.items() if not any(told in name for told in names)}
-        parts = [name for name, part in others.items() if part.p_value <= level]
+        differing = [name for name, part in others.items() if part.p_value <= level]
+        # Nor does a part that another is in, such as the size and elongation together beside the size.
+        parts = [name for name in differing if not any(one != name and one in name for one in differing)]
         if parts or not names:
             listed = f": {', '.join(parts)}" if parts else ""
             undirected.append(f"{_CALLED[test].capitalize()} {'also ' if names else ''}differs{listed}.")
