@@ -12,6 +12,7 @@ from docks import curves_of, destroy, ended, found_before, let_go, opened, press
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.viewer import session as sessions
 from napari_shape_ensembles.viewer.session import Session
+from napari_shape_ensembles.viewer.steps import steps_of
 
 QUICK = Settings(landmarks=50, rank=10, permutations=99)
 
@@ -235,6 +236,19 @@ def test_a_run_that_fails_says_why_and_leaves_no_result(done, model, qtbot):
     assert "pixel" in done.message
     assert done.result is None
     assert done.kept is not None
+
+
+def test_what_failed_is_not_said_of_other_layers(session, model, qtbot):
+    comparison, sides = session.comparison, session.choices.sides
+    nothing = model.add_image(np.zeros((120, 120)), name="nothing", scale=(0.5, 0.5), units=("um", "um"))
+    one, two = (model.layers[name] for name in ("one", "two"))
+    sides.choose([nothing], [two])
+    compared(comparison, qtbot)
+    assert "nothing: every pixel is 0" in comparison.message
+    assert steps_of(session)["Answer"].state == "look"
+    sides.choose([one], [two])
+    assert (comparison.state, comparison.message) == ("ready", "")
+    assert steps_of(session)["Answer"].state == "open"
 
 
 @pytest.mark.parametrize(

@@ -143,14 +143,19 @@ class ComparisonTask(Task[Comparison]):
     def fail(self, reason: str) -> None:
         """A run that failed leaves no result."""
         super().fail(reason)
-        if self.last is not None and list(self.curves):
-            names = f"{self.last.a.name} and {self.last.b.name}"
-            self.message += f"\nThe colored curves in the viewer are those of the result before ({names})."
+        self.message = "\n".join(filter(None, (self.message, self.left_over())))
         self._keep_unsaved()
         self.shown = self.result = self.basis = None
         self.arrived = True
         if not self.side_by_side.captioned:  # which the bench keeps
             self.side_by_side.restore()
+
+    def left_over(self) -> str:
+        """That curves of another result are in the viewer."""
+        if self.last is None or not list(self.curves):
+            return ""
+        names = f"{self.last.a.name} and {self.last.b.name}"
+        return f"The colored curves in the viewer are those of the result before ({names})."
 
     def fail_beside(self, reason: str) -> None:
         """Anything else that failed leaves the result that is there."""

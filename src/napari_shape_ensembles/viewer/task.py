@@ -295,6 +295,10 @@ class Task(Background, ABC, Generic[Result]):
         """Take note that a run has failed; the result before it stays."""
         self.message, self.failed = f"⚠ {reason}", True
 
+    def left_over(self) -> str:
+        """What is still to be said when the layers of a run that has failed are no longer chosen."""
+        return ""
+
     def fail_beside(self, reason: str) -> None:
         """Take note that something else with the result has failed."""
         self.fail(reason)
@@ -447,6 +451,8 @@ class Task(Background, ABC, Generic[Result]):
             chosen = []
         if chosen != self._chosen:
             self._chosen = chosen
+            if self.failed and self.result is None and not self.busy:  # of these layers nothing is known
+                self.message, self.failed = self.left_over(), False
             if self._following:
                 self._watch()
             self.changed.emit()
