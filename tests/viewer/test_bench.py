@@ -772,6 +772,21 @@ def test_painting_hides_no_image_that_lies_beside(bench_of_two, model, qtbot):
     assert model.layers["two"].visible
 
 
+def test_images_in_another_unit_in_place_of_those_of_an_answer_get_cells(bench_of_two, model, qtbot):
+    set_choices(bench_of_two.session.choices, **QUICK)
+    comparison = bench_of_two.session.comparison
+    comparison.run()
+    ended(comparison, qtbot)
+    held = list(model.layers)  # as napari's undo, a console or a script holds them
+    model.layers.clear()
+    for name in ("three", "four"):
+        model.add_labels(labels_of(1), name=name, scale=(0.5, 0.5), units=("um", "um"))
+    bench_of_two.session.comparison.side_by_side.arrange()
+    named = {one.name for own in (cell.layers for cell in comparison.cells()) for one in own}
+    assert named == {"three", "four"}
+    assert not named & {one.name for one in held}
+
+
 # The design table without a window -----------------------------------------------------------------------------
 
 

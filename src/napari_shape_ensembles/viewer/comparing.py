@@ -231,7 +231,9 @@ class ComparisonTask(Task[Comparison]):
         if basis is not None:
             refs = [(side, ref()) for side, own in zip("AB", basis.layers, strict=True) for ref in own]
             over = curves if len(curves) == len(refs) else [None for _ in refs]
-            found = [(side, layer, own) for (side, layer), own in zip(refs, over, strict=True)]
+            # A layer that was deleted may be held by somebody else; its units may fit to none that are there.
+            there = [(side, layer if layer in self.choices.layers else None) for side, layer in refs]
+            found = [(side, layer, own) for (side, layer), own in zip(there, over, strict=True)]
         elif self.result is not None:
             found = [(own.metadata[MARK]["source"], None, own) for own in curves if own is not None]
         known = [layer for _, layer, _ in found]
