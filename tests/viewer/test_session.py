@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from napari.components import ViewerModel
 
-from docks import curves_of, destroy, ended, found_before, let_go, opened, press, run, show_docks, spots
+from docks import curves_of, destroy, ended, found_before, labels_of, let_go, opened, press, run, show_docks, spots
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.viewer import session as sessions
 from napari_shape_ensembles.viewer.session import Session
@@ -236,6 +236,24 @@ def test_a_run_that_fails_says_why_and_leaves_no_result(done, model, qtbot):
     assert "pixel" in done.message
     assert done.result is None
     assert done.kept is not None
+
+
+def test_a_stack_that_shows_another_plane_is_not_said_to_be_changed_alone(qtbot):
+    model = ViewerModel()
+    for name in ("one", "two"):
+        model.add_labels(np.stack([labels_of(1), labels_of(2)]), name=name)
+    session = Session.of(model)
+    session.attach(session.comparison)
+    session.choices.set(settings=QUICK)
+    model.dims.set_point(0, 0)
+    compared(session.comparison, qtbot)
+    assert session.comparison.changed_since() == []
+    model.dims.set_point(0, 1)
+    words = " was changed or shows another plane"
+    assert session.comparison.changed_since() == [f"one{words}", f"two{words}"]
+    model.dims.set_point(0, 0)
+    assert session.comparison.changed_since() == []
+    session.detach(session.comparison)
 
 
 def test_what_failed_is_not_said_of_other_layers(session, model, qtbot):

@@ -404,7 +404,8 @@ class Task(Background, ABC, Generic[Result]):
         for ref in itertools.chain(*now.layers):
             layer = ref()
             if layer is not None and fingerprint(layer, self.choices.dims) != before[ref]:
-                words.append(f"{layer.name} was changed")
+                of_stack = isinstance(layer, Layer) and layer.ndim > 2
+                words.append(f"{layer.name} was changed{' or shows another plane' if of_stack else ''}")
         switch = {"True": "on", "False": "off"}
         for old, new in ((tree(then.recipe), tree(now.recipe)), (tree(then.settings), tree(now.settings))):
             for name in (name for name in old if old[name] != new[name]):
