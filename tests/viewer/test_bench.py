@@ -831,6 +831,15 @@ def test_a_group_called_a_or_b_is_that_sample(design, model):
     assert sides.chosen() == ((two,), (three,))
 
 
+def test_images_that_come_after_all_are_gone_are_in_no_group_of_those(design, model):
+    one, two = (model.layers[name] for name in ("one", "two"))
+    design.write([(one, "group", "ctrl"), (two, "group", "drug")])
+    model.layers.clear()
+    for name in ("four", "five"):
+        model.add_image(np.zeros((4, 4)), name=name)
+    assert list(design.groups()) == ["A", "B"]
+
+
 def test_what_cannot_be_pasted_leaves_the_order_of_groups(design, model):
     design.paste("image\tgroup\none\tdrug\ntwo\tctrl", 0, 0)
     Session.of(model).choices.sides.swap()

@@ -274,6 +274,8 @@ class DesignTable:
         if self._silent:
             return
         sides, before = self._sides.chosen(), (*self.names, *_SIDES)
+        if not any(self.cell(layer, GROUP) for layer in self.layers()):
+            self.names = []  # of images that are gone, and no names of those that come
         names = []
         for place, own in enumerate(sides):  # a name that a person gave goes with its layers
             given = [name for layer in own if (name := self.cell(layer, GROUP)) and name not in _SIDES]
