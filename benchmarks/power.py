@@ -571,7 +571,7 @@ def numbers_of_draws(path):
     words = [
         f"{' to '.join(map(str, sorted({min(draws), max(draws)})))} at {size}" for size, draws in sorted(counts.items())
     ]
-    return f"Draws of each pair, by outlines a side: {', '.join(words)}. A share of 100 is known to ± 0.10."
+    return f"Draws of each pair, by outlines a side: {', '.join(words)}. A share of 400 is known to ± 0.05."
 
 
 def tables_of(folder):
