@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BufferedReader, BytesIO
 from pathlib import Path
+from threading import Lock
 from typing import IO, Any, BinaryIO, TypeVar
 
 import numpy as np
@@ -35,6 +36,9 @@ MANIFEST = "manifest.json"
 _NAME = re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+)*\.npy")
 # Booleans, whole and real numbers, words: everything but Python objects and records.
 _KINDS = "biufU"
+# NumPy gives the header of an array to Python's parser, which up to 3.11.7 ends in a SystemError where two threads are
+# in it at once (https://github.com/python/cpython/issues/106905).
+_PARSER = Lock()
 # The same bytes for the same content: entries carry no time.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 # What libraries raise over bytes that are not what they should be.
@@ -294,7 +298,8 @@ def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Shape, whether in Fortran's order, and type of the array in a `.npy` file; no more than its header is read."""
     major = npy.read_magic(file)[0]
     try:
-        return npy.read_array_header_1_0(file) if major == 1 else npy.read_array_header_2_0(file)
+        with _PARSER:
+            return npy.read_array_header_1_0(file) if major == 1 else npy.read_array_header_2_0(file)
     except MemoryError as error:  # of Python's parser, over signs without end
         raise ValueError("the header of an array is damaged") from error
 
