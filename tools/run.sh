@@ -43,13 +43,15 @@ demo() {
 }
 
 # On Linux each process of the tests opens a virtual screen of its own (tests/conftest.py), off a person's. Elsewhere
-# windows of several processes would share one screen, and take the focus from each other.
+# windows of several processes would share one screen, and take the focus from each other. Windows wait now and then:
+# with one process more than processors, these are busy.
 tests() {
     export NAPARI_ENSURE_PLUGIN_MAIN_THREAD=1 NAPARI_STRICT_QT=1
     has_screen || needs_virtual_screen
     if [ "$(uname)" = Linux ] && has_virtual_screen; then
         unset DISPLAY WAYLAND_DISPLAY
-        set -- -n logical --maxprocesses 4 --dist worksteal "$@"
+        workers=$(($(nproc) + 1))
+        set -- -n $((workers < 5 ? workers : 5)) --dist worksteal "$@"
     fi
     .venv/bin/python -m pytest "$@"
 }
