@@ -15,6 +15,7 @@ from qtpy.QtWidgets import (
     QComboBox,
     QLabel,
     QLineEdit,
+    QPushButton,
     QScrollBar,
     QTabBar,
 )
@@ -29,6 +30,7 @@ from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.docks.shape_space import ShapeSpaceDock
 from napari_shape_ensembles.viewer.docks.study import LandscapeDock, SmoothingDock
+from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn, Section
 from napari_shape_ensembles.viewer.steps import STEPS
 
 CONTROLS = (QAbstractButton, QAbstractItemView, QAbstractSlider, QComboBox, QLineEdit, QTabBar)
@@ -311,3 +313,39 @@ def test_every_page_of_the_bench_is_reached_by_keys_that_nobody_else_takes(bench
     qtbot.keyClick(bench.window(), Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert bench.step == STEPS[1]
     assert bench.headings[STEPS[1]].hasFocus()
+
+
+def test_tab_goes_through_the_bench_in_reading_order_and_on_to_all_other_controls_of_the_window(bench, viewer, qtbot):
+    for seed in (1, 2):
+        viewer.add_image(spots(seed, rows=3), name=str(seed))
+    for section in bench.page("Outlines").findChildren(Section):
+        section.fold(False)
+    bench.turn(STEPS.index("Outlines"))
+    qtbot.waitUntil(lambda: bench.next.isEnabled() and not bench.session.proposing.busy, timeout=60_000)
+    (page,) = [one for one in bench.pages["Outlines"].findChildren(ScrollColumn) if one.isVisible()]
+    (last,) = [one for one in page.findChildren(QPushButton) if one.text().startswith("Setti&n")]
+    bar = page.verticalScrollBar()
+    assert bar.maximum() > 0
+    bar.setValue(bar.maximum() // 2)
+    reached = stops(bench)
+    assert len(reached) == len(set(reached))  # and none again when it has scrolled
+    assert isinstance(reached[1], QTabBar)
+    assert reached[-2:] == [last, bench.next]
+    assert bar.value() == bar.maximum()
+    heading, others = reached[0], []
+    while QApplication.focusWidget() is not heading:
+        others.append(QApplication.focusWidget())
+        assert len(others) < 100
+        QTest.keyClick(others[-1], Qt.Key.Key_Tab)
+    assert not any(map(bench.isAncestorOf, others))
+    assert viewer.window._qt_viewer.layers in others
+
+
+def test_enter_goes_on_and_the_focus_stays_in_the_bench_while_the_recipe_is_being_chosen(bench, viewer, qtbot):
+    for seed in (1, 2):
+        viewer.add_image(spots(seed, rows=3), name=str(seed))
+    bench.next.setFocus()
+    QTest.keyClick(bench.next, Qt.Key.Key_Return)
+    assert bench.step == "Outlines"
+    qtbot.waitUntil(lambda: not bench.next.isEnabled(), timeout=5000)
+    assert bench.headings["Outlines"].hasFocus()

@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import pairwise
 
 from napari.components import ViewerModel
 from qtpy.compat import isalive
@@ -18,7 +19,6 @@ from qtpy.QtWidgets import (
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
-    QTabWidget,
     QWidget,
 )
 
@@ -160,6 +160,8 @@ class Bench(Page):
         words, tooltip = _NEXT[self.step]
         self.next.setText(_CHOOSING if waits else words)
         self.next.setToolTip(f"{tooltip} ({self._go_on.key().toString()})")
+        if self.next.hasFocus() and (waits or reason):  # else it went on to where a key may close the dock
+            self.headings[self.step].setFocus()
         self.next.setEnabled(not (waits or reason))
         self.reason.setText(reason)
         self.reason.setVisible(bool(reason))
@@ -255,23 +257,15 @@ class Bench(Page):
     # Keys.
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        """Go on by Tab as one reads; Qt goes in the order in which widgets, and so pages, were made."""
-        focused, found = QApplication.focusWidget(), tab_stops(self)
-        place = found.index(focused) + (1 if forward else -1) if focused in found else 0
-        if 0 <= place < len(found):
-            other: QWidget | None = found[place]
-        else:
-            other = focused
-            while other is not None and (self.isAncestorOf(other) or not is_tab_stop(other)):
-                other = other.nextInFocusChain() if forward else other.previousInFocusChain()
-                other = None if other is focused else other
-        if other is None:
+        """Move the focus by Tab in reading order; Qt's own order is that in which widgets, and so pages, were made."""
+        for one, other in pairwise(tab_stops(self)):
+            self.setTabOrder(one, other)
+        if not super().focusNextPrevChild(forward):
             return False
-        other.setFocus(Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason)
-        frame = other.parentWidget()
+        focused = frame = QApplication.focusWidget()
         while frame is not None and frame is not self:
             if isinstance(frame, QScrollArea):
-                frame.ensureWidgetVisible(other)
+                frame.ensureWidgetVisible(focused)
             frame = frame.parentWidget()
         return True
 
@@ -301,14 +295,23 @@ def _hand_back(session: Session) -> None:
 def is_tab_stop(widget: QWidget) -> bool:
     """Whether Tab may go to a widget."""
     by_tab = widget.focusPolicy() & Qt.FocusPolicy.TabFocus == Qt.FocusPolicy.TabFocus
-    here = by_tab and widget.isVisible() and widget.isEnabled() and widget.focusProxy() is None
-    return here and not isinstance(widget, QScrollArea)
+    return by_tab and widget.isVisible() and widget.isEnabled() and widget.focusProxy() is None
 
 
 def tab_stops(page: QWidget) -> list[QWidget]:
-    """What Tab goes to in a page, from the top to the bottom and from left to right."""
-    places = [(one.mapTo(page, one.rect().center()), one) for one in page.findChildren(QWidget) if is_tab_stop(one)]
-    return [one for _, one in sorted(places, key=lambda place: (place[0].y(), place[0].x()))]
+    """What Tab goes to in a page, from the top to the bottom and from left to right, wherever it is scrolled to."""
+    return sorted(filter(is_tab_stop, page.findChildren(QWidget)), key=lambda stop: reading_position(stop, page))
+
+
+def reading_position(widget: QWidget, page: QWidget) -> list[tuple[int, int]]:
+    """Row and column of a widget in a page; of one that scrolls, those of its scroll area first, then those inside."""
+    area = widget.parentWidget()
+    while area is not page and not isinstance(area, QScrollArea):
+        area = area.parentWidget()
+    inside = area.widget() if isinstance(area, QScrollArea) else page
+    center = widget.mapTo(inside, widget.rect().center())
+    outside = [] if area is page else reading_position(area, page)
+    return [*outside, (center.y(), center.x())]
 
 
 class Heading(QPushButton):
@@ -359,13 +362,12 @@ class Heading(QPushButton):
         other.click()
 
 
-class TabbedPage(QTabWidget):
+class TabbedPage(SteadyTabs):
     """Several parts of a page, each made when it is first turned up."""
 
     def __init__(self, parts: Pages, viewer: ViewerModel) -> None:
         super().__init__()
         self._parts, self._viewer = list(parts.values()), viewer
-        self.setTabBar(SteadyTabs())
         self.setDocumentMode(True)
         for title in parts:
             self.addTab(column(), title)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QSignalBlocker, Qt, Signal
 from qtpy.QtGui import QResizeEvent
-from qtpy.QtWidgets import QTabWidget, QWidget
+from qtpy.QtWidgets import QWidget
 
 from ...explanation import Explanation
 from ...explanation.components import COMPONENTS
@@ -35,7 +35,7 @@ _TYPICAL = "The curves most typical of each side and not of the other. Click one
 _ROOMY = {"var.": 23, "sd B/A": 16}  # columns that give way where the table is fewer heights of a line wide
 
 
-class ExplanationPanel(QTabWidget):
+class ExplanationPanel(SteadyTabs):
     """Three pages that show an `Explanation`."""
 
     mode_chosen = Signal(int)  #: int: a row of the table of modes was chosen; counted from 0
@@ -43,7 +43,6 @@ class ExplanationPanel(QTabWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setTabBar(SteadyTabs())
         self.explanation: Explanation | None = None
         self.sentences, self.mode_words = wrapped(), wrapped()
         self.sentences.setToolTip("In brackets: 95 % intervals. p: adjusted for all that is tested.")

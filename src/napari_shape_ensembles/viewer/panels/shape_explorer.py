@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import Qt, QTimer, Signal
-from qtpy.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QSlider, QTabWidget, QWidget
+from qtpy.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QSlider, QWidget
 
 from ...explanation.shape_paths import SCALE_AXES, Geodesic, Place, ShapePlaces, lipschitz
 from ...outlines.ensemble import UNIT_SYMBOLS
@@ -43,8 +43,7 @@ class ShapeExplorer(QWidget):
         self._timer.timeout.connect(self._advance)
         self.canvas = ShapeCanvas()
         self.takes: list[QPushButton] = []
-        self.tabs = QTabWidget()
-        self.tabs.setTabBar(SteadyTabs())
+        self.tabs = SteadyTabs()
         grid = self._page("Sliders")
         self.mode_boxes, self.sliders = [WholeBox() for _ in range(_MODES)], []
         for place, box in enumerate(self.mode_boxes, 1):

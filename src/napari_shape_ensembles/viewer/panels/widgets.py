@@ -29,6 +29,7 @@ from qtpy.QtWidgets import (
     QTabBar,
     QTableWidget,
     QTableWidgetItem,
+    QTabWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -64,6 +65,7 @@ class ScrollColumn(QScrollArea):
         super().__init__(parent)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # Tab goes to what is inside
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.setWidget(page)
@@ -134,6 +136,7 @@ def button(text: str, tooltip: str, *, checkable: bool = False) -> QPushButton:
     made = QPushButton(text)
     made.setToolTip(tooltip)
     made.setCheckable(checkable)
+    made.setAutoDefault(True)  # Enter presses it, too, where it does not run what the dock is for
     return made
 
 
@@ -266,9 +269,17 @@ def pass_wheel(control: QWidget) -> None:
     control.installEventFilter(_WheelPasses(control))
 
 
-class SteadyTabs(QTabBar):
-    """Tabs that the wheel does not turn."""
+class SteadyTabs(QTabWidget):
+    """Pages under tabs that the wheel does not turn, and that the Tab key comes to once."""
 
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setTabBar(_SteadyBar())
+        self.setFocusProxy(None)  # the bar takes the focus itself
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+
+class _SteadyBar(QTabBar):
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Let it scroll the page below."""
         event.ignore()
