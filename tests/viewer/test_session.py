@@ -11,6 +11,7 @@ from napari.components import ViewerModel
 from docks import curves_of, destroy, ended, found_before, labels_of, let_go, opened, press, run, show_docks, spots
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.viewer import session as sessions
+from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.steps import steps_of
 
@@ -104,6 +105,27 @@ def test_what_is_there_is_exempt_from_collection_while_a_page_is_open_and_what_l
     assert gc.get_freeze_count() > 10_000
     if not frozen:
         gc.unfreeze()
+
+
+def test_curves_that_others_replace_in_the_bench_are_freed(model, qtbot, monkeypatch):
+    monkeypatch.setattr(sessions, "gc", gc)
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    qtbot.addWidget(bench := Bench(with_images(model)))
+    session = bench.session
+    session.choices.set(settings=QUICK)
+    bench.show()
+    assert gc.get_freeze_count() > 10_000
+    compared(session.comparison, qtbot)
+    before = [weakref.ref(layer) for layer in session.comparison.curves]
+    assert len(before) == 2
+    compared(session.comparison, qtbot)
+    assert gc.get_freeze_count() > 10_000
+    let_go(qtbot, *before)
+    bench.hide()
+    qtbot.waitUntil(lambda: not gc.get_freeze_count(), timeout=2000)
+    if frozen:
+        gc.freeze()
 
 
 def test_the_first_two_layers_are_chosen_and_two_that_are_selected_become_a_and_b(session, model):

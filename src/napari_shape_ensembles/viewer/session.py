@@ -16,7 +16,7 @@ from .design_files import DesignWork
 from .designing import DesignTable
 from .experimenting import ExperimentTask
 from .explaining import ExplanationTask
-from .inputs import is_own
+from .inputs import OWN, is_own
 from .inspecting import InspectionTask
 from .learning import LearningTask, ProposingTask
 from .position import PositionLight
@@ -66,9 +66,11 @@ class Session:
         self.comparison.beside, self.comparison.put_beside = self.experiment.to_tree, self.experiment.take_tree
         self.comparison.opened = self.experiment.opened
         self._open, self._pages = 0, Counter[Task[Any]]()
-        self._layers, self._exempting, self._exempts = viewer.layers, Soon(self.exempt, _QUIET), False
+        self._layers, self._exempting, self._exempts = viewer.layers, Soon(self._exempt, _QUIET), False
         self.choices.sides.leaving.connect(self._leaving)
-        self.comparison.side_by_side.arranged.connect(self._exempting.start)  # napari makes much for the cells
+        # napari makes much for the cells; where it makes them for many at once, it collects garbage soon after.
+        self.comparison.side_by_side.arranged.connect(self._exempting.start)
+        self.choices.rearranges.connect(self._exempt_more)
 
     @classmethod
     def of(cls, viewer: ViewerModel) -> "Session":
@@ -82,7 +84,7 @@ class Session:
         """Note that a page is open, which shows these tasks; the first page makes the session follow the viewer."""
         self._open += 1
         if self._open == 1:
-            self.exempt()
+            self._exempt()
         self._pages.update(tasks)
         self.choices.sides.follow()
         for task in tasks:
@@ -112,16 +114,21 @@ class Session:
         self._exempting.stop()
         self._exempt_nothing()
 
-    def exempt(self, rearranging: bool | None = None) -> None:
-        """Exempt what is there now; layers of our own are not to be added to what is exempt already.
+    def _exempt(self) -> None:
+        """Exempt what is there now.
 
-        Where somebody else exempts objects, another viewer too, nothing is: to free ours would free theirs. What is
-        rearranged soon after a layer has left lets that be freed first.
+        Nothing where somebody else exempts objects, such as the session of another viewer: to free ours would free theirs.
         """
-        nobody = rearranging is None and not gc.get_freeze_count()
-        if self._open and (not any(map(is_own, self._layers)) if self._exempts else nobody):
+        if self._exempts:
+            self._exempt_more()
+        elif self._open and not gc.get_freeze_count():
             gc.freeze()
             self._exempts = True
+
+    def _exempt_more(self) -> None:
+        """Exempt what has been made since, unless a layer of our own is among it, in the list or on its way there."""
+        if self._exempts and not (OWN or any(map(is_own, self._layers))):
+            gc.freeze()
 
     def _exempt_nothing(self) -> None:
         if self._exempts:

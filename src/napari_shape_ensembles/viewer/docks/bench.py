@@ -113,7 +113,6 @@ class Bench(Page):
         told = session.proposing.changed, session.comparison.progressed
         for signal in (*changed, *(task.changed for task in tasks), *told):
             self.link(signal, self._ask)
-        self.link(choices.rearranges, session.exempt)  # napari makes much for many cells, and collects garbage
         self.over_canvas = OverCanvas(self, session.comparison)
         selection = session.comparison.selection
         self.link(selection.changed, self.over_canvas.pick)
