@@ -310,13 +310,15 @@ def test_a_plane_shown_along_other_axes_and_one_that_is_a_layer_of_its_own_are_s
 ):
     labels, _, _ = faulty("hole")
     turned = np.ascontiguousarray(np.moveaxis(np.stack([labels, labels]), 0, 2)).astype(np.int32)
-    whole = model.add_labels(turned, name="nuclei")
+    whole = model.add_labels(turned, name="nuclei", scale=(0.5, 0.25, 2), units=("um",) * 3)
     model.dims.order = (2, 1, 0)
-    model.dims.set_point(2, 1)
+    model.dims.set_point(2, 2)
     ended(task, qtbot, task.run)
     task.zoom(0)
     fixed(task, qtbot, "delete")
     pixels, log = saved_stack(task, qtbot, tmp_path)
+    assert read_calibration(tmp_path / "nuclei.tif").scale == (0.25, 2.0)  # of its own rows and columns
+    assert read_axes(tmp_path / "nuclei.tif").steps == {"Z": (0.5, "µm")}
     np.testing.assert_array_equal(pixels, np.stack([labels, np.where(labels == ODD, 0, labels)], axis=2))
     assert log["plane"].tolist() == ["axis 2 = 1"]
     model.dims.order = (0, 1, 2)

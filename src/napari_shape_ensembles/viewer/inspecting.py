@@ -28,7 +28,20 @@ from ..progress import report
 from .choices import Choices, ChosenLayer
 from .comparing import files_named
 from .flying import camera_of, view_of
-from .inputs import ACCEPTED, OWN, PARTS, Refs, Source, Sources, fingerprint, is_own, shown_plane, symbol, trace
+from .inputs import (
+    ACCEPTED,
+    OWN,
+    PARTS,
+    Refs,
+    Source,
+    Sources,
+    fingerprint,
+    is_own,
+    pixel_size_of,
+    shown_plane,
+    symbol,
+    trace,
+)
 from .layers import ColorFeature, OwnLayers
 from .task import Background, Basis, Soon, Steps, Task
 from .world import drawn_at
@@ -194,7 +207,9 @@ class InspectionTask(Task[Inspection]):
             stack = self._stacks[whole] = CorrectedStack(data)
         steps = {axis: (float(whole.scale[axis]), symbol(whole.units[axis])) for axis in range(whole.ndim - 2)}
         came = self._came.setdefault(whole, Came(str(whole.source.path or "")))
-        return InStack(stack, place, axes, whole.name, came, steps)
+        scale, unit = pixel_size_of(whole, (whole.ndim - 2, whole.ndim - 1))
+        size = Calibration((float(scale[0]), float(scale[1])), unit, "layer")
+        return InStack(stack, place, axes, whole.name, came, size, steps)
 
     def _image_under(self, source: Source) -> Any:
         """A copy of the topmost visible image of the plane of labels, in the same place; None where there is none."""
@@ -392,10 +407,10 @@ class InspectionTask(Task[Inspection]):
         jobs = []
         for image, path in paths.items():
             own, source, known = self.review.corrected[image], self._sources[image], self._stack_of(image)
-            size = Calibration(tuple(source.scale.tolist()), source.unit, "layer")
             if known is not None:
-                jobs.append(Saving(path, known.stack, size, known.came, known.steps))
+                jobs.append(Saving(path, known.stack, known.size, known.came, known.steps))
             elif own is not None:
+                size = Calibration(tuple(source.scale.tolist()), source.unit, "layer")
                 jobs.append(Saving(path, own, size, self._came_of(image)))
         self.start(partial(saving_corrected, jobs), partial(self._saved, jobs))
 
@@ -636,6 +651,7 @@ class InStack:
     axes: tuple[int, int]  #: shown as rows and columns
     name: str
     came: Came
+    size: Calibration  #: of a pixel of its last two axes, whichever are shown
     steps: dict[int, tuple[float, str]]  #: distance of its planes along each axis, and its unit
 
 

@@ -117,7 +117,7 @@ class Session:
     def _exempt(self) -> None:
         """Exempt what is there now.
 
-        Nothing where somebody else exempts objects, such as the session of another viewer: to free ours would free theirs.
+        Nothing where somebody else, such as the session of another viewer, exempts objects: to free ours frees theirs.
         """
         if self._exempts:
             self._exempt_more()
