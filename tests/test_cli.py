@@ -668,6 +668,34 @@ def test_what_a_stopped_run_has_left_is_written_over_by_the_next(tmp_path, image
     assert done.exit_code == 0, done.stderr
 
 
+@pytest.mark.parametrize(
+    ("command", "stopped_at", "left"),
+    [
+        ("compare", "napari_shape_ensembles.io.results.curve_rows", "comparison.json"),
+        ("segment", "napari_shape_ensembles.io.segmented.write_bytes", "one.curves.csv"),
+        ("annotators", "napari_shape_ensembles.io.corrected.write_labels", "pairs.csv"),
+    ],
+)
+def test_whatever_is_stopped_while_it_writes_can_be_run_again(tmp_path, images, monkeypatch, command, stopped_at, left):
+    quick = ["--landmarks", "50", "--permutations", "99"] if command == "compare" else []
+    files = [images / "one.ome.tif", images / "two.ome.tif"]
+    if command == "annotators":
+        files = [tmp_path / f"{name}.png" for name in ("one", "two")]
+        for path in files:
+            imageio.imwrite(path, labels(3))
+    given = [command, *files, "--out", tmp_path / "r", *quick]
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(stopped_at, interrupt)
+        assert run(*given).exit_code != 0
+    assert (tmp_path / "r" / left).is_file()
+    done = run(*given)
+    assert done.exit_code == 0, done.stderr
+
+
 @pytest.mark.parametrize("margin", ["-1", "0", "nan"])
 def test_a_margin_that_is_none_is_refused_before_anything_is_written(tmp_path, quick, margin):
     design = design_files(tmp_path, group=["a"] * 3 + ["b"] * 3)

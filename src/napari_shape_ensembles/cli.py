@@ -266,7 +266,9 @@ def compare(
     with progress_bar("comparing"):
         result = compare_ensembles(*samples, reading.settings.analysis)
     if out is not None:
-        _say_written(write_comparison(out, replace(result, inputs=inputs_of(files, reading))))
+        with _listed(out, COMPARISON):
+            written = write_comparison(out, replace(result, inputs=inputs_of(files, reading)))
+        say_written(written)
     _write_table(table, result)
     say(result.summary())
     for warning in result.warnings:
@@ -292,7 +294,7 @@ def _compare_in_pieces(
     """Compare files a piece at a time, write and say the result."""
     from .io.rerun import inputs_of
     from .streaming import compare_in_pieces
-    from .streaming.results import write_streamed
+    from .streaming.results import FILES, write_streamed
 
     check_folder(folder)
     a, b = files
@@ -308,7 +310,9 @@ def _compare_in_pieces(
             names=names,
         )
     if out is not None:
-        _say_written(write_streamed(out, result, inputs_of(files, reading)))
+        with _listed(out, FILES):
+            written = write_streamed(out, result, inputs_of(files, reading))
+        say_written(written)
     if table is not None:
         _write_table(table, None, result.to_dataframe())
     say(result.summary())
@@ -377,7 +381,7 @@ def experiment(
         inputs = inputs_of([[path] for path in paths], reading, parts)
         with _listed(out, names):
             written = write_experiment(out, result, margin, asked, design=rows, inputs=inputs)
-    _say_written(written)
+    say_written(written)
     _write_table(table, *_objects_of(ensembles, result.to_dataframe()))
     say(result.summary())
     for sentence in (*result.overall(asked.given, asked.interactions), *result.sentences(margin)):
@@ -439,8 +443,11 @@ def report(
     with progress_bar("explaining"):
         explanation = explain(result)
     out.parent.mkdir(parents=True, exist_ok=True)
-    save_report(explanation, out, swaps=resynthesis(result) if proof else ())
-    _say_written([out, *(save_figures(explanation, figures, dpi=dpi) if figures else [])])
+    with _listed(out.parent, [out.name]):
+        save_report(explanation, out, swaps=resynthesis(result) if proof else ())
+    saved = save_figures(explanation, figures, dpi=dpi) if figures else []
+    keep_list(saved)
+    say_written([out, *saved])
     for sentence in explanation.sentences():
         say(sentence)
 
@@ -480,8 +487,8 @@ def segment(
     ]
     paths = list(dict.fromkeys(paths))
     names = [name.replace("/", "-").replace("\\", "-") for name in distinct_names(paths)]
-    planned = [path for name in names for path in segmented_files(out, name, form)]
-    refuse_overwriting(planned, inputs=paths, force=force)
+    every = [path for name in names for path in segmented_files(out, name, form)]
+    refuse_overwriting(every, inputs=paths, force=force)
     _check_table(table, paths, force)
     reading, traced_ones = _with_one_recipe(paths, reading), []
     with progress_bar("segmenting"):
@@ -491,13 +498,14 @@ def segment(
                 if ensemble is None:
                     found = labelled(path, reading)
                     ensemble = traced(found, reading)
-            if found is None:
-                pixel = ensemble.pixel_size or (1.0, 1.0)
-                keep_list(write_outlines(out, ensemble, form, names[index], pixel, ensemble.name))
-                say(f"{path.name}: {_counted(ensemble)}; it is larger than the memory, so no labels are written")
-            else:
-                keep_list(write_segmented(out, found, ensemble, form, names[index]))
-                say(f"{path.name}: {_counted(ensemble)}; {found.calibration}")
+            with _listed(out, [planned.name for planned in segmented_files(out, names[index], form)]):
+                if found is None:
+                    pixel = ensemble.pixel_size or (1.0, 1.0)
+                    write_outlines(out, ensemble, form, names[index], pixel, ensemble.name)
+                else:
+                    write_segmented(out, found, ensemble, form, names[index])
+            of_labels = "it is larger than the memory, so no labels are written" if found is None else found.calibration
+            say(f"{path.name}: {_counted(ensemble)}; {of_labels}")
             traced_ones += [ensemble] if table else []
     if table:
         _write_table(table, *_objects_of(_told_apart(paths, traced_ones)))
@@ -526,10 +534,10 @@ def inspect(
     plane = read_image(labels, memory=memory)
     _note_oddities(labels, plane.pixels)
     seen = read_image(image, memory=memory).pixels if image else None
-    endings = ("suspects.csv", "missing.csv") if image else ("suspects.csv",)
+    names = [f"{plane.name}.{ending}" for ending in ("suspects.csv", *(["missing.csv"] if image else []))]
     check_folder(out)
     inputs = [path for path in (labels, image, ticks) if path]
-    _refuse_overwriting(out, [f"{plane.name}.{ending}" for ending in endings], inputs, force)
+    _refuse_overwriting(out, names, inputs, force)
     said = None
     if ticks:
         try:
@@ -541,10 +549,10 @@ def inspect(
         if seen is not None:
             tables.append(missing_objects(plane.pixels, seen))
     out.mkdir(parents=True, exist_ok=True)
-    written = [out / f"{plane.name}.{ending}" for ending in endings]
-    for path, table in zip(written, tables, strict=True):
-        table.to_csv(path, index=False)
-    _say_written(written)
+    with _listed(out, names):
+        for name, table in zip(names, tables, strict=True):
+            table.to_csv(out / name, index=False)
+    say_written([out / name for name in names])
     ranking = tables[0]
     noted = int((ranking["reasons"] != "").sum())
     say(f"{plane.name}: {counted(len(ranking), 'label')}, {noted} with a reason to look again")
@@ -580,9 +588,9 @@ def annotators(
     from .io.corrected import write_labels
     from .io.images import read_image
 
-    written = [out / name for name in ("pairs.csv", "objects.csv", "tendencies.csv", "disputed.csv", "consensus.tif")]
+    names = "pairs.csv", "objects.csv", "tendencies.csv", "disputed.csv", "consensus.tif"
     check_folder(out)
-    _refuse_overwriting(out, [path.name for path in written], labels, force)
+    _refuse_overwriting(out, names, labels, force)
     if twice := next((path for path in labels if labels.count(path) > 1), None):
         raise ContentError(f"{twice} is given twice: give a file per annotator")
     planes = [read_image(path, memory=memory) for path in labels]
@@ -594,11 +602,12 @@ def annotators(
         )
         _, disputed = found.differences()
     out.mkdir(parents=True, exist_ok=True)
-    for path, table in zip(written, (found.pairs, found.objects, found.tendencies, disputed), strict=False):
-        table.to_csv(path, index=False)
     smallest = np.uint16 if found.consensus.max(initial=0) < 2**16 else np.uint32
-    write_labels(written[-1], found.consensus.astype(smallest), planes[0].calibration)
-    _say_written(written)
+    with _listed(out, names):
+        for name, table in zip(names, (found.pairs, found.objects, found.tendencies, disputed), strict=False):
+            table.to_csv(out / name, index=False)
+        write_labels(out / names[-1], found.consensus.astype(smallest), planes[0].calibration)
+    say_written([out / name for name in names])
     say(found.summary())
     for label, score, reasons in disputed.head(first).itertuples(index=False):
         if score > 0:
@@ -630,7 +639,7 @@ def pairs(
         sizes = dict(zip(found.names, found.sizes, strict=True))
         with _listed(out, [f"pairs.{ending}" for ending in STUDY]):
             written = write_study(out, "pairs", found, plot_pairs, {"curves": sizes})
-        _say_written(written)
+        say_written(written)
         _write_table(table, *_objects_of(ensembles))
         say(found.summary())
 
@@ -673,7 +682,7 @@ def landscape(
         sizes = dict(zip("ab", found.sizes, strict=True))
         with _listed(out, [f"landscape.{ending}" for ending in STUDY]):
             written = write_study(out, "landscape", found, plot_landscape, {"curves": sizes})
-        _say_written(written)
+        say_written(written)
         _write_table(table, *_objects_of(samples))
         say(found.summary())
 
@@ -715,7 +724,7 @@ def smoothing(
             )
         with _listed(out, [f"smoothing.{ending}" for ending in STUDY]):
             written = write_study(out, "smoothing", study, plot_study, {})
-        _say_written(written)
+        say_written(written)
         say(study.summary())
 
 
@@ -755,8 +764,9 @@ def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
     if table is not None:
         from .io.object_table import write_objects
 
-        written = write_objects(table, source, rows)
-        say_written([written]) if written.is_dir() else _say_written([written])
+        with _listed(table.parent, [table.name]):
+            written = write_objects(table, source, rows)
+        say_written([written])
 
 
 def _objects_of(ensembles: Sequence[Any], known: Any = None) -> tuple[Any, Any]:
@@ -778,17 +788,11 @@ def _objects_of(ensembles: Sequence[Any], known: Any = None) -> tuple[Any, Any]:
 
 @contextmanager
 def _listed(folder: Path, names: Iterable[str]) -> Iterator[None]:
-    """List what is written within, also where that is stopped half-way: a later run may write over it."""
+    """List the files that are written within, even if that is stopped half-way: a later run may write over them."""
     try:
         yield
     finally:
         keep_list(path for name in names if (path := folder / name).is_file())
-
-
-def _say_written(paths: Sequence[Path]) -> None:
-    """Say which files were written, and list them as such."""
-    keep_list(paths)
-    say_written(paths)
 
 
 def _files(places: tuple[Path, Path], reading: Reading, groups: bool) -> list[list[Path]]:
