@@ -187,7 +187,7 @@ def test_what_is_found_is_corrected_one_by_one_and_compared_in_place_of_the_imag
     inspection.fix("delete")
     qtbot.waitUntil(lambda: not inspection.renewing.busy, timeout=30_000)
     copy = model.layers["one corrected"]
-    assert page.message.text() == "one corrected is compared in place of one."
+    assert page.message.text() == "one corrected takes the place of one."
     assert session.choices.sides.chosen() == ((copy,), (two,))
     assert [session.design.cell(copy, name) for name in ("group", "replicate")] == ["A", "m1"]
     assert session.design.cell(one, "group") == ""
@@ -202,7 +202,7 @@ def test_what_is_found_is_corrected_one_by_one_and_compared_in_place_of_the_imag
     bench.show()
     bench.turn(0)
     model.layers.remove(copy)
-    said = "one corrected was deleted: one is compared again."
+    said = "one corrected was deleted: one is back in its place."
     assert session.choices.sides.chosen() == ((one,), (two,))
     assert [session.design.cell(one, name) for name in ("group", "replicate")] == ["A", "m1"]
     assert page.message.text() == said

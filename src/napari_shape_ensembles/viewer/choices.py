@@ -156,7 +156,7 @@ class Sides(FollowsLayers):
             if before is not None and before in self._layers:
                 self.taken_out.discard(before)
                 self._hand_over({layer: before})
-                self.restored.emit(f"{layer.name} was deleted: {before.name} is compared again.")
+                self.restored.emit(f"{layer.name} was deleted: {before.name} is back in its place.")
 
     def _hand_over(self, places: Mapping[Layer, Layer]) -> None:
         for before, after in places.items():

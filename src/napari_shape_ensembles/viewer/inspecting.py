@@ -6,7 +6,7 @@ import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,9 @@ class InspectionTask(Task[Inspection]):
         self.renewing = Background()
         self._copies: dict[int, weakref.ref[Labels]] = {}
         self._corrected: weakref.WeakKeyDictionary[Labels, CorrectedLabels] = weakref.WeakKeyDictionary()
-        self._came: weakref.WeakKeyDictionary[Layer, Came] = weakref.WeakKeyDictionary()  # of layers, and of copies
+        self._files: weakref.WeakKeyDictionary[Layer, LabelsFile] = (
+            weakref.WeakKeyDictionary()
+        )  # of layers, and of copies
         self._stacks: weakref.WeakKeyDictionary[Layer, CorrectedStack] = weakref.WeakKeyDictionary()
         self._planes: weakref.WeakKeyDictionary[Labels, InStack] = weakref.WeakKeyDictionary()  # copies of planes
         self._in_stacks: tuple[InStack | None, ...] = ()  # where the labels of each image are in a stack
@@ -206,10 +208,10 @@ class InspectionTask(Task[Inspection]):
         if stack is None or stack.original is not data:
             stack = self._stacks[whole] = CorrectedStack(data)
         steps = {axis: (float(whole.scale[axis]), symbol(whole.units[axis])) for axis in range(whole.ndim - 2)}
-        came = self._came.setdefault(whole, Came(str(whole.source.path or "")))
+        file = self._files.setdefault(whole, LabelsFile(str(whole.source.path or "")))
         scale, unit = pixel_size_of(whole, (whole.ndim - 2, whole.ndim - 1))
         size = Calibration((float(scale[0]), float(scale[1])), unit, "layer")
-        return InStack(stack, place, axes, whole.name, came, size, steps)
+        return InStack(stack, place, axes, whole.name, file, size, steps)
 
     def _image_under(self, source: Source) -> Any:
         """A copy of the topmost visible image of the plane of labels, in the same place; None where there is none."""
@@ -389,10 +391,11 @@ class InspectionTask(Task[Inspection]):
 
     def to_save(self) -> dict[int, str]:
         """What is corrected and can be saved, a name for each: of the planes of one stack, the whole stack once."""
+        if self.review is None:
+            return {}
         names: dict[int, str] = {}
         stacks: set[CorrectedStack] = set()
-        for image in range(0 if self.review is None else len(self.review.corrected)):
-            assert self.review is not None
+        for image in range(len(self.review.corrected)):
             if (known := self._stack_of(image)) is None:
                 if self.review.to_save(image):
                     names[image] = self.name_of_copy(image)
@@ -402,16 +405,16 @@ class InspectionTask(Task[Inspection]):
         return names
 
     def save(self, paths: dict[int, Path]) -> None:
-        """Write the corrected labels of images as they came, whole stacks and calibrated, each with its log beside."""
+        """Write the corrected labels of images, whole stacks and calibrated as they came, each with its log beside."""
         assert self.review is not None
         jobs = []
         for image, path in paths.items():
             own, source, known = self.review.corrected[image], self._sources[image], self._stack_of(image)
             if known is not None:
-                jobs.append(Saving(path, known.stack, known.size, known.came, known.steps))
+                jobs.append(Saving(path, known.stack, known.size, known.file, known.steps))
             elif own is not None:
                 size = Calibration(tuple(source.scale.tolist()), source.unit, "layer")
-                jobs.append(Saving(path, own, size, self._came_of(image)))
+                jobs.append(Saving(path, own, size, self._file_of(image)))
         self.start(partial(saving_corrected, jobs), partial(self._saved, jobs))
 
     def _saved(self, jobs: "list[Saving]", paths: list[tuple[Path, Path]]) -> Iterable[None]:
@@ -422,15 +425,15 @@ class InspectionTask(Task[Inspection]):
         self.message = "\n".join(f"Saved as {labels.name}, the log as {log.name}." for labels, log in paths)
         return ()
 
-    def _came_of(self, image: int) -> "Came":
-        """The file that the labels of an image came from, of a proposal none."""
+    def _file_of(self, image: int) -> "LabelsFile":
+        """The file that the labels of an image came from; a proposal came from none."""
         layer = self._inspected[image]() if image < len(self._inspected) and self._sources[image].path else None
         copy = self.copy_of(image)
-        if copy is not None and copy in self._came:
-            return self._came[copy]
+        if copy is not None and copy in self._files:
+            return self._files[copy]
         if isinstance(layer, Layer):
-            return self._came.setdefault(layer, Came(self._sources[image].path))
-        return Came(self._sources[image].path)
+            return self._files.setdefault(layer, LabelsFile(self._sources[image].path))
+        return LabelsFile(self._sources[image].path)
 
     def _stack_of(self, image: int) -> "InStack | None":
         return self._in_stacks[image] if image < len(self._in_stacks) else None
@@ -496,7 +499,7 @@ class InspectionTask(Task[Inspection]):
         if (known := self._stack_of(image)) is not None:
             self._planes[layer] = known
         else:
-            self._came[layer] = self._came_of(image)
+            self._files[layer] = self._file_of(image)
         proposed = self.basis is not None and self.basis.more["the question"] == ANNOTATORS
         if proposed:  # a label set of its own, which takes no annotator's place
             self._proposals.add(layer)
@@ -531,7 +534,7 @@ class InspectionTask(Task[Inspection]):
         layer = next((other for other in self._other_planes(image) if other in compared), layer)
         if layer is not None:
             self.choices.sides.replace({layer: copy})
-            self.message = f"{copy.name} is compared in place of {layer.name}."
+            self.message = f"{copy.name} takes the place of {layer.name}."
 
     def _restored(self, words: str) -> None:
         self.message = words
@@ -628,18 +631,15 @@ def _user() -> str:
 
 
 @dataclass(eq=False)
-class Came:
-    """The file that labels were opened from, and the log beside it as it was before anything was saved over it."""
+class LabelsFile:
+    """The file that labels were opened from."""
 
     path: str  #: empty for none
-    _log: pd.DataFrame | None = None
-    _read: bool = False
 
+    @cached_property
     def log(self) -> pd.DataFrame | None:
-        """What was done to them before; None where nothing is known."""
-        if not self._read:
-            self._log, self._read = read_log(self.path) if self.path else None, True
-        return self._log
+        """The log beside it, as it was before anything was saved over it; None where there is none."""
+        return read_log(self.path) if self.path else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -650,7 +650,7 @@ class InStack:
     place: tuple[int, ...]  #: along the axes that are not shown
     axes: tuple[int, int]  #: shown as rows and columns
     name: str
-    came: Came
+    file: LabelsFile
     size: Calibration  #: of a pixel of its last two axes, whichever are shown
     steps: dict[int, tuple[float, str]]  #: distance of its planes along each axis, and its unit
 
@@ -662,21 +662,20 @@ class Saving:
     path: Path
     corrected: CorrectedLabels | CorrectedStack
     size: Calibration  #: of a pixel of the layer
-    came: Came
+    file: LabelsFile
     steps: dict[int, tuple[float, str]] = field(default_factory=dict)
 
 
 def saving_corrected(jobs: Sequence[Saving]) -> list[tuple[Path, Path]]:
-    """Write corrected labels and their logs; what their layer does not say of pixels, the file that they came from."""
+    """Write corrected labels and their logs, with the pixel size of the layer, or else of the file they came from."""
     written = []
     for job in jobs:
         report(f"saving {job.path.name}")
-        original = job.came.path if job.came.path and Path(job.came.path).is_file() else None
+        original = job.file.path if job.file.path and Path(job.file.path).is_file() else None
         size = None if job.size.unit == "pixel" and original is not None else job.size
         with files_named(job.path):
-            earlier = job.came.log()
             found = save_corrected(
-                job.path, job.corrected, original=original, calibration=size, steps=job.steps, earlier=earlier
+                job.path, job.corrected, original=original, calibration=size, steps=job.steps, earlier=job.file.log
             )
         written.append(found)
     return written
@@ -705,8 +704,8 @@ def inspected(
 ) -> Inspected:
     """Rank what one or two layers hold by how suspicious it is; labels with the image they lie on, if any.
 
-    `corrected`, and `known`, which are the ticks and the name, are what a `Review` goes on with. A plane of a stack is
-    inspected as it was corrected before.
+    The `Review` goes on with `corrected` and with `known`, the ticks and the name of the reviewer. A plane of a stack
+    that was corrected before is inspected as corrected.
     """
     going_on = [
         before if before is not None or place is None else place.stack.plane(*place.place, axes=place.axes)
