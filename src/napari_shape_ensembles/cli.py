@@ -563,7 +563,7 @@ def inspect(
 
 
 def _note_oddities(path: Path, pixels: Any) -> None:
-    """Say of grey levels that they are no labels, and of negative labels that they are none."""
+    """Warn of grey levels in place of labels, and of negative labels."""
     from .outlines import content_of
 
     if content_of(pixels) == "grey":

@@ -927,7 +927,7 @@ def experiment(
     settings = replace(settings, **changes)
     if correction not in ("auto", "family", "fdr"):
         raise ValueError(f'correction is "auto", "family" or "fdr", not {correction!r}')
-    ensembles = list(ensembles)  # which may be made as they are asked for
+    ensembles = list(ensembles)  # a generator, for one
     checked = checked_design(design, len(ensembles), control)
     ensembles, _, note = at_one_pixel_size(_usable(ensembles), [])
     if note:  # outlines that are too small for the largest pixels are left out

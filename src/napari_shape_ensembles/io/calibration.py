@@ -133,7 +133,7 @@ def read_calibration(path: StrPath) -> Calibration:
 
 @dataclass(frozen=True)
 class StackAxes:
-    """What the axes of a stack are, and how far its planes lie apart along each.
+    """Names of the axes of a stack, and the distance between planes along each.
 
     Attributes
     ----------
@@ -141,14 +141,14 @@ class StackAxes:
         A letter for each axis as in OME-TIFF: T for time, C for channels, Z for depth, Q for any other; rows (Y) and
         columns (X) last.
     steps : mapping of str to (float, str)
-        Of Z the distance of two planes and its unit, of T the time between them.
+        For Z the distance between planes and its unit, for T the time between them.
     """
 
     names: str = "YX"
     steps: Mapping[str, tuple[float, str]] = field(default_factory=dict)
 
     def fitted(self, shape: tuple[int, ...], steps: Mapping[int, tuple[float, str]]) -> "StackAxes":
-        """Those of an array: the usual names where these are no names for it; and steps by axis, as far as stated."""
+        """The axes of an array of this shape, with steps given by axis; the usual names where these do not fit it."""
         before, count = self.names[:-2], len(shape)
         names, own = _USUAL.get(count, ""), dict[str, tuple[float, str]]()
         if len(self.names) == count and set(before) <= set(_BEFORE) and len(set(before)) == len(before):
@@ -158,7 +158,7 @@ class StackAxes:
             letter = "T" if unit in _TIMES else "Z" if unit_name(unit).lower() not in _NO_UNIT else ""
             if names[axis : axis + 1] == "Q" and letter and letter not in names:
                 names = names.replace("Q", letter)
-            elif usual and names == "ZYX" and letter == "T":  # planes of which nothing is stated but the time between
+            elif usual and names == "ZYX" and letter == "T":  # nothing but the time between planes is stated
                 names = "TYX"
             if letter and names[axis : axis + 1] == letter:
                 own[letter] = step, unit
@@ -166,7 +166,7 @@ class StackAxes:
 
 
 def read_axes(path: StrPath) -> StackAxes:
-    """Read from a TIFF what the axes of its first image are; of other files, and of ones that are gone, nothing."""
+    """Read the axes of the first image of a TIFF; the default for other formats and for a file that is gone."""
     if Path(path).suffix.lower() not in (".tif", ".tiff") or not Path(path).exists():
         return StackAxes()
     import tifffile  # only for the formats it knows
@@ -213,7 +213,7 @@ def _ome(tiff: Any) -> Stated | None:
 
 
 def _pixels_element(tiff: Any) -> ElementTree.Element | None:
-    """What OME says of the first image."""
+    """The `Pixels` element of the first image in the OME metadata."""
     elements = ElementTree.fromstring(tiff.ome_metadata).iter()
     return next((one for one in elements if one.tag.endswith("}Pixels") or one.tag == "Pixels"), None)
 

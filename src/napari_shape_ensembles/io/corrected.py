@@ -1,4 +1,4 @@
-"""Corrected labels as files, as they came: whole stacks, of the same type and calibration, and the log beside."""
+"""Write corrected labels as they came (whole stacks, of the same type and calibration), with the log beside."""
 
 from collections.abc import Mapping
 from io import BytesIO
@@ -28,7 +28,7 @@ def save_corrected(
     steps: Mapping[int, tuple[float, str]] | None = None,
     earlier: "pd.DataFrame | None" = None,
 ) -> tuple[Path, Path]:
-    """Write corrected labels and the log of their corrections; of a stack all planes, as corrected.
+    """Write corrected labels and the log of their corrections; for a stack, all of its planes.
 
     Parameters
     ----------
@@ -36,14 +36,13 @@ def save_corrected(
         Of the labels, ending in .tif, .tiff, .png or .npy. The log is written beside it as <name>.log.csv.
     corrected : CorrectedLabels or CorrectedStack
     original : path, optional
-        The file the labels came from: the size of its pixels is kept, and of a stack what its axes are. Only TIFF can
-        hold these.
+        The file the labels came from: its pixel size is kept and, for a stack, its axes. Only TIFF can hold these.
     calibration : Calibration, optional
         The size of a pixel, in place of that of a file.
     steps : mapping of int to (float, str), optional
-        Of a stack the distance of its planes along each axis and its unit, in place of that of a file.
+        For a stack, the distance between planes along each axis and its unit, in place of those of a file.
     earlier : DataFrame, optional
-        The log that the labels came with, which is carried on.
+        The log that came with the labels; the new rows are appended to it.
 
     Returns
     -------
@@ -84,7 +83,7 @@ def save_corrected(
 
 
 def read_log(path: StrPath) -> "pd.DataFrame | None":
-    """The log beside corrected labels, for more corrections; None where there is none that `save_corrected` wrote."""
+    """Read the log beside corrected labels, to continue it; None where `save_corrected` has written none."""
     log = _log_beside(Path(path))
     if not log.is_file():
         return None

@@ -151,7 +151,7 @@ class ComparisonTask(Task[Comparison]):
             self.side_by_side.restore()
 
     def left_over(self) -> str:
-        """That curves of another result are in the viewer."""
+        """Say that the curves of an earlier result are still in the viewer."""
         if self.last is None or not list(self.curves):
             return ""
         names = f"{self.last.a.name} and {self.last.b.name}"

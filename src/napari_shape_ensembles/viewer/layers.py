@@ -174,7 +174,7 @@ class CurveSelection:
 
 @contextmanager
 def at_once(choices: Choices) -> Iterator[None]:
-    """Change the layer list in many ways, of which the canvas hears once.
+    """Make several changes to the layer list, of which the canvas is told once.
 
     napari lays the canvas out anew for every layer that comes or goes, in a time that grows with the cube of their
     number in a grid, and then collects garbage. Here it does so once, after the last of several changes that go on in
@@ -271,7 +271,7 @@ class OwnLayers:
                     self._choices.unseen.add(layer)
                     place = self._layers.index(below) + 1 if below in self._layers else len(self._layers)
                     selected, selecting = set(self._layers.selection), self._layers.selection.events
-                    # napari makes what comes active, and takes as long again to show its controls: of the last alone.
+                    # napari activates a layer that comes, and takes as long again to show its controls: only the last.
                     with nullcontext() if layer is coming[-1] else selecting.blocker_all():
                         self._layers.insert(place, layer)
                         if layer is not coming[-1]:

@@ -33,10 +33,10 @@ _sessions: "weakref.WeakKeyDictionary[ViewerModel, Session]" = weakref.WeakKeyDi
 class Session:
     """The state of the plugin in one viewer: what is chosen before a run, and one task for each kind of work.
 
-    While a page is open, what is there is exempt from garbage collection, but for layers of our own: napari collects
-    whenever layers have come or gone, Python now and then, and each time the window would stand still for 0.2 s over
-    the hundreds of thousands of objects of napari and of libraries. Before a layer of somebody else leaves nothing is
-    exempt, so that it is freed; soon after it all is again.
+    While a page is open, what is there is exempt from garbage collection, except layers of our own: napari collects
+    whenever layers have come or gone, Python now and then, and each time the window would freeze for 0.2 s over the
+    hundreds of thousands of objects of napari and of libraries. The exemption ends before a layer that is not ours
+    leaves, so that it is freed, and begins again soon after.
     """
 
     def __init__(self, viewer: ViewerModel) -> None:

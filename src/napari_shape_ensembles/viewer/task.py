@@ -296,7 +296,7 @@ class Task(Background, ABC, Generic[Result]):
         self.message, self.failed = f"⚠ {reason}", True
 
     def left_over(self) -> str:
-        """What is still to be said when the layers of a run that has failed are no longer chosen."""
+        """What to say, if anything, once other layers are chosen than those of a run that failed."""
         return ""
 
     def fail_beside(self, reason: str) -> None:

@@ -175,7 +175,7 @@ class SideBySide:
         replaced = [ref() for ref in self._choices.sides.instead.values()]
         for layer, image in images_below(others, images, self._choices).items():
             cell = next((cell for cell in groups if image in cell), None)
-            if cell is not None:  # labels of which a copy is corrected must not lie over that
+            if cell is not None:  # labels must not lie over their corrected copy
                 cell.insert(cell.index(image) + 1 if layer in replaced else len(cell), layer)
                 others.remove(layer)
         last = list(itertools.chain.from_iterable(reversed(groups)))
@@ -227,7 +227,7 @@ class SideBySide:
             self._resized.connect(self._settled.start)
 
     def _cells_of_layers(self) -> list[int]:
-        # Until version 0.9 napari does not look for the cell of a layer when it is shown: it has its own all the time.
+        # Before 0.9 napari does not look up the cell of a layer that becomes visible: hidden ones have theirs, too.
         hidden = self._resized is not None
         return [-1 if hidden and not layer.visible else self._cell_of.get(layer, -1) for layer in self._layers]
 

@@ -277,7 +277,7 @@ def _alike(names: Iterable[str]) -> int:
 
 
 class CellView(QStyledItemDelegate):
-    """Leaves out the middle of long texts, but of names what the table says."""
+    """Elides long texts in the middle; in the first column, which holds the names, as the table is set to."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         super().initStyleOption(option, index)
