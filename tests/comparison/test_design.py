@@ -65,6 +65,7 @@ def test_what_a_level_asks_of_a_design_is_said_before():
     ("table", "images", "control", "words"),
     [
         (frame(group=["a", "b"]), 3, None, "2 rows for 3 images"),
+        (frame(group=[]), 0, None, "the design has no rows"),
         (frame(condition=["a", "b"]), 2, None, "no column 'group', but 'condition'"),
         (frame(group=["a", None]), 2, None, "column 'group' of the design is empty in row 2"),
         (frame(group=["a", "b"], dose=[1, np.nan]), 2, None, "column 'dose' of the design is empty in row 2"),

@@ -129,6 +129,12 @@ def test_too_few_curves_are_inconclusive_at_the_corrected_level():
     assert all_pairs([six, seven, image("c", 3)], strict).case[0, 1] == "inconclusive"
 
 
+def test_images_of_pairs_and_of_a_sample_may_come_from_a_generator():
+    a, b = image("a", 1), image("b", 2)
+    assert all_pairs((one for one in (a, b)), QUICK).names == ("a", "b")
+    assert Ensemble.pooled(one for one in (a, b)).name == "a + b"
+
+
 def test_one_image_has_no_pairs():
     with pytest.raises(ValueError, match="at least two"):
         all_pairs([image("a", 1)])

@@ -241,6 +241,8 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
         raise ValueError(
             f"the design has {len(table)} rows for {images} images: give one row per image, in their order"
         )
+    if not images:
+        raise ValueError("the design has no rows: give one per image, with its group")
     if GROUP not in table:
         raise ValueError(f"the design has no column {GROUP!r}, but {', '.join(map(repr, table.columns))}")
     if twice := table.columns[table.columns.duplicated()].tolist():
