@@ -126,8 +126,9 @@ class Session:
             self._exempts = True
 
     def _exempt_more(self) -> None:
-        """Exempt what has been made since, unless a layer of our own is among it, in the list or on its way there."""
-        if self._exempts and not (OWN or any(map(is_own, self._layers))):
+        """Exempt what has been made since, unless a layer of our own, which is to be freed, is or may be among it."""
+        making = any(task.busy for task in self._pages)  # layers, in threads
+        if self._exempts and not (making or OWN or any(map(is_own, self._layers))):
             gc.freeze()
 
     def _exempt_nothing(self) -> None:
