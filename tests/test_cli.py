@@ -429,6 +429,10 @@ def test_the_automatic_method_takes_one_recipe_for_all_images(tmp_path, images):
     # Outlines that are there already need none.
     done = run("compare", tmp_path / "r" / "curves.csv", tmp_path / "r" / "curves.csv", "--method", "auto")
     assert "one recipe" not in done.stderr
+    # One that no recipe could outline is named.
+    tifffile.imwrite(tmp_path / "blank.tif", np.zeros((50, 50), np.uint8))
+    done = run("compare", tmp_path / "one.tif", tmp_path / "blank.tif", "--method", "auto", "--out", tmp_path / "no")
+    assert "blank.tif: every pixel is 0: there is nothing to tell objects from background" in done.stderr
 
 
 def test_where_a_threshold_breaks_objects_up_another_way_is_named(tmp_path, images, quick):

@@ -142,8 +142,15 @@ def test_one_recipe_is_found_without_masks_and_from_few_of_many_images():
         [0, 1, 2, 3, 4, 5],
         [0, 2, 4, 6, 8, 10],
     ]
-    with pytest.raises(ValueError, match="every pixel is 3"):
-        propose([image, np.full((50, 50), 3)])
+
+
+def test_a_blank_image_is_named_and_has_no_say_in_the_recipe_of_the_others():
+    image, _ = discs(side=120)
+    blank = np.full((50, 50), 3)
+    with pytest.raises(ValueError, match=r"^image 2 of 2: every pixel is 3"):
+        propose([image, blank])
+    assert best_recipe([blank, image], Outlines(method="auto")) == propose(image, Outlines())[0].recipe
+    assert best_recipe([blank], Outlines(method="auto")) == Outlines()
 
 
 def test_a_recipe_is_described_in_a_few_words():

@@ -635,6 +635,25 @@ def test_the_best_of_several_recipes_is_used_for_images_for_which_nobody_has_cho
     assert session.choices.recipe == chosen
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_blank_image_stops_no_proposals_of_the_others_and_is_named(model, qtbot, shown, place):
+    images = [1 - spots(seed, rows=3) for seed in (1, 2)]
+    images.insert(place, np.zeros_like(images[0]))
+    for number, image in enumerate(images):
+        model.add_image(image, name="blank" if number == place else f"good {number}")
+    model.layers.selection = set(model.layers)
+    bench = shown(Bench(model))
+    proposing = bench.session.proposing
+    press(bench.next, qtbot)
+    said = bench.page("Outlines").turn(0).proposals.said
+    qtbot.waitUntil(lambda: proposing.result is not None or proposing.failed, timeout=60_000)
+    assert proposing.result.images == 2
+    assert bench.session.choices.recipe.objects == "dark"
+    first, second = said.text().splitlines()
+    assert first.startswith("The best of several tried on 2 images is used: ")
+    assert second == "⚠ blank gives no outlines: every pixel is 0: there is nothing to tell objects from background."
+
+
 @pytest.mark.parametrize("why", ["settings from a file", "a changed recipe", "an answer", "labels"])
 def test_nothing_is_proposed_where_it_is_not_wanted(model, qtbot, shown, comparison, tmp_path, monkeypatch, why):
     for seed, name in ((1, "one"), (2, "two")):

@@ -211,22 +211,32 @@ def test_what_is_found_is_corrected_one_by_one_and_compared_in_place_of_the_imag
 
 
 def test_images_that_nothing_can_be_learned_from_end_in_words(session, qtbot):
-    layer, tasks = paint(session), (session.proposing, session.learning)
-    image = session.segmentation.image.chosen()
-    everything = np.full(image.data.shape, 7, np.uint8)
+    layer, proposing, learning = paint(session), session.proposing, session.learning
+    image, other = (session.choices.layers[name] for name in ("one", "two"))
+    everything, kept = np.full(image.data.shape, 7, np.uint8), other.data
     hole = np.where(TRUTH[1] > 0, np.nan, 1.0)
     for data, words in ((hole, "pixels are NaN or infinite"), (everything, "every pixel is 7")):
         image.data = data
-        for task in tasks:
-            ended(task, qtbot, task.run)
-            assert words in task.message
-            assert task.message.startswith("⚠")
+        ended(learning, qtbot, learning.run)
+        assert words in learning.message
+        assert learning.message.startswith("⚠")
+        # The other image is enough for proposals.
+        other.data = kept
+        ended(proposing, qtbot, proposing.run)
+        assert proposing.result.images == 1
+        assert "⚠ one gives no outlines: " in proposing.words()
+        assert words in proposing.words()
+        other.data = data
+        ended(proposing, qtbot, proposing.run)
+        assert proposing.message.startswith("⚠ one: ")
+        assert "; two: " in proposing.message
+        assert proposing.message.count(words) == 2
     for other in session.proposing.chosen().layers[0]:
         other().data = np.eye(3)
-    ended(session.proposing, qtbot, session.proposing.run)
-    assert "no recipe finds an object" in session.proposing.message
-    ended(session.learning, qtbot, session.learning.run)
-    assert f"painted labels of shape {layer.data.shape} on an image of (3, 3)" in session.learning.message
+    ended(proposing, qtbot, proposing.run)
+    assert "no recipe finds an object" in proposing.message
+    ended(learning, qtbot, learning.run)
+    assert f"painted labels of shape {layer.data.shape} on an image of (3, 3)" in learning.message
 
 
 def test_proposals_are_chosen_for_all_images_with_one_object_each_on_request(session, qtbot):

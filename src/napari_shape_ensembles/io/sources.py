@@ -17,7 +17,7 @@ from ..budget import budget, take_labels, take_pixels
 from ..outlines import Ensemble, as_labels, content_of, counted, objects_of_classes
 from ..outlines.extract import AT_BORDER
 from ..outlines.large_images import outlines_of_large_image
-from ..outlines.proposals import best_recipe, finding_words, places_tried
+from ..outlines.proposals import best_recipe, finding_words, places_tried, why_not_tried
 from ..outlines.tiles import TILE, outlines_in_tiles
 from ..progress import report
 from .calibration import Calibration
@@ -268,7 +268,10 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
         large = reading.large_image(path, part)
         pixels = _image_file(path, reading.of(path), part).pixels if large is None else middle_of(large)
         with named(path.name):
-            grey += [pixels] if _labels_in(path, pixels, reading)[0] is None else []
+            if _labels_in(path, pixels, reading)[0] is None:
+                if reason := why_not_tried(pixels, recipe):
+                    raise ValueError(reason)
+                grey.append(pixels)
     if not grey:
         return reading
     found = best_recipe(grey, recipe)

@@ -143,7 +143,7 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
     Raises
     ------
     ValueError
-        For an image that cannot be segmented; see `segment`.
+        For an image that cannot be segmented, saying which of several; see `segment`.
 
     Notes
     -----
@@ -167,10 +167,12 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
     images: list[Any] = [image]
     if isinstance(image, list | tuple) and image and all(len(np.shape(one)) > 1 for one in image):
         images = [image[place] for place in places_tried(len(image))]
-    planes = [plane_of(unmasked(one, "the image"), start.channel).astype(np.float64) for one in images]
-    for plane in planes:
-        if plane.min() == plane.max():
-            raise ValueError(f"every pixel is {plane.flat[0]:g}: there is nothing to tell objects from background")
+    planes = []
+    for number, one in enumerate(images, start=1):
+        try:
+            planes.append(_plane_to_try(one, start))
+        except ValueError as error:
+            raise ValueError(f"image {number} of {len(images)}: {error}" if len(images) > 1 else str(error)) from None
     factor = max(1, -(-max(max(plane.shape) for plane in planes) // _LARGEST))
     parts = [_window(_shrunk(plane, factor)) for plane in planes]
     tried = []
@@ -196,6 +198,32 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
             labels = tried[0][way][0] if way in tried[0] else np.zeros(parts[0].shape, dtype=np.int32)
             proposals.append(Proposal(full, total[way], measures, labels, parts[0]))
     return proposals
+
+
+def _plane_to_try(image: ArrayLike, recipe: Recipe) -> Real:
+    """Grey levels of an image; a ValueError where they cannot tell objects from background."""
+    plane = plane_of(unmasked(image, "the image"), recipe.channel).astype(np.float64)
+    if plane.min() == plane.max():
+        raise ValueError(f"every pixel is {plane.flat[0]:g}: there is nothing to tell objects from background")
+    return plane
+
+
+def why_not_tried(image: ArrayLike, recipe: Recipe) -> str:
+    """Why nothing can be proposed for an image; empty where something can.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Outlines
+    >>> from napari_shape_ensembles.outlines.proposals import why_not_tried
+    >>> why_not_tried(np.zeros((9, 9)), Outlines())
+    'every pixel is 0: there is nothing to tell objects from background'
+    """
+    try:
+        _plane_to_try(image, recipe)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def places_tried(count: int) -> list[int]:
@@ -252,10 +280,13 @@ def _f1(one: Labels, other: Labels) -> float:
 
 
 def best_recipe(images: Sequence[ArrayLike], recipe: Any) -> Any:
-    """One recipe for all images, the first proposal; for masks, or where none finds anything, that of Otsu's method."""
+    """One recipe for all images, the first proposal; for masks, or where none finds anything, that of Otsu's method.
+
+    Images that cannot be segmented, such as blank ones, have no say in it: by any recipe they are refused.
+    """
     if recipe.find is not None:
         return replace(recipe, method="otsu")  # which plays no part
-    grey = [image for image in images if np.asarray(image).dtype != bool]
+    grey = [image for image in images if np.asarray(image).dtype != bool and not why_not_tried(image, recipe)]
     found = propose(grey, recipe) if grey else []
     return found[0].recipe if found else replace(recipe, method="otsu")
 

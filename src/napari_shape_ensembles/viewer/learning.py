@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from skimage.measure import label
 
 from ..outlines import ObjectModel, Outlines, Proposal, counted, learn_objects, propose
-from ..outlines.proposals import finding_words, places_tried, says_how_to_find, varied
+from ..outlines.proposals import finding_words, places_tried, says_how_to_find, varied, why_not_tried
 from ..progress import report
 from .choices import Choices
 from .comparing import files_named, written
@@ -273,10 +273,11 @@ def loading(path: Path) -> ObjectModel:
 
 @dataclass(frozen=True, eq=False)
 class Proposed:
-    """Recipes to choose from, the best first, and the number of images on which they were tried."""
+    """Recipes to choose from, the best first, and on what they were tried."""
 
     proposals: list[Proposal]
-    images: int
+    images: int  #: the number of images on which they were tried
+    refused: list[tuple[str, str]]  #: names of images that allow no outlines, and why
 
 
 class ProposingTask(Task[Proposed]):
@@ -309,7 +310,7 @@ class ProposingTask(Task[Proposed]):
         return []
 
     def work(self, sources: Sources) -> Callable[[], Proposed]:
-        images = [source.data for source in sources[0]]
+        images = [(source.name, source.data) for source in sources[0]]
         return partial(proposed, images, replace(self.choices.recipe, find=None))
 
     def take(self, outcome: Proposed) -> Iterable[None]:
@@ -355,21 +356,34 @@ class ProposingTask(Task[Proposed]):
         if self.result is None or self.message:
             return self.message
         best = self.result.proposals[0].recipe
-        if replace(best, largest=self.choices.recipe.largest) != self.choices.recipe:
-            return ""
-        return f"The best of several tried on {counted(self.result.images, 'image')} is used: {finding_words(best)}."
+        words = [f"⚠ {name} gives no outlines: {reason}." for name, reason in self.result.refused]
+        if replace(best, largest=self.choices.recipe.largest) == self.choices.recipe:
+            tried = counted(self.result.images, "image")
+            words.insert(0, f"The best of several tried on {tried} is used: {finding_words(best)}.")
+        return "\n".join(words)
 
     def keep_largest(self, on: bool) -> None:
         """Keep one object per image, or all."""
         self.choices.set(recipe=replace(self.choices.recipe, largest=on))
 
 
-def proposed(images: list[NDArray[Any]], recipe: Any) -> Proposed:
-    """Return the best proposals for all images together that differ; a ValueError where there are none."""
-    found = propose(images, recipe)
+def proposed(images: list[tuple[str, NDArray[Any]]], recipe: Any) -> Proposed:
+    """Return the best proposals that differ, for all images together that can be segmented.
+
+    Raises
+    ------
+    ValueError
+        Where there are none, naming the images that cannot be segmented.
+    """
+    reasons = [why_not_tried(image, recipe) for _, image in images]
+    refused = [(name, reason) for (name, _), reason in zip(images, reasons, strict=True) if reason]
+    usable = [image for (_, image), reason in zip(images, reasons, strict=True) if not reason]
+    if not usable:
+        raise ValueError("; ".join(f"{name}: {reason}" for name, reason in refused))
+    found = propose(usable, recipe)
     if not found:
         raise ValueError("no recipe finds an object in these images: choose others, or paint examples")
-    return Proposed(varied(found, _PICTURES), len(images))
+    return Proposed(varied(found, _PICTURES), len(usable), refused)
 
 
 #: Pictures to choose from.

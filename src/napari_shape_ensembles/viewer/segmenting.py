@@ -264,10 +264,7 @@ class SegmentationTask(Task[list[Ensemble]]):
                 yield None
         if recipe.method == "auto":  # one recipe for all images, of which a preview is made in turn
             images = [one.data for one in (source, *sources.values()) if one.kind == "image"]
-            try:
-                best = yield partial(best_recipe, images, recipe)
-            except ValueError:  # which a preview says of which image
-                best = replace(recipe, method="otsu")
+            best = yield partial(best_recipe, images, recipe)
             self.choices.set(recipe=best)
             return
         found: dict[weakref.ref[Layer], tuple[Source, LabelImage]] = {}
