@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 from curve_makers import blobs, load_curves
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis
 from napari_shape_ensembles.explanation import STEPS, witnesses
+from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.explanation.properties import properties
 from napari_shape_ensembles.explanation.swaps import polar_factors
 from napari_shape_ensembles.progress import Progress, Stopped, reporting
@@ -190,9 +191,31 @@ def test_an_explanation_says_where_the_verdict_gives_no_answer(small, explained)
 
 def test_a_component_that_the_row_did_not_see_is_called_a_hint(small, explained):
     unseen = replace(small, scale=replace(small.scale, rejected=False))
-    words = "The test of scale as a whole did not detect this difference in size: take it as a hint."
-    assert words in replace(explained, comparison=unseen).sentences()
+    words = (
+        "The answer's test of size or elongation as a whole did not detect this difference in size: take it as a hint."
+    )
+    sentences = replace(explained, comparison=unseen).sentences()
+    assert sentences.index(words) == len(explained.components.differing(0.01))  # right after what it is about
     assert words not in explained.sentences()
+    assert "No difference in size or elongation was detected." in headline(unseen).sentence
+
+
+def test_where_the_answer_sees_what_no_component_shows_both_say_so_in_the_same_words():
+    """Sizes that spread more about the same mean: the answer tests both together, an explanation each component."""
+    a, b = (Ensemble(list(blobs(40, 80, seed=seed))) for seed in (1, 2))
+    wider = [curve * np.exp(0.6 * (-1) ** place) for place, curve in enumerate(b.curves)]
+    result = compare(a, Ensemble(wider), QUICK)
+    explanation = explain(result)
+    part = "size (mean and spread)"
+    assert f"differs: {part}" in headline(result).sentence
+    high = replace(explanation.components.tests, adjusted=np.array([0.036, 0.65, 0.9, 0.9]))
+    apart = replace(explanation, components=replace(explanation.components, tests=high))
+    first = apart.sentences()[0]
+    assert first.startswith(f"The answer's test of size or elongation as a whole found a difference: {part}")
+    assert first.endswith(
+        "Tests of size and elongation each alone, by its whole distribution, found none at 0.01 "
+        "(adjusted p = 0.036 and 0.65)."
+    )
 
 
 def test_a_small_part_of_the_outline_is_not_called_none_of_it(explained):

@@ -66,7 +66,7 @@ def test_parts_that_differ_are_each_told_once():
     assert {"size", "size and elongation"} <= {
         name for name, part in result.scale.parts.items() if part.p_value <= 0.01
     }
-    assert headline(result).sentence.startswith("Size or elongation differs: size. ")
+    assert headline(result).sentence.startswith("Size or elongation differs: size (mean and spread). ")
 
 
 def test_without_an_answer_it_says_why():

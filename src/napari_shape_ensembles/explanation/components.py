@@ -1,5 +1,6 @@
 """How much of the difference is size, elongation, coarse form and roughness."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +9,7 @@ from scipy.special import stdtrit
 
 from ..checks import Sealed
 from ..comparison.effects import LEAST_IMAGES, resample, unbiased_of_images
-from ..mmd import PERMUTATIONS, SIGNIFICANCE, median_distance
+from ..mmd import PERMUTATIONS, SIGNIFICANCE, MMDTest, median_distance
 from ..mmd.contrasts import (
     bootstrap_counts,
     difference_of_means,
@@ -30,6 +31,10 @@ Real = NDArray[np.float64]
 COMPONENTS = ("size", "elongation", "coarse form", "roughness")
 #: Those that are scale, and those that are form.
 OF_SCALE, OF_FORM = COMPONENTS[:2], COMPONENTS[2:]
+#: What each of the two tests is of, in the words of the answer.
+CALLED = {"scale": "size or elongation", "undulation": "form"}
+# Parts of a test whose names alone do not say what is tested; see `comparison.parts`.
+_PARTS = {"size": "size (mean and spread)", "size and elongation": "size and elongation together"}
 _WORDS = {
     "size": ("smaller", "larger"),
     "elongation": ("less elongated", "more elongated"),
@@ -112,6 +117,16 @@ class Components(Sealed):
             return []
         words, low, high = ratio_words(ratio, *interval)
         return [f"B's {COMPONENTS[i]} varies {words} times as widely as A's, 95 % interval {low} to {high}"]
+
+
+def parts_that_differ(test: MMDTest, significance: float, told: Collection[str] = ()) -> list[str]:
+    """What a combined test found to differ, in words; without parts that something told already, or another, is in."""
+    found = [
+        name
+        for name, part in test.parts.items()
+        if part.p_value <= significance and not any(known in name for known in told)
+    ]
+    return [_PARTS.get(name, name) for name in found if not any(one != name and one in name for one in found)]
 
 
 def _holds_one(interval: Real) -> bool:

@@ -14,7 +14,16 @@ from ..mmd.replicates import DRAWS
 from ..mmd.two_sample import FEATURES
 from ..mmd.witness import witness
 from ..progress import Listener, report, reporting
-from .components import COMPONENTS, OF_FORM, OF_SCALE, Components, component_tests, components
+from .components import (
+    CALLED,
+    COMPONENTS,
+    OF_FORM,
+    OF_SCALE,
+    Components,
+    component_tests,
+    components,
+    parts_that_differ,
+)
 from .modes import Modes, mode_tests
 from .outline import OutlineDifference, outline_difference
 from .properties import bands, properties
@@ -124,34 +133,33 @@ class Explanation:
         counts = " and ".join(map(str, self.comparison.image_counts))
         return (
             *([_INCONCLUSIVE] if self.comparison.case == INCONCLUSIVE else []),
-            *(said or [self._nothing_named(level)]),
+            *([*said, *self._beside_the_answer(level)] or ["No component of shape differs detectably."]),
             *(
                 [f"P-values and intervals are over images ({counts}), each of which weighs the same."]
                 if by_images
                 else []
             ),
-            *self._unseen(level),
             *self._form_sentences(level),
         )
 
-    def _unseen(self, level: float) -> list[str]:
-        """Where a component differs and the test it belongs to did not reject: the two are tests of their own."""
-        tests = (("undulation", OF_FORM), ("scale", OF_SCALE))
-        found = self.components.differing(level)
-        return [
-            f"The test of {test} as a whole did not detect this difference in {' and '.join(seen)}: take it as a hint."
-            for test, names in tests
-            if (seen := [name for name in found if name in names]) and not getattr(self.comparison, test).rejected
-        ]
-
-    def _nothing_named(self, level: float) -> str:
-        if not (self.comparison.undulation.rejected or self.comparison.scale.rejected):
-            return "No component of shape differs detectably."
-        best = int(self.components.tests.adjusted.argmin())
-        return (
-            f"No single component differs at the family-wise level of {level:g}; the nearest is "
-            f"{COMPONENTS[best]} (adjusted p = {self.components.tests.adjusted[best]:.2g})."
-        )
+    def _beside_the_answer(self, level: float) -> list[str]:
+        """Where a test of the answer and the tests of its single components find different things."""
+        said, differing = [], self.components.differing(level)
+        tests = (("scale", OF_SCALE, self.comparison.scale), ("undulation", OF_FORM, self.comparison.undulation))
+        for name, own, test in tests:
+            seen = [one for one in own if one in differing]
+            whole = f"The answer's test of {CALLED[name]} as a whole"
+            if test.rejected and not seen:
+                parts = ", ".join(parts_that_differ(test, level))
+                p = " and ".join(f"{self.components.tests.adjusted[COMPONENTS.index(one)]:.2g}" for one in own)
+                said.append(
+                    f"{whole} found a difference{f': {parts}' if parts else ''}. "
+                    f"Tests of {' and '.join(own)} each alone, by its whole distribution, found none at {level:g} "
+                    f"(adjusted p = {p})."
+                )
+            elif seen and not test.rejected:
+                said.append(f"{whole} did not detect this difference in {' and '.join(seen)}: take it as a hint.")
+        return said
 
     def _form_sentences(self, level: float) -> list[str]:
         said = []

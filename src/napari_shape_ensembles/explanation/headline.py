@@ -9,7 +9,7 @@ from scipy.special import stdtrit
 from ..checks import Sealed
 from ..comparison import INCONCLUSIVE, Comparison, detectable_differences
 from ..mmd.contrasts import bootstrap_counts, difference_of_means
-from .components import components, ratio_words
+from .components import CALLED, components, parts_that_differ, ratio_words
 from .shape_paths import ShapePlaces
 
 Real = NDArray[np.float64]
@@ -20,7 +20,6 @@ _WORDS = {
     "roughness": ("smoother", "rougher"),
 }
 _OF_TEST = {"scale": ("size", "elongation"), "undulation": ("roughness",)}
-_CALLED = {"scale": "size or elongation", "undulation": "form"}
 _ROUNDS = 500  # of the bootstrap
 
 
@@ -128,20 +127,17 @@ def _answer(result: Comparison, ratios: dict[str, Real]) -> str:
     level, directed, undirected, not_found = result.settings.significance, [], [], []
     for test, found in (("scale", result.scale), ("undulation", result.undulation)):
         if not found.rejected:
-            not_found.append(f"No difference in {_CALLED[test]} was detected.")
+            not_found.append(f"No difference in {CALLED[test]} was detected.")
             continue
         names = [name for name in _OF_TEST[test] if not ratios[name][1] <= 1 <= ratios[name][2]]
         for name in names:
             ratio, low, high = ratio_words(*ratios[name].tolist())
             directed.append(f"{_WORDS[name][int(ratios[name][0] > 1)]}: {ratio} times A's ({low} to {high})")
         # Parts that a ratio tells of already, such as the size and elongation together, say nothing more.
-        others = {name: part for name, part in found.parts.items() if not any(told in name for told in names)}
-        differing = [name for name, part in others.items() if part.p_value <= level]
-        # Nor does a part that another is in, such as the size and elongation together beside the size.
-        parts = [name for name in differing if not any(one != name and one in name for one in differing)]
+        parts = parts_that_differ(found, level, names)
         if parts or not names:
             listed = f": {', '.join(parts)}" if parts else ""
-            undirected.append(f"{_CALLED[test].capitalize()} {'also ' if names else ''}differs{listed}.")
+            undirected.append(f"{CALLED[test].capitalize()} {'also ' if names else ''}differs{listed}.")
     ratios_said = f"B's outlines are {'; '.join(directed)}." if directed else ""
     return " ".join([*([ratios_said] if directed else []), *undirected, *not_found])
 
