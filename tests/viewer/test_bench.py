@@ -446,9 +446,9 @@ def test_labels_of_an_image_are_compared_with_others_and_lie_on_it(model, qtbot)
     qtbot.waitUntil(lambda: page.found.text() == "", timeout=5000)
     assert bench.session.design.groups() == {"B": [model.layers["masks"]]}
     qtbot.waitUntil(lambda: not grid_of(model).enabled, timeout=5000)
-    assert captions(model) == {(0, 0): "A · masks"}  # what is compared, though the image is below it
+    assert captions(model) == {(0, 0): "B · masks"}  # what is compared, though the image is below it
     model.layers["masks"].name = "of Ada"
-    qtbot.waitUntil(lambda: captions(model) == {(0, 0): "A · of Ada"}, timeout=5000)
+    qtbot.waitUntil(lambda: captions(model) == {(0, 0): "B · of Ada"}, timeout=5000)
 
 
 def test_a_row_over_other_choices_is_found_and_summed_up(bench, qtbot):
@@ -753,7 +753,7 @@ def test_corrected_labels_lie_over_those_that_they_replace(model, qtbot):
     qtbot.waitUntil(lambda: not session.inspection.renewing.busy, timeout=30_000)
     names = ["field", "masks", "masks corrected", "masks inspected"]
     qtbot.waitUntil(lambda: [layer.name for layer in model.layers if layer.name in names] == names, timeout=5000)
-    assert captions(model) == {(0, 0): "A · masks corrected"}
+    assert captions(model) == {(0, 0): "B · masks corrected"}
     bench.session.rest()
 
 
@@ -845,9 +845,9 @@ def test_a_group_called_a_or_b_is_that_sample(design, model):
     sides.swap()
     assert [design.cell(layer, "group") for layer in (one, two)] == ["A", "B"]
     design.put_in_parts(one, ["upper", "lower"], [two, three])
-    assert list(design.groups()) == ["upper", "lower", "A"]
+    assert list(design.groups()) == ["A", "upper", "lower"]  # no part is the sample A beside a group of that name
     design.write([(three, "dose", "1")])
-    assert sides.chosen() == ((two,), (three,))
+    assert sides.chosen() == ((one,), (two,))
 
 
 def test_images_that_come_after_all_are_gone_are_in_no_group_of_those(design, model):

@@ -184,4 +184,57 @@ def test_the_menu_of_a_row_splits_its_image(session, model, qtbot):
     ended(session.design_work, qtbot)
     page.refresh()
     assert [page.table.item(row, 0).text() for row in range(page.table.rowCount())] == ["dish plane 0", "dish plane 1"]
-    assert "Parts of one image are one replicate" in page.said.text()
+    assert "Parts of one image are one replicate" in page.reason.text()
+    # It is said of what is there: not where the block says it, nor of parts that are gone.
+    parts = list(session.design.layers())
+    session.design.write([(part, "block", "dish") for part in parts])
+    page.refresh()
+    assert "one replicate" not in page.reason.text()
+    session.design.write([(part, "block", "") for part in parts])
+    page.refresh()
+    assert "one replicate" in page.reason.text()
+    for part in parts:
+        model.layers.remove(part)
+    page.refresh()
+    assert "one replicate" not in page.reason.text() + page.said.text()
+
+
+def test_parts_beside_a_group_a_leave_it_the_sample_a(session, model, qtbot):
+    """The canvas says A of the group that the table calls A, and no part is taken for an image of that group."""
+    one = model.add_image(spots(1, rows=3), name="one")
+    stack = model.add_image(np.stack([spots(2, rows=3), spots(3, rows=3)]), name="dish")
+    session.design.write([(one, "group", "A"), (stack, "group", "B")])
+    first, second = split(session, stack, "Planes", qtbot)
+    assert list(map(list, session.choices.sides.chosen())) == [[one], [first]]
+    assert session.design.groups() == {
+        "A": [one],
+        "plane 0": [first],
+        "plane 1": [second],
+    }
+
+
+def test_kinds_that_are_called_a_and_b_are_no_images_of_group_a(session, model, qtbot):
+    one = model.add_image(spots(1, rows=3), name="one")
+    kinds = model.add_labels(labels_of(2), name="cells")
+    count = int(kinds.data.max())
+    kinds.features = pd.DataFrame(
+        {"index": range(count + 1), "kind": [""] + ["A", "B"] * (count // 2) + ["A"] * (count % 2)}
+    )
+    session.design.write([(one, "group", "A"), (kinds, "group", "B")])
+    split(session, kinds, "Values of kind", qtbot)
+    assert {name: [row.name for row in own] for name, own in session.design.groups().items()} == {
+        "A": ["one"],
+        "B": ["cells B"],
+        "cells A": ["cells A"],
+    }
+
+
+def test_a_group_b_alone_is_the_sample_b(session, model):
+    one = model.add_image(spots(1, rows=3), name="one")
+    two = model.add_image(spots(2, rows=3), name="two")
+    session.design.write([(one, "group", ""), (two, "group", "B")])
+    assert list(map(list, session.choices.sides.chosen())) == [[], [two]]
+    assert session.design.cell(two, "group") == "B"
+    assert session.comparison.cells()[0].group == "B"
+    session.design.write([(one, "group", "A")])
+    assert list(map(list, session.choices.sides.chosen())) == [[one], [two]]

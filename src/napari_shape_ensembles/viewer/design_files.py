@@ -78,11 +78,7 @@ class DesignWork(Background):
             yield None
         whole.visible = False
         self.design.put_in_parts(whole, [piece.label for piece in pieces], parts)
-        alone = (
-            "Parts of one image are one replicate. To compare them within images, name the image in the column block "
-            "too. Delete the parts to have the whole again."
-        )
-        self.noted.emit(" ".join(filter(None, [said_of(pieces), alone])))
+        self.noted.emit(said_of(pieces))
 
     # Saving.
 

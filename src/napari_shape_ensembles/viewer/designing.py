@@ -127,9 +127,12 @@ class DesignTable:
     def put_in_parts(self, whole: Layer, labels: Sequence[str], parts: Sequence[Layer]) -> None:
         """Take parts of a layer for rows: each a group of its own, or in the group that a person gave to the whole.
 
-        They are no independent images, so the image is their replicate.
+        They are no independent images, so the image is their replicate. A part that is called A or B is no image that
+        has that group already.
         """
         given = {name: self.cell(whole, name) for name in self.columns}
+        taken = {self.cell(row, GROUP) for row in self.layers() if row not in PARTS} & {*_SIDES}
+        labels = [f"{whole.name} {label}" if label in taken else label for label in labels]
         given[GROUP] = "" if given[GROUP] in _SIDES else given[GROUP]
         given[REPLICATE] = given[REPLICATE] or root_of(whole)[0].name
         self.names = [*(name for name in self.names if name not in _SIDES), *labels]
@@ -209,6 +212,12 @@ class DesignTable:
     # What follows from it.
 
     @property
+    def has_parts(self) -> bool:
+        """Whether parts of one image are rows that nothing says to compare within the image."""
+        rows = [row for row in self.open_layers() if row in PARTS and not self.cell(row, BLOCK)]
+        return len({root_of(row)[0] for row in rows}) < len(rows)
+
+    @property
     def is_experiment(self) -> bool:
         """Whether the table says more than which images are A and which are B."""
         groups = self.groups()
@@ -256,9 +265,9 @@ class DesignTable:
     # A and B.
 
     def _choose_sides(self) -> None:
-        """Make the first two groups A and B, as far as they are open as layers."""
-        groups = [[row for row in own if isinstance(row, Layer)] for own in self.groups().values()]
-        a, b = (*groups[:2], [], [])[:2]
+        """Make the two groups that are A and B the samples, as far as they are open as layers."""
+        groups = self.groups()
+        a, b = ([row for row in groups.get(name, []) if isinstance(row, Layer)] for name in self.names)
         if tuple(map(set, (a, b))) != tuple(map(set, self._sides.chosen())):
             self._silent = True
             self._sides.choose(a, b) if max(len(a), len(b)) < 2 else self._sides.tick(a, b)
@@ -292,14 +301,11 @@ class DesignTable:
 def _lettered(names: list[str]) -> list[str]:
     """Names of groups with those that are called A and B in their places: no group A may be the sample B.
 
-    Where two others come first, as the parts of an image do, they stay A and B.
+    Both places are filled, with A and B where there are fewer groups: one group B alone is the sample B.
     """
-    if set(names[:2]) & set(_SIDES):
-        for place, side in enumerate(_SIDES):
-            if side in names:
-                names = [name for name in names if name != side]
-                names.insert(place, side)
-    return names
+    others = [name for name in names if name not in _SIDES]
+    first = [side if side in names or not others else others.pop(0) for side in _SIDES]
+    return [*first, *others]
 
 
 def _file_of(tree: Tree) -> tuple[ImageRow, list[str]]:

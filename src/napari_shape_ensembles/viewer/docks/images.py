@@ -42,6 +42,10 @@ from ..world import drawn_extent
 from .base import Page
 from .pixel_size import PixelSize, calibrate, calibration_of
 
+_PARTS = (
+    "Parts of one image are one replicate. To compare them within images, name the image in the column block too. "
+    "Delete the parts to have the whole again."
+)
 _PIXELS = "pixel"
 _TIPS = {
     "image": "Layers that can be compared.",
@@ -125,7 +129,7 @@ class ImagesPage(Page):
         design = self.design
         columns = ["image", *design.columns, _PIXELS]
         layers = design.layers()
-        first_two = dict(zip(list(design.groups())[:2], "AB", strict=False))
+        first_two = {name: side for name, side in zip(design.names, "AB", strict=True) if name in design.groups()}
         cells = []
         for layer in layers:
             try:
@@ -138,7 +142,7 @@ class ImagesPage(Page):
         task = self.session.experiment if design.is_experiment else self.session.comparison
         reason, step = task.why_not(), step_of_images(self.session)
         notes = [f"{named}." if named else "", f"⚠ {step.words}" if step.state == "look" else ""]
-        self.reason.setText(reason or "\n".join(filter(None, notes)))
+        self.reason.setText("\n".join(filter(None, [*([reason] if reason else notes), _PARTS * design.has_parts])))
         self.reason.setVisible(bool(self.reason.text()))
         self.tour.setVisible(not layers)
         self.swap.setVisible(bool(layers))
