@@ -172,12 +172,12 @@ def test_recipes_of_one_method_are_told_apart_by_what_differs():
         {"method": "otsu", "split_touching": "distance"},
     ]
     assert words_that_differ([Outlines(**way) for way in ways]) == [
-        "local, bright, window 31 px, offset 0.02",
-        "local, bright, window 31 px, offset 0.05",
-        "local, bright, window 61 px",
-        "multi-otsu, bright, 1 class of objects",
-        "multi-otsu, bright, 2 classes of objects",
+        "local, bright, window 31 px, offset 0.02, split by distance",
+        "local, bright, window 31 px, offset 0.05, split by distance",
+        "local, bright, window 61 px, offset 0.02, split by distance",
+        "multi-otsu, bright, 1 class of objects, split by distance",
+        "multi-otsu, bright, 2 classes of objects, split by distance",
         "hysteresis, bright, not split",
         "hysteresis, bright, split by intensity",
-        "otsu, bright",
+        "otsu, bright, split by distance",
     ]

@@ -11,6 +11,7 @@ from scipy import ndimage
 from scipy.spatial import cKDTree
 
 from ..checks import unmasked
+from ..parameters import matters
 from ..progress import over_blocks, report
 from .matching import match_labels
 from .recipe import Recipe, Split
@@ -243,24 +244,23 @@ def finding_words(recipe: Recipe) -> str:
 
 
 def words_that_differ(recipes: Sequence[Recipe]) -> list[str]:
-    """How each of several recipes finds objects, with what tells it from others whose words would be the same.
+    """How each of several recipes finds objects, with all settings that play a part in it and in which some differ.
 
     Examples
     --------
     >>> from napari_shape_ensembles import Outlines
     >>> from napari_shape_ensembles.outlines.proposals import words_that_differ
-    >>> words_that_differ([Outlines(), Outlines(background=40.0), Outlines(method="li")])
-    ['otsu, bright, background as it is', 'otsu, bright, background subtracted (40 px)', 'li, bright']
+    >>> words_that_differ([Outlines(), Outlines(split_touching="none"), Outlines(method="li")])
+    ['otsu, bright, split by distance', 'otsu, bright, not split', 'li, bright, split by distance']
     """
     words = [f"{recipe.method}, {recipe.objects}" for recipe in recipes]
     for name, said in _SAID.items():
-        values: dict[str, set[Any]] = {}
-        for recipe, known in zip(recipes, words, strict=True):
-            values.setdefault(known, set()).add(getattr(recipe, name))
-        words = [
-            f"{known}, {said(getattr(recipe, name))}" if len(values[known]) > 1 else known
-            for recipe, known in zip(recipes, words, strict=True)
-        ]
+        concerned = [matters(recipe, name) for recipe in recipes]
+        if len({getattr(recipe, name) for recipe in itertools.compress(recipes, concerned)}) > 1:
+            words = [
+                f"{known}, {said(getattr(recipe, name))}" if matter else known
+                for recipe, known, matter in zip(recipes, words, concerned, strict=True)
+            ]
     return words
 
 
