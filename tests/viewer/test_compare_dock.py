@@ -195,7 +195,7 @@ def test_layers_deleted_and_renamed_during_a_run_do_not_disturb_it(dock, viewer,
         viewer.layers["two"].name = "other"
         viewer.layers.remove("one")
     assert dock.result is not None
-    assert {"one curves", "two curves"} <= {layer.name for layer in viewer.layers}
+    assert {"one curves", "other curves"} <= {layer.name for layer in viewer.layers}
 
 
 def test_deleted_curves_are_not_missed_by_repainting(dock, viewer, qtbot):

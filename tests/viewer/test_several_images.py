@@ -278,6 +278,15 @@ def test_a_renamed_image_stays_ticked(done, model):
     assert done.state == "done"
 
 
+def test_the_curves_of_a_renamed_image_are_named_after_it_unless_a_person_has_named_them(done, model, qtbot):
+    model.layers["one"].name = "first"
+    assert {"first curves", "three curves"} <= {layer.name for layer in model.layers}
+    model.layers["three curves"].name = "mine"
+    model.layers["three"].name = "third"
+    assert {"first curves", "mine"} <= {layer.name for layer in model.layers}
+    assert not {"one curves", "third curves"} & {layer.name for layer in model.layers}
+
+
 def test_images_are_pooled_in_the_order_of_their_names(model, qtbot):
     for number in (10, 2, 1):
         model.add_image(spots(number, rows=3), name=f"field {number}")

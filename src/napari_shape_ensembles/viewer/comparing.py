@@ -38,7 +38,9 @@ from .layers import (
     at_once,
     complete,
     curve_layers,
+    follow_names,
     is_whole,
+    name_after,
     opened_pairs,
     repaint,
     witness_values,
@@ -119,6 +121,10 @@ class ComparisonTask(Task[Comparison]):
         choices.exclusions.changed.connect(self._show_excluded)
         choices.sides.opened.connect(self._opened.start)
         choices.sides.changed.connect(self.side_by_side.renew)
+        choices.sides.changed.connect(self._follow_names)
+
+    def _follow_names(self) -> None:
+        follow_names(list(self.choices.layers))
 
     # The run.
 
@@ -130,9 +136,12 @@ class ComparisonTask(Task[Comparison]):
     def take(self, outcome: Outcome) -> Iterator[None]:
         """Show the result of a run: its curves, one layer after another, in place of those before, then the answer."""
         with at_once(self.choices):  # the curves and what they lie beside
-            sides = self._next.layers if self._next is not None and self.side_by_side.on else ()
-            images = [ref() for side in sides for ref in side]
-            yield from self.curves.replace(outcome.layers, shown=False, over=images)
+            images = [ref() for side in (() if self._next is None else self._next.layers) for ref in side]
+            over = images if self.side_by_side.on else ()
+            yield from self.curves.replace(outcome.layers, shown=False, over=over)
+            for image, own in zip(images, outcome.layers, strict=False):
+                if image is not None:
+                    name_after(own, image, "curves")
             self.kept = None
             yield from self.showing(outcome.shown)
         yield

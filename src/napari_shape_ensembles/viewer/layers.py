@@ -208,6 +208,26 @@ def take_away(refs: "Iterable[weakref.ref[Layer]]", choices: Choices) -> Iterato
             yield
 
 
+#: Layers of ours with the layer that each is named after, what it is of that, and the name that it was given so.
+NAMED: "weakref.WeakKeyDictionary[Layer, tuple[weakref.ref[Layer], str, str]]" = weakref.WeakKeyDictionary()
+
+
+def name_after(own: Layer, layer: Layer, role: str) -> None:
+    """Name a layer of ours after the one that it belongs to, such as "field 1 curves"."""
+    own.name = f"{layer.name} {role}"
+    NAMED[own] = weakref.ref(layer), role, own.name
+
+
+def follow_names(layers: Iterable[Layer]) -> None:
+    """Name layers of ours anew after those that were renamed; not those that a person has named."""
+    for own in layers:
+        if own in NAMED:
+            ref, role, given = NAMED[own]
+            layer = ref()
+            if layer is not None and own.name == given != f"{layer.name} {role}":
+                name_after(own, layer, role)
+
+
 class OwnLayers:
     """The layers that one dock has put into the viewer, as far as they are still there.
 

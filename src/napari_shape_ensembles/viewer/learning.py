@@ -21,6 +21,7 @@ from ..progress import report
 from .choices import Choices
 from .comparing import files_named, written
 from .inputs import OWN, Sources, is_own, source_of
+from .layers import name_after
 from .overlap import lie_apart
 from .segmenting import KnownFeatures, SegmentationTask
 from .task import Basis, Function, Soon, Task
@@ -91,7 +92,8 @@ class LearningTask(Task[ObjectModel]):
             place = {name: getattr(image, name) for name in ("scale", "translate", "rotate", "affine", "units")}
             colors: dict[int | None, Any] = {0: "transparent", BACKGROUND: _GROUND, None: _OBJECTS[0]}
             colors |= {BACKGROUND + 1 + place: _OBJECTS[place % len(_OBJECTS)] for place in range(500)}
-            layer = Labels(np.zeros(shape, dtype=np.int32), name=f"{image.name} examples", opacity=0.5, **place)
+            layer = Labels(np.zeros(shape, dtype=np.int32), opacity=0.5, **place)
+            name_after(layer, image, "examples")
             layer.colormap = DirectLabelColormap(color_dict=colors)
             layer.brush_size = max(3, min(shape[axis] for axis in drawn_axes(image, self.choices.dims)) // 60)
             OWN.add(layer)  # an aid, which is not offered for comparison

@@ -45,7 +45,7 @@ from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from .choices import Choices, ChosenLayer
 from .inputs import OWN, Refs, Source, Sources, fingerprint, is_own, source_of
-from .layers import at_once
+from .layers import at_once, name_after
 from .task import Background, Basis, Soon, Steps, Task
 from .world import drawn_axes
 
@@ -252,12 +252,12 @@ class SegmentationTask(Task[list[Ensemble]]):
         if missing or self._lines is None or self._lines not in layers:
             with at_once(self.choices):  # first of all, as the window and the worker would wait for each other
                 if self._lines is None or self._lines not in layers:
-                    self._lines = self._laid_over(None, _blank(source), source.placement, "segmentation preview")
+                    self._lines = self._laid_over(None, _blank(source), source.placement)
                     yield None
                 for ref in missing:
                     if (layer := ref()) is not None and layer in layers:
-                        name, other = f"{layer.name} preview", sources[ref]
-                        self._others[layer] = self._laid_over(None, _blank(other), other.placement, name, above=layer)
+                        other = sources[ref]
+                        self._others[layer] = self._laid_over(None, _blank(other), other.placement, above=layer)
                         layer = None
                         yield None
                 self.laid.emit()
@@ -291,8 +291,7 @@ class SegmentationTask(Task[list[Ensemble]]):
                 layer = None
             found[ref] = other, preview.labels
             if (layer := ref()) is not None and layer in layers:
-                name = f"{layer.name} preview"
-                lines = self._laid_over(self._others.get(layer), preview.lines, other.placement, name, above=layer)
+                lines = self._laid_over(self._others.get(layer), preview.lines, other.placement, above=layer)
                 # napari lays out all cells of its grid anew each time that it is told.
                 if lines.visible != layer.visible:
                     lines.visible = layer.visible
@@ -324,7 +323,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         """Lay the outlines over the image, in one layer that every preview uses again."""
         assert self.source is not None
         self.preview, self.preview_error = preview, ""
-        self._lines = self._laid_over(self._lines, preview.lines, self.source.placement, "segmentation preview")
+        self._lines = self._laid_over(self._lines, preview.lines, self.source.placement)
         self.changed.emit()
 
     def _laid_over(
@@ -332,7 +331,6 @@ class SegmentationTask(Task[list[Ensemble]]):
         lines: Image | None,
         pixels: NDArray[np.uint8],
         placement: Mapping[str, Any],
-        name: str,
         above: Layer | None = None,
     ) -> Image:
         """Lines of a preview in their layer, a new one where there is none: on top, or right above another layer.
@@ -349,7 +347,9 @@ class SegmentationTask(Task[list[Ensemble]]):
             return lines
         selected = set(layers.selection)
         look = {"colormap": _COLORS, "contrast_limits": (0, 2), "blending": "translucent"}
-        lines = Image(pixels, name=name, visible=above is None, **look, **placement)
+        lines = Image(pixels, name="segmentation preview", visible=above is None, **look, **placement)
+        if above is not None:
+            name_after(lines, above, "preview")
         OWN.add(lines)
         with layers.selection.events.blocker_all():  # or napari would show the controls of each for a moment
             layers.insert(len(layers) if above is None else layers.index(above) + 1, lines)

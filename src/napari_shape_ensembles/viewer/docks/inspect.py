@@ -45,9 +45,7 @@ class InspectCurves(Dock):
         self.colorbar = ColorBar()
         self.colorbar.setToolTip("Score by which the curves are colored; the larger, the more suspicious.")
         self.score_row = column(QLabel("Curves colored by score"), self.colorbar)
-        self.again_button = button(
-            "Compare without the &excluded", "Compare both layers again, without the curves that are ticked"
-        )
+        self.again_button = button("Compare without the &excluded", "Compare again, without the curves that are ticked")
         self.again_button.clicked.connect(task.compare_again)
         top = form()
         self.sets = wrapped()
