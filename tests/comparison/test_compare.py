@@ -242,7 +242,7 @@ def test_units_are_converted_into_those_of_a():
 
 def test_units_that_do_not_fit_together_stop_with_the_remedy():
     a, b = pair(5)
-    with pytest.raises(ValueError, match="give both images a pixel size"):
+    with pytest.raises(ValueError, match="give all images a pixel size"):
         compare(a, Ensemble(b.curves, unit="pixel"))
 
 

@@ -36,7 +36,7 @@ def test_images_are_pooled_in_the_unit_of_the_first():
     both = Ensemble.pooled([image("a", 1, unit="um"), image("b", 2, unit="nm")])
     assert both.unit == "um"
     np.testing.assert_allclose(both[5], image("b", 2)[0] / 1000)
-    with pytest.raises(ValueError, match="give both images a pixel size"):
+    with pytest.raises(ValueError, match="give all images a pixel size"):
         Ensemble.pooled([image("a", 1, unit="um"), image("b", 2)])
 
 

@@ -281,7 +281,7 @@ def test_one_object_is_inconclusive(viewer, qtbot):
 def test_units_that_do_not_fit_say_what_to_do(viewer, qtbot):
     viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_image(spots(2), name="two")
-    assert "give both images a pixel size" in run(opened(viewer, qtbot), qtbot)
+    assert "give all images a pixel size" in run(opened(viewer, qtbot), qtbot)
 
 
 def test_a_stack_is_compared_by_its_displayed_plane(viewer, qtbot):

@@ -317,7 +317,7 @@ class Comparison(Sealed):
         """What a reader should know before trusting the row, in plain sentences."""
         found = [f"{words}." for words in (self.note, *(finding.text for finding in self.quality.findings)) if words]
         if self.a.unit == "pixel":
-            found.append("Sizes are compared in pixels: make sure both images have the same pixel size.")
+            found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
         several = max(self.image_counts) > 1
         if several and self.permuted == "curves":
             found.append("Single outlines were permuted: the row speaks of these images alone, not of the conditions.")

@@ -869,6 +869,6 @@ def conversion_factor(source: str, target: str) -> float:
         return float(registry.Quantity(1.0, source).to(target).magnitude)
     except pint.errors.PintError as error:
         raise ValueError(
-            f'lengths in "{source[:40]}" cannot be compared with lengths in "{target[:40]}": give both images a pixel '
-            "size in a unit of length (for a napari layer: its scale and units), or neither"
+            f'lengths in "{source[:40]}" cannot be compared with lengths in "{target[:40]}": give all images a pixel '
+            "size in a unit of length (for a napari layer: its scale and units), or none of them"
         ) from error

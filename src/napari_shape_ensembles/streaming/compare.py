@@ -154,7 +154,7 @@ class StreamedComparison(Sealed):
         found = [f"{self.note}."] if self.note else []
         found.append("The outlines were not checked for faults, as a comparison in memory does.")
         if self.unit == "pixel":
-            found.append("Sizes are compared in pixels: make sure both images have the same pixel size.")
+            found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
         if self.permuted == "curves" and max(self.image_counts) > 1:
             found.append("Single outlines were permuted: the row speaks of these images alone, not of the conditions.")
         for test in (self.undulation, self.scale):

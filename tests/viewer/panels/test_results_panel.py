@@ -52,7 +52,7 @@ def test_notes_and_warnings_of_the_result_are_listed_with_a_sign(panel, comparis
     a, b = (Ensemble(side.curves, name=side.name) for side in (comparison.a, comparison.b))
     warned = replace(comparison, a=a, b=b)
     panel.show_result(Shown(warned, None, {}, notes=("✓ saved",)), "changed meanwhile")
-    assert "make sure both images have the same pixel size" in panel.warnings.text()
+    assert "make sure all images have the same pixel size" in panel.warnings.text()
     lines = ["⚠ changed meanwhile", "✓ saved", *(f"⚠ {warning}" for warning in warned.warnings)]
     assert panel.warnings.text() == "\n".join(lines)
     panel.show_result(Shown(comparison, None, {}))
