@@ -1,6 +1,6 @@
 """Outlines of other libraries' objects and back; metadata that goes with the curves."""
 
-import importlib
+import importlib.util
 
 import matplotlib.path
 import numpy as np
@@ -139,6 +139,19 @@ def test_a_geodataframe_comes_back():
     assert (again.unit, again.name, again.pixel_size) == ("µm", "field 1", (0.5, 0.5))
     assert again.vertices.tobytes() == ensemble[2:].vertices.tobytes()
     assert len(Ensemble.from_polygons(frame.geometry)) == 6
+
+
+@pytest.mark.filterwarnings("ignore")  # anndata's own
+def test_how_outlines_were_traced_goes_with_them_into_tables(tmp_path):
+    labels = np.zeros((40, 40), np.uint8)
+    labels[5:15, 5:15] = labels[20:35, 20:35] = 1
+    ensemble = extract_curves(labels, smoothing=1.5)
+    assert ensemble.tracing["outline_smoothing"] == 1.5
+    if importlib.util.find_spec("geopandas"):
+        assert Ensemble.from_polygons(ensemble.to_geodataframe()).tracing == ensemble.tracing
+    anndata = pytest.importorskip("anndata")
+    ensemble.to_anndata().write_h5ad(tmp_path / "x.h5ad")
+    assert Ensemble.from_anndata(anndata.read_h5ad(tmp_path / "x.h5ad")).tracing == ensemble.tracing
 
 
 @pytest.mark.filterwarnings("ignore")  # anndata's own

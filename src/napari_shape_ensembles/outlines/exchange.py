@@ -3,6 +3,7 @@
 What takes outlines in returns the parameters of an `Ensemble`. (x, y) becomes (row, column).
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -112,7 +113,9 @@ def of_polygons(polygons: Any, order: str, options: Options) -> Options:
     known: Options = {"metadata": {}}
     frame = polygons if hasattr(polygons, "columns") and hasattr(polygons, "geometry") else None
     if frame is not None:
-        known |= {name: frame.attrs[name] for name in ("name", "unit", "pixel_size") if frame.attrs.get(name)}
+        known |= {
+            name: frame.attrs[name] for name in ("name", "unit", "pixel_size", "tracing") if frame.attrs.get(name)
+        }
         known |= {key: frame[name].to_numpy() for name, key in (("id", "ids"), ("image", "images")) if name in frame}
         if {"ids", "images"} <= known.keys():
             known["ids"] = _told_apart(known["ids"], known["images"])
@@ -178,6 +181,7 @@ def geodataframe(table: "pd.DataFrame", ensemble: Outlined) -> Any:
     polygons = [shapely.Polygon(curve[:, ::-1]) for curve in ensemble.curves]
     frame = geopandas.GeoDataFrame(table, geometry=polygons)
     frame.attrs |= {"name": ensemble.name, "unit": ensemble.unit, "pixel_size": ensemble.pixel_size}
+    frame.attrs |= {"tracing": ensemble.tracing} if ensemble.tracing else {}
     return frame
 
 
@@ -210,7 +214,9 @@ def anndata(
     words = {"name": ensemble.name, "unit": ensemble.unit}
     pixel = {} if ensemble.pixel_size is None else {"pixel_size": np.array(ensemble.pixel_size)}
     centres = np.array([curve.mean(axis=0)[::-1] for curve in ensemble.curves]).reshape(-1, 2)
-    uns = {KEY: {**outlines, **words, **pixel, **more}}
+    # As a text: what it holds besides numbers, no file of AnnData would.
+    traced = {"tracing": json.dumps(ensemble.tracing)} if ensemble.tracing else {}
+    uns = {KEY: {**outlines, **words, **pixel, **traced, **more}}
     return package.AnnData(X=x, obs=obs, var=var, obsm={"spatial": centres, **obsm}, uns=uns)
 
 
@@ -284,6 +290,7 @@ def of_anndata(data: Any) -> Options:
         "unit": str(kept["unit"]),
         "pixel_size": [float(side) for side in kept["pixel_size"]] if "pixel_size" in kept else None,
         "metadata": {name: _plain(data.obs[name]) for name in own},
+        "tracing": json.loads(str(kept["tracing"])) if "tracing" in kept else None,
     }
 
 
