@@ -14,6 +14,12 @@ from napari_shape_ensembles import Ensemble, extract_curves
 SQUARE = np.array([[0.0, 0], [0, 2], [2, 2], [2, 0]])
 
 
+@pytest.mark.parametrize("curves", [None, 5])
+def test_what_is_no_sequence_of_curves_is_refused_in_words(curves):
+    with pytest.raises(ValueError, match=f"curves are a sequence of .* arrays, .*, not {curves}"):
+        Ensemble(curves)
+
+
 def test_a_repeated_last_vertex_and_repeated_neighbours_are_dropped():
     repeated = np.repeat(SQUARE, [1, 3, 1, 2], axis=0)
     ensemble = Ensemble([np.concatenate([SQUARE, SQUARE[:1]]), repeated])

@@ -41,6 +41,19 @@ def reference_landmarks(curve, start, n):
     return np.stack([spline(brentq(lambda u, s=s: length(u) - s, 0, chord[-1], xtol=1e-13)) for s in targets])
 
 
+@pytest.mark.parametrize("n", [7, 50.0, "50", None, True])
+def test_landmarks_that_are_no_number_of_them_are_refused_in_words(n):
+    square = Ensemble([[(0, 0), (0, 2), (2, 2), (2, 0)]])
+    with pytest.raises(ValueError, match=f"the number of landmarks, is a whole number of at least 8, not {n!r}"):
+        to_landmarks(square, n)
+
+
+@pytest.mark.parametrize("given", [None, 5, [[(0, 0), (0, 2), (2, 2)]]])
+def test_landmarks_of_what_is_no_ensemble_are_refused_in_words(given):
+    with pytest.raises(ValueError, match="takes an Ensemble or several, not"):
+        to_landmarks(given, 50)
+
+
 def test_landmarks_agree_with_scipys_periodic_spline_and_adaptive_quadrature():
     curve = blobs(1, 160, seed=5, modes=5)[0]
     found = landmarks(curve, n=12, measure="arc-length")[0]

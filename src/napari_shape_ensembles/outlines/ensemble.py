@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -720,6 +720,8 @@ def _pooled_ids(ids: Sequence[NDArray[Any]], names: list[str]) -> NDArray[Any]:
 
 def _arrays(curves: Sequence[ArrayLike] | Real) -> list[NDArray[Any]]:
     """Vertices of curves as arrays; refuses what are none."""
+    if not isinstance(curves, Iterable):
+        raise ValueError(f"curves are a sequence of (m, 2) arrays, rows and columns of their vertices, not {curves!r}")
     arrays: list[NDArray[Any]] = []
     for index, curve in enumerate(curves):
         try:

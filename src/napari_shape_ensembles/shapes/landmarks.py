@@ -10,13 +10,14 @@ round it runs: curves are first turned to positive signed area in (row, column) 
 put where the lowest non-vanishing Fourier mode of the squared radius says.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import whole
 from ..compiled import kernels
 from ..outlines import Ensemble
 from ..outlines.spline import NODES, WEIGHTS, Complex, Index, RaggedSpline, Real, following, interpolate
@@ -89,13 +90,17 @@ def to_landmarks(
     >>> np.linalg.norm(np.diff(landmarks[0], axis=0), axis=1)
     array([1., 1., 1., 1., 1., 1., 1.])
     """
-    if n < 8:
-        raise ValueError(f"{n} landmarks cannot describe a curve: take at least 8 (500 is the default)")
+    n = whole(n, "n, the number of landmarks,", least=8)
     if interpolation not in get_args(Interpolation):
         raise ValueError(f'interpolation is "auto", "spline" or "polygon", not {interpolation!r}')
     if measure not in ("affine", "arc-length"):
         raise ValueError(f'measure is "affine" or "arc-length", not {measure!r}')
-    ensembles = [ensemble] if isinstance(ensemble, Ensemble) else list(ensemble)
+    ensembles = [ensemble] if isinstance(ensemble, Ensemble) or not isinstance(ensemble, Iterable) else list(ensemble)
+    for one in ensembles:
+        if not isinstance(one, Ensemble):
+            raise ValueError(
+                f"to_landmarks takes an Ensemble or several, not {type(one).__name__}: Ensemble(curves) makes one"
+            )
     ends = np.cumsum([0, *map(len, ensembles)])
     if 16 * n * ends[-1] > LARGE:
         give_back()
