@@ -160,6 +160,14 @@ def test_segment_writes_labels_and_curves_with_their_scale(tmp_path, images, for
     assert "1∧1" in overruled.stdout
 
 
+@pytest.mark.parametrize("form", ["bogus", "rda"])
+def test_a_format_that_curves_are_not_written_in_is_refused_before_the_work(tmp_path, images, form):
+    done = run("segment", images, "--out", tmp_path / "r", "--format", form)
+    assert done.exit_code != 0
+    assert "curves are written as .csv, .parquet, .geojson, .geoparquet, .zip, .npz" in " ".join(done.stderr.split())
+    assert not list(tmp_path.glob("r/*"))
+
+
 def test_pairs_compares_all_images_of_a_folder(tmp_path, images, quick):
     done = run("pairs", images, "--settings", quick, "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr

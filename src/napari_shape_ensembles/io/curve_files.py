@@ -139,12 +139,18 @@ def write_curves(path: StrPath, curves: CurveTable | Ensemble) -> None:
     >>> read_curves("squares.npz").features["area"].tolist()
     [4.0]
     """
-    write = _format(path).write
-    if write is None:
-        endings = ", ".join(ending for ending, kind in FORMATS.items() if kind.write)
-        raise ContentError(f"{Path(path).name}: curves are written as {endings}")
+    write = writer_of(path)
     with errors_named(path, "table of curves"):
         write(path, plain(with_features(curves)))
+
+
+def writer_of(path: StrPath) -> Callable[[StrPath, CurveTable], None]:
+    """What writes curves to a file of this name; a ValueError names the endings where nothing does."""
+    kind = FORMATS.get(Path(path).suffix.lower())
+    if kind is None or kind.write is None:
+        endings = ", ".join(ending for ending, one in FORMATS.items() if one.write)
+        raise ContentError(f"{Path(path).name}: curves are written as {endings}")
+    return kind.write
 
 
 def _format(path: StrPath) -> Format:

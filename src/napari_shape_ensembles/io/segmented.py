@@ -10,15 +10,23 @@ from numpy.typing import NDArray
 from ..archive import write_bytes
 from ..outlines import Ensemble
 from .calibration import Calibration
-from .curve_files import write_curves
+from .curve_files import write_curves, writer_of
 from .curve_table import CurveTable
 from .outputs import CURVES, LABELS
 from .sources import Labelled
 
 
 def segmented_files(folder: Path, name: str, form: str) -> list[Path]:
-    """Paths that `write_segmented` may write for an image: curves, labels, and the table of their ids."""
-    return [folder / f"{name}{CURVES}.{form}", folder / f"{name}{LABELS}", folder / f"{name}.ids.csv"]
+    """Paths that `write_segmented` may write for an image: curves, labels, and the table of their ids.
+
+    Raises
+    ------
+    ValueError
+        For a format that curves are not written in.
+    """
+    curves = folder / f"{name}{CURVES}.{form}"
+    writer_of(curves)
+    return [curves, folder / f"{name}{LABELS}", folder / f"{name}.ids.csv"]
 
 
 def write_segmented(
