@@ -167,7 +167,10 @@ def test_a_plane_is_corrected_within_its_stack_along_any_axes():
     number = int(crossing.labels.max())
     crossing.delete(number)
     turned = stack.plane(2, axes=(2, 1))
-    np.testing.assert_array_equal(turned.labels, whole[2].T)
+    there = whole[2].T.copy()
+    there[:, 45][there[:, 45] == number] = 0  # what was corrected in the plane that crosses
+    np.testing.assert_array_equal(turned.labels, there)
+    np.testing.assert_array_equal(turned.original, whole[2].T)
     turned.delete(1)
     now = stack.labels
     assert now.dtype == whole.dtype
@@ -183,6 +186,38 @@ def test_a_plane_is_corrected_within_its_stack_along_any_axes():
     stack.plane(0).undo()
     assert (stack.labels[0] == 1).any()
     assert stack.log["plane"].tolist() == ["axis 1 = 45", "axis 0 = 2"]
+
+
+def test_planes_that_cross_share_what_is_corrected_and_undone():
+    whole = np.zeros((6, 7, 8), np.uint8)
+    whole[1:5, 1:5, 1:5] = 3
+    stack = CorrectedStack(whole)
+    flat, upright = stack.plane(2), stack.plane(3, axes=(0, 2))
+    flat.delete(3)
+    assert not upright.labels[2].any()
+    aside = stack.plane(4, axes=(1, 0))  # begun later, with rows and columns of its own
+    assert not aside.labels[:, 2].any()
+    aside.redraw(0, np.arange(7 * 6).reshape(7, 6) == 3 * 6 + 2)
+    assert upright.labels[2, 4] == flat.labels[3, 4] == stack.labels[2, 3, 4] == 4
+    upright.delete(4)
+    assert not stack.labels[2].any()
+    upright.undo()
+    aside.undo()
+    assert not flat.labels.any()
+    flat.undo()
+    for plane, now in ((flat, whole[2]), (upright, whole[:, 3]), (aside, whole[:, :, 4].T)):
+        np.testing.assert_array_equal(plane.labels, now)
+    np.testing.assert_array_equal(stack.labels, whole)
+
+
+def test_a_stack_of_masks_is_corrected_as_labels():
+    pieces = np.zeros((20, 40), bool)
+    pieces[5:15, 2:12] = pieces[5:15, 20:30] = True
+    stack = CorrectedStack(np.stack([pieces, pieces, pieces & False]))
+    assert [np.unique(plane).tolist() for plane in stack.labels] == [[0, 1, 2], [0, 1, 2], [0]]
+    stack.plane(0).delete(1)
+    assert [np.unique(plane).tolist() for plane in stack.labels] == [[0, 2], [0, 1, 2], [0]]
+    assert stack.labels.dtype.kind == "i"
 
 
 def test_new_labels_of_a_plane_have_numbers_that_no_plane_of_the_stack_has():

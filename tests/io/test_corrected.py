@@ -6,7 +6,7 @@ import pytest
 import tifffile
 
 from napari_shape_ensembles.inspection import CorrectedLabels, CorrectedStack
-from napari_shape_ensembles.io import read_calibration, read_image, save_corrected
+from napari_shape_ensembles.io import read_calibration, read_image, read_log, save_corrected
 from napari_shape_ensembles.io.calibration import StackAxes, read_axes
 
 
@@ -115,6 +115,24 @@ def test_a_stack_of_no_file_that_has_times_between_its_planes_is_one_in_time(tmp
     stack = CorrectedStack(a_stack())
     saved, _ = save_corrected(tmp_path / "a.tif", stack, steps={0: (5.0, "s")})
     assert read_axes(saved) == StackAxes("TYX", {"T": (5.0, "s")})
+
+
+def test_an_array_says_that_it_loses_the_distance_of_the_planes(tmp_path):
+    words = r"a\.npy cannot hold how far its planes lie apart \(2 nm along Z\): save the stack as \.tif"
+    with pytest.warns(UserWarning, match=words):
+        save_corrected(tmp_path / "a.npy", CorrectedStack(a_stack()), steps={0: (2.0, "nm")})
+    assert (tmp_path / "a.log.csv").is_file()
+
+
+def test_a_log_is_carried_on_by_what_reads_it(tmp_path):
+    stack = CorrectedStack(a_stack(), by="Ada")
+    stack.plane(1).delete(3)
+    saved, _ = save_corrected(tmp_path / "a.tif", stack)
+    again = CorrectedStack(tifffile.imread(saved), by="Bob")
+    again.plane(2).delete(200)
+    save_corrected(saved, again, original=saved, earlier=read_log(saved))
+    assert read_log(saved)[["plane", "by"]].to_numpy().tolist() == [["axis 0 = 1", "Ada"], ["axis 0 = 2", "Bob"]]
+    assert read_log(tmp_path / "none.tif") is None
 
 
 def test_what_a_format_cannot_hold_of_a_stack_is_refused(tmp_path):

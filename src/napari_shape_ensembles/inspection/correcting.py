@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Mask = NDArray[np.bool_]
+#: Where a plane is along the other axes, and its own axes.
+Plane: TypeAlias = tuple[tuple[int, ...], tuple[int, int]]
 #: The columns of a log; that of a stack says before of which plane.
 _LOGGED = ("action", "label", "pixels", "when", "by")
 
@@ -50,6 +52,7 @@ class Change:
     by: str
     _box: tuple[slice, ...]
     _before: NDArray[Any]
+    _differs: Mask  # in the box: what was changed, and is put back
     _number: int = field(default_factory=partial(next, itertools.count()))  # several are made in a second
 
 
@@ -112,6 +115,7 @@ class CorrectedLabels:
         self.by, self.highest = by, highest
         self.changes: list[Change] = []
         self.saved = False
+        self._carry = _to_none  # to planes that cross this one
 
     def fill_holes(self, label: int) -> Change:
         """Give the background that a label encloses to it; other objects in its holes stay."""
@@ -226,7 +230,8 @@ class CorrectedLabels:
         if not self.changes:
             raise ValueError("there is no correction to undo")
         change = self.changes.pop()
-        self.labels[change._box] = change._before
+        self.labels[change._box][change._differs] = change._before[change._differs]
+        self._carry(change)
         return change
 
     @property
@@ -318,9 +323,11 @@ class CorrectedLabels:
             self.by,
             place,
             before[inner],
+            differs[inner],
         )
         self.labels[place] = new[inner]
         self.changes.append(change)
+        self._carry(change)
         return change
 
 
@@ -329,7 +336,7 @@ class CorrectedStack:
 
     Parameters
     ----------
-    labels : integer array of three axes or more
+    labels : integer or bool array of three axes or more
         0 = background. Anything that NumPy can take planes of, such as a Dask array. Its type and values stay as they
         are; a mask becomes labels, the pieces of each plane numbered.
     by : str
@@ -345,7 +352,7 @@ class CorrectedStack:
     Raises
     ------
     ValueError
-        For labels that are no stack of whole numbers.
+        For what is neither a stack of whole numbers nor one of masks.
 
     Examples
     --------
@@ -363,17 +370,20 @@ class CorrectedStack:
 
     def __init__(self, labels: Any, *, by: str = "") -> None:
         self.original = labels if hasattr(labels, "dtype") else np.asarray(labels)
-        if self.original.ndim < 3 or self.original.dtype.kind not in "iu":
+        if self.original.ndim < 3 or self.original.dtype.kind not in "iub":
             raise ValueError(
                 f"a stack of labels has three axes or more and whole numbers, not {self.original.dtype} of shape "
-                f"{self.original.shape}: give a single plane to CorrectedLabels, and label a mask first"
+                f"{self.original.shape}: give a single plane to CorrectedLabels"
             )
         self.by = by
-        self.planes: dict[tuple[tuple[int, ...], tuple[int, int]], CorrectedLabels] = {}
+        self.planes: dict[Plane, CorrectedLabels] = {}
         self._pieces: set[CorrectedLabels] = set()  # in which the pieces of the only label are numbered
 
     def plane(self, *place: int, axes: tuple[int, int] = (-2, -1)) -> CorrectedLabels:
         """Correct one plane, going on with what was corrected of it before as long as the original is as it was then.
+
+        Planes that cross share what is corrected where they do, except those of masks, whose pieces are numbered in
+        each plane anew.
 
         Parameters
         ----------
@@ -395,18 +405,47 @@ class CorrectedStack:
         known = self.planes.get(key)
         numbered = numbered_pieces(given)
         if known is None or not np.array_equal(known.original, numbered):
+            if known is not None:
+                known._carry = _to_none
             self.planes[key] = known = CorrectedLabels(numbered, by=self.by, highest=self._highest_of_all)
             if numbered is not given:
                 self._pieces.add(known)
+            known._carry = partial(self._carry_change, key)
+            for other, own in self.planes.items():
+                self._carry_pixels(other, own.labels != own.original, to=[key])
         return known
+
+    def _carry_change(self, key: "Plane", change: Change) -> None:
+        """Let the planes that cross one have its pixels as they are after a change, or without it."""
+        touched = np.zeros(self.planes[key].labels.shape, dtype=bool)
+        touched[change._box] = change._differs
+        self._carry_pixels(key, touched, to=list(self.planes))
+
+    def _carry_pixels(self, key: "Plane", which: Mask, to: "list[Plane]") -> None:
+        """Give some pixels of a plane to those that cross it; not where pieces are numbered, in each plane anew."""
+        own = self.planes[key]
+        for other in to:
+            crossing = self.planes[other]
+            if other == key or {own, crossing} & self._pieces:
+                continue
+            here, there = _at_places(key, other), _at_places(other, key)
+            if here is None or there is None:
+                continue
+            chosen, given, taken = which[here], own.labels[here], crossing.labels[there]
+            if any(
+                key[1][place] == other[1][1 - place] for place in (0, 1)
+            ):  # the rows of one are columns of the other
+                chosen, given = chosen.T, given.T
+            taken[chosen] = given[chosen]
 
     @property
     def labels(self) -> NDArray[np.integer]:
         """The whole stack, with the corrected planes in it."""
         whole = np.array(self.original)
         pieces = self._pieces.intersection(self.planes.values())
-        if pieces and self._is_mask:
-            axes = next(axes for (_, axes), own in self.planes.items() if own in pieces)
+        if (pieces or whole.dtype == bool) and self._is_mask:
+            last = whole.ndim - 2, whole.ndim - 1
+            axes = next((axes for (_, axes), own in self.planes.items() if own in pieces), last)
             others = [length for axis, length in enumerate(whole.shape) if axis not in axes]
             mask, whole = whole, np.zeros(whole.shape, dtype=np.int32)
             for place in np.ndindex(*others):
@@ -451,6 +490,23 @@ class CorrectedStack:
     def _is_mask(self) -> bool:
         """Whether all objects have one number."""
         return not bool(np.any((self.original > 0) & (self.original != self._highest)))
+
+
+def _to_none(change: Change) -> None:
+    """Carry a change to no other plane."""
+
+
+def _at_places(key: Plane, other: Plane) -> "tuple[slice, ...] | None":
+    """Where in one plane another crosses it, as an index of its rows and columns; None where they do not meet."""
+    count = len(key[0]) + 2
+    fixed, crossing = (
+        dict(zip((axis for axis in range(count) if axis not in axes), place, strict=True))
+        for place, axes in (key, other)
+    )
+    if any(crossing.get(axis, at) != at for axis, at in fixed.items()):
+        return None
+    # Lengths of one, not numbers: even of a single pixel it is a view with rows and columns.
+    return tuple(slice(crossing[axis], crossing[axis] + 1) if axis in crossing else slice(None) for axis in key[1])
 
 
 def _plane(stack: Any, place: tuple[int, ...], axes: tuple[int, int]) -> Any:

@@ -2,7 +2,7 @@
 
 from ..comparison import read_view as read_comparison_view
 from .calibration import Calibration, read_calibration
-from .corrected import save_corrected
+from .corrected import read_log, save_corrected
 from .curve_files import FORMATS, read_curves, write_curves
 from .curve_table import CurveTable
 from .ebsd import EBSDMap, read_ebsd
@@ -32,6 +32,7 @@ __all__ = [
     "read_curves",
     "read_ebsd",
     "read_image",
+    "read_log",
     "read_ome_zarr",
     "rerun",
     "save_corrected",

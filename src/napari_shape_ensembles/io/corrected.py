@@ -1,5 +1,6 @@
 """Write corrected labels as they came (whole stacks, of the same type and calibration), with the log beside."""
 
+import warnings
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
@@ -42,12 +43,17 @@ def save_corrected(
     steps : mapping of int to (float, str), optional
         For a stack, the distance between planes along each axis and its unit, in place of those of a file.
     earlier : DataFrame, optional
-        The log that came with the labels; the new rows are appended to it.
+        The log that came with the labels, see `read_log`; the new rows are appended to it.
 
     Returns
     -------
     (path, path)
         Of the labels and of the log.
+
+    Warns
+    -----
+    UserWarning
+        Where it is known how far the planes of a stack lie apart, and the format cannot hold it (.npy).
 
     Raises
     ------
@@ -65,6 +71,21 @@ def save_corrected(
     >>> read_image(labels).pixels.dtype, log.name
     (dtype('uint16'), 'mask.log.csv')
     """
+    labels, log, left_out = write_corrected(path, corrected, original, calibration, steps, earlier)
+    if left_out:
+        warnings.warn(left_out, UserWarning, stacklevel=2)
+    return labels, log
+
+
+def write_corrected(
+    path: StrPath,
+    corrected: CorrectedLabels | CorrectedStack,
+    original: StrPath | None,
+    calibration: Calibration | None,
+    steps: Mapping[int, tuple[float, str]] | None,
+    earlier: "pd.DataFrame | None",
+) -> tuple[Path, Path, str]:
+    """As `save_corrected`, and in words what is known of the stack that the format has left out; empty for nothing."""
     path = Path(path)
     if calibration is None and original is not None:
         calibration = read_calibration(original)
@@ -79,11 +100,47 @@ def save_corrected(
 
         rows = pd.concat([earlier, rows], ignore_index=True) if len(rows) else earlier
     write_bytes(log, rows.to_csv(index=False).encode())
-    return path, log
+    left_out = ""
+    if axes.steps and path.suffix.lower() == ".npy":
+        listed = ", ".join(f"{step:g} {unit} along {axis}" for axis, (step, unit) in axes.steps.items())
+        left_out = (
+            f"{path.name} cannot hold how far its planes lie apart ({listed}): save the stack as .tif to keep that"
+        )
+    return path, log, left_out
 
 
 def read_log(path: StrPath) -> "pd.DataFrame | None":
-    """Read the log beside corrected labels, to continue it; None where `save_corrected` has written none."""
+    """Read the log beside corrected labels, to continue it.
+
+    Parameters
+    ----------
+    path : path
+        Of the labels, not of the log.
+
+    Returns
+    -------
+    DataFrame or None
+        One row per correction, all texts, in the columns that `CorrectedLabels.log` has, and those of
+        `CorrectedStack.log`; None where no log is there that `save_corrected` wrote.
+
+    See Also
+    --------
+    save_corrected : takes it as `earlier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.inspection import CorrectedLabels
+    >>> from napari_shape_ensembles.io import read_image, read_log, save_corrected
+    >>> corrected = CorrectedLabels(np.diag(np.arange(1, 6, dtype=np.uint16)))
+    >>> change = corrected.delete(1)
+    >>> labels, log = save_corrected("seen.png", corrected)
+    >>> again = CorrectedLabels(read_image(labels).pixels)
+    >>> change = again.delete(2)
+    >>> labels, log = save_corrected("seen.png", again, earlier=read_log("seen.png"))
+    >>> read_log("seen.png")["label"].tolist()
+    ['1', '2']
+    """
     log = _log_beside(Path(path))
     if not log.is_file():
         return None

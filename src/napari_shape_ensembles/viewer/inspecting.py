@@ -20,8 +20,8 @@ from ..comparison import Comparison, Settings, compare
 from ..comparison.display import MARK, simplified
 from ..inspection import CorrectedLabels, CorrectedStack, Entry, Inspection, Review, Ticks, disagreement, inspect_curves
 from ..inspection.ranking import disputed
-from ..io import Calibration, save_corrected
-from ..io.corrected import read_log
+from ..io import Calibration
+from ..io.corrected import read_log, write_corrected
 from ..outlines import Outlines
 from ..palette import EXCLUDED, OUTLINE, RANKED
 from ..progress import report
@@ -238,6 +238,7 @@ class InspectionTask(Task[Inspection]):
         }
         for image in self._copies:
             self._show_alone(image)
+        self._show_corrected()
         self._reviewed()
         yield from self._show_unlisted(outcome.unlisted)
 
@@ -366,7 +367,7 @@ class InspectionTask(Task[Inspection]):
                 change = review.fix(entry, action, other)
                 if action == "add":
                     self.current = Entry(entry.image, max(change.labels))
-                self._corrected_now(entry.image)
+                self._corrected_now()
                 return
         except ValueError as error:
             self.message = f"⚠ {error}"
@@ -384,7 +385,7 @@ class InspectionTask(Task[Inspection]):
             self.changed.emit()
             return
         if isinstance(last, int):
-            self._corrected_now(last)
+            self._corrected_now()
         else:
             self._reviewed()
             self.zoom(self._row_of(last))
@@ -417,12 +418,13 @@ class InspectionTask(Task[Inspection]):
                 jobs.append(Saving(path, own, size, self._file_of(image)))
         self.start(partial(saving_corrected, jobs), partial(self._saved, jobs))
 
-    def _saved(self, jobs: "list[Saving]", paths: list[tuple[Path, Path]]) -> Iterable[None]:
+    def _saved(self, jobs: "list[Saving]", paths: list[tuple[Path, Path, str]]) -> Iterable[None]:
         for job in jobs:
             planes = job.corrected.planes.values() if isinstance(job.corrected, CorrectedStack) else [job.corrected]
             for own in planes:
                 own.saved = own.saved or bool(own.changes) or own is job.corrected
-        self.message = "\n".join(f"Saved as {labels.name}, the log as {log.name}." for labels, log in paths)
+        lines = [[f"Saved as {labels.name}, the log as {log.name}.", out and f"⚠ {out}."] for labels, log, out in paths]
+        self.message = "\n".join(filter(None, itertools.chain.from_iterable(lines)))
         return ()
 
     def _file_of(self, image: int) -> "LabelsFile":
@@ -546,19 +548,21 @@ class InspectionTask(Task[Inspection]):
             layer = self.copy_of(image)
             try:
                 if layer is not None and self.review is not None and self.review.paint(image, layer.data) is not None:
-                    self._corrected_now(image)
+                    self._corrected_now()
             except ValueError as error:
                 self.message = f"⚠ {error}"
                 self.changed.emit()
 
-    def _corrected_now(self, image: int) -> None:
-        """Show a correction at once, and measure and trace again what it has changed, in the background."""
-        assert self.review is not None
-        own, layer = self.review.corrected[image], self.copy_of(image)
-        if own is not None and layer is not None:
+    def _show_corrected(self) -> None:
+        """Show on all layers that are corrected what is corrected, there or in a plane that crosses."""
+        for layer, own in list(self._corrected.items()):
             differs = np.nonzero(layer.data != own.labels)
             if len(differs[0]):
                 layer.data_setitem(differs, own.labels[differs])
+
+    def _corrected_now(self) -> None:
+        """Show a correction at once, and measure and trace again what it has changed, in the background."""
+        self._show_corrected()
         self._reviewed()
         self.changed.emit()
         self.renewing.begin(self._renewed())
@@ -666,17 +670,18 @@ class Saving:
     steps: dict[int, tuple[float, str]] = field(default_factory=dict)
 
 
-def saving_corrected(jobs: Sequence[Saving]) -> list[tuple[Path, Path]]:
-    """Write corrected labels and their logs, with the pixel size of the layer, or else of the file they came from."""
+def saving_corrected(jobs: Sequence[Saving]) -> list[tuple[Path, Path, str]]:
+    """Write corrected labels and their logs, with the pixel size of the layer, or else of the file they came from.
+
+    Return the paths of both, and what the format left out, in words.
+    """
     written = []
     for job in jobs:
         report(f"saving {job.path.name}")
         original = job.file.path if job.file.path and Path(job.file.path).is_file() else None
         size = None if job.size.unit == "pixel" and original is not None else job.size
         with files_named(job.path):
-            found = save_corrected(
-                job.path, job.corrected, original=original, calibration=size, steps=job.steps, earlier=job.file.log
-            )
+            found = write_corrected(job.path, job.corrected, original, size, job.steps, job.file.log)
         written.append(found)
     return written
 
