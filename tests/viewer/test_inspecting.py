@@ -227,6 +227,26 @@ def test_a_correction_is_made_on_a_copy_and_its_outline_is_traced_again(reviewed
     assert "nothing to undo" in reviewed.message
 
 
+@pytest.mark.parametrize("axes", [(1, 2), (0, 2)])
+def test_labels_of_a_stack_are_ranked_with_the_plane_of_the_image_that_they_lie_on(task, model, qtbot, axes):
+    labels, image, _ = faulty("cut")
+    planes = np.stack([labels[::-1], labels]), np.stack([image[::-1], image])
+    whole, pictures = (np.ascontiguousarray(np.moveaxis(one, (1, 2), axes)) for one in planes)
+    model.add_image(pictures, name="field")
+    model.add_labels(whole, name="nuclei")
+    (hidden,) = {0, 1, 2} - {*axes}
+    model.dims.order = (hidden, *axes)
+    model.dims.set_point(hidden, 1)
+    task.a.choose(model.layers["nuclei"])
+    ended(task, qtbot, task.run)
+    seen = rank_suspects(labels, image)
+    pd.testing.assert_series_equal(
+        task.rows.set_index("label")["score"].sort_index(), seen.set_index("label")["score"].sort_index()
+    )
+    without = rank_suspects(labels)
+    assert not np.allclose(seen["score"], without["score"])
+
+
 def test_the_copy_of_a_plane_of_a_stack_is_named_after_it(task, model, qtbot):
     labels, _, _ = faulty("hole")
     model.add_labels(np.stack([labels, labels[::-1]]), name="nuclei")

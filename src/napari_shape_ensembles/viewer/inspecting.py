@@ -178,15 +178,16 @@ class InspectionTask(Task[Inspection]):
         assert self._next is not None
         both = tuple(itertools.chain(*sources))
         chosen = both, self._next.recipe, self._next.settings
+        layers = [ref() for ref in itertools.chain(*self._next.layers)]
+        in_stacks = [self._in_stack(layer) if isinstance(layer, Labels) else None for layer in layers]
         if self.question == ANNOTATORS:
-            return partial(consented, both, self._next.recipe, self._image_under(both[0]), by=self.by)
+            return partial(consented, both, self._next.recipe, self._image_under(both[0], in_stacks[0]), by=self.by)
         if self.question != SUSPICIOUS:
             return partial(disagreed, *chosen)
-        layers = [ref() for ref in itertools.chain(*self._next.layers)]
         going_on = [self._corrected.get(layer) if isinstance(layer, Labels) else None for layer in layers]
         known: dict[str, Any] = {"ticks": self.ticks, "by": self.by, "corrected": going_on}
-        known["in_stacks"] = [self._in_stack(layer) if isinstance(layer, Labels) else None for layer in layers]
-        return partial(inspected, *chosen, [self._image_under(source) for source in both], **known)
+        images = [self._image_under(source, place) for source, place in zip(both, in_stacks, strict=True)]
+        return partial(inspected, *chosen, images, in_stacks=in_stacks, **known)
 
     def _in_stack(self, layer: Labels) -> "InStack | None":
         """Where in a stack the plane is that a layer shows; None where it shows all that it has."""
@@ -213,13 +214,22 @@ class InspectionTask(Task[Inspection]):
         size = Calibration((float(scale[0]), float(scale[1])), unit, "layer")
         return InStack(stack, place, axes, whole.name, file, size, steps)
 
-    def _image_under(self, source: Source) -> Any:
-        """A copy of the topmost visible image of the plane of labels, in the same place; None where there is none."""
+    def _image_under(self, source: Source, place: "InStack | None") -> Any:
+        """A copy of the topmost visible image of the plane of labels, in the same place; None where there is none.
+
+        Of labels in a stack it may be the same plane of a stack of images.
+        """
         for layer in reversed(self.choices.viewer.layers):
-            if source.kind != "labels" or not isinstance(layer, Image) or layer.multiscale or layer.ndim != 2:
+            if source.kind != "labels" or not isinstance(layer, Image) or layer.multiscale or not layer.visible:
                 continue
-            if layer.visible and layer.data.shape[:2] == source.data.shape and np.allclose(layer.scale, source.scale):
-                return np.array(layer.data)
+            data, scale, count = layer.data, layer.scale, layer.ndim
+            if place is not None and data.shape[:count] == place.stack.original.shape:
+                data = np.moveaxis(data, place.axes, (count - 2, count - 1))[place.place]
+                scale = scale[list(place.axes)]
+            elif count != 2:
+                continue
+            if data.shape[:2] == source.data.shape and np.allclose(scale, source.scale):
+                return np.array(data)
         return None
 
     def take(self, outcome: "Inspected") -> Iterator[None]:
