@@ -49,7 +49,7 @@ def one_round(viewer, images):
     choices, task = session.choices, session.comparison
     choices.set(settings=replace(choices.settings, permutations=199, landmarks=100))
     bench.next.click()
-    until(lambda: len(session.segmentation.verdict.counts) == 2)
+    until(lambda: len(session.segmentation.verdict.counts) == 2 and bench.next.isEnabled())  # a recipe is chosen
     bench.next.click()
     until(lambda: task.result is not None and not task.busy and session.explanation.result is not None)
     page = bench.pages["Answer"].turn(0)
