@@ -117,6 +117,38 @@ def test_a_reopened_result_is_tied_to_its_images_where_they_are(done, model, qtb
     assert dock.results.origin.isHidden()
 
 
+def test_a_reopened_result_is_tied_to_images_that_are_opened_after_it(done, qtbot, tmp_path, answer):
+    done.comparison.exclude(3)
+    run(done, qtbot)
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    viewer = ViewerModel()
+    dock = reopened(viewer, path, qtbot)
+    assert "not in the viewer" in dock.results.origin.text()
+    text = dock.results.text()
+    for seed, name in ((2, "two"), (1, "one")):
+        viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
+    qtbot.waitUntil(lambda: dock.results.origin.text() == "Opened from pair.comparison.npz.", timeout=5000)
+    assert [layer.name for layer in dock.sides.pair.chosen()] == ["one", "two"]
+    assert dock.state == "done"
+    assert "1 curve left out" in dock.excluded.words.text()
+    assert run(dock, qtbot) == text
+    assert len(dock.result.a) == len(done.result.a)
+
+
+def test_other_images_than_those_of_a_reopened_result_stay_chosen(done, qtbot, tmp_path, answer):
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    viewer = ViewerModel()
+    for seed in (3, 4):
+        viewer.add_image(spots(seed), name=f"other {seed}")
+    dock = reopened(viewer, path, qtbot)
+    chosen = dock.sides.pair.chosen()
+    for seed, name in ((1, "one"), (2, "two")):
+        viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
+    qtbot.wait(300)
+    assert dock.sides.pair.chosen() == chosen
+    assert "not in the viewer" in dock.results.origin.text()
+
+
 def test_a_reopened_result_keeps_copies_of_large_images_which_may_be_painted_in(qtbot, tmp_path, answer):
     viewer = ViewerModel()
     for seed, name in ((1, "one"), (2, "two")):

@@ -117,11 +117,13 @@ class ComparisonTask(Task[Comparison]):
         self.put_beside: Callable[[Tree], None] = lambda _: None  #: takes up what was
         self.group: Callable[[Layer], str] = lambda _: ""  #: the name of that which an image belongs to
         self._seen: weakref.WeakSet[Comparison] = weakref.WeakSet()
-        self._opened = Soon(self.look)
+        self._opened, self._tying = Soon(self.look), Soon(self._tie)
         choices.exclusions.changed.connect(self._show_excluded)
         choices.sides.opened.connect(self._opened.start)
         choices.sides.changed.connect(self.side_by_side.renew)
         choices.sides.changed.connect(self._follow_names)
+        choices.sides.changed.connect(self._tying.start)
+        self.finished.connect(self._tying.start)
 
     def _follow_names(self) -> None:
         follow_names(list(self.choices.layers))
@@ -388,7 +390,7 @@ class ComparisonTask(Task[Comparison]):
 
     def take_up(self, opened: Outcome) -> Steps:
         """Show a result with its choices and its colours, in turns; its layers may be in the viewer already."""
-        shown = yield opened.shown.tied(self.choices.viewer).with_copies
+        shown = yield opened.shown.tied(self.choices.layers, self.choices.dims).with_copies
         with at_once(self.choices):
             yield from self.curves.replace(opened.layers, new=opened.new, shown=False)
             yield None
@@ -411,11 +413,29 @@ class ComparisonTask(Task[Comparison]):
         yield None
         # Choose what the result was made from, as far as it is known.
         self.choices.set(shown.recipe or self.choices.recipe, shown.result.settings)
+        self._choose_basis(shown)
+        self.put_beside(shown.view)
+
+    def _choose_basis(self, shown: Shown) -> None:
+        """Choose the layers of a result as samples, and exclude the curves that it excludes."""
         sides = None if shown.basis is None else shown.basis.alive()
         if shown.basis is not None and sides is not None:
             self.choices.sides.choose(*sides)
             self.choices.exclusions.put(sides, shown.excluded, shown.basis.recipe)
-        self.put_beside(shown.view)
+
+    def _tie(self) -> None:
+        """Tie a result to its images if they are opened after it, unless other images are chosen."""
+        if self.shown is not None and self.basis is None and not self.busy:
+            shown = self.shown.tied(self.choices.layers, self.choices.dims)
+            sides = None if shown.basis is None else shown.basis.alive()
+            if sides is not None and set(itertools.chain(*self.choices.sides.chosen())) <= {*itertools.chain(*sides)}:
+                self.start(shown.with_copies, self._tied)
+
+    def _tied(self, shown: Shown) -> Iterable[None]:
+        self.shown, self.basis = shown, shown.basis
+        self._choose_basis(shown)
+        self.side_by_side.renew()
+        return ()
 
 
 def written(paths: list[Path]) -> tuple[str, str]:

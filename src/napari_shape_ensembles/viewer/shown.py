@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from napari.components import ViewerModel
+from napari.components import Dims, LayerList
 
 from ..archive import ContentError, Tree
 from ..comparison import Comparison, Inputs, Settings
@@ -89,7 +89,7 @@ class Shown:
         words = [f"Its files are where they were: {', '.join(there)}."] if there else []
         return replace(self, origin=" ".join([self.origin, *words, *(f"{note}." for note in notes)]).strip())
 
-    def tied(self, viewer: ViewerModel) -> "Shown":
+    def tied(self, layers: LayerList, dims: Dims) -> "Shown":
         """The same, resting on the layers of a viewer that hold what it was made from, where they are there.
 
         Large images are not copied yet: see `with_copies`.
@@ -100,17 +100,17 @@ class Shown:
             return self
         found = []
         for name, known in zip(itertools.chain(*wanted), self.prints, strict=True):
-            alike = (layer for layer in viewer.layers if layer.name == name and isinstance(layer, ACCEPTED))
-            found.append(next((layer for layer in alike if fingerprint(layer, viewer.dims) == known), None))
-        layers = tuple(layer for layer in found if layer is not None)
-        if len(layers) < len(found):
+            alike = (layer for layer in layers if layer.name == name and isinstance(layer, ACCEPTED))
+            found.append(next((layer for layer in alike if fingerprint(layer, dims) == known), None))
+        chosen = tuple(layer for layer in found if layer is not None)
+        if len(chosen) < len(found):
             return self
         try:
-            copies = tuple(source_of(layer, viewer.dims, at_most=AT_ONCE) for layer in layers)
+            copies = tuple(source_of(layer, dims, at_most=AT_ONCE) for layer in chosen)
         except ValueError:  # a layer that shows no plane any more
             return self
         first = len(wanted[0])
-        a, b = (tuple(map(weakref.ref, side)) for side in (layers[:first], layers[first:]))
+        a, b = (tuple(map(weakref.ref, side)) for side in (chosen[:first], chosen[first:]))
         rests = Basis((a, b), self.recipe, self.result.settings, self.excluded, prints=self.prints)
         return replace(self, basis=rests, sources=(copies[:first], copies[first:]), origin=_origin(self.path))
 
