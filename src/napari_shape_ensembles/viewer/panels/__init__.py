@@ -1,1 +1,1 @@
-"""Widgets that show one thing each, and know neither docks nor each other's contents."""
+"""Self-contained widgets, independent of the docks and of each other."""

@@ -1,4 +1,4 @@
-"""Objects by example, and recipes to choose from: what is painted, what was learned, and small pictures."""
+"""Training a segmentation model from painted examples, and thumbnails of proposed recipes."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,14 @@ from ..session import Session
 from .fonts import with_label_font
 from .widgets import button, column, menu_button, row, wrapped
 
-_SIDE = 96  # pixels of a picture
-_GAP = 6  # around a picture with its words
+_SIDE = 96  # side length of a thumbnail, in pixels
+_GAP = 6  # padding around a thumbnail and its caption, in pixels
 
 
 class ByExample(QWidget):
-    """Paint a few objects, learn, look at the outlines, correct, and learn again."""
+    """Controls to paint example objects, train a model on them and correct its results, iteratively."""
 
-    corrected = Signal()  #: the objects found in the image are to be corrected one by one
+    corrected = Signal()  #: requests an object-by-object review of the segmentation
 
     def __init__(self, session: Session, dialogs: Dialogs) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class ByExample(QWidget):
         self._task.live = on
 
     def show_state(self, _: object = None) -> None:
-        """Say what is painted, what was learned from it, and what is under way."""
+        """Show the annotation counts, the state of the model, and any running task."""
         task = self._task
         reason, changed = task.why_not(), task.changed_since()
         has_image = task.segmentation.image.chosen() is not None
@@ -96,7 +96,7 @@ class ByExample(QWidget):
 
 
 class Proposals(QWidget):
-    """Recipes that were tried on a part of the image, as small pictures; a click takes one for all images."""
+    """Thumbnails of recipes tried on an image crop; a click applies one to all images."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class Proposals(QWidget):
         self._task.choose(self.pictures.row(item))
 
     def show_state(self, _: object = None) -> None:
-        """Show the proposals, and which of them is the recipe."""
+        """Show the proposals, and select the one that equals the current recipe."""
         task, recipe = self._task, self._session.choices.recipe
         self.propose.setEnabled(not (task.busy or task.why_not()))
         with QSignalBlocker(self.largest):
@@ -151,7 +151,7 @@ class Proposals(QWidget):
         self.pictures.setVisible(bool(proposals))
 
     def _make_room(self) -> None:
-        """Give every picture room for all lines of the longest words."""
+        """Size the grid cells for the tallest word-wrapped caption."""
         wraps, metrics = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignHCenter, self.pictures.fontMetrics()
         words = [self.pictures.item(row).text() for row in range(self.pictures.count())]
         room = QRect(0, 0, _SIDE, 10 * _SIDE)
@@ -161,7 +161,7 @@ class Proposals(QWidget):
 
 
 def picture_of(proposal: Proposal) -> QPixmap:
-    """The part of the image that was tried, with the outlines of what was found."""
+    """Return a thumbnail of the image crop, overlaid with the outlines of the segmented objects."""
     from skimage.segmentation import find_boundaries
 
     low, high = np.percentile(proposal.thumbnail, (0.5, 99.5))

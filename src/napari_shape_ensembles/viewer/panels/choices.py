@@ -1,4 +1,4 @@
-"""The row of the truth table under one changed choice at a time, in one picture."""
+"""Plot of a one-at-a-time sensitivity analysis: the truth-table row for each changed setting."""
 
 from qtpy.QtCore import QEvent, QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QHelpEvent, QPainter, QPen
@@ -12,14 +12,14 @@ from .fonts import Drawing
 from .widgets import tip
 
 _GAP = 4  # pixels between cells
-_ACROSS = 5  # cells beside each other, unless words need more room
+_ACROSS = 5  # cells per row, unless their labels need more width
 _FIELDS = {**parameters_of(Outlines), **parameters_of(Settings)}
 
 
 class ChoicePicture(Drawing):
-    """A line for each choice, a cell for each of its values with the row found there.
+    """One row per setting, with a cell for each value that shows the resulting truth-table row.
 
-    A cell whose row is that of the choices in use is filled, others are hatched; the one in use has a bold frame.
+    Cells that agree with the settings in use are filled, others have a dashed frame; the value in use has a bold frame.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -45,7 +45,7 @@ class ChoicePicture(Drawing):
     minimumSizeHint = sizeHint
 
     def boxes(self) -> list[tuple[QRectF, Choice]]:
-        """Where each choice is drawn."""
+        """Return the bounding box of the cell of each choice."""
         line, found, top = self.fontMetrics().height(), [], 0.0
         for own in self.lines.values():
             longest = max(self.fontMetrics().horizontalAdvance(one.label) for one in own) + 2 * _GAP
@@ -58,7 +58,7 @@ class ChoicePicture(Drawing):
         return found
 
     def event(self, event: QEvent) -> bool:
-        """Say the numbers of the choice under a mouse that rests."""
+        """Show the p-values of the hovered cell as a tooltip."""
         if isinstance(event, QHelpEvent):
             at = [one for box, one in self.boxes() if box.contains(event.pos())]
             QToolTip.showText(event.globalPos(), tip(self.words(at[0])) if at else "", self)
@@ -66,7 +66,7 @@ class ChoicePicture(Drawing):
         return bool(super().event(event))
 
     def words(self, one: Choice) -> str:
-        """What was found with a choice."""
+        """Return a sentence with the result for a choice."""
         field = _FIELDS[one.name]
         named = f"{field.label}: {one.label} {field.unit}".rstrip()
         if one.case == INCONCLUSIVE:

@@ -1,4 +1,4 @@
-"""What the curves are colored by: the feature, the upper limit of its scale, and the color bar that belongs to it."""
+"""Color-by controls: the feature, the upper limit (percentile) of its color scale, and the color bar."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,9 @@ _ABOVE, _BESIDE = 4, 8  # pixels
 
 
 class ColorBy(QWidget):
-    """The choice of the feature that fills the curves, with the color bar that belongs to it."""
+    """Combo box of the features that color the curves, the percentile of the upper limit, and the color bar."""
 
-    changed = Signal(str, int)  #: the feature and the percentile that were chosen
+    changed = Signal(str, int)  #: (str, int): the chosen feature and percentile
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -52,7 +52,7 @@ class ColorBy(QWidget):
         self.changed.emit(self.choice.currentData(), self.percentile.value())
 
     def show_colors(self, chosen: str, percentile: int, result: Comparison) -> None:
-        """Show what the curves of a result are filled by, and the ends of their color scale."""
+        """Show the feature that colors the curves of a result, and its contrast limits, without emitting `changed`."""
         with QSignalBlocker(self.choice), QSignalBlocker(self.percentile):
             self.choice.setCurrentIndex(self.choice.findData(chosen))
             self.percentile.setValue(percentile)
@@ -65,9 +65,9 @@ class ColorBy(QWidget):
 
 
 class ColorBar(Drawing):
-    """The colors with their numbers below, and above them how many curves of A and of B have each color.
+    """A color bar with tick labels below it, and histograms of the values of A and of B above it.
 
-    Shapes layers have no color bar of their own.
+    napari draws no color bar for Shapes layers.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -91,7 +91,7 @@ class ColorBar(Drawing):
         self.update()
 
     def shares(self) -> list[Real]:
-        """Share of A's and of B's curves in each of the bins along the bar; those beyond its ends in the last ones."""
+        """Return the histograms of A and of B along the bar, as fractions; outliers are counted in the outer bins."""
         return bin_shares(self._sides, *self._limits, _BINS)
 
     def sizeHint(self) -> QSize:
@@ -103,7 +103,7 @@ class ColorBar(Drawing):
 
     def draw(self, painter: QPainter) -> None:
         ink = QPen(self.palette().windowText().color(), 1)
-        # A side's letter stands beside its distribution, where there are two.
+        # With two samples, the margin holds the letter of each.
         margin, height = self.fontMetrics().horizontalAdvance("B") + _BESIDE, self.fontMetrics().height() + _ABOVE
         bar = QRectF(margin, 2 * height + 2, self.width() - 2 * margin, _BAR)
         for index, (name, side, share) in enumerate(zip("AB", self._sides, self.shares(), strict=True)):

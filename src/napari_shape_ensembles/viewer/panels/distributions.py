@@ -1,4 +1,4 @@
-"""Distributions drawn by Qt in the theme's colors: of sizes, of a test's statistic, of two samples; and shares."""
+"""Histograms and a stacked bar, painted by Qt in the theme's colors."""
 
 from collections.abc import Sequence
 
@@ -16,20 +16,20 @@ from .fonts import Drawing
 Real = NDArray[np.float64]
 
 _MARGIN, _PLOT, _NARROW = 8, 56, 200  # pixels
-_MARK = 5  # pixels, half of a triangle
+_MARK = 5  # half the width of the triangular marker, in pixels
 _WRAP = Qt.TextFlag.TextWordWrap.value
 
 
 def bin_shares(samples: Sequence[Real], low: float, high: float, bins: int) -> list[Real]:
-    """Share of each sample in equal bins from `low` to `high`; values beyond them fall in the outer bins."""
+    """Return a histogram of each sample from `low` to `high`, as fractions; outliers are counted in the outer bins."""
     edges = np.linspace(low, high, bins + 1)
     return [np.histogram(np.clip(values, low, high), edges)[0] / max(len(values), 1) for values in samples]
 
 
 def paint_steps(painter: QPainter, box: QRectF, heights: Real, pen: QPen, alpha: int) -> None:
-    """Paint a histogram with heights from 0 to 1 into a box, filled by the color of the pen with this alpha.
+    """Paint a histogram with heights from 0 to 1 into a box, filled with the pen's color at this alpha.
 
-    One that is not filled has no line along its base.
+    With an alpha of 0, the baseline is not drawn.
     """
     sides = np.repeat(np.linspace(box.left(), box.right(), len(heights) + 1), 2)
     tops = box.bottom() - box.height() * np.concatenate([[0], np.repeat(heights, 2), [0]])
@@ -37,27 +37,27 @@ def paint_steps(painter: QPainter, box: QRectF, heights: Real, pen: QPen, alpha:
     fill.setAlpha(alpha)
     painter.setPen(pen)
     painter.setBrush(fill)
-    # PySide6 takes no iterator, and an error while something is painted ends the process there.
+    # PySide6 accepts no iterator here, and an exception raised while painting aborts the process.
     corners = QPolygonF([QPointF(x, y) for x, y in zip(sides.tolist(), tops.tolist(), strict=True)])
     (painter.drawPolygon if alpha else painter.drawPolyline)(corners)
 
 
 def paint_labels(painter: QPainter, line: QRectF, labels: Sequence[str]) -> None:
-    """Write the labels of the lower end, the middle and the upper end of an axis."""
+    """Draw the tick labels at the minimum, the center and the maximum of an axis."""
     sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
     for label, side in zip(labels, sides, strict=True):
         painter.drawText(line, side, label)
 
 
 class Histogram(Drawing):
-    """A histogram above a labelled axis, with a caption and marked values; subclasses say of what.
+    """A histogram with a labelled axis, a caption and markers; subclasses define the data.
 
-    Labels are written below the lower end, the middle and the upper end of the axis. What is observed is marked by a
-    solid line with a triangle, the threshold by a dashed one; neither where they are not finite.
+    The axis is labelled at its minimum, center and maximum. The observed value is marked by a solid line with a
+    triangle, the threshold by a dashed line; neither is drawn if it is not finite.
     """
 
     bins = 40
-    longest = ""  #: The longest label there can be: the dock stays as wide as it is while the values change.
+    longest = ""  #: The longest possible label, for a size hint (and dock width) that does not depend on the values.
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -84,7 +84,7 @@ class Histogram(Drawing):
         return np.histogram(self.values, self.bins, self.span)[0]
 
     def place(self, value: float) -> float:
-        """Horizontal place of a value, in pixels of the widget."""
+        """Return the x coordinate of a value, in widget pixels."""
         low, high = self.span
         return _MARGIN + (value - low) / (high - low) * (self.width() - 2 * _MARGIN)
 
@@ -95,7 +95,7 @@ class Histogram(Drawing):
     minimumSizeHint = sizeHint
 
     def heightForWidth(self, width: int) -> int:
-        """The caption and the labels may need two lines: asking for more width would move the dock."""
+        """Wrap caption and labels onto a second line if needed: a larger width would resize the dock."""
         font = self.fontMetrics()
         lines = 1 if font.horizontalAdvance("  ".join(self.labels)) <= width - 2 * _MARGIN else 2
         caption = font.boundingRect(QRect(0, 0, width, 10 * _PLOT), _WRAP, self.caption).height() + _MARGIN
@@ -127,7 +127,7 @@ class Histogram(Drawing):
 
 
 class SizeHistogram(Histogram):
-    """Equivalent diameters of objects, on a logarithmic axis."""
+    """Histogram of the objects' equivalent diameters, on a logarithmic axis."""
 
     bins = 24
     longest = "median diameter 000.0 px"
@@ -137,7 +137,7 @@ class SizeHistogram(Histogram):
         self.setToolTip("Equivalent diameters of the objects kept: diameters of circles of the same area.")
 
     def show_values(self, values: ArrayLike, unit: str) -> None:
-        """Show positive sizes in a unit: the smallest, the median and the largest."""
+        """Show positive sizes in a unit, with their minimum, median and maximum as labels."""
         sizes = np.asarray(values, dtype=np.float64)
         if not len(sizes):
             self.show_distribution(sizes, (0.0, 1.0), ("", "no objects", ""))
@@ -149,7 +149,7 @@ class SizeHistogram(Histogram):
 
 
 class NullPlot(Histogram):
-    """Permutation distribution of a test's statistic, with the threshold and the observed value."""
+    """Null (permutation) distribution of a test statistic, with the threshold and the observed value."""
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -173,7 +173,7 @@ class NullPlot(Histogram):
 
 
 class PairedHistogram(Drawing):
-    """Two histograms over each other: A filled, B as a bold dashed line."""
+    """Two overlaid histograms: A filled, B as a bold dashed line."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -182,7 +182,7 @@ class PairedHistogram(Drawing):
         self.setToolTip("Distribution of the coordinate over the curves of A (filled) and of B (dashed)")
 
     def show_samples(self, a: Real, b: Real) -> None:
-        """Show the shares of A's and of B's values in common bins, outliers in the outer ones."""
+        """Show the normalized histograms of A and B with common bins; outliers are counted in the outer bins."""
         low, high = np.quantile(np.concatenate([a, b]), [0.005, 0.995])
         self._shares = bin_shares([a, b], low, high if high > low else low + 1, 24)
         self.update()
@@ -198,7 +198,7 @@ class PairedHistogram(Drawing):
 
 
 class ShareBar(Drawing):
-    """Shares of a whole as one bar, each part named below it with its interval."""
+    """A stacked bar of fractions of a whole, with a legend that gives each fraction and its interval."""
 
     _FILLS = (
         Qt.BrushStyle.SolidPattern,
@@ -220,7 +220,7 @@ class ShareBar(Drawing):
         self.update()
 
     def lines(self) -> list[str]:
-        """What stands below the bar."""
+        """Return the lines of the legend below the bar."""
         return [f"{name} {share:.0%} ({low:.0%} to {high:.0%})" for name, share, (low, high) in self._parts]
 
     def sizeHint(self) -> QSize:

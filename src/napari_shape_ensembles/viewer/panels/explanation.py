@@ -1,4 +1,4 @@
-"""Why two samples differ, as the dock *Shape space* shows it: sentences, shares, modes, and typical curves."""
+"""The explanation of a difference in the dock *Shape space*: sentences, components, modes and typical curves."""
 
 import itertools
 import re
@@ -29,17 +29,17 @@ _HEADINGS = {
     "goes with": "Property with a rank correlation of at least 0.6 with the mode; for fine waves, how many lobes",
 }
 _SHOWN = 8
-_WORDS = 75  # that are read at first sight; weaker findings wait on a fold
+_WORDS = 75  # shown at once; weaker findings go into a collapsed section
 _INTERVAL = re.compile(r", 95 % interval (\S+) to ([\d.]+\d)")
 _TYPICAL = "The curves most typical of each side and not of the other. Click one to see it above."
-_ROOMY = {"var.": 23, "sd B/A": 16}  # columns that give way where the table is fewer heights of a line wide
+_ROOMY = {"var.": 23, "sd B/A": 16}  # columns hidden in tables narrower than this many line heights
 
 
 class ExplanationPanel(SteadyTabs):
-    """Three pages that show an `Explanation`."""
+    """Tab widget that shows an `Explanation` on three pages."""
 
-    mode_chosen = Signal(int)  #: int: a row of the table of modes was chosen; counted from 0
-    curve_chosen = Signal(int)  #: int: a typical curve was clicked; its row among the pooled ones
+    mode_chosen = Signal(int)  #: int: index of the mode selected in the table, from 0
+    curve_chosen = Signal(int)  #: int: index of the clicked curve into the pooled sample
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -80,7 +80,7 @@ class ExplanationPanel(SteadyTabs):
         self._show_typical()
 
     def judge_anew(self, explanation: Explanation) -> None:
-        """Explain the same comparison, of which something else has become known."""
+        """Update the sentences for the same comparison, after further results have become available."""
         self.explanation = explanation
         brief = [_INTERVAL.sub(r" (\1 to \2)", one).replace("adjusted p", "p") for one in explanation.sentences()]
         words = itertools.accumulate(len(sentence.split()) for sentence in brief)
@@ -91,7 +91,7 @@ class ExplanationPanel(SteadyTabs):
         self.further.setVisible(first < len(brief))
 
     def clear_explanation(self) -> None:
-        """Show nothing: another comparison came."""
+        """Clear the panel: the comparison it explains has been replaced."""
         self.explanation = None
         self.setEnabled(False)
         self.sentences.setText("")
@@ -134,14 +134,14 @@ class ExplanationPanel(SteadyTabs):
         for side in most_typical(values, len(comparison.a), _SHOWN):
             drawn = ((row, curves[row]) for row in side.tolist())
             centred = [(row, curve - (curve.min(axis=0) + curve.max(axis=0)) / 2) for row, curve in drawn]
-            # At one scale small curves are dots, whose form nobody sees.
+            # At a common scale, small curves would be dots without visible form.
             typical.append([(row, curve / radius([curve]) if of_form else curve) for row, curve in centred])
         self.gallery.show_curves(*typical)
         self.gallery.setToolTip(f"{_TYPICAL} {'Each at its own size.' if of_form else 'All at one scale.'}")
 
 
 class ModeTable(PickTable):
-    """One row per mode. What is told below as well, of the mode that is chosen, gives way in a narrow dock."""
+    """One row per mode. Columns that the sentence below repeats for the selected mode are hidden in a narrow dock."""
 
     def __init__(self) -> None:
         super().__init__(*_HEADINGS)
@@ -153,7 +153,7 @@ class ModeTable(PickTable):
         self.setToolTip("Choose a mode to see it below, and on the first slider above")
 
     def show_modes(self, modes: Modes) -> None:
-        """List the modes, the most different first, and choose that one."""
+        """List the modes, the most different first, and select that one."""
         rows = [
             (
                 f"{mode + 1}",

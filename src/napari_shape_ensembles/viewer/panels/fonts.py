@@ -1,6 +1,7 @@
-"""Text as large as napari is set to: its style sheet gives that size to labels, buttons and lists, not to all there is.
+"""Widgets that follow napari's font size setting.
 
-Neither does it give spin boxes the width that their text needs. And what is painted, whose text is that of labels.
+napari's style sheet sets the font size of labels, buttons and lists, but not of other widgets (tables, custom painted
+widgets), and gives spin boxes a fixed minimum width that may be too small for their text.
 """
 
 from abc import abstractmethod
@@ -12,12 +13,12 @@ from qtpy.QtGui import QFontMetrics, QPaintDevice, QPainter, QPaintEvent, QResiz
 from qtpy.QtWidgets import QDoubleSpinBox, QLabel, QSizePolicy, QSpinBox, QTableView, QWidget
 
 _STYLED = (QEvent.Type.Polish, QEvent.Type.StyleChange, QEvent.Type.FontChange)
-_ROW, _AROUND = 30, 8  # pixels of a row of a table at least, and around its text
+_ROW, _AROUND = 30, 8  # minimum height of a table row, and padding around its text, in pixels
 
 
 @contextmanager
 def painting(device: QPaintDevice) -> Iterator[QPainter]:
-    """Give a painter that ends with the block, also by an error: one that outlives its event ends the process."""
+    """Return a painter that ends with the block, even after an exception: one left active aborts the process."""
     painter = QPainter(device)
     try:
         yield painter
@@ -26,11 +27,11 @@ def painting(device: QPaintDevice) -> Iterator[QPainter]:
 
 
 class Drawing(QLabel):
-    """A base of painted widgets whose text is as large as that of labels."""
+    """Base class of custom painted widgets; a QLabel, so that the style sheet sets its font."""
 
     @abstractmethod
     def draw(self, painter: QPainter) -> None:
-        """Paint all there is to see."""
+        """Paint the contents of the widget."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
         with painting(self) as painter:
@@ -38,30 +39,30 @@ class Drawing(QLabel):
 
 
 class _FontFollower:
-    """A base of widgets that `fit` whenever their font may have changed."""
+    """Mixin for widgets that call `fit` whenever their font may have changed."""
 
     def fit(self) -> None:
-        """Give a spin box the width of its longest text; napari's style sheet sets a least width in pixels."""
-        self.setMinimumWidth(self.sizeHint().width())  # type: ignore[attr-defined]  # that of the widget
+        """Set the minimum width from the size hint, overriding the fixed one of napari's style sheet."""
+        self.setMinimumWidth(self.sizeHint().width())  # type: ignore[attr-defined]  # defined by the Qt base
 
     def event(self, event: QEvent) -> bool:
-        done = super().event(event)  # type: ignore[misc]  # that of the widget
+        done = super().event(event)  # type: ignore[misc]  # defined by the Qt base
         if event.type() in _STYLED:
             self.fit()
         return bool(done)
 
 
 class _LabelFont(_FontFollower, QLabel):
-    """A hidden label that hands its font on to its parent."""
+    """A hidden label that copies its font to its parent widget."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.hide()
 
     def fit(self) -> None:
-        """Hand on the font, and adapt the rows of a table."""
+        """Set the font of the parent, and the row height if it is a table."""
         whole = self.parentWidget()
-        self.ensurePolished()  # Qt does so only for what is visible
+        self.ensurePolished()  # Qt polishes visible widgets only
         whole.setFont(self.font())
         if (
             isinstance(whole, QTableView)
@@ -73,24 +74,24 @@ class _LabelFont(_FontFollower, QLabel):
 
 
 def with_label_font(widget: QWidget) -> None:
-    """Let the text of a widget be as large as that of labels, from now on."""
+    """Make a widget's font follow the style sheet's font of labels."""
     _LabelFont(widget)
 
 
 class SteadyLabel(_FontFollower, QLabel):
-    """A label that is always as wide as its longest text, so that nothing moves when it changes."""
+    """A label with the fixed width of its longest text, so that a change of text does not move the layout."""
 
     def __init__(self, text: str, longest: str, parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
         self._longest = longest
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)  # no new layout for every text
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)  # avoids a layout pass per text
 
     def fit(self) -> None:
         self.setFixedWidth(self.fontMetrics().horizontalAdvance(self._longest) + _AROUND)
 
 
 class NamedLine(_FontFollower, QLabel):
-    """A line of text around a name, whose middle is left out where there is no room for it."""
+    """A single-line label with a name in its text, elided in the middle if space is short."""
 
     def __init__(self, before: str, name: str, after: str, parent: QWidget | None = None) -> None:
         super().__init__(before + name + after, parent)
@@ -99,7 +100,7 @@ class NamedLine(_FontFollower, QLabel):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def fit(self) -> None:
-        """Leave out as much of the name as needed."""
+        """Elide the name to the available width."""
         before, name, after = self._parts
         room = self.contentsRect().width() - self.fontMetrics().horizontalAdvance(before + after) - _AROUND
         self.setText(before + elided(self.fontMetrics(), name, room) + after)
@@ -110,13 +111,13 @@ class NamedLine(_FontFollower, QLabel):
 
 
 def elided(metrics: QFontMetrics, text: str, room: float) -> str:
-    """A text without its middle, as far as it is too long."""
+    """Return the text elided in the middle to a width in pixels."""
     return metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, max(int(room), 0))
 
 
 class WholeBox(_FontFollower, QSpinBox):
-    """A spin box for integers that is as wide as its longest text."""
+    """An integer spin box at least as wide as its longest text."""
 
 
 class DecimalBox(_FontFollower, QDoubleSpinBox):
-    """A spin box for decimal numbers that is as wide as its longest text."""
+    """A decimal spin box at least as wide as its longest text."""

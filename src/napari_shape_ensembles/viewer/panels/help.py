@@ -1,4 +1,4 @@
-"""The offline help: one page, opened at the section that is asked for."""
+"""The offline help: a single page, opened at a given section."""
 
 from importlib.resources import files
 
@@ -23,17 +23,17 @@ class HelpWindow(QDialog):
         column(self.page, close, page=self, margins=(9, 9, 9, 9))
 
     def open_at(self, heading: str) -> None:
-        """Show the page from the first heading that starts with these words."""
+        """Show the page, scrolled to the first heading that starts with this text."""
         self.show()
         self.raise_()
         cursor = QTextCursor(self.page.document())
         while not (cursor.blockFormat().headingLevel() and cursor.block().text().startswith(heading)):
             if not cursor.movePosition(QTextCursor.MoveOperation.NextBlock):
                 break
-        self.page.moveCursor(QTextCursor.MoveOperation.End)  # so that the heading comes to the top
+        self.page.moveCursor(QTextCursor.MoveOperation.End)  # so that the heading is scrolled to the top
         self.page.setTextCursor(cursor)
 
 
 def help_text() -> str:
-    """The help page, in Markdown."""
+    """Return the help page, in Markdown."""
     return files(__package__).joinpath("help.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A matplotlib figure in a dock, drawn in a thread of its own: it takes longer than a window may stand still."""
+"""A matplotlib figure in a dock, rendered in a worker thread so as not to block the event loop."""
 
 import logging
 from collections.abc import Callable
@@ -18,40 +18,40 @@ from .widgets import once, tip
 
 log = logging.getLogger(__name__)
 
-#: Draws on an empty matplotlib figure and returns its axes, from top to bottom.
+#: Callable that draws on an empty matplotlib figure and returns its axes, from top to bottom.
 Plot = Callable[[Any], Any]
 
 _DPI = 100
-_SETTLED = 80  # milliseconds without a change of size before it is drawn anew
-_FONT_SIZE, _FONT_SHARE = 8, 0.8  # points at least, and of the size of labels
-_READABLE = (280, 360)  # what the least font needs; a larger one needs more
+_SETTLED = 80  # debounce of resize and style events, in milliseconds
+_FONT_SIZE, _FONT_SHARE = 8, 0.8  # minimum font size in points, and size relative to that of labels
+_READABLE = (280, 360)  # widget size for the minimum font; larger widgets scale the font up
 _RESTYLED = (QEvent.Type.Resize, QEvent.Type.StyleChange, QEvent.Type.PaletteChange, QEvent.Type.FontChange)
-_LEAST = (220, 260)  # below this the labels leave no room for the panels
+_LEAST = (220, 260)  # minimum size to draw at: below it, labels leave no room for the axes
 _CENTRED = Qt.AlignmentFlag.AlignCenter.value | Qt.TextFlag.TextWordWrap.value
 
 
 @dataclass(frozen=True, eq=False)
 class RenderedPlot:
-    """A finished picture."""
+    """A rendered figure."""
 
     image: QImage
     axes: list[Any]
-    height: int  #: in the widget
-    ratio: float  #: how many pixels make one of the widget's
+    height: int  #: in widget (logical) pixels
+    ratio: float  #: device pixel ratio
 
 
 class PlotView(Drawing):
-    """Shows a plot in the theme's colours, and tells where it is clicked."""
+    """Shows a plot in the theme's colours, and emits the data coordinates of clicks."""
 
-    #: (int, float, float): which axes, from the top, and the place in their coordinates.
+    #: (int, float, float): index of the clicked axes, from the top, and the position in data coordinates.
     clicked = Signal(int, float, float)
-    drawn = Signal()  #: the picture on show is new
+    drawn = Signal()  #: a newly rendered plot is shown
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._plot: Plot | None = None
         self._drawn: RenderedPlot | None = None
-        self._wanted = False  # a picture, once the one under way is drawn
+        self._wanted = False  # whether to render again once the current rendering is done
         self._drawing = Background()
         self.describe: Callable[[int, float, float], str] = lambda *_: ""
         self.failure = ""
@@ -72,7 +72,7 @@ class PlotView(Drawing):
         self._draw()
 
     def _draw(self) -> None:
-        """Draw what is to be shown now, after a picture that is being drawn."""
+        """Render the current plot, after any rendering in progress."""
         self._wanted = True
         if not self._drawing.busy:
             self._drawing.begin(self._pictures())
@@ -82,7 +82,7 @@ class PlotView(Drawing):
             self._wanted = False
             if self._plot is None:
                 return
-            # The theme's colors, and a font a little smaller than that of labels, as far as the panels have room.
+            # The theme's colors, and a font slightly smaller than that of labels, if the axes leave room for it.
             room = min(self.width() / _READABLE[0], self.height() / _READABLE[1])
             font_size = max(min(_FONT_SHARE * self.font().pointSizeF(), _FONT_SIZE * room), _FONT_SIZE)
             inks = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
@@ -91,7 +91,7 @@ class PlotView(Drawing):
             style = dict.fromkeys(inks, ink) | dict.fromkeys(grounds, ground) | {"font.size": font_size}
             size = self.width(), self.height()
             drawn = yield partial(_rendered, self._plot, size, self.devicePixelRatioF(), style)
-            if not isalive(self):  # closed while it was drawn
+            if not isalive(self):  # widget deleted while rendering
                 return
             self.failure = drawn if isinstance(drawn, str) else ""
             if isinstance(drawn, RenderedPlot):
@@ -100,13 +100,13 @@ class PlotView(Drawing):
             self.drawn.emit()
 
     def place(self, axes: int, x: float, y: float) -> tuple[float, float]:
-        """Where in this widget a place of some axes lies."""
+        """Return the widget coordinates of a position in data coordinates."""
         assert self._drawn is not None
         right, up = self._drawn.axes[axes].transData.transform((x, y)) / self._drawn.ratio
         return float(right), self._drawn.height - float(up)
 
     def _found(self, point: QPoint) -> tuple[int, float, float] | None:
-        """The axes at a point of this widget, and the place in their coordinates."""
+        """Return the index of the axes at a point of this widget, and the point in data coordinates."""
         if self._drawn is None:
             return None
         pixel = self._drawn.ratio * np.array([point.x(), self._drawn.height - point.y()])
@@ -121,7 +121,7 @@ class PlotView(Drawing):
             self.clicked.emit(*found)
 
     def event(self, event: QEvent) -> bool:
-        """Describe what is under a mouse that rests; draw anew once the size, the theme or its font has settled."""
+        """Show a tooltip for the hovered point; schedule a rendering when size, theme or font have changed."""
         if event.type() == QEvent.Type.ToolTip:
             found = self._found(event.pos())
             QToolTip.showText(event.globalPos(), tip(self.describe(*found)) if found else "", self)
@@ -146,9 +146,9 @@ class PlotView(Drawing):
 
 
 def _rendered(plot: Plot, size: tuple[int, int], ratio: float, style: dict[str, Any]) -> RenderedPlot | str:
-    """The picture, or why it cannot be drawn."""
+    """Return the rendered figure, or an error message."""
     try:
-        import matplotlib as mpl  # takes a while: here it keeps no dock waiting
+        import matplotlib as mpl  # slow to import: done here, in the worker thread
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 

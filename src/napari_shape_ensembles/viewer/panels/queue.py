@@ -1,4 +1,4 @@
-"""The queue of a review: a list of labels, the most suspicious first, and what is said and done about each."""
+"""The review queue: a list of labels ranked by suspicion, with verdicts and corrections for each."""
 
 from pathlib import Path
 from typing import Any
@@ -23,18 +23,18 @@ _HELP = {
     "redraw": "Paint, erase or fill with napari's tools on the copy; every stroke is logged",
 }
 
-# Of rows that are in no other row.
+# Parent index of top-level rows.
 _ROOT = QModelIndex()
 
 
 class Queue(QWidget):
-    """The list of a review with what is done about the current label; a view of the task, to be put anywhere."""
+    """The review queue with the actions for the current label; a view of the task that any dock can embed."""
 
     def __init__(self, task: InspectionTask) -> None:
         super().__init__()
         self._task = task
         self.table = QTableView()
-        self.table.setTabKeyNavigation(False)  # Tab leaves it
+        self.table.setTabKeyNavigation(False)  # Tab moves the focus out of the table
         with_label_font(self.table)
         with_clear_boxes(self.table)
         self.model = QueueModel(task, self.table)
@@ -43,7 +43,7 @@ class Queue(QWidget):
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.table.verticalHeader().hide()
         header = self.table.horizontalHeader()
-        header.setResizeContentsPrecision(20)  # of thousands of rows only those in sight are measured
+        header.setResizeContentsPrecision(20)  # measure a few rows, not thousands
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(len(_HEADINGS) - 1, QHeaderView.ResizeMode.Stretch)
         self.table.setMinimumHeight(220)
@@ -52,7 +52,7 @@ class Queue(QWidget):
             "Click a label to look at it; tick it to exclude its curve from the comparison. Nothing is deleted.\n"
             "✓ right, ✗ wrong, ✎ corrected; on the canvas and here: N next, K right (keep), W wrong, Q fix, U undo."
         )
-        # Not the current row: a table has one as soon as the focus comes to it, and nobody has chosen that.
+        # Not the current index: a table sets one as soon as it gets the focus, without a choice of the user.
         self.table.selectionModel().selectionChanged.connect(self._look)
         self.table.clicked.connect(self._look)
         self.progress, self.reasons = wrapped(), wrapped()
@@ -104,7 +104,7 @@ class Queue(QWidget):
             shortcut.activated.connect(_without_arguments(task.press, does))
 
     def refresh(self) -> None:
-        """Show the review as it is now."""
+        """Update all controls from the current state of the review."""
         task, review = self._task, self._task.review
         if review is None:
             return
@@ -142,7 +142,7 @@ class Queue(QWidget):
             self._task.zoom(chosen.row())
 
     def _save(self) -> None:
-        """Ask for a name for every image, or stack, that was corrected."""
+        """Ask for a file name for each corrected image or stack, and save them."""
         paths = {}
         for image, name in self._task.to_save().items():
             kinds = "TIFF (*.tif *.tiff);;PNG (*.png);;NumPy array (*.npy)"
@@ -155,14 +155,14 @@ class Queue(QWidget):
 
 
 class QueueModel(QAbstractTableModel):
-    """The rows of a review for a table: thousands of them are shown again at every tick."""
+    """Table model of the rows of a review; stays fast with thousands of rows that change at every verdict."""
 
     def __init__(self, task: InspectionTask, parent: Any) -> None:
         super().__init__(parent)
         self._task, self._rows = task, task.rows
 
     def refresh(self) -> None:
-        """Show what is there now."""
+        """Emit the change of the data, or reset the model if the rows were replaced."""
         if self._rows is self._task.rows:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, len(_HEADINGS) - 1))
         else:
@@ -187,7 +187,7 @@ class QueueModel(QAbstractTableModel):
         return flags | Qt.ItemFlag.ItemIsUserCheckable if own else flags
 
     def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid() or index.row() >= min(len(self._rows), len(self._task.rows)):  # a list yet to be shown
+        if not index.isValid() or index.row() >= min(len(self._rows), len(self._task.rows)):  # out of date
             return None
         row, heading = self._rows.iloc[index.row()], _HEADINGS[index.column()]
         if heading == "exclude":
@@ -216,5 +216,5 @@ class QueueModel(QAbstractTableModel):
 
 
 def _without_arguments(action: Any, *arguments: Any) -> Any:
-    """A slot for signals that bring arguments of their own, such as whether a button is checked."""
+    """Return a slot that ignores the signal's arguments, such as the checked state of a button."""
     return lambda *_: action(*arguments)

@@ -1,4 +1,4 @@
-"""The results panel: the answer in a sentence, the truth table, the tests, and what was left out."""
+"""The results panel: a summary sentence, the truth table, the test statistics, and counts of dropped curves."""
 
 from functools import reduce
 from html import escape
@@ -14,7 +14,7 @@ from ..shown import Shown, counts_of, settings_words, tests_of
 from .distributions import NullPlot
 from .widgets import Entries, Section, button, column, menu_button, tip, wrapped
 
-#: What each case means: undulation, scale, and both in a sentence.
+#: Meaning of each case: undulation, scale, and a sentence about both.
 ROWS = {
     "1∧1": ("no difference", "no difference", "No difference was detected."),
     "1∧0": ("no difference", "differs", "Only size or elongation was found to differ."),
@@ -26,9 +26,9 @@ _NUMBERS = ("MMD", "threshold", "p")
 
 
 class ResultsPanel(QWidget):
-    """Shows a `Comparison`, or a sentence where there is none; what can be stored of it is chosen from a menu."""
+    """Shows a `Comparison`, or a message if there is none; a menu offers what can be saved."""
 
-    noted = Signal()  #: there is something to read below the result
+    noted = Signal()  #: a message was shown below the result
 
     def __init__(self, entries: Entries) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class ResultsPanel(QWidget):
         self.note("")
 
     def note(self, sentence: str, tooltip: str = "") -> None:
-        """Say what became of a file, below the result; nothing to say hides it."""
+        """Show a message about a saved file below the result; an empty one hides the label."""
         self.said.setText(sentence)
         self.said.setVisible(bool(sentence))
         self.said.setToolTip(tip(tooltip))
@@ -82,14 +82,14 @@ class ResultsPanel(QWidget):
             self.noted.emit()
 
     def show_state(self, *, busy: bool, stale: bool) -> None:
-        """Offer what takes a while only when nothing else is running, and show whether the result is out of date."""
+        """Disable long-running actions while busy, and gray out a result that is out of date."""
         self.store.setEnabled(not busy)
         self.check.setEnabled(self._checkable and not busy)
         self.answer.setEnabled(not stale)
         self.table.setEnabled(not stale)
 
     def show_result(self, shown: Shown | None, said: str = "") -> None:
-        """Show the row, the numbers and the warnings of a comparison, and what was said of it; or only a sentence."""
+        """Show the case, statistics and warnings of a comparison, and a message; or only the message."""
         for part in (self.table, self.help, self._of_result):
             part.setVisible(shown is not None)
         answer, origin, warnings, tests = said, "", "", ""
@@ -129,7 +129,7 @@ class ResultsPanel(QWidget):
 
 
 class TruthTable(QWidget):
-    """Undulation ∧ scale: 1 = no difference detected, 0 = differs. The case is marked by a sign, a frame and bold."""
+    """Undulation ∧ scale: 1 = no difference detected, 0 = differs. The case is marked by ►, a frame and bold text."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -149,7 +149,7 @@ class TruthTable(QWidget):
             grid.addWidget(below, 2 + 2 * index, 1, 1, 3)
 
     def mark(self, case: str) -> None:
-        """Mark the row that holds; any other text leaves all rows unmarked."""
+        """Mark the row of this case; any other string leaves all rows unmarked."""
         self.case = case
         for name, (sign, *cells) in self._rows.items():
             sign.setText("►" if name == case else "")
@@ -163,7 +163,7 @@ class TruthTable(QWidget):
         return [name for name, (sign, *_) in self._rows.items() if sign.text()]
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Frame the row that holds, in the theme's text color: style sheets do not pass it on to frames."""
+        """Frame the marked row in the theme's text color, which style sheets do not apply to frames."""
         if self.case in self._rows:
             row = reduce(QRect.united, (cell.geometry() for cell in self._rows[self.case]))
             painter = QPainter(self)

@@ -1,4 +1,4 @@
-"""Drawings of outlines, painted by Qt in the theme's colors: one large live shape, and thumbnails."""
+"""Widgets that paint outlines in the theme's colors: a large live canvas, and thumbnails."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from .widgets import emptied
 Real = NDArray[np.float64]
 
 _MARGIN = 10
-_PER_LINE = 4  # of thumbnails
+_PER_LINE = 4  # thumbnails per row
 
 
 @dataclass(frozen=True, eq=False)
 class StyledOutline:
-    """An outline (n, 2) in (row, column), its side ("A", "B" or neither, in the text's color), and its style."""
+    """An outline (n, 2) in (row, column), its side ("A", "B", or "" for the text color), and its line style."""
 
     curve: Real
     side: str = ""
@@ -32,7 +32,7 @@ class StyledOutline:
 
 
 def paint_outline(painter: QPainter, outline: StyledOutline, centre: QPointF, scale: float, ink: QColor) -> None:
-    """Draw one outline around `centre`, rows downwards; a filled one has a line in the color of text, to be seen."""
+    """Draw an outline around `centre`, rows downwards; a filled one is stroked in the text color for contrast."""
     points = outline.curve[:, ::-1] * scale + (centre.x(), centre.y())
     color = QColor(SIDE_COLORS.get(outline.side, ink))
     style = Qt.PenStyle.DashLine if outline.dashed else Qt.PenStyle.SolidLine
@@ -43,29 +43,29 @@ def paint_outline(painter: QPainter, outline: StyledOutline, centre: QPointF, sc
 
 
 def radius(outlines: Iterable[Real]) -> float:
-    """Greatest distance of any vertex from the origin; 1 where there is none."""
+    """Return the largest distance of any vertex from the origin, or 1 without vertices."""
     return max((float(np.linalg.norm(outline, axis=1).max()) for outline in outlines), default=1.0) or 1.0
 
 
 def round_length(longest: float) -> float:
-    """The largest of 1, 2 or 5 times a power of ten that is not above `longest`."""
+    """Return the largest 1, 2 or 5 times a power of ten that is not above `longest`."""
     power = 10.0 ** np.floor(np.log10(longest))
     return float(max(step for step in (1, 2, 5) if step * power <= longest) * power)
 
 
 class ShapeCanvas(Drawing):
-    """Outlines over each other at one scale, with a scale bar."""
+    """Overlaid outlines at a common scale, with a scale bar."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.outlines: tuple[StyledOutline, ...] = ()  #: what is drawn, the last one on top
+        self.outlines: tuple[StyledOutline, ...] = ()  #: outlines drawn, the last one on top
         self._reach, self._unit, self._title = 1.0, "", ""
         self.frames = 0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumSize(200, 200)
 
     def set_scale(self, reach: float, unit: str) -> None:
-        """Show at least `reach` units around the centre, so that a moving shape is seen to grow."""
+        """Set the visible extent to `reach` units around the centre, so that growth of an animated shape is visible."""
         self._reach, self._unit = max(reach, 1e-12), UNIT_SYMBOLS.get(unit, unit)
         self.update()
 
@@ -102,9 +102,9 @@ class ShapeCanvas(Drawing):
 
 
 class OutlineButton(QPushButton):
-    """An outline to click, with the letter of its side in the corner."""
+    """A push button that shows an outline, with the letter of its side in the corner."""
 
-    hovered = Signal(int)  #: its row where the mouse comes to it, -1 where it goes
+    hovered = Signal(int)  #: int: its row when the mouse enters, -1 when it leaves
 
     def __init__(self, row: int, side: str, outline: Real, reach: float, size: int = 52) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class OutlineButton(QPushButton):
         self.setAccessibleName(f"curve {row} of {side}")
 
     def light(self, row: int) -> None:
-        """Mark it while its curve is under the mouse somewhere."""
+        """Highlight the button if `row`, the curve hovered in any linked view, is its own."""
         if self._lit != (row == self.row):
             self._lit = row == self.row
             self.update()
@@ -146,9 +146,9 @@ class OutlineButton(QPushButton):
 
 
 class Thumbnails(QWidget):
-    """Outlines, A's above B's, to click."""
+    """A grid of outline buttons, A's above B's."""
 
-    chosen = Signal(int)  #: int: row of the curve among the pooled ones
+    chosen = Signal(int)  #: int: index of the clicked curve into the pooled sample
 
     def __init__(self) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ class Thumbnails(QWidget):
         self._grid.setColumnStretch(_PER_LINE, 1)
 
     def show_curves(self, of_a: list[tuple[int, Real]], of_b: list[tuple[int, Real]]) -> None:
-        """Show (row, outline) pairs of each side, strongest first, at one scale."""
+        """Show (row, outline) pairs of each side, strongest first, at a common scale."""
         emptied(self._grid)
         self.buttons = []
         reach = radius([outline for _, outline in (*of_a, *of_b)])

@@ -1,4 +1,4 @@
-"""The explorer of shape space: sliders along its coordinates, paths between curves, and what the rank leaves of one."""
+"""The shape space explorer: sliders along its coordinates, geodesics between curves, and low-rank reconstructions."""
 
 from functools import partial
 
@@ -16,26 +16,26 @@ from .widgets import NarrowList, SteadyTabs, button, column, pass_wheel, row, wr
 Real = NDArray[np.float64]
 
 _MODES = 4
-# Sliders run in tenths of a standard deviation, up to three of them; paths in hundredths.
+# Sliders step by 0.1 standard deviations from −3 to 3; paths by hundredths of their length.
 _TENTHS, _SIGMAS, _HUNDREDTHS = 10, 3, 100
-_FRAME, _PERIOD = 16, 180  # milliseconds of a frame; frames in which a slider goes back and forth once
-_SHORTEST = 50  # pixels of a slider in a narrow dock
+_FRAME, _PERIOD = 16, 180  # milliseconds per animation frame, and frames per period
+_SHORTEST = 50  # minimum slider width in pixels
 
 
 class ShapeExplorer(QWidget):
-    """Draws one shape live."""
+    """Draws a shape live as sliders move."""
 
-    #: QComboBox: a button asks for the curve that is selected in the viewer, for this list.
+    #: QComboBox: requests that this combo box be set to the curve selected in the viewer.
     wants_selected = Signal(object)
     wants_layer = Signal()  #: *Add to viewer* was pressed
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.places: ShapePlaces | None = None  #: of the comparison that is explored
-        self.moved = False  #: a person has set what the sliders move, or moved one
-        self.shape: tuple[Real, str] | None = None  #: the outline shown (n, 2), centred, and words for it
-        self._path: tuple[tuple[int, ...], Geodesic] | None = None  # with its ends in the lists
-        self._curve: tuple[int, Place, Real] | None = None  # with its row
+        self.places: ShapePlaces | None = None  #: shape space of the comparison explored
+        self.moved = False  #: whether the user has moved a slider or reassigned its mode
+        self.shape: tuple[Real, str] | None = None  #: the outline shown (n, 2), centred, and its caption
+        self._path: tuple[tuple[int, ...], Geodesic] | None = None  # cached, keyed by the indices of its ends
+        self._curve: tuple[int, Place, Real] | None = None  # cached, keyed by its row
         self._mean: Real = np.zeros((3, 2))
         self._frame = self._last = 0
         self._timer = QTimer(self)
@@ -120,7 +120,7 @@ class ShapeExplorer(QWidget):
         self.moved = True
 
     def _curve_list(self, grid: QGridLayout, place: int, words: str, tooltip: str) -> QComboBox:
-        """A list of curves in a row of its own, with a button for the one that is selected in the viewer."""
+        """Add a row with a combo box of curves and a button that picks the curve selected in the viewer."""
         combo = NarrowList(tooltip)
         combo.setAccessibleName(words.capitalize())
         take = button("Selected", "Take the curve that is selected in the viewer's curve layers")
@@ -132,8 +132,8 @@ class ShapeExplorer(QWidget):
         return combo
 
     def set_places(self, places: ShapePlaces) -> None:
-        """Explore another comparison, from its mean."""
-        self.places = None  # nothing is drawn until all controls are set
+        """Explore another comparison, starting at its mean."""
+        self.places = None  # suppress redraws until all controls are set
         rank = places.space.rank
         for place, box in enumerate(self.mode_boxes):
             box.setRange(1, rank)
@@ -152,19 +152,19 @@ class ShapeExplorer(QWidget):
         self._redraw()
 
     def choose_modes(self, modes: list[int]) -> None:
-        """Let the sliders move these modes (from 0)."""
+        """Assign these modes (from 0) to the sliders."""
         moved = self.moved
         for box, mode in zip(self.mode_boxes, modes, strict=False):
             box.setValue(mode + 1)
         self.moved = moved
 
     def show_curve(self, row: int) -> None:
-        """Show one of the pooled curves on the page *Rank*."""
+        """Show a curve of the pooled sample on the page *Rank*."""
         self.curve.setCurrentIndex(row)
         self.tabs.setCurrentIndex(2)
 
     def choose(self, combo: QComboBox, row: int) -> None:
-        """Choose one of the pooled curves in one of the lists."""
+        """Select a curve of the pooled sample in one of the combo boxes."""
         combo.setCurrentIndex(row + (0 if combo is self.curve else 2))
 
     def reset_sliders(self) -> None:
@@ -172,7 +172,7 @@ class ShapeExplorer(QWidget):
             slider.setValue(0)
 
     def _redraw(self, *_: object) -> None:
-        """Draw what the page in front says."""
+        """Redraw the canvas from the controls of the current page."""
         if self.places is not None:
             (self._draw_sliders, self._draw_path, self._draw_rank)[self.tabs.currentIndex()](self.places)
 
@@ -223,7 +223,7 @@ class ShapeExplorer(QWidget):
         (self._timer.start if on else self._timer.stop)()
 
     def _advance(self) -> None:
-        """One frame: the slider goes back and forth, slower at its ends."""
+        """Advance the animation by one frame: the slider oscillates sinusoidally."""
         if self.places is None or not self.isVisible():
             return
         self._frame += 1

@@ -1,4 +1,4 @@
-"""The answer at first sight: the mean outlines over each other, a dot per image, and what they say in a sentence."""
+"""The answer at a glance: overlaid mean outlines, a dot plot of the images, and a headline sentence."""
 
 import numpy as np
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt
@@ -18,14 +18,14 @@ _DOT, _LINE = 5.0, 22  # pixels
 
 
 class VerdictPanel(QWidget):
-    """Shows a `Headline`; until it is known, the sentence of the comparison."""
+    """Shows a `Headline`; until it is computed, the summary of the comparison."""
 
     def __init__(self) -> None:
         super().__init__()
         self.picture, self.dots = ShapeCanvas(), ImageDots()
         self.picture.setMinimumHeight(170)
         self.picture.setMaximumHeight(230)
-        # What grows without end would, on a high screen, pull the sentences apart.
+        # An expanding canvas would push the sentences apart on a tall screen.
         self.picture.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.picture.setToolTip("Mean outline of A (filled) and of B (dashed), at one scale.")
         self.sentence, self.beside = wrapped(), wrapped()
@@ -36,7 +36,7 @@ class VerdictPanel(QWidget):
         column(self.picture, self.dots, self.sentence, self.beside, page=self)
 
     def show_headline(self, result: Comparison | None, known: Headline | None, said: str = "") -> None:
-        """Show the answer of a result, what is known of it so far, and what was said of the last run."""
+        """Show the result, its headline if already computed, and the message of the last run."""
         drawn = result is not None and known is not None
         several = known is not None and max(map(len, known.image_sizes)) > 1
         self.picture.setVisible(drawn)
@@ -58,7 +58,7 @@ class VerdictPanel(QWidget):
 
 
 class ImageDots(Drawing):
-    """The mean size of the outlines of every image, A's above B's, on a logarithmic axis."""
+    """Dot plot of the mean outline size per image, A above B, on a logarithmic axis."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -66,7 +66,7 @@ class ImageDots(Drawing):
         self.show_sizes(({}, {}), "")
 
     def show_sizes(self, sizes: tuple[dict[str, float], dict[str, float]], unit: str) -> None:
-        """Show the mean size of each image of A and of B."""
+        """Show the mean outline size of each image of A and of B."""
         self.sizes, unit = sizes, UNIT_SYMBOLS.get(unit, unit)
         every = [size for side in sizes for size in side.values()] or [1.0]
         self._low, self._high = np.log(min(every)), np.log(max(every))

@@ -1,4 +1,4 @@
-"""Small widgets that several docks are made of."""
+"""Small widgets and layout helpers shared by the docks."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -36,45 +36,45 @@ from qtpy.QtWidgets import (
 
 from .fonts import with_label_font
 
-#: Of a menu: words -> what they do, and a tooltip.
+#: Menu entries: text -> callback and tooltip.
 Entries = Mapping[str, tuple[Callable[[], None], str]]
 
-# A place without width at which a line may break; names of files and layers have no others.
+# Zero-width space: lets lines break within names of files and layers, which have no other break opportunities.
 _BREAK = "\u200b"
-_LINE_END = re.compile("[\u2028\u2029]")  # what Qt has for the end of a line
+_LINE_END = re.compile("[\u2028\u2029]")  # Qt's line and paragraph separators
 _LONG_WORD = re.compile(r"[^\s<>&;]{16,}")
 _PART = re.compile(r"[^_./\\-]*[_./\\-]?")
 _PART_LETTERS = 16
-_LETTERS = 8  # that a list shows at least
-_COMFORTABLE = 370  # pixels of a dock, at first
-_EDGE = 4  # pixels beside the text of a list
-#: A line around what has the focus, which napari's style shows of nothing but text, in a purple that stands out from
-#: the ground of both themes three times and more.
+_LETTERS = 8  # minimum contents length of a combo box
+_COMFORTABLE = 370  # initial width of a dock, in pixels
+_EDGE = 4  # padding of a combo box's text, in pixels
+#: Style sheet of a focus frame, which napari's theme draws for text inputs only; the purple has a contrast of at least
+#: 3:1 with the background of both themes.
 FOCUS = """
 QPushButton:focus, QToolButton:focus, QCheckBox:focus, QComboBox:focus, QAbstractSpinBox:focus, QLineEdit:focus,
 QAbstractItemView:focus, QSlider:focus, QTabBar:focus { border: 2px solid #a864d6; }
 QPushButton:focus { padding: 2px; }
 """
-_MEASURED = 20  # rows of a table that its columns are fitted to: of hundreds it would take a tenth of a second
+_MEASURED = 20  # rows measured to size a table's columns: hundreds would take 0.1 s
 
 
 class ScrollColumn(QScrollArea):
-    """A page that scrolls up and down, and is always as wide as its contents need."""
+    """A vertical scroll area that is always as wide as its contents require."""
 
     def __init__(self, page: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # Tab goes to what is inside
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # no tab stop: Tab goes to the contents
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.setWidget(page)
         page.installEventFilter(self)
-        # Once more after all layouts inside have been updated: until then they tell their sizes of before.
+        # Fit again once the nested layouts are updated: until then their size hints are out of date.
         self._later = once(self, self.fit)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Ask for more width when the contents have come to need it, and for less when they no longer do."""
+        """Refit when the size hint of the page may have changed."""
         if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.StyleChange):
             self.fit()
             self._later.start()
@@ -88,7 +88,7 @@ class ScrollColumn(QScrollArea):
         return super().sizeHint().expandedTo(QSize(_COMFORTABLE, 0))
 
     def fit(self) -> None:
-        """Ask for the width of the page and the scroll bar, and give the page the height of its broken lines."""
+        """Set the minimum width from page and scroll bar, and the page's minimum height for its word-wrapped text."""
         page, bar = self.widget(), self.verticalScrollBar().sizeHint().width()
         if page is None or page.layout() is None:
             return
@@ -101,9 +101,9 @@ class ScrollColumn(QScrollArea):
 
 
 class Section(QWidget):
-    """A heading that folds what is below it."""
+    """A collapsible section below a heading."""
 
-    toggled = Signal(bool)  #: bool: it was unfolded, or folded
+    toggled = Signal(bool)  #: bool: whether it is now expanded
     unfolded: bool
 
     def __init__(self, title: str, content: QWidget, *, folded: bool = True, parent: QWidget | None = None) -> None:
@@ -132,18 +132,18 @@ class Section(QWidget):
 
 
 def button(text: str, tooltip: str, *, checkable: bool = False) -> QPushButton:
-    """A button and what it does."""
+    """Return a push button with a tooltip."""
     made = QPushButton(text)
     made.setToolTip(tooltip)
     made.setCheckable(checkable)
-    made.setAutoDefault(True)  # Enter presses it, too, where it does not run what the dock is for
+    made.setAutoDefault(True)  # so that Enter clicks it where it does not run the dock's task
     return made
 
 
 def menu_button(text: str, tooltip: str, entries: Entries) -> QPushButton:
-    """A button that opens a menu."""
+    """Return a push button that opens a menu."""
     whole = button(text, tooltip)
-    whole.setStyleSheet("padding: 3px 18px 3px 6px;")  # room for the sign of a menu
+    whole.setStyleSheet("padding: 3px 18px 3px 6px;")  # room for the menu arrow
     menu = QMenu(whole)
     menu.setToolTipsVisible(True)
     for words, (action, tooltip) in entries.items():
@@ -160,7 +160,7 @@ def column(
     margins: tuple[int, int, int, int] = (0, 0, 0, 0),
     grows: QWidget | None = None,
 ) -> QWidget:
-    """Widgets and layouts below each other, on a page of their own or a given one; one takes what height is left."""
+    """Stack widgets and layouts vertically, on `page` or a new widget; `grows` takes the remaining height."""
     page = QWidget() if page is None else page
     layout = QVBoxLayout(page)
     layout.setContentsMargins(*margins)
@@ -170,7 +170,7 @@ def column(
 
 
 def row(*parts: QWidget, grows: QWidget | None = None) -> QHBoxLayout:
-    """Widgets beside each other; one takes what width is left."""
+    """Return a horizontal layout of the widgets; `grows` takes the remaining width."""
     layout = QHBoxLayout()
     for part in parts:
         layout.addWidget(part, int(part is grows))
@@ -178,15 +178,15 @@ def row(*parts: QWidget, grows: QWidget | None = None) -> QHBoxLayout:
 
 
 def scrolling(dock: QWidget, *parts: QWidget | QLayout, grows: QWidget | None = None) -> ScrollColumn:
-    """Fill a dock with one column that scrolls."""
+    """Fill a dock with a scrolling column."""
     page = column(*parts, margins=(6, 6, 6, 6), grows=grows)
-    page.layout().addStretch()  # takes the height while what grows is hidden
+    page.layout().addStretch()  # takes the remaining height while `grows` is hidden
     column(scroll := ScrollColumn(page), page=dock)
     return scroll
 
 
 def buddy_label(text: str, control: QWidget) -> QLabel:
-    """A label whose key (&) goes to a control, and that has its tooltip."""
+    """Return a label whose mnemonic (&) focuses a control, and that shares its tooltip."""
     label = QLabel(text)
     label.setBuddy(control)
     label.setToolTip(control.toolTip())
@@ -194,7 +194,7 @@ def buddy_label(text: str, control: QWidget) -> QLabel:
 
 
 def emptied(layout: QLayout) -> None:
-    """Delete all widgets of a layout."""
+    """Remove and delete all widgets of a layout."""
     while (item := layout.takeAt(0)) is not None:
         if (widget := item.widget()) is not None:
             widget.hide()
@@ -202,9 +202,9 @@ def emptied(layout: QLayout) -> None:
 
 
 def run_keys(page: QWidget, run: Callable[[], object], cancel: Callable[[], object]) -> QShortcut:
-    """Enter runs wherever in a dock the focus is; Esc, which is returned, cancels wherever it is in the window.
+    """Bind Enter within a dock to `run`, and Esc within the whole window to `cancel`; return the Esc shortcut.
 
-    Esc has meanings of its own in napari, so it is to be enabled only while there is something to cancel.
+    napari uses Esc itself, so enable the shortcut only while there is something to cancel.
     """
     for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
         shortcut = QShortcut(QKeySequence(key), page)
@@ -212,15 +212,15 @@ def run_keys(page: QWidget, run: Callable[[], object], cancel: Callable[[], obje
         shortcut.activated.connect(run)
     escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), page)
     escape.setEnabled(False)
-    for asked in (escape.activated, escape.activatedAmbiguously):  # of several docks at work one after the other
+    for asked in (escape.activated, escape.activatedAmbiguously):  # ambiguous if several docks are busy
         asked.connect(cancel)
     return escape
 
 
 def once(owner: QWidget, action: Callable[[], object]) -> QTimer:
-    """A timer that acts once after the events that are under way.
+    """Return a single-shot timer that, once started, calls `action` from the event loop.
 
-    Its owner takes it along; a single shot could come when the owner is no more.
+    It is a child of its owner and deleted with it; `QTimer.singleShot` could fire after the owner is gone.
     """
     timer = QTimer(owner)
     timer.setSingleShot(True)
@@ -229,7 +229,7 @@ def once(owner: QWidget, action: Callable[[], object]) -> QTimer:
 
 
 class NarrowList(QComboBox):
-    """A list that may be narrower than its longest entry: closed, it leaves out the middle of what is chosen."""
+    """A combo box that may be narrower than its longest entry, and elides the current text in the middle."""
 
     def __init__(self, tooltip: str = "", choices: Mapping[Any, str] | None = None) -> None:
         super().__init__()
@@ -241,7 +241,7 @@ class NarrowList(QComboBox):
             self.addItem(words, value)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw it with as much of the text as there is room for; Qt would cut it off."""
+        """Draw the combo box with elided text; Qt would clip it."""
         painter, option = QStylePainter(self), QStyleOptionComboBox()
         self.initStyleOption(option)
         part = QStyle.SubControl.SC_ComboBoxEditField
@@ -254,7 +254,7 @@ class NarrowList(QComboBox):
 
 
 class _WheelPasses(QObject):
-    """Sends the wheel on to the page below a control."""
+    """Event filter that passes wheel events on to the parent of a control."""
 
     def eventFilter(self, _: QObject | None, event: QEvent | None) -> bool:
         if event is None or event.type() != QEvent.Type.Wheel:
@@ -264,31 +264,31 @@ class _WheelPasses(QObject):
 
 
 def pass_wheel(control: QWidget) -> None:
-    """Let the wheel scroll the page of a control, not change its value or give it the focus."""
+    """Let the wheel scroll the page, rather than change the control's value or focus it."""
     control.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     control.installEventFilter(_WheelPasses(control))
 
 
 class SteadyTabs(QTabWidget):
-    """Pages under tabs that the wheel does not turn, and that the Tab key comes to once."""
+    """A tab widget that ignores the wheel and is a single tab stop."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setTabBar(_SteadyBar())
-        self.setFocusProxy(None)  # the bar takes the focus itself
+        self.setFocusProxy(None)  # the tab bar takes the focus itself
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
 
 class _SteadyBar(QTabBar):
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Let it scroll the page below."""
+        """Let the wheel scroll the page."""
         event.ignore()
 
 
 class Words(QLabel):
-    """A label that breaks its lines, within long words too, and whose text can be copied.
+    """A word-wrapped label with selectable text, which also breaks lines within long words.
 
-    Its text is shown as it is; only a `rich` one is HTML, in which names have to be escaped.
+    The text is plain unless `rich`: HTML, in which names have to be escaped.
     """
 
     def __init__(self, text: str = "", parent: QWidget | None = None, *, rich: bool = False) -> None:
@@ -298,7 +298,7 @@ class Words(QLabel):
         self.setWordWrap(True)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # its Copy would copy the breaks as well
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # its Copy would include the break characters
         self.setText(text)
 
     def setText(self, text: str | None) -> None:
@@ -309,7 +309,7 @@ class Words(QLabel):
         return self._text
 
     def selectedText(self) -> str:
-        """What is marked, without the breaks."""
+        """Return the selected text without the break characters."""
         return _LINE_END.sub("\n", super().selectedText().replace(_BREAK, ""))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -320,18 +320,18 @@ class Words(QLabel):
 
 
 def _breakable(word: re.Match[str]) -> str:
-    """Allow breaks between the parts of a word, and anywhere within parts that are long themselves."""
+    """Insert break opportunities between the parts of a word, and between all letters of long parts."""
     parts = _PART.findall(word.group())
     return _BREAK.join(part if len(part) < _PART_LETTERS else _BREAK.join(part) for part in parts if part)
 
 
 def wrapped(text: str = "", *, rich: bool = False) -> Words:
-    """A label that breaks its lines and whose text can be copied; `rich` for HTML."""
+    """Return a word-wrapped label with selectable text; `rich` for HTML."""
     return Words(text, rich=rich)
 
 
 class Notice(QFrame):
-    """One line of text and what can be done about it, hidden while there is nothing to say."""
+    """A message with an action button, hidden while there is no message."""
 
     def __init__(self, action: str, tooltip: str, *, rich: bool = False) -> None:
         super().__init__()
@@ -341,23 +341,23 @@ class Notice(QFrame):
         self.hide()
 
     def say(self, text: str) -> None:
-        """Show a text, or hide for none."""
+        """Show a message; an empty one hides the notice."""
         self.words.setText(text)
         self.setVisible(bool(text))
 
 
 def excluded_notice() -> Notice:
-    """Says how many curves are left out by hand; its button includes them again."""
+    """Return a notice for the number of manually excluded curves, with a button that restores them."""
     return Notice("&Include all", "Restore all manually excluded curves")
 
 
 def tip(text: str) -> str:
-    """Words for a tooltip or a message box, shown as they are: Qt would take names that look like HTML for it."""
+    """Return literal text for a tooltip or message box, escaped if Qt might interpret it as HTML."""
     return f"<qt>{escape(text)}</qt>".replace("\n", "<br>") if "<" in text else text
 
 
 def form(page: QWidget | None = None) -> QFormLayout:
-    """Labels beside their controls, or above those that are too wide for that."""
+    """Return a form layout whose labels move above controls that are too wide."""
     rows = QFormLayout(page)
     rows.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
     rows.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
@@ -365,12 +365,12 @@ def form(page: QWidget | None = None) -> QFormLayout:
 
 
 class _ClearBoxes(QStyledItemDelegate):
-    """Draws items as usual, but check boxes in the color of text: in a shade of the ground they are unseen on dark."""
+    """Item delegate with check boxes in the text color: the default shade is invisible in the dark theme."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
-        """Give the style the colors it makes boxes and ticks of."""
+        """Set the palette roles from which the style derives the colors of check boxes."""
         super().initStyleOption(option, index)
-        # Of the view, which is asked for: one that was kept would keep this, and be kept by it.
+        # Look up the view by `parent()`: a stored reference would be a reference cycle.
         palette, theme = option.palette, self.parent().palette()
         for role in (QPalette.ColorRole.Window, QPalette.ColorRole.Text):
             palette.setColor(role, theme.windowText().color())
@@ -378,12 +378,12 @@ class _ClearBoxes(QStyledItemDelegate):
 
 
 def with_clear_boxes(view: QAbstractItemView) -> None:
-    """Draw the check boxes of a list or a table in the color of text, from now on."""
+    """Draw the check boxes of a list or table in the text color."""
     view.setItemDelegate(_ClearBoxes(view))
 
 
 class PickTable(QTableWidget):
-    """A table of words to pick a row from; its last column takes what width is left."""
+    """A read-only text table with single-row selection; its last column takes the remaining width."""
 
     def __init__(self, *headings: str) -> None:
         super().__init__(0, len(headings))
@@ -392,7 +392,7 @@ class PickTable(QTableWidget):
         self.setHorizontalHeaderLabels(headings)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setTabKeyNavigation(False)  # Tab leaves it
+        self.setTabKeyNavigation(False)  # Tab moves the focus out of the table
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.verticalHeader().hide()
         self.horizontalHeader().setResizeContentsPrecision(_MEASURED)
@@ -400,7 +400,7 @@ class PickTable(QTableWidget):
         self.horizontalHeader().setSectionResizeMode(len(headings) - 1, QHeaderView.ResizeMode.Stretch)
 
     def show_rows(self, rows: Sequence[Sequence[str]]) -> None:
-        """Show other words, without a signal."""
+        """Replace the contents without emitting signals."""
         with QSignalBlocker(self):
             self.setRowCount(len(rows))
             for row, texts in enumerate(rows):
