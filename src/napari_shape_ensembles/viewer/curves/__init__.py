@@ -1,1 +1,1 @@
-"""The window *Curves*: scatter plot, table, gallery and card of the curves of a result, on one selection."""
+"""The window *Curves*: linked scatter plot, table, gallery and card of the curves of a result."""

@@ -1,4 +1,4 @@
-"""The card of one curve: its numbers, its outline on the mean, its nearest neighbours, and a way to exclude it."""
+"""The card of a curve: its measurements, its outline over the mean, its nearest neighbours, and an exclude button."""
 
 from html import escape
 
@@ -18,21 +18,21 @@ from ..panels.widgets import button, column, emptied, wrapped
 Index = NDArray[np.int64]
 
 _NARROW, _GAP, _MARGINS = 230, 3, 20  # pixels
-_LONG = 80  # letters
+_LONG = 80  # characters
 _BRIEF = {"product": "from the mean", "equivalent_diameter": "diameter", "circularity": "circularity"}
 
 
 class CurveCard(QWidget):
-    """Shows one curve, or says how to pick one."""
+    """Shows the selected curve, or a hint how to select one."""
 
-    picked = Signal(object)  #: array of one pooled row: a neighbour was clicked
-    hovered = Signal(int)  #: the pooled row of the neighbour under the mouse, or -1
-    excluded = Signal(int)  #: int: the curve of this pooled row is to be excluded, or included again
+    picked = Signal(object)  #: array: index of the clicked neighbour into the pooled sample
+    hovered = Signal(int)  #: int: pooled index of the hovered neighbour, or -1
+    excluded = Signal(int)  #: int: pooled index of a curve; requests to toggle its exclusion
 
     def __init__(self, parent: QWidget | None = None, *, brief: bool = False) -> None:
         super().__init__(parent)
         self.row = -1
-        self._brief = brief  # a few numbers, without neighbours
+        self._brief = brief  # few measurements, no neighbours
         self.numbers = wrapped(rich=True)
         self.outline = ShapeCanvas()
         self.outline.setMinimumSize(120, 90 if brief else 140)
@@ -51,7 +51,7 @@ class CurveCard(QWidget):
         self.buttons: list[OutlineButton] = []
 
     def show_curve(self, result: Comparison, rows: Index, excluded: frozenset[int]) -> None:
-        """Show a curve; with several picked, say so."""
+        """Show the curve if `rows` has a single one; otherwise, show how many are selected."""
         self.row = int(rows[0]) if len(rows) == 1 else -1
         self.exclude.setEnabled(self.row >= 0)
         self.exclude.setText("Incl&ude again" if self.row in excluded else "Excl&ude")
@@ -63,7 +63,7 @@ class CurveCard(QWidget):
             self.outline.show_shapes([])
         else:
             side, name = ("A", result.a.name) if self.row < len(result.a) else ("B", result.b.name)
-            if len(name) > _LONG:  # as that of several images together
+            if len(name) > _LONG:  # such as the joined name of several images
                 name = f"{name[: _LONG // 2]}…{name[-_LONG // 2 :]}"
             lines = [f"<b>{side}</b> {escape(name)}, curve {escape(str(result.distances['id'].iloc[self.row]))}"]
             symbol = UNIT_SYMBOLS.get(result.a.unit, result.a.unit)
@@ -96,7 +96,7 @@ class CurveCard(QWidget):
             self._nearest.addWidget(one, 0 if above else 1, place if above else place - first)
 
     def minimumSizeHint(self) -> QSize:
-        """Narrower than the nearest side by side: they find another place."""
+        """Allow less width than one row of neighbours needs: `_arrange` wraps them into two."""
         return QSize(_NARROW, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -104,6 +104,6 @@ class CurveCard(QWidget):
         self._arrange()
 
     def light(self, row: int) -> None:
-        """Mark the neighbour that is under the mouse somewhere; -1 for none."""
+        """Highlight the neighbour that is hovered in any linked view; -1 for none."""
         for one in self.buttons:
             one.light(row)

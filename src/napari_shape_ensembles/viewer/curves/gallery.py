@@ -1,4 +1,4 @@
-"""The gallery: of A and of B the curves nearest to the mean shape, and those farthest from it, to click."""
+"""The gallery: clickable outlines of the curves of A and B nearest to the mean shape, and farthest from it."""
 
 import numpy as np
 from qtpy.QtCore import Signal
@@ -14,10 +14,10 @@ _SIZE, _GAP = 72, 24
 
 
 class CurveGallery(QWidget):
-    """A above B: the most typical and the most unusual curves, aligned and at one scale."""
+    """The most typical and the most unusual curves, A above B, aligned and at a common scale."""
 
-    picked = Signal(object)  #: array of one pooled row: an outline was clicked
-    hovered = Signal(int)  #: the pooled row under the mouse, or -1
+    picked = Signal(object)  #: array: index of the clicked curve into the pooled sample
+    hovered = Signal(int)  #: int: pooled index of the hovered curve, or -1
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -47,6 +47,6 @@ class CurveGallery(QWidget):
         self._grid.setColumnStretch(2 * count + 2, 1)
 
     def light(self, row: int) -> None:
-        """Mark the curve that is under the mouse somewhere; -1 for none."""
+        """Highlight the curve that is hovered in any linked view; -1 for none."""
         for button in self.buttons:
             button.light(row)

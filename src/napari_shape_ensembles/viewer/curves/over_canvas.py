@@ -1,4 +1,4 @@
-"""What stands over the canvas: captions, outlines in view, the card of the curve that is picked, a lasso's line."""
+"""Overlays on the canvas: captions, outlines in view, the card of the selected curve, and the lasso line."""
 
 import weakref
 from abc import abstractmethod
@@ -25,23 +25,23 @@ from .card import CurveCard
 from .side_by_side import CAPTION, OFF, Caption, SideBySide
 from .window import CurveExplorer
 
-_AROUND = 6.0  # how much more than a curve is in view where it is flown to
+_AROUND = 6.0  # extent of the view relative to a curve that the camera has moved to
 _WIDTH = 190
-_EDGE = 4  # pixels beside the words of a caption
-_FULL = 12  # layers from which to draw the canvas takes a while
-_FEW = 300  # painted outlines in view up to which each is drawn
-_CORNER = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # pixels of a layer: the first, and those below and beside it
-_LIGHTER = 140  # per cent: the colors of A and B on the dark ground of a caption
+_EDGE = 4  # padding of a caption, in pixels
+_FULL = 12  # number of layers above which a redraw of the canvas is slow
+_FEW = 300  # maximum number of outlines in view to draw as polygons
+_CORNER = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # a layer's origin, and one pixel down and right
+_LIGHTER = 140  # lightness of the colors of A and B on the dark background of a caption, in percent
 
 
 class OverCanvas:
-    """Shows captions, the card and the lasso of a comparison in the window that a page is in."""
+    """Manages the canvas overlays of a comparison in the window that contains a page."""
 
     def __init__(self, page: QWidget, comparison: ComparisonTask) -> None:
         self._page, self._comparison = weakref.ref(page), comparison
         self._flight = Flight(comparison.choices.viewer)
         self._flown = False
-        self._held: QWidget | None = None  # the canvas while it is kept as it is
+        self._held: QWidget | None = None  # the canvas while its updates are disabled
         self.card: FloatingCard | None = None
         self.line: LassoLine | None = None
         self.captions: Captions | None = None
@@ -57,7 +57,7 @@ class OverCanvas:
         page.destroyed.connect(partial(_dismiss, self))
 
     def seek(self, row: int) -> None:
-        """Fly to a curve that was picked elsewhere."""
+        """Move the camera to a curve that was selected in another view."""
         outline, canvas = self._comparison.curves.outline(row), self._canvas()
         if outline is not None:
             centre, zoom = view_of(self._comparison.choices.viewer, outline, _AROUND)
@@ -68,18 +68,18 @@ class OverCanvas:
             self._soon.start()
 
     def _room(self, canvas: QWidget, row: int) -> tuple[QPoint, float]:
-        """The middle of the cell that a curve is shown in, and the pixels that it has there after a flight."""
+        """Return the center of a curve's grid cell, and the curve's size in pixels once the camera has moved to it."""
         top, left, bottom, right = self._comparison.curves.cell_of(row)
         width, height = canvas.width(), canvas.height()
         middle = QPoint(round((left + right) / 2 * width), round((top + bottom) / 2 * height))
         return middle, min((right - left) * width, (bottom - top) * height) / _AROUND
 
     def pick(self) -> None:
-        """Show the card of the one curve that is picked, after what else is under way."""
+        """Schedule the card of the selected curve, after pending events."""
         self._soon.start()
 
     def show_card(self) -> None:
-        """Put the card far from the curve; where the window of the curves shows one, that is enough."""
+        """Show the card away from the curve, unless the window *Curves*, which has a card, is visible."""
         comparison, canvas, row = self._comparison, self._canvas(), self._picked()
         result, flown, self._flown = comparison.result, self._flown, False
         elsewhere = canvas is not None and any(one.isVisible() for one in canvas.window().findChildren(CurveExplorer))
@@ -93,7 +93,7 @@ class OverCanvas:
         self.card.stand_far_from(place)
 
     def _picked(self) -> int | None:
-        """The one curve that is picked, as long as its layer is there."""
+        """Return the selected curve if it is a single one and its layer exists."""
         rows = self._comparison.selection.rows
         there = len(rows) == 1 and self._comparison.curves.outline(int(rows[0])) is not None
         return int(rows[0]) if there else None
@@ -103,7 +103,7 @@ class OverCanvas:
             self.card.hide()
 
     def draw(self, drawing: bool) -> None:
-        """Draw the line of a lasso on to the mouse, or take it away."""
+        """Extend the lasso line to the mouse position, or remove it."""
         canvas = self._canvas()
         if self.line is None or not isalive(self.line):
             self.line = None if canvas is None else LassoLine(canvas)
@@ -111,37 +111,37 @@ class OverCanvas:
             self.line.draw(drawing)
 
     def _hold(self, rearranging: bool) -> None:
-        """Keep a full canvas as it is while layers come and go in turns: napari would have it drawn in each of them."""
+        """Disable updates of a full canvas while a batch of layers is added or removed: napari redraws for each."""
         canvas = self._canvas()
         if rearranging and canvas is not None and len(self._comparison.choices.layers) > _FULL:
             self._held = canvas
             canvas.setUpdatesEnabled(False)
         elif self._held is not None and not rearranging and isalive(self._drawing):
-            self._drawing.start()  # in a turn of its own
+            self._drawing.start()  # in a later event loop iteration
 
     def _draw(self) -> None:
         if not self._comparison.choices.rearranging:
             self.let_draw()
 
     def let_draw(self) -> None:
-        """Draw the canvas again."""
+        """Enable updates of the canvas again."""
         canvas, self._held = self._held, None
         if canvas is not None and isalive(canvas):
             canvas.setUpdatesEnabled(True)
 
     def _changed(self, _: object = None) -> None:
-        """Place captions after what is under way: layers tell of much."""
+        """Schedule an update of the captions: layer lists emit many events."""
         if isalive(self._placing) and not self._placing.isActive():
             self._placing.start()
 
     def _moved(self, _: object = None) -> None:
-        """Let captions and outlines go with their images."""
+        """Move captions and outlines with their images."""
         for part in (self.outlines, self.captions):
             if part is not None and isalive(part):
                 part.place()
 
     def show_captions(self) -> None:
-        """Show captions and outlines in view, where there is a window, and no card of what is gone."""
+        """Show captions and outlines if there is a window, and hide the card of a curve that no longer exists."""
         canvas = self._canvas()
         if self._picked() is None:
             self._hide_card()
@@ -151,23 +151,23 @@ class OverCanvas:
         self._moved()
 
     def _canvas(self) -> QWidget | None:
-        """What napari draws on, without the sliders below it."""
+        """Return napari's canvas widget, without the dims sliders."""
         page = self._page()
         window = page if page is not None and isalive(page) else None
-        while window is not None and not isinstance(window, QMainWindow):  # which floating docks belong to, too
+        while window is not None and not isinstance(window, QMainWindow):  # an ancestor of floating docks, too
             window = window.parentWidget()
         centre = None if window is None else window.centralWidget()
         return None if centre is None else centre.findChild(QOpenGLWidget)
 
 
 def outline_of(result: Comparison, row: int) -> NDArray[np.float64]:
-    """Vertices (m, 2) of a curve by its row among those of both samples."""
+    """Return the vertices (m, 2) of a curve by its index into the pooled sample."""
     first = len(result.a)
     return result.a.curves[row] if row < first else result.b.curves[row - first]
 
 
 def _dismiss(over: OverCanvas, _: Any = None) -> None:
-    """Take away what belongs to a page that is gone."""
+    """Delete the overlays of a page that was destroyed."""
     over.let_draw()
     for part in (over.card, over.line, over.captions, over.outlines):
         if part is not None and isalive(part):
@@ -176,7 +176,7 @@ def _dismiss(over: OverCanvas, _: Any = None) -> None:
 
 
 class OverImages(QWidget):
-    """A base of what is painted over the canvas, goes with it, and lets the mouse through."""
+    """Base class of overlays: as large as the canvas, and transparent for mouse events."""
 
     def __init__(self, canvas: QWidget) -> None:
         super().__init__(canvas)
@@ -184,28 +184,28 @@ class OverImages(QWidget):
         canvas.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Go with the canvas."""
+        """Follow the size of the canvas."""
         if event.type() == QEvent.Type.Resize:
             self.place()
         return super().eventFilter(watched, event)
 
     def place(self) -> None:
-        """Find the places of all there is to paint."""
+        """Update the geometry, and hide the overlay if there is nothing to paint."""
         self.setGeometry(self.parentWidget().rect())
         self.setVisible(self.find((self.width(), self.height())))
 
     @abstractmethod
     def find(self, size: tuple[int, int]) -> bool:
-        """Find what is to be painted on a canvas of a size, and ask for it if that is new; whether there is any."""
+        """Compute what to paint on a canvas of this size, and repaint if it changed; return whether there is any."""
 
 
 class Captions(OverImages):
-    """The words over the images; of an image half in sight they stay in sight."""
+    """Captions above the images, which stay visible while an image is partly out of view."""
 
     def __init__(self, canvas: QWidget, side_by_side: SideBySide) -> None:
         super().__init__(canvas)
         self._side_by_side = side_by_side
-        self.shown: list[tuple[Caption, QRect]] = []  #: each with its place in this widget
+        self.shown: list[tuple[Caption, QRect]] = []  #: with the rectangle of each in this widget
         with_label_font(self)
 
     def find(self, size: tuple[int, int]) -> bool:
@@ -218,7 +218,7 @@ class Captions(OverImages):
         return bool(self.shown)
 
     def _room(self, caption: Caption) -> QRect:
-        """Where a caption is written: above its image, or where that is out of sight at the edge of its cell."""
+        """Return the rectangle of a caption: above its image, clamped to its grid cell."""
         left, top, width, height = caption.cell
         (x, y), (right, bottom) = caption.corner, caption.far
         if right <= left or x >= left + width or bottom <= top or y >= top + height:
@@ -238,16 +238,16 @@ class Captions(OverImages):
 
 
 class OutlinesInView(OverImages):
-    """The outlines themselves over those that are painted as labels, where few are in view."""
+    """Outlines drawn as vector graphics over those rasterized into Labels layers, if few are in view."""
 
     def __init__(self, canvas: QWidget, comparison: ComparisonTask) -> None:
         super().__init__(canvas)
         self._comparison = comparison
-        self.shown: dict[int, tuple[QRectF, QTransform]] = {}  #: pooled rows, each with its cell, and where it is drawn
-        self._known: tuple[Comparison | None, dict[int, QPolygonF]] = None, {}  # of a result, in pixels of layers
+        self.shown: dict[int, tuple[QRectF, QTransform]] = {}  #: pooled index -> grid cell, layer-to-canvas transform
+        self._known: tuple[Comparison | None, dict[int, QPolygonF]] = None, {}  # cached per result, in layer pixels
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Let Esc on the canvas pick none, as a click beside all curves does; napari hears of it too."""
+        """Clear the selection on Esc, as a click on the background does; napari receives the event too."""
         if event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Escape:
             self._comparison.selection.pick([])
         return super().eventFilter(watched, event)
@@ -281,7 +281,7 @@ class OutlinesInView(OverImages):
         with painting(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             pen = QPen(Qt.GlobalColor.white, 1)
-            pen.setCosmetic(True)  # as wide at every zoom
+            pen.setCosmetic(True)  # same width at every zoom
             painter.setPen(pen)
             for row, (cell, drawn) in self.shown.items():
                 painter.resetTransform()
@@ -291,7 +291,7 @@ class OutlinesInView(OverImages):
 
 
 class FloatingCard(QFrame):
-    """The card of one curve over the canvas."""
+    """The card of a curve as an overlay on the canvas."""
 
     def __init__(self, canvas: QWidget, comparison: ComparisonTask) -> None:
         super().__init__(canvas)
@@ -313,7 +313,7 @@ class FloatingCard(QFrame):
         self._selection.pick([])
 
     def stand_far_from(self, place: QPoint) -> None:
-        """Stand in the corner of the canvas that is farthest from a place, and cover little that lies around it."""
+        """Move to the corner of the canvas that is farthest from a point, to leave its surroundings visible."""
         self.adjustSize()
         canvas = self.parentWidget()
         left = canvas.width() - self.width() if place.x() < canvas.width() / 2 else 0
@@ -324,7 +324,7 @@ class FloatingCard(QFrame):
 
 
 class LassoLine(QWidget):
-    """The line of a lasso, which follows the mouse and lets it through."""
+    """The lasso line, which follows the mouse and is transparent for its events."""
 
     def __init__(self, canvas: QWidget) -> None:
         super().__init__(canvas)
@@ -332,7 +332,7 @@ class LassoLine(QWidget):
         self.points: list[QPointF] = []
 
     def draw(self, drawing: bool) -> None:
-        """Add the place of the mouse, or end."""
+        """Append the mouse position, or end the line."""
         if drawing:
             self.points.append(QPointF(self.parentWidget().mapFromGlobal(QCursor.pos())))
             self.setGeometry(self.parentWidget().rect())

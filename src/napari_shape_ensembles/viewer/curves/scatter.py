@@ -1,4 +1,4 @@
-"""A scatter plot of the curves: any two of their numbers, A and B told apart by shape and color."""
+"""A scatter plot of the curves: any two measurements, A and B distinguished by marker and color."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,16 @@ Real = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _RADIUS, _REACH = 3.0, 9.0
-_RING = 5.5  # radius of the ring around a picked point
-_STAMP = 7.0  # half the width of the picture of a mark
-_SIGN = 12  # pixels that a mark takes in the legend
+_RING = 5.5  # radius of the ring around a selected point
+_STAMP = 7.0  # half the width of a marker's pixmap
+_SIGN = 12  # width of a marker in the legend, in pixels
 
 
 class ScatterPlot(Drawing):
-    """Points to look at, to click, and to draw a lasso around."""
+    """Scatter plot with selection by click and by lasso."""
 
-    picked = Signal(object)  #: array of pooled rows: by a click or a lasso; Shift adds to what is picked
-    hovered = Signal(int)  #: the pooled row under the mouse, or -1
+    picked = Signal(object)  #: array: pooled indices selected by click or lasso; Shift extends the selection
+    hovered = Signal(int)  #: int: pooled index of the hovered curve, or -1
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,7 +41,7 @@ class ScatterPlot(Drawing):
         self.setToolTip("● A   ▲ B.  Click a curve, or draw a line around several; Shift adds.")
 
     def show_points(self, points: Real, first: int, names: tuple[str, str], sides: tuple[str, str] = ("", "")) -> None:
-        """Show points (N, 2), the first of them A's; names of the horizontal and the vertical axis, and of A and B."""
+        """Show points (N, 2), the `first` of them A's; `names` label the x and y axis, `sides` the samples."""
         self.points, self._first, self._names, self._sides = points, first, names, sides
         self._picture = None
         self.update()
@@ -51,7 +51,7 @@ class ScatterPlot(Drawing):
         self.update()
 
     def light(self, row: int) -> None:
-        """Mark the curve that is under the mouse somewhere; -1 for none."""
+        """Highlight the curve that is hovered in any linked view; -1 for none."""
         self._lit = row
         self.update()
 
@@ -59,14 +59,14 @@ class ScatterPlot(Drawing):
         return QSize(360, 260)
 
     def places(self) -> Real:
-        """Points in pixels of the widget (N, 2), x to the right and y downwards."""
+        """Return the points (N, 2) in widget pixels, x to the right and y downwards."""
         low, high = self.span()
         box = self._box()
         share = (self.points - low) / (high - low)
         return np.stack([box.left() + share[:, 0] * box.width(), box.bottom() - share[:, 1] * box.height()], axis=1)
 
     def span(self) -> tuple[Real, Real]:
-        """Lower ends and upper ends of both axes; an axis of numbers that are not negative does not begin below 0."""
+        """Return the lower and upper limits of both axes; that of a nonnegative quantity does not start below 0."""
         if not np.isfinite(self.points).any():
             return np.zeros(2), np.ones(2)
         low, high = np.nanmin(self.points, axis=0), np.nanmax(self.points, axis=0)
@@ -79,7 +79,7 @@ class ScatterPlot(Drawing):
         return QRectF(margin, top, max(self.width() - margin - 6, 1), max(self.height() - margin - top, 1))
 
     def legend(self) -> tuple[str, str]:
-        """What is written beside the marks of A and B, above the points: their names, as far as there is room."""
+        """Return the legend entries of A and B, elided to the available width."""
         room = self.width() / 2 - 2 * _SIGN
         a, b = (f"{side} {name}".strip() for side, name in zip("AB", self._sides, strict=True))
         return elided(self.fontMetrics(), a, room), elided(self.fontMetrics(), b, room)
@@ -100,7 +100,7 @@ class ScatterPlot(Drawing):
         self.hovered.emit(-1)
 
     def _at(self, place: Real) -> Index:
-        """The row of the point nearest to a place of the widget, if one is near."""
+        """Return the index of the point nearest to a widget position, empty if none is within reach."""
         distance = np.nan_to_num(np.linalg.norm(self.places() - place, axis=1), nan=np.inf)
         return np.argsort(distance)[:1][np.sort(distance)[:1] <= _REACH]
 
@@ -126,7 +126,7 @@ class ScatterPlot(Drawing):
         self._picture = None
 
     def draw(self, painter: QPainter) -> None:
-        """Draw the points once, and on top what is picked."""
+        """Draw the points, cached in a pixmap, and the selection on top."""
         if self._picture is None:
             self._picture = _blank(self.size(), self.devicePixelRatioF())
             with painting(self._picture) as once:
@@ -142,7 +142,7 @@ class ScatterPlot(Drawing):
 
     def _draw_points(self, painter: QPainter) -> None:
         metrics = self.fontMetrics()
-        painter.setFont(self.font())  # a picture does not know what it is shown on
+        painter.setFont(self.font())  # a painter on a pixmap does not inherit the widget's
         ink, box, line = self.palette().windowText().color(), self._box(), metrics.height() + 2
         (left, bottom), (right, top) = (tuple(f"{value:.2g}" for value in ends) for ends in self.span())
         painter.setPen(ink)
@@ -160,7 +160,7 @@ class ScatterPlot(Drawing):
         triangle = QPainterPath(QPointF(0, -_RADIUS))
         for x in (_RADIUS, -_RADIUS):
             triangle.lineTo(x, _RADIUS)
-        places, key = self.places(), 2.0  # where the next name of the legend begins
+        places, key = self.places(), 2.0  # x of the next legend entry
         sides = places[: self._first], places[self._first :]
         looks = (_circle(_RADIUS), COLOR_A), (triangle, COLOR_B)
         for (mark, color), side, words in zip(looks, sides, self.legend(), strict=True):
@@ -179,7 +179,7 @@ def _circle(radius: float) -> QPainterPath:
 
 
 def _put(painter: QPainter, mark: QPainterPath, places: Real, pen: QPen, fill: QColor | None = None) -> None:
-    """Draw a mark at each of many places: painted once, put down thousands of times."""
+    """Draw a marker at each position: rendered once to a pixmap, which is blitted thousands of times."""
     stamp = _blank(QSize(int(2 * _STAMP), int(2 * _STAMP)), painter.device().devicePixelRatioF())
     with painting(stamp) as once:
         once.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -1,4 +1,4 @@
-"""Each image with its curves beside the others, in the viewer's grid; or where they lie beside each other already."""
+"""Arranges the images, each with its curves, side by side in the viewer's grid, unless they do not overlap anyway."""
 
 import itertools
 import weakref
@@ -21,70 +21,70 @@ from ..overlap import images_below, lie_apart
 from ..task import Soon
 from ..world import drawn_extent
 
-#: Height of a caption, and how far it stands off its image, in pixels of the canvas.
+#: Height of a caption, and its distance from the image, in canvas pixels.
 CAPTION, OFF = 18, 2
-_NEITHER = "gray"  # captions of images that are neither A nor B
-_GAP = 6  # pixels between cells
-_MARGIN, _LARGEST_MARGIN = 0.05, 0.5  # of the canvas around what is shown: napari's own, and for captions at most
-# Layers in a row of napari's own grid: all are in one cell of that, and it makes what else it draws in the others.
+_NEITHER = "gray"  # caption color of images in neither A nor B
+_GAP = 6  # spacing between grid cells, in pixels
+_MARGIN, _LARGEST_MARGIN = 0.05, 0.5  # fraction of the canvas: napari's default, and the maximum with captions
+# Stride of napari's own grid. All layers share its first cell, while overlays are still created in every cell.
 _ALL = 1000
-_SETTLED, _AT_LAST = 400, 1500  # ms until docks that have just been opened have their size, and until they all have
-_WORTH = 1.4  # times as large as before the images must become for them to change places
-_MANY = 6  # cells that take napari a second: it is told when docks that open with them have their size
-_PAUSE = 120  # ms after a row of changes of the list until it is arranged anew: the window takes its time for each
+_SETTLED, _AT_LAST = 400, 1500  # ms until newly opened docks have usually, and have at last, reached their size
+_WORTH = 1.4  # minimum magnification of the images that justifies a new grid shape
+_MANY = 6  # number of cells that takes napari a second to create: deferred until opening docks have their size
+_PAUSE = 120  # debounce of layer list changes, in ms: each new arrangement is slow
 
 
 class Cell(NamedTuple):
-    """What is shown in one cell, and what it is called."""
+    """The layers of a grid cell, and their caption."""
 
-    group: str  #: the side or another group it belongs to, "" for none
-    layers: Sequence[Layer]  #: the lowest first
-    name: str  #: of what is compared, which may be labels that lie on an image
+    group: str  #: side ("A", "B") or name of another group; "" for none
+    layers: Sequence[Layer]  #: from bottom to top
+    name: str  #: of the compared layer, which may be labels on top of an image
 
 
 class Frame(NamedTuple):
-    """Where the world is drawn in a cell, in rows and columns of pixels of the canvas."""
+    """World-to-canvas transform of a grid cell, in (row, column) canvas pixels."""
 
-    cell: tuple[float, float, float, float]  #: its left, top, width and height
-    zero: NDArray[np.float64]  #: where the origin of the world is
-    steps: NDArray[np.float64]  #: of a unit down and to the right
+    cell: tuple[float, float, float, float]  #: left, top, width and height
+    zero: NDArray[np.float64]  #: canvas position of the world origin
+    steps: NDArray[np.float64]  #: canvas pixels per world unit, along rows and columns
 
     def on_canvas(self, world: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Places (n, 2) of the world as rows and columns of the canvas."""
+        """Transform world coordinates (n, 2) to (row, column) canvas pixels."""
         return self.zero + world * self.steps
 
     def corners(self) -> NDArray[np.float64]:
-        """The four corners of the cell in the world."""
+        """Return the four corners of the cell in world coordinates."""
         left, top, width, height = self.cell
         ends = itertools.product((top, top + height), (left, left + width))
         return (np.array(list(ends)) - self.zero) / self.steps
 
 
 class Caption(NamedTuple):
-    """The words over an image, and where they stand on the canvas, in pixels from the left and the top."""
+    """The caption of an image and its position, as (x, y) canvas pixels."""
 
     words: str
     color: str
-    corner: tuple[float, float]  #: the upper left one of the image
-    far: tuple[float, float]  #: the lower right one
+    corner: tuple[float, float]  #: upper left corner of the image
+    far: tuple[float, float]  #: lower right corner
     cell: tuple[float, float, float, float]  #: left, top, width and height
 
 
 class CellGrid(GridCanvas):
-    """napari's grid with any number of layers in each cell: `cells_of_layers` says in which, -1 where in none.
+    """napari's grid with any number of layers per cell: `cells_of_layers` returns the cell of each layer, or -1.
 
-    napari's own has the same number of layers in all cells. It asks for the place of every layer, and that anew for
-    each cell: with 24 images a tenth of a second for every move of the mouse.
+    napari's own grid has the same number of layers in all cells. It computes the position of every layer once per
+    cell, which takes 0.1 s per mouse move with 24 images.
     """
 
     def _cells(self) -> list[int]:
-        """For each layer of the viewer the place of its cell among those with something to see, -1 for none."""
-        cells: list[int] = self.cells_of_layers()  # set together with the class
+        """Return for each layer the index of its cell among the nonempty cells, or -1."""
+        cells: list[int] = self.cells_of_layers()  # attribute set when the class is swapped
         places = {cell: place for place, cell in enumerate(sorted({cell for cell in cells if cell >= 0}))}
         return [places.get(cell, -1) for cell in cells]
 
     def actual_shape(self, layers: Any) -> tuple[int, int]:
-        """Numbers of rows and columns."""
+        """Return the numbers of rows and columns."""
         return self._shape_of(self._cells())
 
     def _shape_of(self, cells: list[int]) -> tuple[int, int]:
@@ -96,7 +96,7 @@ class CellGrid(GridCanvas):
         return int(-(-count // columns) if rows == -1 else rows), int(columns)
 
     def position(self, index: int, layers: Any) -> tuple[int, int]:
-        """Row and column of a layer, -1 and -1 where it is in no cell."""
+        """Return the row and column of a layer, (-1, -1) if it is in no cell."""
         if not self.enabled:
             return 0, 0
         cells = self._cells()
@@ -104,11 +104,11 @@ class CellGrid(GridCanvas):
         return (-1, -1) if place < 0 else (place % (rows * columns) // columns, place % columns)
 
     def contents_at(self, position: tuple[int, int], layers: Any) -> tuple[int, ...]:
-        """Places in the list of the layers in a cell."""
+        """Return the indices of the layers in a cell."""
         return dict(self.iter_viewboxes(layers)).get(position, ())
 
     def iter_viewboxes(self, layers: Any) -> Iterator[tuple[tuple[int, int], tuple[int, ...]]]:
-        """Each cell, by its row and column, with the places in the list of the layers in it."""
+        """Yield the row and column of each cell, with the indices of its layers."""
         cells = self._cells()
         rows, columns = shape = self._shape_of(cells)
         found: list[list[int]] = [[] for _ in range(rows * columns)]
@@ -120,37 +120,38 @@ class CellGrid(GridCanvas):
 
 
 class SideBySide:
-    """Each image with its curves beside the others, A's first, in the viewer's grid: pan and zoom go together there.
+    """Shows each image with its curves in a cell of the viewer's grid, A's first, with linked pan and zoom.
 
-    While it is on, layers that come and go find their cells, and what a person marks, paints or draws on an image lies
-    in the cell of that. `cells` says what else belongs together. It rests while the grid is switched off by hand.
+    While on, added and removed layers are arranged too; points, labels and shapes that the user adds on an image share
+    its cell. The callback `cells` defines the other cells. The arrangement is suspended while the user has the grid
+    switched off.
     """
 
-    left = Signal()  #: the grid was switched off by other means
-    arranged = Signal()  #: what is where may be new, and so may captions
+    left = Signal()  #: the user switched the grid off
+    arranged = Signal()  #: the arrangement or the captions may have changed
 
     def __init__(self, choices: Choices, cells: Callable[[], Sequence[Cell]]) -> None:
         viewer, self._choices = choices.viewer, choices
         self._viewer, self._layers, self._cells = weakref.ref(viewer), viewer.layers, weakref.WeakMethod(cells)
         canvas = getattr(viewer, "canvas", viewer)
         self._grid = canvas.grid
-        self._resized = getattr(canvas.events, "size", None)  # told since napari 0.9
-        self.on = self.captioned = False  #: whether the grid is arranged so, and each image has a caption
-        self._resting = self._apart = False  # whether the grid is switched off by hand; or is, as images lie apart
+        self._resized = getattr(canvas.events, "size", None)  # napari >= 0.9 emits canvas.events.size
+        self.on = self.captioned = False  #: whether side by side is on, and with captions
+        self._resting = self._apart = False  # whether the user, or `arrange` (no overlap), switched the grid off
         self._before: dict[str, object] = {}
         self._order: list[weakref.ref[Layer]] = []
         self._arranged: list[weakref.ref[Layer]] = []
         self._cell_of: weakref.WeakKeyDictionary[Layer, int] = weakref.WeakKeyDictionary()
-        self._said: list[tuple[str, str, list[weakref.ref[Layer]]]] = []  # words, color, and the layers below them
+        self._said: list[tuple[str, str, list[weakref.ref[Layer]]]] = []  # captions: text, color, and layers
         self._count, self._fitted = 0, object()
-        self._fitted_to: tuple[object, ...] = ()  # what decides on the view: canvas, rows and columns, images
-        self._shown, self._largest = 0, np.ones(2)  # number of cells in sight; height and width of the largest image
-        self._shapes: dict[int, tuple[int, int]] = {}  # rows and columns by the number of cells, as they were fitted
+        self._fitted_to: tuple[object, ...] = ()  # cache key of `_fit`: canvas size, grid shape, extent of the images
+        self._shown, self._largest = 0, np.ones(2)  # number of nonempty cells; height and width of the largest image
+        self._shapes: dict[int, tuple[int, int]] = {}  # number of cells -> fitted grid shape
         self._again, self._settled = Soon(self._arrange_again, _PAUSE), Soon(self._fit_settled, _SETTLED)
         self._at_last = Soon(self._fit_settled, _AT_LAST)
 
     def arrange(self) -> None:
-        """Bring the layers to the end of the list, A's last, and each to its cell."""
+        """Assign the layers to cells, and move them to the end of the layer list, A's last."""
         found = self._cells()
         wanted: Sequence[Cell] = [] if found is None else found()
         if self._resting:
@@ -162,10 +163,10 @@ class SideBySide:
                 return
         cells = [cell._replace(layers=[one for one in cell.layers if one in self._layers]) for cell in wanted]
         cells = [cell for cell in cells if cell.layers]
-        for _, (image, *_), _ in cells:  # to connect twice is to connect once
+        for _, (image, *_), _ in cells:  # connecting again is a no-op
             for moved in (image.events.scale, image.events.translate, image.events.units):
                 moved.connect(self._again.start)
-        # A grid shows all cells in one frame: images apart from each other would leave most of it empty.
+        # All cells share a camera: images far from each other would leave most of each cell empty.
         of_sides = all(side in SIDE_COLORS for side, _, _ in cells)
         groups, first = [list(cell.layers) for cell in cells], [cell.layers[0] for cell in cells]
         self._apart = len(cells) < 2 or (self.captioned and of_sides and lie_apart(first, self._choices))
@@ -194,7 +195,7 @@ class SideBySide:
         words = [f"{side or '–'} · {name}" for side, _, name in cells]
         said = zip(words, colors, [list(map(weakref.ref, cell)) for cell in groups], strict=True)
         self._said = list(said) if self.captioned else []
-        # Rows and columns of before need no layout of the canvas but that which the list itself brings.
+        # With an unchanged grid shape, the layout triggered by the layer list itself is enough.
         once = at_once(self._choices) if now[0] != planned or not spaced else nullcontext()
         with once, self._grid.events.enabled.blocker(self._switched):
             if order != list(self._layers) or now != (planned, cell_of) or not spaced:
@@ -203,17 +204,17 @@ class SideBySide:
                 self._grid.shape, self._grid.enabled = planned
                 if not spaced:
                     self._grid.spacing = _GAP
-            if len(groups) != self._count:  # before new cells are made, each of which has a camera to be told
+            if len(groups) != self._count:  # before new cells are created: each has a camera to update
                 self._count = len(groups)
                 self._fit()
         self._arranged = list(map(weakref.ref, self._layers))
-        if self._place() == self._fitted:  # nobody has moved it: docks may take more room of the canvas than before
+        if self._place() == self._fitted:  # camera not moved by the user: new docks may have resized the canvas
             self._settled.start()
             self._at_last.start()
         self.arranged.emit()
 
     def _begin(self) -> None:
-        """Take the grid over: the same object, to which all else is connected."""
+        """Take over the grid by swapping the class of the existing object, to keep its event connections."""
         self.on = True
         self._before = {name: getattr(self._grid, name) for name in ("enabled", "stride", "shape", "spacing")}
         self._order = list(map(weakref.ref, self._layers))
@@ -227,12 +228,12 @@ class SideBySide:
             self._resized.connect(self._settled.start)
 
     def _cells_of_layers(self) -> list[int]:
-        # Before 0.9 napari does not look up the cell of a layer that becomes visible: hidden ones have theirs, too.
+        # Before 0.9, napari does not update the cell of a layer when it is shown, so hidden layers keep their cell.
         hidden = self._resized is not None
         return [-1 if hidden and not layer.visible else self._cell_of.get(layer, -1) for layer in self._layers]
 
     def frames(self, size: tuple[float, float]) -> dict[Layer, Frame]:
-        """Where the layers in sight are drawn on a canvas of so many pixels, its width and its height."""
+        """Return the world-to-canvas transform of each visible layer, for a canvas of size (width, height)."""
         viewer = self._viewer()
         if not self.on or viewer is None or viewer.dims.ndisplay != 2:
             return {}
@@ -249,7 +250,7 @@ class SideBySide:
         return found
 
     def captions(self, size: tuple[float, float]) -> list[Caption]:
-        """The captions of the images that are shown on a canvas of so many pixels, its width and its height."""
+        """Return the captions of the visible images, for a canvas of size (width, height)."""
         frames, found = self.frames(size), []
         for words, color, refs in self._said if frames and not self._resting else ():
             own = [layer for ref in refs if (layer := ref()) is not None and layer in self._layers]
@@ -262,7 +263,7 @@ class SideBySide:
         return found
 
     def _fit_settled(self) -> None:
-        """Fit the view to the canvas as it is now, and rows and columns too, unless somebody has moved it."""
+        """Fit the grid shape and the camera to the current canvas, unless the user has moved the camera."""
         if self._place() == self._fitted:
             if self.on and self._grid.enabled:
                 best, now = self._roomiest(), self._shapes.get(self._shown)
@@ -271,21 +272,21 @@ class SideBySide:
             self._fit()
 
     def _roomiest(self) -> tuple[int, int]:
-        """Rows and columns that show the cells as large as the canvas allows.
+        """Return the grid shape that shows the images as large as the canvas allows.
 
-        Were it left to napari, layers that come would be shown in more cells for a moment; and napari keeps the views
-        of every shape there has been.
+        With napari's automatic shape, added layers would briefly appear in more cells, and napari keeps the view boxes
+        of all past shapes.
         """
         count = max(self._shown, 1)
         return max(((-(-count // columns), columns) for columns in range(count, 0, -1)), key=self._size_in)
 
     def _size_in(self, shape: tuple[int, int]) -> float:
-        """How large the largest image is in so many rows and columns."""
+        """Return the magnification of the largest image in a grid of this shape."""
         canvas = getattr(self._viewer(), "canvas", None)
         return float((getattr(canvas, "size", (1, 1)) / self._largest / shape).min())
 
     def _fit(self) -> None:
-        """Show all of every cell, with room for a caption above."""
+        """Fit the camera to the contents of all cells, with room for a caption at the top."""
         if self.on and (viewer := self._viewer()) is not None:
             camera, room = camera_of(viewer), (CAPTION + 2 * OFF) * bool(self._said and not self._resting)
             height, width = getattr(getattr(viewer, "canvas", None), "size", (np.inf, np.inf))
@@ -293,40 +294,40 @@ class SideBySide:
             extent = np.asarray(viewer.layers.extent.world).tobytes()
             fitted_to = height, width, shape, room, extent, tuple(dims.order), dims.ndisplay, tuple(camera.orientation)
             if fitted_to == self._fitted_to and self._place() == self._fitted:
-                return  # napari takes a while to tell the cameras of all cells
+                return  # updating the cameras of all cells is slow
             margin = min(max(_MARGIN, room * shape[0] / height), _LARGEST_MARGIN)
             with camera.events.center.blocker():
                 viewer.reset_view(margin=margin)
                 depth, row, column = camera.center
                 camera.center = depth, row - _ways(camera)[0] * room / 2 / camera.zoom, column
-            camera.events.center(value=camera.center)  # once, as the cameras of all cells hear of it
+            camera.events.center(value=camera.center)  # emitted once, as it updates the cameras of all cells
             self._fitted, self._fitted_to = self._place(), fitted_to
 
     def _place(self) -> object:
-        """What of the world is in view."""
+        """Return center and zoom of the camera, to detect movements."""
         viewer = self._viewer()
         camera = None if viewer is None else camera_of(viewer)
         return None if camera is None else (tuple(camera.center), camera.zoom)
 
     def renew(self) -> None:
-        """Look soon what belongs together now."""
+        """Schedule a new arrangement."""
         if self.on:
             self._again.start()
 
     def renew_now(self) -> None:
-        """Arrange what came or went before napari hears of that: it lays the canvas out once, not twice."""
+        """Arrange added or removed layers before napari handles the event, so that it lays out the canvas only once."""
         if self.on and [ref() for ref in self._arranged] != list(self._layers):
             self.arrange()
 
     def _arrange_again(self) -> None:
-        """Find the cells of layers that came."""
+        """Arrange after the layer list has settled."""
         if self._choices.rearranging:
             self._again.start()
         elif self.on:
             self.arrange()
 
     def restore(self) -> None:
-        """Go back to the grid as it was, and to the order of the layers, unless a person has changed that since."""
+        """Restore the previous grid, and the layer order unless the user has changed it since."""
         if not self.on:
             return
         self._before["enabled"] = self._before["enabled"] and not self._resting
@@ -350,7 +351,10 @@ class SideBySide:
         self.arranged.emit()
 
     def _reorder(self, layers: Sequence[Layer]) -> None:
-        """Tell of it once: the window takes tens of milliseconds each time. What is where may be new in any case."""
+        """Reorder the layers, with a single `reordered` event: each takes tens of milliseconds.
+
+        It is emitted even if the order is the same, as the cells may have changed.
+        """
         reordered = self._layers.events.reordered
         with reordered.blocker():
             for place, layer in enumerate(layers):
@@ -362,9 +366,9 @@ class SideBySide:
         return [layer for ref in refs if (layer := ref()) is not None and layer in self._layers]
 
     def _switched(self, event: object = None) -> None:
-        """Rest where a person has switched the grid off, until it is switched on again."""
+        """Suspend the arrangement when the user switches the grid off, until it is switched on again."""
         if self.on and self._grid.enabled and self._resting:
-            self._resting, self._count = False, 0  # to be fitted again
+            self._resting, self._count = False, 0  # forces a new fit
             self._again.start()
         elif self.on and not (self._grid.enabled or self._apart):
             self._resting = True
@@ -374,6 +378,6 @@ class SideBySide:
 
 
 def _ways(camera: Any) -> tuple[int, int]:
-    """Whether rows and columns go down and to the right, 1, or the other way, -1."""
+    """Return the signs of the row and column axes on the canvas: 1 for down and right, otherwise -1."""
     down, right = (str(way) for way in camera.orientation[-2:])
     return -1 if down == "up" else 1, -1 if right == "left" else 1

@@ -1,4 +1,4 @@
-"""A table of all curves of all images, sorted by any column."""
+"""A table of all curves of all images, sortable by any column."""
 
 from typing import Any, TypeAlias
 
@@ -13,17 +13,17 @@ from ..panels.fonts import with_label_font
 Index = NDArray[np.int64]
 AnyIndex: TypeAlias = Any  # QModelIndex or QPersistentModelIndex
 
-_WIDE = 8  # heights of a line that a column is wide
+_WIDE = 8  # column width in line heights
 
 
 class CurveTableModel(QAbstractTableModel):
-    """Rows of a data frame in an order of its own: sorting 6000 rows cell by cell would take seconds."""
+    """Table model of a data frame with vectorized sorting: cell by cell, 6000 rows would take seconds."""
 
     def __init__(self) -> None:
         super().__init__()
         self._frame = pd.DataFrame()
-        self.lit = -1  #: the pooled row under the mouse somewhere
-        self._shape = 0, 0  # Qt asks for it thousands of times while rows are marked
+        self.lit = -1  #: pooled index of the curve hovered in any linked view
+        self._shape = 0, 0  # cached: Qt asks for it thousands of times while rows are selected
         self.order: NDArray[np.integer] = np.empty(0, dtype=np.int64)
 
     def show_frame(self, frame: pd.DataFrame) -> None:
@@ -51,7 +51,7 @@ class CurveTableModel(QAbstractTableModel):
         return str(self._frame.columns[section]) if told and orientation == Qt.Orientation.Horizontal else None
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Sort by a column; curves of equal values keep their order."""
+        """Sort by a column (stable)."""
         if not 0 <= column < self._frame.shape[1]:
             return
         self.layoutAboutToBeChanged.emit()
@@ -61,10 +61,10 @@ class CurveTableModel(QAbstractTableModel):
 
 
 class CurveTableView(QTableView):
-    """Shows the table; rows are picked whole."""
+    """Table view with row selection."""
 
-    picked = Signal(object)  #: array of pooled rows: by a person, not by `mark`
-    hovered = Signal(int)  #: the pooled row under the mouse, or -1
+    picked = Signal(object)  #: array: pooled indices of the rows that the user selected; not emitted by `mark`
+    hovered = Signal(int)  #: int: pooled index of the hovered curve, or -1
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -107,7 +107,7 @@ class CurveTableView(QTableView):
         self._silent = False
 
     def light(self, row: int) -> None:
-        """Mark the row of the curve that is under the mouse somewhere; -1 for none."""
+        """Highlight the row of the curve that is hovered in any linked view; -1 for none."""
         before, self.curves.lit = self.curves.lit, row
         last = self.curves.columnCount() - 1
         for place in np.flatnonzero(np.isin(self.curves.order, [before, row])).tolist():
@@ -121,7 +121,7 @@ class CurveTableView(QTableView):
         self.hovered.emit(-1)
 
     def mark(self, rows: Index) -> None:
-        """Mark the rows of picked curves."""
+        """Select the rows of these curves, without emitting `picked`."""
         self._rows = rows
         self._silent = True
         places = np.flatnonzero(np.isin(self.curves.order, rows))

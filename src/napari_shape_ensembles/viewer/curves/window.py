@@ -1,4 +1,4 @@
-"""The window *Curves*: scatter plot, table and gallery of the curves of a result, and the card of the one picked."""
+"""The window *Curves*: scatter plot, table and gallery of the curves of a result, and the card of the selected one."""
 
 from typing import Any
 
@@ -21,13 +21,13 @@ from .table import CurveTableView
 
 Real = NDArray[np.float64]
 
-_COORDINATES = 6  # of undulation that can be put on an axis
+_COORDINATES = 6  # number of undulation coordinates offered for the axes
 
 
 class CurveExplorer(QWidget):
-    """All views of the curves of one result, on one selection."""
+    """Linked views of the curves of a result, which share a selection."""
 
-    excluded = Signal(int)  #: int: the curve of this pooled row is to be excluded, or included again
+    excluded = Signal(int)  #: int: pooled index of a curve; requests to toggle its exclusion
 
     def __init__(self, selection: CurveSelection, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -61,7 +61,7 @@ class CurveExplorer(QWidget):
         self.card.excluded.connect(self.excluded)
 
     def follow(self, comparison: ComparisonTask) -> None:
-        """Show the curves of what is compared, and let them be left out, as long as the window is there."""
+        """Connect to a comparison task: show the curves of its results, and forward exclusions to it."""
         self._comparison = comparison
         self.excluded.connect(comparison.exclude)
         comparison.changed.connect(self._show_comparison)
@@ -90,7 +90,7 @@ class CurveExplorer(QWidget):
         self._show_selection()
 
     def show_excluded(self, rows: frozenset[int]) -> None:
-        """Tell which curves are excluded from the next run."""
+        """Set which curves the card shows as excluded from the next run."""
         if rows != self._excluded:
             self._excluded = rows
             self._show_card()
@@ -120,7 +120,7 @@ class CurveExplorer(QWidget):
 
 
 class CurveWindow:
-    """Opens the window on the result of a comparison when it is first asked for."""
+    """Creates the window *Curves* of a comparison lazily."""
 
     def __init__(self, viewer: ViewerModel, comparison: ComparisonTask) -> None:
         self._viewer, self._comparison = viewer, comparison
@@ -128,7 +128,7 @@ class CurveWindow:
 
     @property
     def explorer(self) -> CurveExplorer | None:
-        """The window, as long as it is there; it may have been opened from a dock that is gone."""
+        """The window, or None if closed; one opened from a dock closed since is found as well."""
         if self._explorer is None or not isalive(self._explorer):
             window = getattr(self._viewer, "window", None)
             opened = () if window is None else window.dock_widgets.values()
@@ -150,7 +150,7 @@ class CurveWindow:
 
 
 def measured_columns(result: Comparison) -> dict[str, Real]:
-    """What can be put on an axis: name -> one number per pooled curve."""
+    """Return the quantities offered for the axes: name -> a value per curve of the pooled sample."""
     numeric = (feature for feature in COLOR_FEATURES.values() if feature.numeric)
     columns = {feature.title(result): feature.values(result) for feature in numeric}
     columns |= {f"undulation t{index + 1}": result.t[:, index] for index in range(min(_COORDINATES, result.t.shape[1]))}
@@ -158,8 +158,8 @@ def measured_columns(result: Comparison) -> dict[str, Real]:
 
 
 def table_of(result: Comparison) -> pd.DataFrame:
-    """One row per pooled curve: its image, its id and its numbers."""
+    """Return a table of the pooled curves: image, id and measurements."""
     ids = result.distances["id"]
-    # Numbers and words of two images cannot be sorted together.
+    # Ids of mixed types (integers and strings) cannot be sorted.
     named = {"image": result.distances["source"], "id": ids if ids.map(type).nunique() == 1 else ids.astype(str)}
     return pd.DataFrame({**named, **measured_columns(result)})
