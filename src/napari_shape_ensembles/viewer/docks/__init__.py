@@ -1,1 +1,1 @@
-"""Docks: pages that show the session and ask it for things."""
+"""Docks: views of the session, which forward user actions to it."""

@@ -1,4 +1,4 @@
-"""The page *Answer* of the bench: the picture and the sentence first, the numbers on a fold."""
+"""The page *Answer* of the bench: figure and headline first, numbers in a collapsed section."""
 
 from pathlib import Path
 
@@ -14,14 +14,14 @@ from .compare import CompareShapes
 
 
 class AnswerPage(CompareShapes):
-    """What *Compare shapes* shows, in the order in which one asks for it."""
+    """The contents of *Compare shapes*, ordered by importance."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         self.explanation = Session.of(napari_viewer).explanation
         super().__init__(napari_viewer)
 
     def lay_out(self) -> ScrollColumn:
-        """Put the verdict first, and fold what is seldom asked for."""
+        """Put the verdict first, and collapse what is seldom needed."""
         results = self.results
         self.run_button.setText("Comp&are")
         self.verdict = VerdictPanel()
@@ -34,9 +34,9 @@ class AnswerPage(CompareShapes):
         self.paper.clicked.connect(self._ask_for_folder)
         self.numbers = Section("Numbers, curves and files", column(self.color_by.limit, results))
         self.choices = Section("Samples and settings", column(self.files, self.sides, self.settings))
-        results.side_by_side.hide()  # the canvas is the bench's
+        results.side_by_side.hide()  # the bench controls the canvas
         self.link(self.explanation.changed, self._show_verdict)
-        # What became of a file is not folded away, nor hidden before there is a result.
+        # Messages about files stay visible, outside of collapsed sections and even without a result.
         shown = results.said, self.verdict, self.row, self.color_by, self.paper, self.numbers, self.choices
         return scrolling(self, self.buttons(), *self.state_lines, *shown)
 
@@ -47,7 +47,7 @@ class AnswerPage(CompareShapes):
         for part in (self.row, self.paper, self.numbers):
             part.setVisible(result is not None)
         self.paper.setEnabled(not self.busy)
-        self.run_button.setVisible(self.state not in ("done", "stale", INCONCLUSIVE))  # beside *Run again* none
+        self.run_button.setVisible(self.state not in ("done", "stale", INCONCLUSIVE))  # not beside *Run again*
         if result is not None:
             notes = len(self.results.warnings.text().splitlines())
             said = ROWS[result.case][2] if result.case in ROWS else ""

@@ -1,4 +1,4 @@
-"""What all docks have in common: a task is run and cancelled, its progress and its state are shown, and closing."""
+"""Base classes of the docks: running and cancelling a task, its progress and state, and closing."""
 
 import weakref
 from abc import abstractmethod
@@ -20,11 +20,11 @@ from ..panels.widgets import Notice, button, column, once, row, run_keys, wrappe
 from ..session import Session
 from ..task import Task
 
-_MANY = 3  # changes that are listed
+_MANY = 3  # maximum number of changes listed
 
 
 class Page(QWidget):
-    """A page that follows the session and its tasks while it is open; a closed one that is shown again catches up."""
+    """A page that is connected to the session and its tasks while open, and updates itself when reopened."""
 
     def __init__(self, session: Session, *tasks: Task[Any], leaving: Callable[[], object] | None = None) -> None:
         super().__init__()
@@ -34,27 +34,27 @@ class Page(QWidget):
         self._closing = once(self, self._leave_if_closed)
 
     def link(self, signal: SignalInstance, slot: Callable[..., Any]) -> None:
-        """Listen to a signal of the session as long as the page is open."""
+        """Connect a slot to a signal of the session while the page is open."""
         self._tie.links.append((signal, weakref.WeakMethod(slot)))
 
     def attach(self) -> None:
-        """Follow the session, and show what has changed while the page did not."""
+        """Connect to the session, and update the page after a time without a connection."""
         if self._tie.fasten():
             self.catch_up()
 
     @abstractmethod
     def catch_up(self) -> None:
-        """Show what the session holds now."""
+        """Update the page from the current state of the session."""
 
     def showEvent(self, event: QEvent | None) -> None:
-        """Follow the session again after the page was closed."""
+        """Reconnect to the session after the page was closed."""
         self._closing.stop()
         self.attach()
         AsksBeforeLeaving.watch(self, self.session)
         super().showEvent(event)
 
     def hideEvent(self, event: QEvent | None) -> None:
-        """Closing a page hides it: leave then, but not for another tab or a minimised window."""
+        """Schedule a disconnect if this is due to closing, rather than a tab change or a minimized window."""
         self._closing.start()
         super().hideEvent(event)
 
@@ -62,19 +62,19 @@ class Page(QWidget):
         frame = self.parentWidget()
         while frame is not None and not frame.isHidden():
             frame = frame.parentWidget()
-        # What holds the page is hidden: a dock that was closed, or another page was turned up in its place.
+        # An ancestor is hidden: the dock was closed, or a stack or tab widget shows another page.
         if frame is not None or self.parentWidget() is None:
             self._tie.loosen()
 
 
 class Dock(Page):
-    """A page that shows a task of the session; `run` and `renewal` say what *Run* and *Run again* do.
+    """A page for a task of the session; `run` and `renewal` are the tooltips of *Run* and *Run again*.
 
-    Subclasses make their controls and lay them out after `__init__` of this class, which makes the buttons and the
-    messages, and end with `attach`; `show_result` shows what there is.
+    Subclasses create and lay out their controls after `__init__` of this class, which creates the buttons and message
+    labels, call `attach` last, and implement `show_result`.
     """
 
-    finished = Signal()  #: what was under way has ended: completely, by an error, or by being cancelled
+    finished = Signal()  #: the task has completed, failed or been cancelled
 
     def __init__(self, viewer: ViewerModel, task: Task[Any], *, run: str, renewal: str) -> None:
         super().__init__(Session.of(viewer), task)
@@ -90,20 +90,20 @@ class Dock(Page):
         self.cancel_button.clicked.connect(self.cancel)
         self._escape = run_keys(self, self.run_by_key, self.cancel)
         self._forms: dict[str, Form[Any]] = {}
-        self._chosen: dict[str, Any] = {}  # what the forms were last made to show
+        self._chosen: dict[str, Any] = {}  # values last set on the forms
         self._was_busy = False
-        self._refused = ""  # why what they show cannot be chosen
+        self._refused = ""  # why the values of the forms are invalid
         self.link(self.session.choices.changed, self._show_choices)
         self.link(task.changed, self.show_state)
         self.link(task.progressed, self.show_progress)
 
     def bind(self, form: Form[Any], name: Literal["recipe", "settings"]) -> None:
-        """Let a form show the recipe or the settings, which all docks share, and change them."""
+        """Bind a form to the recipe or the settings, which all docks share, in both directions."""
         form.changed.connect(self._choose)
         self._forms[name] = form
 
     def _choose(self) -> None:
-        """Choose what the forms say; what does not go together is not chosen, and keeps Run from being pressed."""
+        """Store the values of the forms in the session; invalid combinations are not stored, and disable Run."""
         said, self._refused = self._refused, ""
         for name, form in self._forms.items():
             try:
@@ -116,17 +116,17 @@ class Dock(Page):
     def _show_choices(self) -> None:
         for name, form in self._forms.items():
             chosen = getattr(self.session.choices, name)
-            if chosen is not self._chosen.get(name):  # else a form may show what is not complete yet
+            if chosen is not self._chosen.get(name):  # do not overwrite incomplete input
                 self._chosen[name] = form.value = chosen
         if self._refused:
             self._choose()
 
     def buttons(self, *more: QWidget) -> QHBoxLayout:
-        """Run and Cancel beside each other, and more."""
+        """Return a row of Run, Cancel and further widgets."""
         return row(self.run_button, self.cancel_button, *more, grows=self.run_button)
 
     def bring(self, show: str, name: str, **options: Any) -> None:
-        """Show another page: that which a frame around this one shows by a method, else a dock, where there is one."""
+        """Show another page: by the method `show` of an ancestor if one has it, else as the plugin's dock `name`."""
         frame = self.parentWidget()
         while frame is not None and not hasattr(frame, show):
             frame = frame.parentWidget()
@@ -136,16 +136,16 @@ class Dock(Page):
             window.add_plugin_dock_widget("napari-shape-ensembles", name, **options)[0].show()
 
     def bring_compare(self, **options: Any) -> None:
-        """Show the answer: in the bench its page, else the dock *Compare shapes*."""
+        """Show the bench's page *Answer*, or the dock *Compare shapes* outside of the bench."""
         self.bring("show_answer", "Compare shapes", **options)
 
     @abstractmethod
     def show_result(self) -> None:
-        """Show the result of the task, or that there is none."""
+        """Show the result of the task, or its absence."""
 
     @property
     def result(self) -> Any:
-        """The result that is shown; None where there is none."""
+        """The result shown, or None."""
         return self.task.result
 
     @property
@@ -154,16 +154,16 @@ class Dock(Page):
 
     @property
     def state(self) -> str:
-        """What the dock shows: empty, ready, running, done, stale or error."""
+        """State of the task: empty, ready, running, done, stale or error."""
         return self.task.state
 
     def run(self) -> None:
-        """Do the work of this dock in the background, unless the forms show what cannot be chosen."""
+        """Run the task in the background, unless the values of the forms are invalid."""
         if not self._refused:
             self.task.run()
 
     def run_by_key(self) -> None:
-        """Do what Enter asks for."""
+        """Handle Enter."""
         self.run()
 
     def cancel(self) -> None:
@@ -173,7 +173,7 @@ class Dock(Page):
         self.run()
 
     def show_state(self) -> None:
-        """Show what is under way, why Run cannot be pressed, whether the result holds, and the result."""
+        """Show the progress, why Run is disabled, whether the result is out of date, and the result."""
         busy = self.task.busy
         reason = "" if busy else self._refused or self.task.why_not()
         changed = [] if self.task.running else self.task.changed_since()
@@ -191,7 +191,7 @@ class Dock(Page):
         if busy:
             self.show_progress(self.task.step)
         self.show_result()
-        # What had the focus may be disabled or hidden now; were the focus to leave the dock, its keys would be dead.
+        # The focused widget may be disabled or hidden now; without the focus, the dock's shortcuts would not work.
         if focused is not None and self.isAncestorOf(focused) and QApplication.focusWidget() is not focused:
             (self.cancel_button if busy else self.run_button).setFocus()
         ended, self._was_busy = self._was_busy and not busy, busy
@@ -199,17 +199,17 @@ class Dock(Page):
             self.finished.emit()
 
     def show_progress(self, step: Progress) -> None:
-        self.progress.setUpdatesEnabled(False)  # else Qt paints the whole window at every step, canvas and all
+        self.progress.setUpdatesEnabled(False)  # else Qt repaints the whole window at every step
         self.progress.setRange(0, step.total)
         self.progress.setValue(step.done)
         self.progress.setUpdatesEnabled(True)
-        first = step.name[:1]  # a σ is no letter to begin a sentence with
+        first = step.name[:1]  # do not capitalize a σ
         self.step.setText(f"{first.upper() if first.isascii() else first}{step.name[1:]} …")
         if not (self.task.running or self.task.arriving):
             self.note(f"{self.step.text()} Esc cancels.")
 
     def note(self, words: str) -> None:
-        """Show the step of something beside the run near its own button, which may be far from the progress bar."""
+        """Show the progress of a secondary task near its own button, which may be far from the progress bar."""
 
     def attach(self) -> None:
         self._show_choices()
@@ -220,7 +220,10 @@ class Dock(Page):
 
 
 class SamplesDock(Dock):
-    """A dock about the two samples, whose controls show and change what all docks share; some groups are `folded`."""
+    """A dock for the two samples, with forms for the recipe and settings that all docks share.
+
+    The groups of controls in `folded` start collapsed.
+    """
 
     def __init__(
         self, viewer: ViewerModel, task: Task[Any], *, run: str, renewal: str, folded: Collection[str]
@@ -244,18 +247,18 @@ class SamplesDock(Dock):
 
 
 class Tie:
-    """Ties a page to the session and to its tasks, which work as long as any page is tied to them.
+    """Connects a page to the session and its tasks, which run only while connected to any page.
 
-    Apart from the page, so that it can be loosened after Qt has destroyed that.
+    It is separate from the page, so that it can disconnect after Qt has destroyed the page.
     """
 
     def __init__(self, session: Session, *tasks: Task[Any], leaving: Callable[[], object] | None) -> None:
-        # Slots are held weakly, or the tie would keep the page that Qt tells it of.
+        # Weak references to the slots, or the tie would keep the page alive.
         self.links: list[tuple[SignalInstance, weakref.WeakMethod[Callable[..., Any]]]] = []
         self._session, self._tasks, self._leaving, self._fast = session, tasks, leaving, False
 
     def fasten(self) -> bool:
-        """Follow the session; whether that was news."""
+        """Connect to the session; return whether it was disconnected before."""
         if self._fast:
             return False
         self._fast = True
@@ -266,7 +269,7 @@ class Tie:
         return True
 
     def loosen(self, _: object = None, *, gone: bool = False) -> None:
-        """Follow the session no longer; a task without a page is stopped. A page that is gone is not told of it."""
+        """Disconnect from the session, which stops tasks without a page; slots of a destroyed page are not called."""
         if not self._fast:
             return
         self._fast = False

@@ -1,4 +1,4 @@
-"""The dock *Compare shapes*: two samples in, painted curves and a row of the truth table out."""
+"""The dock *Compare shapes*: compares two samples, colors their curves and shows the row of the truth table."""
 
 from functools import partial
 from typing import Any
@@ -17,12 +17,12 @@ from ..report import script_of, text_of
 from ..session import Session
 from .base import SamplesDock
 
-#: Groups of choices that are folded away at first.
+#: Groups of settings that are initially collapsed.
 FOLDED = ("Clean up and split", "Trace", "Analysis", "Advanced")
 
 
 class CompareShapes(SamplesDock):
-    """Compare the outlines in two layers, or in several images each."""
+    """Compare the outlines of two layers, or of several images per side."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         task = self.comparison = Session.of(napari_viewer).comparison
@@ -69,12 +69,12 @@ class CompareShapes(SamplesDock):
         self.attach()
 
     def lay_out(self) -> ScrollColumn:
-        """Put the parts into one column."""
+        """Lay out the parts in a column."""
         above = self.sides, self.settings, self.buttons(self.files)
         return scrolling(self, *above, *self.state_lines, self.results, self.color_by)
 
     def show_result(self) -> None:
-        """Show the answer, what it was made from, and what can be done with it."""
+        """Show the result, its origin, and the actions on it."""
         task, results = self.comparison, self.results
         result = None if task.running else task.result
         count, kept = sum(map(len, task.chosen().excluded)), task.kept
@@ -101,7 +101,7 @@ class CompareShapes(SamplesDock):
             self._arriving.start()
 
     def note(self, words: str) -> None:
-        """Show the step of a task below the buttons that start it."""
+        """Show progress messages below the result's buttons."""
         self.results.note(words)
 
     def _release_side_by_side(self) -> None:
@@ -113,12 +113,12 @@ class CompareShapes(SamplesDock):
             self.help.open_at(self.result.case)
 
     def copy_text(self) -> None:
-        """Put the result in words on the clipboard, and what has changed since."""
+        """Copy the result as text to the clipboard, with what has changed since."""
         if self.comparison.shown is not None:
             QApplication.clipboard().setText(text_of(self.comparison.shown, self.comparison.changed_since()))
 
     def copy_python(self) -> None:
-        """Put a script that makes the comparison again, or reads it again, on the clipboard."""
+        """Copy a script that reproduces the comparison, or loads it from its file, to the clipboard."""
         if self.comparison.shown is not None:
             if script := script_of(self.comparison.shown):
                 QApplication.clipboard().setText(script)

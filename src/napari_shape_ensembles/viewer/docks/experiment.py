@@ -1,4 +1,4 @@
-"""The page of an experiment: what was found of all groups of the design table."""
+"""The page of an experiment: results for all groups of the design table."""
 
 from itertools import combinations
 from typing import Any
@@ -25,13 +25,13 @@ from ..session import Session
 from .base import Dock
 
 _PAIRS = "all pairs of groups"
-_LISTED = 50  # contrasts in words
-_TICKS = 6  # lines of a list of columns
+_LISTED = 50  # maximum number of contrasts in words
+_TICKS = 6  # maximum number of visible rows in a list of columns
 _TICKED = Qt.CheckState.Checked
 
 
 class ExperimentPage(Dock):
-    """Shows the contrasts of an experiment: in sentences, as a table, and every replicate over its outlines."""
+    """Shows the contrasts of an experiment: in sentences, as a table, and as a SuperPlot of the replicates."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         task = Session.of(napari_viewer).experiment
@@ -101,7 +101,7 @@ class ExperimentPage(Dock):
         self.message.setVisible(bool(self.task.message))
         for part in (self.sentences, self.view, self.figure, self.table, self.numbers):
             part.setVisible(found is not None)
-        self.run_button.setVisible(self.state not in ("done", "stale"))  # beside *Run again* none
+        self.run_button.setVisible(self.state not in ("done", "stale"))  # not beside *Run again*
         self._offer_controls()
         self._offer_questions()
         if found is not None and found is not self._drawn:
@@ -133,7 +133,7 @@ class ExperimentPage(Dock):
         self.control.setVisible(len(names) > 2)
 
     def _offer_questions(self) -> None:
-        """Show the columns that can be taken out, and the pairs that can interact, with ticks at what is asked for."""
+        """List the possible covariates and interactions, with the requested ones checked."""
         design = self.session.design
         more, asked = design.more_columns(), design.asked
         offered = (

@@ -1,4 +1,4 @@
-"""The page *Images* of the bench: the design table, in which images get their groups and the size of their pixels."""
+"""The page *Images* of the bench: the design table, which assigns groups and pixel sizes to images."""
 
 import re
 import weakref
@@ -56,12 +56,12 @@ _TIPS = {
     _PIXELS: "Height and width of a pixel with a unit, such as 0.5 µm or 0.5 × 0.4 µm. Sets the layer's scale.",
 }
 _SIZE = re.compile(r"\s*([\d.eE+-]+)\s*(?:[×x*]\s*([\d.eE+-]+))?\s*([^\d\s].*?)?\s*")
-_WIDEST, _NAMES = 170, 90  # pixels of a column at most, and of names at least
-_LOOK = 400  # ms after a change of the list until images are looked at
+_WIDEST, _NAMES = 170, 90  # maximum column width, and minimum width of the names, in pixels
+_LOOK = 400  # debounce of layer list changes before images are checked, in ms
 
 
 class ImagesPage(Page):
-    """Images in rows, with their group, replicate, block, covariates and pixel size in columns."""
+    """A table of images with their group, replicate, block, covariates and pixel size."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         looker = Background()
@@ -113,7 +113,7 @@ class ImagesPage(Page):
         self.refresh()
 
     def showEvent(self, event: QEvent | None) -> None:
-        """Show the table of now: nothing tells that pixels have got another size."""
+        """Refresh the table: changes of pixel sizes emit no signal."""
         super().showEvent(event)
         self.refresh()
 
@@ -125,7 +125,7 @@ class ImagesPage(Page):
         self._soon.start()
 
     def refresh(self) -> None:
-        """Show the table of now, and why nothing can be compared."""
+        """Refresh the table, and show why nothing can be compared."""
         design = self.design
         columns = ["image", *design.columns, _PIXELS]
         layers = design.layers()
@@ -150,14 +150,14 @@ class ImagesPage(Page):
         self._looking.start()
 
     def look(self) -> None:
-        """Look for images that are there twice, for labels among the images, and for those of an image beside it."""
+        """Check in the background for duplicate images, label images opened as images, and labels of listed images."""
         self._looker.begin(self._look_at([weakref.ref(layer) for layer in self.design.open_layers()]))
 
     def _look_at(self, refs: "list[weakref.ref[Layer]]") -> Steps:
         dims, words = self.session.choices.dims, self._labels_beside()
         prints: dict[str, str] = {}
         for ref in refs:
-            layer = data = None  # hold none while the window draws
+            layer = data = None  # keep no strong reference across the yield
             yield None
             if (layer := ref()) is None:
                 continue
@@ -176,7 +176,7 @@ class ImagesPage(Page):
             self.found.setVisible(bool(words))
 
     def _labels_beside(self) -> list[str]:
-        """Words on the first image in the table whose labels seem to be there too."""
+        """Return a warning about the first image in the table whose labels seem to be listed as well."""
         layers, choices = self.design.open_layers(), self.session.choices
         images, labels = ([one for one in layers if isinstance(one, kind)] for kind in (Image, Labels))
         for image, own in product(images, labels):
@@ -188,7 +188,7 @@ class ImagesPage(Page):
                 ]
         return []
 
-    # What a person writes.
+    # User edits.
 
     def _write(self, item: QTableWidgetItem) -> None:
         layer, name = self.table.layer(item.row()), self.table.heading(item.column())
@@ -227,12 +227,12 @@ class ImagesPage(Page):
         self._soon.start()
 
     def _ways(self) -> list[Way]:
-        """The ways in which the image of the current row can be split."""
+        """Return the ways in which the image of the current row can be split."""
         layer, choices = self.table.layer(self.table.currentRow()), self.session.choices
         return ways_to_split(layer, choices.layers, choices.dims) if isinstance(layer, Layer) else []
 
     def _offer_parts(self) -> None:
-        """Fill the menu; its entries hold words alone, so that no layer is kept by them."""
+        """Fill the menu; its actions hold only text, so that they keep no layer alive."""
         menu, ways = self.split.menu(), self._ways()
         menu.clear()
         for way in ways:
@@ -256,13 +256,13 @@ class ImagesPage(Page):
 
 
 def _take_tour() -> None:
-    from ..tour import take_tour  # which has need of the whole bench
+    from ..tour import take_tour  # circular: it imports the bench
 
     take_tour()
 
 
 def _pixels_of(row: Row) -> str:
-    """The size of a row's pixels in words; of an image that is not open what the table states."""
+    """Return the pixel size of a row as text; for an image that is not open, the one stated in the table."""
     if isinstance(row, ImageRow):
         if row.pixel is None:
             return "as in the file"
@@ -276,12 +276,12 @@ def _pixels_of(row: Row) -> str:
 
 
 def _alike(names: Iterable[str]) -> int:
-    """Number of letters with which all names begin."""
+    """Return the length of the common prefix of all names."""
     return len(list(takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))))
 
 
 class CellView(QStyledItemDelegate):
-    """Elides long texts in the middle; in the first column, which holds the names, as the table is set to."""
+    """Delegate that elides texts in the middle, except for names, which follow the table's elide mode."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         super().initStyleOption(option, index)
@@ -290,9 +290,9 @@ class CellView(QStyledItemDelegate):
 
 
 class DesignView(QTableWidget):
-    """The table as it is written; Ctrl+V pastes from a spreadsheet, Delete empties what is selected."""
+    """Editable table widget; Ctrl+V pastes from a spreadsheet, Delete clears the selected cells."""
 
-    pasted = Signal(str, int, int)  #: text, and the row and column it was pasted at
+    pasted = Signal(str, int, int)  #: (str, int, int): text, and the row and column where it was pasted
 
     def __init__(self) -> None:
         super().__init__(0, 0)
@@ -300,7 +300,7 @@ class DesignView(QTableWidget):
         self.verticalHeader().hide()
         self.setItemDelegate(CellView(self))
         self.setWordWrap(False)
-        # As a spreadsheet: what is typed is written into the cell that was clicked; Tab leaves the table.
+        # As in a spreadsheet, typing edits the current cell; Tab moves the focus out of the table.
         triggers = QAbstractItemView.EditTrigger
         self.setEditTriggers(triggers.DoubleClicked | triggers.EditKeyPressed | triggers.AnyKeyPressed)
         self.setTabKeyNavigation(False)
@@ -317,11 +317,11 @@ class DesignView(QTableWidget):
         return self._layers[row]() if 0 <= row < len(self._layers) else None
 
     def show_cells(self, headings: list[str], cells: list[list[str]], layers: list[Row]) -> None:
-        """Show other texts, without a signal; what has not changed is left alone, as it may be under the cursor."""
+        """Replace the texts without emitting signals; unchanged cells are left alone, as one may be in edit mode."""
         with QSignalBlocker(self):
             self._layers = list(map(weakref.ref, layers))
             names, ends = [layer.name for layer in layers], Qt.TextElideMode
-            # Too long ones leave out the end at which they are alike.
+            # Elide long names at the end that they have in common.
             first, last = (_alike(some) for some in (names, [name[::-1] for name in names]))
             self.setTextElideMode(ends.ElideLeft if first > last else ends.ElideRight)
             if headings != self._headings:
@@ -344,12 +344,12 @@ class DesignView(QTableWidget):
                             item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEditable)
                     if item.text() != text:
                         item.setText(text)
-                    if item.toolTip() != tip(text):  # what a person has typed is there already
+                    if item.toolTip() != tip(text):  # checked separately: an edited cell already has the text
                         item.setToolTip(tip(text))
         self.fit()
 
     def fit(self) -> None:
-        """Let names take the width that other columns leave; long texts are cut before a column is out of sight."""
+        """Give the names the remaining width, and shrink wide columns so that all stay visible."""
         heads = self.horizontalHeader()
         if not heads.count():
             return
@@ -358,7 +358,7 @@ class DesignView(QTableWidget):
         widths[0] = min(self.sizeHintForColumn(0), _NAMES)
         excess = sum(widths) - self.viewport().width()
         while excess > 0 and (wide := [place for place in range(1, len(widths) - 1) if widths[place] > least[place]]):
-            widest = max(wide, key=lambda place: widths[place])  # what is written there is in its tool tip
+            widest = max(wide, key=lambda place: widths[place])  # its full text is in the tooltip
             widths[widest] -= 1
             excess -= 1
         widths[0] = max(widths[0], self.viewport().width() - sum(widths[1:]))
@@ -370,7 +370,7 @@ class DesignView(QTableWidget):
         self.fit()
 
     def keyPressEvent(self, event: QEvent) -> None:
-        """Paste and empty cells; Enter stays in the table."""
+        """Paste into or clear cells; Enter is not passed on to the page."""
         if event.matches(QKeySequence.StandardKey.Paste):
             self.pasted.emit(QApplication.clipboard().text(), max(self.currentRow(), 0), max(self.currentColumn(), 0))
         elif event.matches(QKeySequence.StandardKey.Delete):

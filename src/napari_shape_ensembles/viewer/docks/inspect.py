@@ -1,4 +1,4 @@
-"""The dock *Inspect curves*: a queue of what deserves a second look, its correction, and the answer without it."""
+"""The dock *Inspect curves*: review queue of suspect labels, their correction, and the comparison without them."""
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ _FOLDED = ("Find", "Clean up and split", "Trace")
 
 
 class InspectCurves(Dock):
-    """Go through the labels of one or two layers, say which are wrong, correct them, and compare without some."""
+    """Review the labels of one or two layers, correct or exclude them, and compare again."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         task = self.inspection = Session.of(napari_viewer).inspection
@@ -64,16 +64,16 @@ class InspectCurves(Dock):
         self.attach()
 
     def lay_out(self) -> None:
-        """Put what is chosen above what comes of it."""
+        """Lay out the inputs above the results."""
         scrolling(self, self._top, self.form, self.buttons(), *self._found(), grows=self.queue)
 
     def _found(self) -> tuple[QWidget, ...]:
-        """What is shown of a run, from the top to the bottom."""
+        """Return the result widgets, from top to bottom."""
         state = self.reason, self.step, self.progress, self.stale, self.verdict
         return *state, self.queue, self.message, self.score_row, self.again_button, self.verdict_again
 
     def show_result(self) -> None:
-        """Show the queue, the verdict, and that without the excluded curves."""
+        """Show the queue, the verdict, and the verdict without the excluded curves."""
         task, result = self.inspection, self.inspection.result
         with QSignalBlocker(self.question):
             self.question.setCurrentIndex(self.question.findData(task.question))
@@ -102,7 +102,7 @@ class InspectCurves(Dock):
 
 
 class InspectPage(InspectCurves):
-    """The second part of the page *Outlines* of the bench: what is chosen is folded once there is a list."""
+    """The second tab of the bench's page *Outlines*: the inputs are collapsed once there is a queue."""
 
     def lay_out(self) -> None:
         inner = QWidget()
@@ -112,7 +112,7 @@ class InspectPage(InspectCurves):
         scrolling(self, self.chosen, *self._found(), grows=self.queue)
 
     def show_result(self) -> None:
-        """As in the dock; curves are compared without some only where some are excluded."""
+        """Collapse the inputs, and offer the second comparison only if curves are excluded."""
         super().show_result()
         there = self.result is not None
         if there and not self._folded:

@@ -1,4 +1,4 @@
-"""The widget *Pixel size*: shows how large a layer's pixels are, reads it from the image's file, and sets it."""
+"""The widget *Pixel size*: shows a layer's pixel size, reads it from the image file, and sets it."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from ..panels.widgets import button, pass_wheel, row, wrapped
 
 
 class PixelSize(QWidget):
-    """Size of a pixel of one layer, along its last two axes."""
+    """Form for the pixel size of a layer along its last two axes."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         super().__init__()
@@ -53,12 +53,12 @@ class PixelSize(QWidget):
         self._chosen.follow()
 
     def hideEvent(self, event: QHideEvent | None) -> None:
-        """Stop following, so that a closed dock leaves nothing behind."""
+        """Disconnect, so that a closed dock leaves no callbacks behind."""
         super().hideEvent(event)
         self._chosen.rest()
 
     def show_layer(self) -> None:
-        """Show the layer that is chosen, and the size that it has now."""
+        """Show the chosen layer and its current pixel size."""
         self.layer.refresh()
         layer = self._chosen.chosen()
         for control in (self.height, self.width, self.unit, self.read, self.apply):
@@ -78,7 +78,7 @@ class PixelSize(QWidget):
         self.message.setText(f"{calibration}.")
 
     def read_file(self) -> None:
-        """Show what the file of the layer states; the layer changes when it is set."""
+        """Show the pixel size from the layer's file, without applying it to the layer."""
         layer = self._chosen.chosen()
         path = layer.source.path if layer is not None else None
         if path is None:
@@ -108,21 +108,21 @@ class PixelSize(QWidget):
 
 
 def calibration_of(layer: Layer) -> Calibration:
-    """Size of a pixel of a layer along its last two axes, in the unit of its rows; as its whole transform has it.
+    """Return the pixel size of a layer along its last two axes, from its full transform, in the unit of its rows.
 
     Raises
     ------
     ValueError
-        For pixels that are no rectangles, saying what to do.
+        For pixels that are not rectangular (sheared), with the remedy in the message.
     """
     (height, width), unit = pixel_size_of(layer, [layer.ndim - 2, layer.ndim - 1])
     return Calibration((float(height), float(width)), unit, "layer")
 
 
 def calibrate(layer: Layer, calibration: Calibration) -> None:
-    """Set scale and units of a layer's last two axes; it stays where it starts, in pixels of its own.
+    """Set scale and units of a layer's last two axes, and preserve its translation in its own pixels.
 
-    A layer that is mirrored stays so, and what an affine transform adds to its scale is taken off.
+    Mirrored axes stay mirrored, and the scale of an affine transform is divided out.
     """
     axes = [layer.ndim - 2, layer.ndim - 1]
     before, alike = pixel_size_of(layer, axes)[0], unit_factors(layer, axes, [layer.units[-2]] * 2)

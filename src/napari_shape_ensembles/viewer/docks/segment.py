@@ -1,4 +1,4 @@
-"""The dock *Segment curves*: from a raw image to outlines, with a live preview before anything is committed."""
+"""The dock *Segment curves*: from a raw image to outlines, with a live preview."""
 
 import re
 from html import escape
@@ -19,14 +19,14 @@ from ..segmenting import Verdict, grey_levels
 from ..session import Session
 from .base import Dock
 
-# Findings that are listed, and images without one; a finding takes three lines.
+# Maximum number of findings listed, and of images without findings; a finding takes three lines.
 _LISTED = 2
 
 
 class SegmentCurves(Dock):
-    """Find the objects of an image and trace their outlines."""
+    """Segment the objects of an image, and trace their outlines."""
 
-    previewed = Signal()  #: the exact preview of the present recipe is shown, or the reason why there is none
+    previewed = Signal()  #: the full (not draft) preview of the current recipe, or its error message, is shown
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         task = self.segmentation = Session.of(napari_viewer).segmentation
@@ -71,12 +71,12 @@ class SegmentCurves(Dock):
         self.attach()
 
     def run_by_key(self) -> None:
-        """Run from the button alone: Enter in a box settles its number, and every run adds layers."""
+        """Run only if the button has the focus: Enter in a spin box commits its value, and every run adds layers."""
         if self.run_button.hasFocus():
             self.run()
 
     def lay_out(self) -> None:
-        """Put the form above what comes of it, which stays in sight: of the form only a part may fit."""
+        """Lay out the form, which scrolls, above the results, which stay visible."""
         top, above, buttons = form(), QWidget(), self.buttons(self.files)
         top.addRow("Image", self.layer)
         ways = (Section("Proposals", self.proposals), Section("By example", self.by_example))
@@ -93,7 +93,7 @@ class SegmentCurves(Dock):
         self.segmentation.use_as_labels(classes_apart=True)
 
     def _correct(self) -> None:
-        """Go through what is found in the image, in the list of what deserves a second look."""
+        """Inspect the objects found in the image, in the review queue."""
         inspection = self.session.inspection
         self.bring("show_inspection", "Inspect curves")
         inspection.a.choose(self.segmentation.image.chosen())
@@ -105,12 +105,12 @@ class SegmentCurves(Dock):
         self.previewed.emit()
 
     def _fit_form(self) -> None:
-        """Fit the controls of thresholds to the image."""
+        """Set the ranges of the threshold controls from the image's grey levels."""
         if self.segmentation.source is not None:
             self.form.show_image(**grey_levels(self.segmentation.source))
 
     def show_result(self) -> None:
-        """Show the numbers of the preview, and what became of the last run."""
+        """Show the numbers of the preview, and the outcome of the last run."""
         task, preview = self.segmentation, self.segmentation.preview
         for box, on in ((self.live, task.live), (self.planes, task.all_planes)):
             with QSignalBlocker(box):
@@ -126,7 +126,7 @@ class SegmentCurves(Dock):
         found, rest = verdict_words(task.verdict)
         more = [f"… and {len(found) - _LISTED} more, in the tooltip"] if len(found) > _LISTED else []
         self.verdict.setText("<br>".join(map(escape, [*found[:_LISTED], *more, *rest])))
-        self.verdict.setDisabled(task.looking)  # it was on other outlines
+        self.verdict.setDisabled(task.looking)  # it refers to the previous outlines
         self.verdict.setToolTip(tip("\n".join(found)) if more else "")
         holds = [f"{name} holds {what}" for name, what in task.verdict.contents.items()]
         classes = "classes" in task.verdict.contents.values()
@@ -137,9 +137,9 @@ class SegmentCurves(Dock):
 
 
 class OutlinesPage(SegmentCurves):
-    """The first part of the page *Outlines* of the bench: the preview with its verdict, and every control on a fold."""
+    """The first tab of the bench's page *Outlines*: the preview with its verdict, and collapsed controls."""
 
-    _offered = False  #: other ways were unfolded for the outlines that are shown
+    _offered = False  #: the proposals were expanded for the current outlines
 
     def lay_out(self) -> None:
         top, above = form(), QWidget()
@@ -154,7 +154,7 @@ class OutlinesPage(SegmentCurves):
         column(above, page=self, grows=above)
 
     def show_result(self) -> None:
-        """As in the dock; other ways to find them are unfolded where some were tried, or the outlines are broken up."""
+        """Show the result, and expand the proposals if there are any or if the outlines are fragmented."""
         super().show_result()
         broken = any(finding.check == "specks" for finding in self.segmentation.verdict.quality.serious)
         offered = broken or self.session.proposing.result is not None
@@ -164,7 +164,7 @@ class OutlinesPage(SegmentCurves):
 
 
 def verdict_words(verdict: Verdict) -> tuple[list[str], list[str]]:
-    """What is wrong, or may be, with the outlines, the worst first; and the images in which nothing was found."""
+    """Return the findings on the outlines, the most serious first, and a line on the images without findings."""
     findings = verdict.quality.findings
     ordered = sorted(findings, key=lambda finding: not finding.serious)
     fine = [

@@ -1,4 +1,4 @@
-"""The dock *Shape space*: explore what a comparison learned, and why its images differ."""
+"""The dock *Shape space*: explore the learned shape space of a comparison, and explain its difference."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from .base import Dock
 
 
 class ShapeSpaceDock(Dock):
-    """Explore the shape space of the comparison made in the same viewer, and why its samples differ."""
+    """Explorer of the shape space of the viewer's comparison, and the explanation of its difference."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         task = self.explanation = Session.of(napari_viewer).explanation
@@ -46,7 +46,7 @@ class ShapeSpaceDock(Dock):
         self.attach()
 
     def lay_out(self) -> None:
-        """Put the parts into one column."""
+        """Lay out the parts in a column."""
         above = self.reason, self.status, self.stale, self.open_compare, self.explorer
         below = self.step, self.progress, self.save_report, self.panel
         scrolling(self, *above, self.buttons(), *below, grows=self.explorer)
@@ -55,7 +55,7 @@ class ShapeSpaceDock(Dock):
         self.explorer.choose_modes([mode])
 
     def renew(self) -> None:
-        """Make the comparison anew, in sight of its progress."""
+        """Run the comparison again, and show its dock with the progress."""
         self.bring_compare()
         self.explanation.comparison.run()
 
@@ -77,13 +77,13 @@ class ShapeSpaceDock(Dock):
             self.panel.clear_explanation()
         elif shown is None or shown.modes is not explanation.modes:
             self.panel.show_explanation(explanation)
-            if not self.explorer.moved:  # what a person has set stays
+            if not self.explorer.moved:  # keep what the user has set
                 self.explorer.choose_modes(explanation.modes.to_look_at()[:4])
         elif shown is not explanation:
             self.panel.judge_anew(explanation)
 
     def _seek(self, row: int) -> None:
-        """Pick a typical curve in all views, and fly to it in its image."""
+        """Select a typical curve in all views, and move the camera to it."""
         comparison = self.explanation.comparison
         if comparison.result is self.explanation.explored:
             comparison.selection.seek([row])
@@ -124,7 +124,7 @@ class ShapeSpaceDock(Dock):
 
 
 class WhyPage(ShapeSpaceDock):
-    """The page *Why* of the bench: the sentences first, and the explorer below them."""
+    """The bench's page *Why*: the sentences first, then the explorer."""
 
     def lay_out(self) -> None:
         self.explorer.canvas.setMinimumHeight(150)
@@ -135,7 +135,7 @@ class WhyPage(ShapeSpaceDock):
         scrolling(self, *above, self.folded_explorer, self.save_report, self.open_compare, self.status)
 
     def show_result(self) -> None:
-        """Show the sentences as soon as they are there; nothing needs to be pressed."""
+        """Show the explanation, which is computed without a request, and offer Compare if there is none to explain."""
         super().show_result()
         task = self.explanation
         self.folded_explorer.setVisible(task.explored is not None)
@@ -147,5 +147,5 @@ class WhyPage(ShapeSpaceDock):
         self.run_button.setVisible(task.explored is not None and task.result is None and not task.busy)
 
     def renew(self) -> None:
-        """Make the comparison anew; its progress is seen in the heading."""
+        """Run the comparison again; the heading shows its progress."""
         self.explanation.comparison.run()

@@ -1,4 +1,4 @@
-"""The docks of studies: two samples and ranges in, a plot of the answers that grows as they come out."""
+"""The docks of the studies: parameter sweeps of a comparison, plotted as results arrive."""
 
 from abc import abstractmethod
 from functools import partial
@@ -20,20 +20,20 @@ from ..studying import TESTS, StudyTask
 from .base import SamplesDock
 
 _FOLDED = ("Find", "Clean up and split", "Trace", "Analysis", "Advanced")
-# Milliseconds between two pictures of a growing result: drawing takes time from the study itself.
+# Milliseconds between plots of partial results: rendering competes with the study for processor time.
 _REDRAW = 1000
-_PULSE = 150  # milliseconds between two changes of the progress shown: a run tells more than a window can show
-_GRID = 1  # the panel of a landscape with the cells
+_PULSE = 150  # milliseconds between updates of the progress bar (throttled)
+_GRID = 1  # index of the axes with the heat map of a landscape
 _CLICK = "Click a place in the plot to load its settings into Compare shapes."
 _LOADED = "Loaded into Compare shapes: press Run there for its curves."
 _SYNTAX = "Numbers and ranges, separated by commas: 2-20:2 means 2, 4, … 20."
 
 
 class StudyDock(SamplesDock):
-    """A dock that shows a study of the two samples.
+    """A dock for a study of the two samples.
 
-    The controls that are `marked` are those of settings that the study sweeps; with each, how the plot marks what is
-    in use. `own` are controls of this study alone. What other pages show, too, may be `folded`.
+    `marked` maps the settings that the study sweeps to words on how the plot marks their current values. `own` are
+    controls of this study only. `folded` collapses the controls that other pages show too.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class StudyDock(SamplesDock):
         self.study = study
         self._drawn: tuple[Any, ...] = ()
         self.cancel_button.setToolTip("Stop the study; what is drawn so far is kept (Esc)")
-        self.ranges: dict[str, QLineEdit] = {}  #: the lines in which the ranges are written
+        self.ranges: dict[str, QLineEdit] = {}  #: line edits of the swept ranges
         rows = form()
         for name, swept in study.ranges.items():
             line = self.ranges[name] = QLineEdit(study.texts[name])
@@ -89,23 +89,23 @@ class StudyDock(SamplesDock):
 
     @abstractmethod
     def marked(self) -> Any:
-        """What is marked in the plot: the settings in use."""
+        """Return the settings in use, which the plot marks."""
 
     @abstractmethod
     def plot(self, result: Any, test: str, marked: Any) -> Plot:
-        """Return what draws a result; it runs in another thread, so it must not touch the window."""
+        """Return a callable that draws a result; it runs in a worker thread, so it must not touch widgets."""
 
     @abstractmethod
     def place(self, axes: int, x: float, y: float) -> Any:
-        """The place of the result that a place in the plot shows; None where nothing is known of it."""
+        """Return the index into the result of a position in the plot, None if it has not been computed."""
 
     @abstractmethod
     def words(self, place: Any) -> str:
-        """The numbers at a place of the result."""
+        """Return a sentence with the numbers at an index of the result."""
 
     @property
     def drawing(self) -> bool:
-        """Whether a picture is being drawn, or about to be."""
+        """Whether a plot is being rendered or scheduled."""
         return self.view.busy or self._redraw.isActive()
 
     def run(self) -> None:
@@ -141,7 +141,7 @@ class StudyDock(SamplesDock):
             self.view.show_plot(self.plot(*self._drawn))
 
     def show_progress(self, step: Progress) -> None:
-        """Show the step under way, and now and then what is known so far."""
+        """Show the progress and the partial result, throttled."""
         if not self._pulse.isActive():
             super().show_progress(step)
             self._pulse.start()
@@ -152,12 +152,12 @@ class StudyDock(SamplesDock):
             self.show_result()
 
     def describe(self, axes: int, x: float, y: float) -> str:
-        """What there is at a place in the plot, in words."""
+        """Return a tooltip for a position in the plot."""
         place = None if self.result is None else self.place(axes, x, y)
         return "" if place is None else self.words(place)
 
     def _pick(self, axes: int, x: float, y: float) -> None:
-        """Load the settings of a place in the plot, for all docks, and bring *Compare shapes* beside this one."""
+        """Apply the settings at a position in the plot to all docks, and show *Compare shapes* in a tab."""
         place = None if self.result is None else self.place(axes, x, y)
         if place is not None:
             self.study.load(place)
@@ -166,7 +166,7 @@ class StudyDock(SamplesDock):
 
 
 class LandscapeDock(StudyDock):
-    """See how the answer depends on the rank and the number of landmarks."""
+    """Sensitivity of the result to the rank and the number of landmarks."""
 
     def __init__(self, napari_viewer: ViewerModel, *, folded: bool = False) -> None:
         marked = dict.fromkeys(("landmarks", "rank"), "Framed in the plot")
@@ -194,7 +194,7 @@ class LandscapeDock(StudyDock):
 
 
 class SmoothingDock(StudyDock):
-    """See how much smoothing of the outlines the answer rests on."""
+    """Sensitivity of the result to the smoothing of the outlines."""
 
     def __init__(self, napari_viewer: ViewerModel, *, folded: bool = False) -> None:
         self.smoothing = Session.of(napari_viewer).smoothing

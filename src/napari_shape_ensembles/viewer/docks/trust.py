@@ -1,4 +1,4 @@
-"""The page *Trust* of the bench: the row under other choices, in one picture with a sentence."""
+"""The page *Trust* of the bench: one-at-a-time sensitivity analysis, as a plot and a sentence."""
 
 from napari.components import ViewerModel
 
@@ -11,7 +11,7 @@ _WHAT = "About thirty comparisons of A and B, each with one choice changed."
 
 
 class TrustPage(Dock):
-    """Shows how often the row stays when smoothing, method, smallest object, rank and other choices are changed."""
+    """Shows how often the truth-table row is unchanged when one setting (smoothing, method, rank, …) is changed."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         task = Session.of(napari_viewer).trust
@@ -52,7 +52,7 @@ class TrustPage(Dock):
         self.message.setVisible(bool(self.message.text()) and not self.busy)
         self.picture.show_study(result)
         self.picture.setVisible(result is not None)
-        # Beside *Run again* none, but one after a cancelled run, which leaves what it has found.
+        # Not beside *Run again*, but after a cancelled run, which leaves a partial result.
         self.run_button.setVisible(self.state != "stale" and (self.state != "done" or bool(self.task.message)))
         shown = self.comparison.result
         doubts = () if shown is None else [words for words in shown.warnings if "archetype" in words or "π/4" in words]
