@@ -1,4 +1,4 @@
-"""What a person has chosen in one viewer: the two samples, the recipe, the settings, and the curves left out."""
+"""The user's choices in a viewer: the two samples, the recipe, the settings, and the excluded curves."""
 
 import itertools
 import re
@@ -20,24 +20,24 @@ from ..outlines import Outlines
 from .inputs import ACCEPTED, PARTS, Excluded, Ids, LayersOfSides, is_own
 
 PLUGIN = "napari-shape-ensembles"
-#: Settings whose first value napari's preferences may say.
+#: Settings whose initial values are read from napari's preferences.
 PREFERRED = ("significance", "permutations", "landmarks", "rank")
 _DIGITS = re.compile(r"([0-9]+)")
-# What happens to a list or to a name; older and newer napari tell of renaming by different events.
+# Types of layer list events handled; the event for a rename depends on the version of napari.
 _FOLLOWED = ("inserted", "removed", "reordered", "renamed", "name")
 
 
 class FollowsLayers:
-    """A choice among the layers of a viewer that can be kept in step with the viewer's list."""
+    """Base class of layer choices that can be synchronized with the viewer's layer list."""
 
-    changed = Signal()  #: other layers are chosen or offered, or one has another name
+    changed = Signal()  #: the chosen or offered layers, or their names, have changed
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._layers = viewer.layers
         self.following = False
 
     def follow(self) -> None:
-        """Keep in step with the layer list from now on, and catch up with it."""
+        """Connect to the layer list, and update from it."""
         if not self.following:
             for events in (self._layers.events, self._layers.selection.events.changed):
                 events.connect(self.refresh)
@@ -51,11 +51,11 @@ class FollowsLayers:
             self.following = False
 
     def refresh(self, event: Event | None = None) -> None:
-        """Keep what is chosen where it is still there."""
+        """Update the choice after a change of the layer list."""
 
 
 class ChosenLayer(FollowsLayers):
-    """One layer out of those that a condition holds for; an optional one can be none, and is at first."""
+    """A choice of one of the layers that a predicate accepts; an optional one is initially None."""
 
     def __init__(self, viewer: ViewerModel, accepts: Callable[[Layer], bool], *, optional: bool = False) -> None:
         super().__init__(viewer)
@@ -63,11 +63,11 @@ class ChosenLayer(FollowsLayers):
         self._chosen: Callable[[], Layer | None] = lambda: None
 
     def offered(self) -> list[Layer]:
-        """The layers that can be chosen, in the order of the viewer's list."""
+        """Return the layers that can be chosen, in list order."""
         return [layer for layer in self._layers if self._accepts(layer)]
 
     def chosen(self) -> Layer | None:
-        """The chosen layer, as long as it is in the viewer."""
+        """Return the chosen layer if it is still in the viewer and accepted."""
         layer = self._chosen()
         return layer if layer is not None and layer in self._layers and self._accepts(layer) else None
 
@@ -76,7 +76,7 @@ class ChosenLayer(FollowsLayers):
         self.changed.emit()
 
     def refresh(self, event: Event | None = None) -> None:
-        """Keep what is chosen where it is still there; else take the active layer or the first one offered."""
+        """Keep the chosen layer if it still exists; else choose the active layer or the first one offered."""
         if event is None or event.type in (*_FOLLOWED, "visible"):
             chosen = self.chosen()
             if chosen is None and not self._optional:
@@ -86,71 +86,71 @@ class ChosenLayer(FollowsLayers):
 
 
 class Sides(FollowsLayers):
-    """The layers of sample A and those of sample B; `several` where a sample may be several images."""
+    """The layers of samples A and B; `several` allows several images per sample."""
 
-    opened = Signal()  #: a layer of a comparison out of a file has come, or may have been there before
-    replaced = Signal(object, object)  #: a layer takes the place of another, with all that is written beside it
-    leaving = Signal(object)  #: a layer is about to be removed from the list
-    restored = Signal(str)  #: a layer was deleted, and the one that it had replaced is back in its place: in words
+    opened = Signal()  #: a layer of a saved comparison was added, or may exist already
+    replaced = Signal(object, object)  #: (before, after): a layer inherits another's place and row of the design table
+    leaving = Signal(object)  #: Layer: about to be removed from the list
+    restored = Signal(str)  #: str: message that a replacement was deleted and the original layer is used again
 
     def __init__(self, viewer: ViewerModel) -> None:
         super().__init__(viewer)
         self._chosen: tuple[list[weakref.ref[Layer]], list[weakref.ref[Layer]]] = ([], [])
-        #: Layers that stand in the places of others, until they are deleted, and what each stands for.
+        #: replacement -> original layer, until the replacement is deleted.
         self.instead: weakref.WeakKeyDictionary[Layer, weakref.ref[Layer]] = weakref.WeakKeyDictionary()
         self._told: tuple[Any, ...] = ()
         self.several = self._ticked = False
-        #: Layers to mark, paint or draw in, none of them a sample unasked; and the image that was active before each.
+        #: Annotation layers (added empty), never chosen automatically -> the image that was active before each.
         self.begun: weakref.WeakKeyDictionary[Layer, Callable[[], Layer | None]] = weakref.WeakKeyDictionary()
-        #: Layers that a person took out, or that others have replaced: none of them is a sample again unasked.
+        #: Layers that the user removed from a sample, or that were replaced: never chosen automatically again.
         self.taken_out: weakref.WeakSet[Layer] = weakref.WeakSet()
         self._met: weakref.WeakSet[Layer] = weakref.WeakSet()
-        self._image: Callable[[], Layer | None] = lambda: None  # the one that was active last
+        self._image: Callable[[], Layer | None] = lambda: None  # the image active last
 
     def allow_several(self, several: bool) -> None:
-        """Let a sample be several images, or a single one."""
+        """Allow several images per sample, or only one."""
         a, b = self.chosen()
         self.several = several
         self._put(a, b) if several else self._put(*_pair((a[:1], b[:1]), [], self.unasked()))
 
     def offered(self) -> list[Layer]:
-        """The layers that can be compared, in the order of the viewer's list; without those that are there in parts."""
+        """Return the layers that can be compared, in list order, except those whose parts are in the viewer."""
         split = {PARTS[layer].whole for layer in self._layers if layer in PARTS}
         return [
             layer for layer in self._layers if isinstance(layer, ACCEPTED) and not (is_own(layer) or layer in split)
         ]
 
     def unasked(self) -> list[Layer]:
-        """Those that may take an empty place unasked: beside images, none that was begun."""
+        """Return the layers that can fill an empty sample automatically: if there are images, no annotation layers."""
         offered = self.offered()
         images = any(isinstance(layer, Image) for layer in offered)
         return [layer for layer in offered if not (images and layer in self.begun)]
 
     def chosen(self) -> LayersOfSides:
-        """The layers of A and those of B that are in the viewer; of several, in the order of their names."""
+        """Return the layers of A and of B that are in the viewer; with several per sample, sorted by name."""
         offered = self.offered()
         a, b = (tuple(layer for ref in side if (layer := ref()) in offered and layer) for side in self._chosen)
         return (by_name(a), by_name(b)) if self.several else (a, b)
 
     def choose(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
-        """Choose the layers of A and of B; what is not in the viewer is passed over."""
+        """Choose the layers of A and of B; layers that are not in the viewer are ignored."""
         a, b = list(a), list(b)
         self.several = max(len(a), len(b)) > 1
         self._put(a, b)
 
     def tick(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
-        """Choose these layers, several for each sample."""
+        """Choose these layers, with several per sample."""
         self.several = self._ticked = True
         self._put(a, b)
 
     def replace(self, places: Mapping[Layer, Layer]) -> None:
-        """Let layers take the places of others, until they are deleted."""
+        """Replace layers (before -> after) until the replacements are deleted."""
         self.instead.update({after: weakref.ref(before) for before, after in places.items()})
         self.taken_out.update(places)
         self._hand_over(places)
 
     def _restore(self) -> None:
-        """Give the places of deleted layers back to those that they were taken from."""
+        """Put the original layers back in place of deleted replacements."""
         for layer in [layer for layer in self.instead if layer not in self._layers]:
             before = self.instead.pop(layer)()
             if before is not None and before in self._layers:
@@ -162,7 +162,7 @@ class Sides(FollowsLayers):
         for before, after in places.items():
             self.replaced.emit(before, after)
         sides = ([layer for ref in side if (layer := ref())] for side in self._chosen)
-        new = set(places.values())  # one that has just come may have taken an empty place meanwhile
+        new = set(places.values())  # a new layer may have filled an empty sample meanwhile
         self._put(*([places.get(layer, layer) for layer in side if layer not in new] for side in sides))
 
     def swap(self) -> None:
@@ -170,9 +170,9 @@ class Sides(FollowsLayers):
         self._put(b, a)
 
     def refresh(self, event: Event | None = None) -> None:
-        """Keep what is chosen where it is still there; empty places are filled as long as nothing was ticked.
+        """Keep the chosen layers that still exist, and fill empty samples unless the user has ticked layers.
 
-        Two layers that are selected in the viewer's list become A and B, in the list's order.
+        If exactly two layers are selected in the layer list, they become A and B, in list order.
         """
         if event is not None and event.type not in (*_FOLLOWED, "changed"):
             if event.type == "removing":
@@ -205,7 +205,7 @@ class Sides(FollowsLayers):
             self.opened.emit()
 
     def _meet(self, layer: Layer) -> None:
-        """Note of a layer that came whether it is one to mark, paint or draw in."""
+        """Record whether an added layer is an annotation layer (empty, or points, tracks, …)."""
         self._met.add(layer)
         painted = isinstance(layer, Labels) and isinstance(layer.data, np.ndarray)
         empty = not any(map(np.any, layer.data)) if painted else isinstance(layer, Shapes) and not len(layer.data)
@@ -221,7 +221,7 @@ class Sides(FollowsLayers):
 
 
 def _pair(before: LayersOfSides, selected: list[Layer], offered: list[Layer]) -> LayersOfSides:
-    """What was chosen stays; empty places are filled from the selection, then by layers of its kind, in list order."""
+    """Keep chosen layers; fill an empty side from the selection, then with layers of the same type, in list order."""
     a, b = before
     others = [layer for layer in dict.fromkeys([*selected, *offered]) if layer not in (*a, *b)]
     first = next(iter((*a, *b, *others)), None)
@@ -233,7 +233,7 @@ def _pair(before: LayersOfSides, selected: list[Layer], offered: list[Layer]) ->
 
 
 def by_name(layers: Iterable[Layer]) -> tuple[Layer, ...]:
-    """Layers in the order of their names, image 2 before image 10: that of the list changes with every arrangement."""
+    """Return layers in natural sort order of their names (2 before 10): list order changes with every arrangement."""
 
     def parts(layer: Layer) -> list[tuple[bool, int, str]]:
         words = _DIGITS.split(layer.name)
@@ -243,16 +243,16 @@ def by_name(layers: Iterable[Layer]) -> tuple[Layer, ...]:
 
 
 class Exclusions:
-    """Ids left out of layers, as long as these are outlined in the same way. Nothing is deleted."""
+    """Ids of curves excluded per layer, valid for one recipe. No data are deleted."""
 
-    changed = Signal()  #: a curve is left out, or taken in again
+    changed = Signal()  #: the set of excluded curves has changed
 
     def __init__(self) -> None:
         self._ids: weakref.WeakKeyDictionary[Layer, Ids] = weakref.WeakKeyDictionary()
         self._recipe: Outlines | None = None
 
     def toggle(self, layer: Layer, one: str, recipe: Outlines) -> None:
-        """Leave a curve out, or take it in again."""
+        """Exclude a curve, or include it again."""
         if recipe != self._recipe:
             self._ids.clear()
         self._recipe = recipe
@@ -260,25 +260,25 @@ class Exclusions:
         self.changed.emit()
 
     def put(self, sides: LayersOfSides, excluded: Excluded, recipe: Outlines) -> None:
-        """Leave out these curves, and no others."""
+        """Exclude exactly these curves."""
         self._ids.clear()
         self._recipe = recipe
         self._ids.update(zip(itertools.chain.from_iterable(sides), excluded, strict=True))
         self.changed.emit()
 
     def of(self, layers: Iterable[Layer | None], recipe: Outlines) -> Excluded:
-        """What is left out of each layer; nothing once another recipe finds other outlines."""
+        """Return the excluded ids of each layer; none for another recipe, which finds other outlines."""
         known = self._ids if recipe == self._recipe else {}
         return tuple(frozenset() if layer is None else known.get(layer, frozenset()) for layer in layers)
 
     def clear(self) -> None:
-        """Take all in again."""
+        """Include all curves again."""
         self._ids.clear()
         self.changed.emit()
 
 
 def preferred(name: str, default: Any) -> Any:
-    """What napari's preferences say of a setting; the default in a napari that keeps none for plugins."""
+    """Return a setting from napari's preferences, or the default in versions without plugin settings."""
     try:
         from napari.settings import get_plugin_settings
 
@@ -288,33 +288,33 @@ def preferred(name: str, default: Any) -> Any:
 
 
 class Choices:
-    """All that is chosen before a run; one recipe and one set of settings, to be changed by `set`, serve every dock."""
+    """All inputs of a run; the recipe and the settings are shared by all docks, and changed by `set`."""
 
-    changed = Signal()  #: the recipe or the settings are others
-    rearranges = Signal(bool)  #: changes of the layer list in many ways have begun, or are at their end
+    changed = Signal()  #: the recipe or the settings have changed
+    rearranges = Signal(bool)  #: bool: whether a batch of layer list changes begins (True) or ends
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._viewer = weakref.ref(viewer)
         self.layers, self.dims = viewer.layers, viewer.dims
         self.recipe = Outlines()
-        self.loaded = False  #: the recipe is that of a settings file, even where it says nothing
+        self.loaded = False  #: whether the recipe is from a settings file, even one that sets no field
         default = Settings()
         self.settings = replace(default, **{name: preferred(name, getattr(default, name)) for name in PREFERRED})
         self.sides = Sides(viewer)
         self.exclusions = Exclusions()
-        self.rearranging = 0  #: so many pieces of work change the layer list in many ways, which may take turns
-        self.unseen: weakref.WeakSet[Layer] = weakref.WeakSet()  #: in the viewer, and about to be shown
-        self.batch = ExitStack()  #: of these changes, of which napari hears once
+        self.rearranging = 0  #: number of active batches of layer list changes, which may interleave
+        self.unseen: weakref.WeakSet[Layer] = weakref.WeakSet()  #: layers added hidden, soon to be shown
+        self.batch = ExitStack()  #: event blockers of the batches, so that napari handles the changes once
 
     @property
     def viewer(self) -> ViewerModel:
-        """The viewer; held weakly, as it is what keeps all this."""
+        """The viewer, held by a weak reference, as it owns the session."""
         viewer = self._viewer()
         assert viewer is not None
         return viewer
 
     def set(self, recipe: Outlines | None = None, settings: Settings | None = None) -> None:
-        """Choose a recipe, settings or both, and tell of it once."""
+        """Set the recipe, the settings or both, and emit `changed` once."""
         chosen = recipe or self.recipe, settings or self.settings
         if chosen != (self.recipe, self.settings):
             self.recipe, self.settings = chosen

@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
             raise ValueError("give both images, --a and --b, or neither")
         if options.a is None:
             viewer.open_sample(PLUGIN, IMAGES)
-            # Two selected layers become A and B: the outlines as drawn by hand, not those that a threshold finds.
+            # Two selected layers become A and B: the hand-drawn outlines, rather than a segmentation.
             viewer.layers.selection = set(viewer.open_sample(PLUGIN, OUTLINES))
         else:
             for path in (options.a, options.b):
@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         viewer.close()
         return 1
-    _wait(1000)  # the bench becomes as wide as the answer needs, and takes it from the canvas
+    _wait(1000)  # let the bench widen for the answer, which resizes the canvas
     viewer.reset_view()
     print(f"row: {result.case}\n{result.summary()}")
     for side, ensemble in (("A", result.a), ("B", result.b)):
@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _compared(viewer: napari.Viewer) -> Comparison:
-    """Go through the bench up to the answer, as a person would, and wait for it."""
+    """Run the comparison in the bench, as a user would, and wait for the result."""
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
     task, explanation = bench.session.comparison, bench.session.explanation
     if reason := task.why_not():
@@ -76,7 +76,7 @@ def _compared(viewer: napari.Viewer) -> Comparison:
 
 
 def _wait(milliseconds: int) -> None:
-    """Let the window paint itself."""
+    """Process events for some time."""
     loop = QEventLoop()
     QTimer.singleShot(milliseconds, loop.quit)
     loop.exec()

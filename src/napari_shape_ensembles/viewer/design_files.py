@@ -1,4 +1,4 @@
-"""The design table as a file, and layers in parts: what takes long of it, in the background."""
+"""Background work on the design table: opening and saving it, and splitting layers into parts."""
 
 import re
 from collections.abc import Mapping
@@ -34,13 +34,13 @@ from .task import Background, Steps, in_words
 if TYPE_CHECKING:
     from napari.components import Dims
 
-#: Of a table of more images none is opened as a layer: napari shows tens of them, not hundreds.
+#: Maximum number of images of a table that are opened as layers: napari handles tens, not hundreds.
 OPENED = 30
 _PLAIN = re.compile(r"[^\w.+-]+")
 
 
 class DesignWork(Background):
-    """Splits layers into rows, and opens and saves the table; says in `noted` what came of it."""
+    """Splits layers into rows, and opens and saves the table; emits messages as `noted`."""
 
     noted = Signal(str)
 
@@ -50,7 +50,7 @@ class DesignWork(Background):
         choices.sides.restored.connect(self.say)
 
     def say(self, words: str, _: str = "") -> None:
-        """Say what became of a file."""
+        """Emit a message."""
         self.noted.emit(words)
 
     def _begin(self, steps: Steps) -> None:
@@ -67,7 +67,7 @@ class DesignWork(Background):
     # Parts.
 
     def split(self, whole: Layer, way: Way) -> None:
-        """Split a layer into parts, which become rows in its place."""
+        """Split a layer into parts, whose rows replace its own."""
         self._begin(self._split(whole, way))
 
     def _split(self, whole: Layer, way: Way) -> Steps:
@@ -83,7 +83,7 @@ class DesignWork(Background):
     # Saving.
 
     def save(self, path: Path) -> None:
-        """Write the table and the settings; images that no file holds as they are, are written beside it."""
+        """Write the table and the settings; images that are not in a file unchanged are written next to it."""
         self._begin(self._save(path))
 
     def _save(self, path: Path) -> Steps:
@@ -122,7 +122,7 @@ class DesignWork(Background):
     # Opening.
 
     def open(self, path: Path) -> None:
-        """Take the table in a file in place of this one; its images become layers, of many of them rows alone."""
+        """Replace the table by that of a file; its images are opened as layers, unless there are more than `OPENED`."""
         self._begin(self._open(path))
 
     def _open(self, path: Path) -> Steps:
@@ -161,19 +161,19 @@ class _Table(NamedTuple):
 
 
 def _key(layer: Layer) -> tuple[Path, ImagePart | None]:
-    """The file and the part that a layer holds."""
+    """Return the file that a layer was read from, and its part of the file."""
     root, part = root_of(layer)
     return Path(path_of(root)).resolve(), part
 
 
 def path_of(layer: Layer) -> str:
-    """The file that a layer was opened from; empty for none."""
+    """Return the path of the file that a layer was read from, or an empty string."""
     known = PARTS.get(layer)
     return known.path if known is not None and known.path else str(layer.source.path or "")
 
 
 def source_in_file(row: Row, dims: "Dims") -> Source:
-    """Copy what a row of the table shows, with the file and the part of it that it is from, as far as is known."""
+    """Return a `Source` of a row of the table, with its file and part of the file if known."""
     source = source_of(row, dims)
     if isinstance(row, ImageRow):
         return source
@@ -184,7 +184,7 @@ def source_in_file(row: Row, dims: "Dims") -> Source:
 
 
 def _read(path: Path) -> list[_Table]:
-    """The rows of a table, and their cells as texts."""
+    """Return the rows of a table, with their cells as text."""
     from ..io.sources import feature_text
 
     paths, table = read_design(path)
@@ -200,7 +200,7 @@ def _read(path: Path) -> list[_Table]:
 
 
 def layer_data(row: ImageRow) -> LayerData:
-    """What a row shows, as the data of a layer."""
+    """Read the image of a row as a napari layer data tuple."""
     report(f"reading {row.name}")
     ending, pixel = row.path.name.lower(), row.pixel
     if ending.endswith(MAPS) or row.part.value is not None or (ending.endswith(LABELS) and row.part == WHOLE):
@@ -247,14 +247,14 @@ def _pixel_cells(size: float | tuple[float, float], unit: str) -> dict[str, str]
 
 
 def _kept_in(layer: Layer, source: Source, table: Path) -> tuple[Path, ImagePart]:
-    """The file that holds what a layer shows, and the part of the file; written beside the table where none does."""
+    """Return a file and part with exactly the layer's data, written next to the table if none exists."""
     report(f"saving {source.name}")
     root, part = root_of(layer)
     path = Path(path_of(root)) if path_of(root) else None
     if path is not None and part is not None and not source.plane:
         of_file = PARTS[root].part if root in PARTS else WHOLE
         part = of_file if part == WHOLE else part
-        as_image = source.kind != "image" or as_labels(source.data)[0] is None  # not taken for labels when it is read
+        as_image = source.kind != "image" or as_labels(source.data)[0] is None  # would not be read back as labels
         if as_image and held(path, part, source):
             return path, part
     folder = table.parent / f"{table.stem}_images"

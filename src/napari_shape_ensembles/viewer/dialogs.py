@@ -1,4 +1,4 @@
-"""Menus and dialogs that ask for files; what becomes of them the session does and says."""
+"""Menus and file dialogs; the session reads and writes the files, and reports the outcome."""
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -31,13 +31,13 @@ _TABLES = {"Tables (*.csv)": ".csv"}
 
 
 class Dialogs:
-    """Asks for the names of files, over the dock it belongs to.
+    """File dialogs of a dock.
 
-    `say` is told what became of a settings file: the sentence, and more for its tooltip.
+    `say` is called with the outcome for a settings file: a sentence, and the text of its tooltip.
     """
 
     def __init__(self, parent: QWidget, session: Session, say: Callable[[str, str], object]) -> None:
-        self._parent = weakref.ref(parent)  # or the dock and its dialogs would keep each other alive
+        self._parent = weakref.ref(parent)  # avoids a reference cycle with the dock
         self._session, self._say = session, say
         self._folder = Path()
 
@@ -75,7 +75,7 @@ class Dialogs:
             self._session.design_work.open(path)
 
     def experiment(self) -> Entries:
-        """For the experiment."""
+        """Return the menu entries of the experiment."""
         return {
             "&Save experiment …": (self.save_experiment, "Everything in one file, to be opened again here"),
             "&Export tables and figures …": (self.export_experiment, "Write all tables and figures into a folder"),
@@ -83,7 +83,7 @@ class Dialogs:
         }
 
     def save_experiment(self) -> None:
-        """Ask for a file for the experiment, once there is one."""
+        """Ask for a file name, and save the experiment if there is one."""
         if self._session.experiment.result is None:
             self._say("⚠ There is nothing to save yet: compare first.", "")
         elif (path := self._asked("Save experiment", f"result{_ENDING}", _EXPERIMENTS)) is not None:
@@ -94,7 +94,7 @@ class Dialogs:
             self._session.experiment.open(path)
 
     def export_experiment(self) -> None:
-        """Ask for a folder for the results of the experiment, once there are any."""
+        """Ask for a folder, and export the experiment if there is one."""
         if self._session.experiment.result is None:
             self._say("⚠ There is nothing to export yet: compare first.", "")
         elif folder := QFileDialog.getExistingDirectory(self._parent(), "Folder for results", str(self._folder)):
@@ -102,7 +102,7 @@ class Dialogs:
             self._session.experiment.export(self._folder)
 
     def models(self) -> Entries:
-        """For what has been learned by example."""
+        """Return the menu entries of the learned model."""
         return {
             "&Save model …": (self.save_model, "Write the model to a file, which settings, scripts and others can use"),
             "&Load model …": (self.load_model, "Find objects by a model that was saved"),
@@ -161,7 +161,7 @@ class Dialogs:
             self._say(f"⚠ {error}", "")
 
     def _asked(self, title: str, name: str, kinds: Mapping[str, str]) -> Path | None:
-        """A name to write to; without an ending it gets that of the kind chosen."""
+        """Ask for a file name to write to; without a suffix, it gets that of the chosen file type."""
         chosen, kind = QFileDialog.getSaveFileName(self._parent(), title, str(self._folder / name), ";;".join(kinds))
         if not chosen:
             return None
@@ -173,7 +173,7 @@ class Dialogs:
         return path
 
     def _may_replace(self, *paths: Path) -> bool:
-        """Ask before files are replaced that the dialog has not asked about."""
+        """Ask before overwriting files that the file dialog has not asked about."""
         there = [path.name for path in paths if path.exists()]
         if not there:
             return True

@@ -1,4 +1,4 @@
-"""The experiment: all groups of the design table compared, with the replicate as what is exchangeable."""
+"""The experiment: compares all groups of the design table, with replicates as the exchangeable units."""
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from .inputs import OWN, ImageRow, Source, Sources, fingerprint, inputs_of_sourc
 from .layers import at_once, take_away
 from .task import Basis, Task
 
-# Groups whose pairs are all compared; contrasts that are a screen; images of a group that are opened at once.
+# Maximum number of groups for all pairwise contrasts, of contrasts listed unsorted, and of images opened per group.
 _ALL_PAIRS, _SCREEN, _IMAGES = 7, 20, 12
 _ASKED = "the choice of covariates and interactions"
 
@@ -42,32 +42,32 @@ ENDING = ".experiment.npz"
 
 @dataclass(frozen=True, eq=False)
 class ExperimentAnswer:
-    """An experiment with what the page shows of it: finding it takes longer than a window may stand still."""
+    """An experiment with everything that its page shows, computed in the worker thread."""
 
     experiment: Experiment
-    asked: Asked  #: covariates that are taken out, and interactions
-    sentences: tuple[str, ...]  #: whether groups differ at all, and trends
-    contrasts: tuple[str, ...]  #: a sentence for each pair of groups
+    asked: Asked  #: covariates adjusted for, and interactions
+    sentences: tuple[str, ...]  #: omnibus tests and trends
+    contrasts: tuple[str, ...]  #: a sentence per pair of groups
     notes: tuple[str, ...]
-    found: tuple[str, ...]  #: those of the notes that the experiment itself does not know
-    rows: tuple[tuple[str, ...], ...]  #: contrast, row of the truth table, p of form and of scale, ratio of size
-    groups: tuple[str, ...]  #: of each row, the one that is compared
-    figures: Mapping[str, Callable[[Any], Any]]  #: by their names; each draws on an empty Matplotlib figure
-    wells: Mapping[str, tuple[int, int]]  #: row and column of each group that is named as a well
+    found: tuple[str, ...]  #: those of the notes that are not warnings of the experiment
+    rows: tuple[tuple[str, ...], ...]  #: contrast, case, p of form, p of scale, size ratio
+    groups: tuple[str, ...]  #: for each row, the group compared with another
+    figures: Mapping[str, Callable[[Any], Any]]  #: name -> callable that draws on an empty Matplotlib figure
+    wells: Mapping[str, tuple[int, int]]  #: group named like a well -> row and column on the plate
 
 
 class ExperimentTask(Task[ExperimentAnswer]):
     """Compares the groups of the design table."""
 
-    laid = Signal()  #: layers of a group came and went, of which napari has not heard yet
+    laid = Signal()  #: layers of a group were added and removed, before napari handles the events
 
     def __init__(self, choices: Choices, design: DesignTable) -> None:
         super().__init__(choices)
         self.design = design
-        self.unsaved = False  #: the result can be found nowhere else
-        self._view: Tree = {}  #: of a result from a file: what it was made from, as the file says
-        self._inputs: Inputs | None = None  #: and its files
-        self._painted: list[weakref.ref[Layer]] = []  #: layers of the group that is shown
+        self.unsaved = False  #: whether the result has not been saved
+        self._view: Tree = {}  #: for a result from a file: its inputs as recorded in the file
+        self._inputs: Inputs | None = None  #: and its input files
+        self._painted: list[weakref.ref[Layer]] = []  #: layers of the displayed group
         self._over: weakref.WeakKeyDictionary[Layer, weakref.ref[Layer]] = weakref.WeakKeyDictionary()
         design.changed.connect(self._look)
 
@@ -75,7 +75,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
         return self.design.why_not()
 
     def chosen(self) -> Basis:
-        """All layers that have a group, as if of one sample, and the table."""
+        """Return all layers with a group, as a single sample, and the table."""
         choices, layers = self.choices, [layer for own in self.design.groups().values() for layer in own]
         excluded = choices.exclusions.of(layers, choices.recipe)
         more = {
@@ -87,14 +87,14 @@ class ExperimentTask(Task[ExperimentAnswer]):
 
     @property
     def control(self) -> str:
-        """The group that all others are compared with; the first one, unless chosen, where all pairs are too many."""
+        """The control group; if none is chosen and there are too many groups for all pairs, the first one."""
         groups = list(self.design.groups())
         chosen = self.design.control if self.design.control in groups else ""
         return chosen or (groups[0] if len(groups) > _ALL_PAIRS else "")
 
     @property
     def _asked(self) -> Asked:
-        """What is asked for of columns that the table has."""
+        """The requested covariates and interactions whose columns exist."""
         known = {GROUP, *self.design.more_columns()}
         asked = self.design.asked
         return Asked(
@@ -116,7 +116,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
         return ()
 
     def fail_beside(self, reason: str) -> None:
-        """Take note that something else has failed; the result stays."""
+        """Report that a secondary task has failed; the result is kept."""
         self.message = f"⚠ {reason}"
 
     def export(self, folder: Path) -> None:
@@ -132,19 +132,19 @@ class ExperimentTask(Task[ExperimentAnswer]):
     # Files.
 
     def say(self, words: str, _: str = "") -> None:
-        """Say something beside the result."""
+        """Show a message beside the result."""
         self.message = words
         self.changed.emit()
 
     def save(self, path: Path) -> None:
-        """Write the result with all that it rests on to one file."""
+        """Write the result with all its inputs to one file."""
         if self.result is not None:
             self.message = ""
             found, basis = self.result.experiment, self.basis
             self.start(partial(saving, found, self.to_view(), basis, self._sources(), self._inputs, path), self._saved)
 
     def _sources(self) -> list[list[Source]]:
-        """What the images of the result show, one in each sample; none where one was changed since."""
+        """Return the sources of the result, one image per sample; empty if any has changed since."""
         if self.basis is None:
             return []
         dims, rows = self.choices.dims, [ref() for ref in self.basis.layers[0]]
@@ -162,12 +162,12 @@ class ExperimentTask(Task[ExperimentAnswer]):
         return ()
 
     def open(self, path: Path) -> None:
-        """Show a result that was saved."""
+        """Show a saved result."""
         self.message = ""
         self.start(partial(opening, path), self.take_up)
 
     def to_view(self) -> Tree:
-        """What a file keeps beside the result: the table, and what the result rests on."""
+        """Return the state that is stored with the result: the table, and the basis of the result."""
         view = {**self._view, "design": self.design.to_tree()}
         if self.result is None or self.basis is None:
             return view
@@ -184,19 +184,19 @@ class ExperimentTask(Task[ExperimentAnswer]):
         }
 
     def to_tree(self) -> Tree:
-        """What the file of a comparison keeps beside it: the table, and the result, if there is one."""
+        """Return the state that is stored with a comparison: the table, and the result if there is one."""
         kept = {} if self.result is None else {**self.result.experiment.to_tree(), "view": self.to_view()}
         return {"design": self.design.to_tree(), "experiment": kept}
 
     def take_tree(self, tree: Tree) -> None:
-        """Take up what the file of a comparison has kept."""
+        """Restore the state that was stored with a comparison."""
         if isinstance(table := tree.get("design"), dict):
             self.design.take_tree(table)
         if tree.get("experiment"):
             self.start(partial(restoring, tree["experiment"]), self.take_up)
 
     def take_up(self, opened: "Opened") -> Iterable[None]:
-        """Show a result from a file, resting on the images in the viewer where these are as they were."""
+        """Show a result from a file, linked to the images in the viewer if these are unchanged."""
         view = opened.view
         if isinstance(table := view.get("design"), dict):
             self.design.take_tree(table)
@@ -214,7 +214,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
         self.message = f"{opened.said}{gone}"
 
     def _rows_of(self, view: Tree) -> list[Row]:
-        """The rows of the table with the names and the contents that a file tells; none where any is missing."""
+        """Return the rows of the table that match the names and fingerprints of a file; empty if any does not."""
         dims, names, prints = self.choices.dims, view.get("images", []), view.get("prints", [])
         chosen = [row for own in self.design.groups().values() for row in own]
         if [row.name for row in chosen] != names or [fingerprint(row, dims) for row in chosen] != prints:
@@ -224,7 +224,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
     # The images of a group.
 
     def show_group(self, name: str) -> None:
-        """Show the images of a group with their outlines, filled by the quantity in which it differs most."""
+        """Show the images of a group with their outlines, colored by the quantity in which it differs most."""
         if self.result is None or self.basis is None or self.busy:
             return
         found, basis = self.result.experiment, self.basis
@@ -242,19 +242,19 @@ class ExperimentTask(Task[ExperimentAnswer]):
         self.start(partial(outlined, found, name, sources, basis.recipe), self._shown)
 
     def over(self, layer: Layer) -> list[Layer]:
-        """The outlines of the group that is shown over one of its images."""
+        """Return the outlines layer over an image of the displayed group."""
         own = self._over.get(layer)
         outlines = None if own is None else own()
         return [] if outlines is None or outlines not in self.choices.layers else [outlines]
 
     def opened(self) -> list[Layer]:
-        """Images of that group that were opened for it, and outlines of those that cannot be."""
+        """Return images of that group that were opened for it, and outlines without an image."""
         here = [layer for ref in self._painted if (layer := ref()) is not None and layer in self.choices.layers]
         over = {one for ref in self._over.values() if (one := ref()) is not None}
         return [layer for layer in here if layer not in over]
 
     def _shown(self, opened: list[tuple[Layer | weakref.ref[Layer] | None, Layer]]) -> Iterator[None]:
-        """Put the images of a group and their outlines in place of those before, and then show them, all in turns."""
+        """Replace the previous group's images and outlines, and make the new ones visible, one per event loop turn."""
         choices, layers = self.choices, self.choices.layers
         gone, self._painted, coming = self._painted, [], []
         with at_once(choices):
@@ -286,7 +286,7 @@ def experimented(
     control: str | None,
     asked: Asked,
 ) -> ExperimentAnswer:
-    """Trace the copied images, compare their groups, and put into words what was found."""
+    """Trace the images, compare their groups, and describe the result."""
     recipe, settings = basis.recipe, basis.settings
     images, ensembles, total = list(chain(*sources)), [], 2 * len(list(chain(*sources))) + 10
     for place, (source, ids) in enumerate(zip(images, basis.excluded, strict=True)):
@@ -296,7 +296,7 @@ def experimented(
     with as_part(2 * len(images), total):
         result = experiment(ensembles, frame_of(rows), settings, control=control)
     notes = []
-    if (result.table["permuted"] == "curves").all():  # of single images: the light of the page Trust
+    if (result.table["permuted"] == "curves").all():  # unreplicated images: the test of the page Trust
         try:
             notes.append(position_dependence(ensembles, settings).sentence())
         except ValueError as error:  # too few outlines
@@ -305,7 +305,7 @@ def experimented(
 
 
 def answer_of(result: Experiment, asked: Asked, notes: Sequence[str]) -> ExperimentAnswer:
-    """Put an experiment into words, with notes on what it was made from."""
+    """Describe an experiment in sentences, with notes on its inputs."""
     table = result.table
     said, contrasts = result.overall(asked.given, asked.interactions), result.sentences()
     lines = tuple(
@@ -319,7 +319,7 @@ def answer_of(result: Experiment, asked: Asked, notes: Sequence[str]) -> Experim
         for one in ranked(table).to_dict("records")
     )
     said = said if len(table) > 1 else [*contrasts, *said]
-    from ..studies.superplot import figures_of, plate_of  # loads Matplotlib, here in a thread of its own
+    from ..studies.superplot import figures_of, plate_of  # imports Matplotlib, here in the worker thread
 
     figures, wells = figures_of(result), plate_of(result.design.groups) or {}
     order = tuple(ranked(table)["b"])
@@ -328,7 +328,7 @@ def answer_of(result: Experiment, asked: Asked, notes: Sequence[str]) -> Experim
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:
-    """The contrasts of a screen by their p-values; few of them as they are."""
+    """Return the contrasts, sorted by p-value if there are many."""
     if len(table) <= _SCREEN:
         return table
     smallest = table[["undulation_p_adjusted", "scale_p_adjusted"]].min(axis=1)
@@ -337,16 +337,16 @@ def ranked(table: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A result from a file, and what the file says of what it was made from."""
+    """A result from a file, with its recorded inputs."""
 
     answer: ExperimentAnswer
     view: Tree
     said: str
-    inputs: Inputs | None = None  #: its files, where these are known
+    inputs: Inputs | None = None  #: its input files, if known
 
 
 def opening(path: Path) -> Opened:
-    """Read a saved experiment, and put it into words."""
+    """Read a saved experiment, and describe it in sentences."""
     report(f"opening {path.name}", 0, 2)
     with files_named(path, "opened"):
         result, view, inputs = load_experiment(path)
@@ -354,13 +354,13 @@ def opening(path: Path) -> Opened:
 
 
 def restoring(tree: Tree) -> Opened:
-    """Take an experiment out of the file of a comparison."""
+    """Restore an experiment that was stored with a comparison."""
     report("restoring the experiment", 0, 2)
     return opened_of(Experiment.of_tree(tree), records.value(tree, "view", dict), "Opened with the comparison.")
 
 
 def opened_of(result: Experiment, view: Tree, said: str) -> Opened:
-    """Put an experiment from a file into words."""
+    """Describe an experiment from a file in sentences."""
     notes = tuple(map(str, view.get("notes", [])))
     return Opened(answer_of(result, asked_of(view.get("asked")), notes), view, said)
 
@@ -373,9 +373,9 @@ def saving(
     inputs: Inputs | None,
     path: Path,
 ) -> tuple[list[Path], bool]:
-    """Write an experiment to one file, as the command line does; and say whether it can be run again from its files.
+    """Write an experiment to one file, as the command line does; return whether it can be rerun from its input files.
 
-    These are what layers show, or `inputs` where it comes from a file and its images are not in the viewer.
+    These are the files of the layers, or `inputs` for a result from a file whose images are not in the viewer.
     """
     report(f"saving {path.name}")
     design = result.design
@@ -388,7 +388,7 @@ def saving(
 
 
 def exporting(result: Experiment, folder: Path) -> list[Path]:
-    """Write tables and figures of an experiment."""
+    """Write the tables and figures of an experiment."""
     report("writing tables and figures")
     names = (*EXPERIMENT, *trend_figures(result.design.covariates))
     refuse_overwriting([folder / name for name in names], remedy=ELSEWHERE)
@@ -401,11 +401,11 @@ def exporting(result: Experiment, folder: Path) -> list[Path]:
 def outlined(
     result: Experiment, group: str, sources: Mapping[int, tuple[Source, Any]], recipe: Outlines
 ) -> list[tuple[Any, Layer]]:
-    """Layers of the outlines of images, by their places in an experiment, filled by what differs most.
+    """Return layers of outlines, colored by the quantity that differs most, for images by their index in an experiment.
 
-    Each with the layer of its image, weakly, or a new one.
+    Each is paired with a weak reference to the layer of its image, or a new layer.
     """
-    get_settings()  # before it is read, napari triangulates in Python, a hundred times more slowly
+    get_settings()  # until loaded, napari uses its Python triangulation, a hundred times slower
     effects = result.effects[result.effects["contrast"].str.split(" - ").str[0] == group]
     effects = effects if len(effects) else result.effects
     quantity = "size"

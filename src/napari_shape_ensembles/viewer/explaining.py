@@ -1,4 +1,4 @@
-"""The explanation of the comparison: why A and B differ, found in the background and kept for the same data."""
+"""The explanation of a comparison: why A and B differ, computed in the background and cached for the same data."""
 
 import itertools
 from collections.abc import Callable, Iterable
@@ -19,28 +19,28 @@ from .comparing import ComparisonTask, saving_report
 from .inputs import Sources
 from .task import CANCELLED, Soon, Steps, Task
 
-# Milliseconds after a comparison in which nothing else has begun.
+# Idle time after a comparison before the explanation starts, in milliseconds.
 _IDLE = 300
 
 NO_COMPARISON = "A and B have not been compared yet."
 
 
 class ExplanationTask(Task[Explanation]):
-    """Explains the last comparison that has succeeded, which a run that fails after it outdates and does not remove."""
+    """Explains the last successful comparison; a later run that fails marks it as out of date, but keeps it."""
 
     def __init__(self, choices: Choices, comparison: ComparisonTask) -> None:
         super().__init__(choices)
         self.comparison = comparison
         self.explored: Comparison | None = None
-        self.headline: Headline | None = None  #: the answer in a sentence, known before the explanation
-        self.unasked = False  #: it is run as soon as there is a comparison and nothing else is under way
+        self.headline: Headline | None = None  #: the answer in a sentence, computed before the explanation
+        self.unasked = False  #: whether to run automatically after each comparison, when idle
         self._idle = Soon(self._begin_unasked, _IDLE)
 
     def why_not(self) -> str:
         return "" if self.explored is not None else NO_COMPARISON
 
     def work(self, sources: Sources = ((), ())) -> Callable[[], Explanation]:
-        """Explain what the comparison has learned; the layers are not looked at again."""
+        """Explain the comparison from its results, without reading the layers again."""
         assert self.explored is not None
         return partial(explain, self.explored)
 
@@ -52,7 +52,7 @@ class ExplanationTask(Task[Explanation]):
         yield from self.take(outcome)
 
     def explain_unasked(self, unasked: bool) -> None:
-        """Explain every comparison without being asked, or only when asked."""
+        """Set whether every comparison is explained automatically, or only on request."""
         self.unasked = unasked
         self._idle.start()
 
@@ -62,13 +62,13 @@ class ExplanationTask(Task[Explanation]):
             self.run()
 
     def take(self, outcome: Explanation) -> Iterable[None]:
-        """Keep the explanation, of what is known of the comparison by now."""
+        """Store the explanation, with the comparison as it is by now (it may have gained results)."""
         assert self.explored is not None
         self.result = replace(outcome, comparison=self.explored)
         return ()
 
     def fail_beside(self, reason: str) -> None:
-        """Take note why there is no report; the explanation stays."""
+        """Report why there is no report file; the explanation is kept."""
         self.message = f"⚠ {reason}"
 
     def save_report(self, path: Path) -> None:
@@ -81,7 +81,7 @@ class ExplanationTask(Task[Explanation]):
         return ()
 
     def changed_since(self) -> list[str]:
-        """What has changed since the comparison was made, in words; nothing while it is made anew."""
+        """Describe what has changed since the comparison; empty while it is being repeated."""
         if self.explored is None or self.comparison.running:
             return []
         if self.comparison.result is not self.explored:
@@ -92,7 +92,7 @@ class ExplanationTask(Task[Explanation]):
         return self.comparison.changed_since()
 
     def follow(self) -> None:
-        """Tell when the layers of the comparison are changed, whether or not its own dock is open."""
+        """Follow changes of the comparison's layers, even if its own dock is closed."""
         if not self._following:
             self._following = True
             self.comparison.changed.connect(self._compared)
@@ -108,7 +108,7 @@ class ExplanationTask(Task[Explanation]):
         super()._watch()
 
     def selected_row(self) -> int | None:
-        """Row, among the pooled ones, of the one curve that is selected in the viewer; None where there is none."""
+        """Return the pooled index of the single curve selected in the viewer, or None."""
         layer, explored = self.choices.viewer.layers.selection.active, self.explored
         if explored is None:
             return None
@@ -138,7 +138,7 @@ class ExplanationTask(Task[Explanation]):
             if self._following:
                 self._watch()
         if self.unasked:
-            if self.comparison.running:  # the processor is wanted there
+            if self.comparison.running:  # leave it the processor
                 self.cancel()
                 self.message = ""
             else:
@@ -147,5 +147,5 @@ class ExplanationTask(Task[Explanation]):
 
 
 def same_data(one: Comparison, other: Comparison) -> bool:
-    """Whether two comparisons have curves, settings and coordinates in common, whatever else is known of them."""
+    """Whether two comparisons share curves, settings and coordinates, regardless of further results."""
     return all(getattr(one, name) is getattr(other, name) for name in ("a", "b", "settings", "space", "t", "l"))

@@ -1,4 +1,4 @@
-"""Files that napari opens and saves through this plugin: curves, whole comparisons, maps of crystal orientations."""
+"""napari readers and writers: curves, comparisons, and orientation maps (EBSD)."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,21 +25,21 @@ from .layers import painted_data
 
 Reader = Callable[[str | Sequence[str]], list[LayerData]]
 
-# Names that files of this plugin have. napari's own reader takes all .npz and .csv too, and napari asks which to take.
+# File name patterns of this plugin. napari's builtin reader accepts any .npz and .csv too, so napari would ask.
 _OWN_NAMES = ("*.comparison.npz", "*.curves.npz", "*.curves.csv")
-# Shapes that enclose nothing.
+# Shape types that are not closed.
 _OPEN = ("line", "path")
 
 
 def open_own_files_unasked(_: object = None) -> None:
-    """Prefer this plugin's reader for names that its own files have, unless a person has chosen another for them."""
+    """Set this plugin as the preferred reader of its own file names, unless the user has chosen another."""
     plugins = get_settings().plugins
     if any(name not in plugins.extension2reader for name in _OWN_NAMES):
         plugins.extension2reader = dict.fromkeys(_OWN_NAMES, "napari-shape-ensembles") | plugins.extension2reader
 
 
 def curves_reader(path: str | Sequence[str]) -> Reader | None:
-    """Return the function that opens these files as layers, or None where they hold neither curves nor a comparison."""
+    """Return a reader of curves and comparisons, or None for other JSON files."""
     try:
         known = [is_annotated(json_of(Path(name))) for name in paths_of(path) if name.lower().endswith(".json")]
     except (OSError, ValueError, RecursionError):
@@ -48,12 +48,12 @@ def curves_reader(path: str | Sequence[str]) -> Reader | None:
 
 
 def paths_of(path: str | Sequence[str]) -> list[str]:
-    """One path or several, as a list; napari hands over either."""
+    """Return one path or several as a list; napari passes either."""
     return [path] if isinstance(path, str) else list(path)
 
 
 def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
-    """Open files of curves as Shapes layers, and saved comparisons as their two painted layers."""
+    """Read files of curves as Shapes layers, and comparisons as their two colored layers."""
     layers: list[LayerData] = []
     for name in paths_of(path):
         if is_archive(name, FORMAT):
@@ -62,7 +62,7 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
             table = read_curves(name)
             images = table.features["image"].astype(str) if "image" in table.features else pd.Series(dtype=str)
             several = {one: np.flatnonzero(images == one) for one in dict.fromkeys(images)}
-            if len(several) < 2:  # the file does not tell images apart
+            if len(several) < 2:  # no distinct images in the file
                 several = {table.ensemble.name: np.arange(len(table.ensemble))}
             pixels = table.pixels
             for image, rows in several.items():
@@ -85,10 +85,10 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
 
 
 def write_shapes(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
-    """Write a Shapes layer as a file of curves, in its unit; the ending of the name decides on the format.
+    """Write a Shapes layer as a file of curves, in its unit; the suffix determines the format.
 
-    An OSError for shapes of more than two axes, a format that cannot be written, or a file that cannot: napari would
-    take a ValueError to mean that no writer fits, and keep its words to itself.
+    Raises an OSError for shapes of more than two axes, unsupported formats and unwritable files: napari would
+    interpret a ValueError as "no matching writer", and discard its message.
     """
     try:
         shapes = [np.asarray(vertices, dtype=np.float64) for vertices in data]
@@ -115,15 +115,15 @@ def write_shapes(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
 
 
 def map_reader(path: str | Sequence[str]) -> Reader | None:
-    """Return the function that opens maps of orientations as layers, or None for other files."""
+    """Return a reader of orientation maps (EBSD), or None for other files."""
     known = all(name.lower().endswith(ENDINGS) for name in paths_of(path))
     return (lambda path: [layer for name in paths_of(path) for layer in map_layers(read_ebsd(name))]) if known else None
 
 
 def map_layers(ebsd: EBSDMap) -> list[LayerData]:
-    """Layer data of a map: IPF colours, pattern quality where the file has it, phases and grains.
+    """Return layer data of a map: IPF colours, pattern quality if available, phases and grains.
 
-    All have the size of a pixel as scale and its unit; phases and grains are labels, the phases hidden.
+    All have the pixel size as scale, with its unit; phases and grains are Labels layers, the phases hidden.
     """
     place = {"scale": ebsd.scale, "units": (ebsd.unit,) * 2}
     names = {key: phase.name for key, phase in ebsd.phases.items()}

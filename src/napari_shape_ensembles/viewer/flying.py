@@ -1,4 +1,4 @@
-"""The camera goes to a curve: at once, or in a flight that the eye can follow."""
+"""Camera movements to a curve, animated if desired."""
 
 import time
 import weakref
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 
-_SECONDS, _FRAME = 0.3, 25  # of a flight; milliseconds of a frame at least
-_AROUND = 3.0  # how much more than a curve is in view
+_SECONDS, _FRAME = 0.3, 25  # duration of the animation, and minimum milliseconds per frame
+_AROUND = 3.0  # extent of the view relative to the curve
 
 
 def camera_of(viewer: ViewerModel) -> "Camera":
-    """The camera of a viewer."""
-    return getattr(viewer, "scene", viewer).camera  # in the scene since napari 0.9
+    """Return the camera of a viewer."""
+    return getattr(viewer, "scene", viewer).camera  # part of the scene since napari 0.9
 
 
 def view_of(viewer: ViewerModel, drawn: Real, around: float = _AROUND) -> tuple[Real, float]:
-    """Centre and zoom that show an outline (n, 2), as it is drawn, large in a window of any size.
+    """Return the camera centre and zoom for a close-up of an outline (n, 2) in world coordinates.
 
-    The camera stays as it is.
+    The camera itself is not moved.
     """
     camera = camera_of(viewer)
     before = camera.center, camera.zoom
@@ -41,7 +41,7 @@ def view_of(viewer: ViewerModel, drawn: Real, around: float = _AROUND) -> tuple[
 
 
 class Flight:
-    """Moves the camera of a viewer, in as many frames as the canvas can draw meanwhile."""
+    """Animates the camera of a viewer, at the frame rate that the canvas can draw."""
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._viewer = weakref.ref(viewer)
@@ -50,7 +50,7 @@ class Flight:
         self._next = Soon(self._frame, _FRAME)
 
     def to(self, centre: Real, zoom: float) -> None:
-        """Fly to a centre (depth, row, column) in the world, and a zoom."""
+        """Animate to a centre (depth, row, column) in world coordinates, and a zoom."""
         if (viewer := self._viewer()) is not None:
             camera = camera_of(viewer)
             start = np.asarray(camera.center, dtype=np.float64), float(camera.zoom)

@@ -1,4 +1,4 @@
-"""Forms generated from declared parameters: a control for each, with its label, range, unit and help."""
+"""Forms generated from declared parameters: a control for each, with label, range, unit and tooltip."""
 
 import re
 from collections.abc import Collection
@@ -17,14 +17,14 @@ from .panels.widgets import NarrowList, Notice, Section, column, form, pass_whee
 Chosen = TypeVar("Chosen")
 
 _NOT_SET = "not set"
-# Ends of a control whose parameter has none; a larger value that is shown moves them, up to the largest.
+# Limits of a control whose parameter has none; extended by larger values that are set, up to the second.
 _FAR, _LARGEST = 1e6, 1e12
 _DECIMALS, _MOST_DECIMALS = 3, 6
 _SEPARATORS = re.compile(r"[\s,;×]+")
 
 
 class SwitchBox(QCheckBox):
-    """A box to tick, for a parameter that is true or false."""
+    """A check box for a boolean parameter."""
 
     def __init__(self, _: Parameter) -> None:
         super().__init__()
@@ -38,18 +38,18 @@ class SwitchBox(QCheckBox):
 
 
 class ChoiceList(NarrowList):
-    """A list of the choices of a parameter; what it can be beside them is added when it is shown."""
+    """A combo box of a parameter's choices; any other value is appended when it is set."""
 
     def __init__(self, declared: Parameter) -> None:
         super().__init__(choices=declared.choices)
         self.turned = self.currentIndexChanged
-        self._label, self._values = declared.label, list(declared.choices or {})  # PySide6 holds no integer of any size
+        self._label, self._values = declared.label, list(declared.choices or {})  # PySide6 item data can overflow
 
     def read(self) -> Any:
         return self._values[self.currentIndex()]
 
     def show_value(self, value: Any) -> None:
-        """Show another value."""
+        """Set the value, appended to the choices if new."""
         if value not in self._values:
             self._values.append(value)
             self.addItem(f"{self._label} {value}")
@@ -57,7 +57,7 @@ class ChoiceList(NarrowList):
 
 
 class NumberBox(DecimalBox):
-    """A box for a number; one that is optional can be "not set", one step below its range, or when it is cleared."""
+    """A spin box; for an optional number, the value below the range, or an empty text, means "not set"."""
 
     def __init__(self, declared: Parameter) -> None:
         super().__init__()
@@ -67,14 +67,14 @@ class NumberBox(DecimalBox):
         self._decimals = 0 if self._whole else _DECIMALS if declared.decimals is None else declared.decimals
         self._low, self._above = declared.least, declared.above
         self._high, self._below = declared.most, declared.below
-        self.first: float | None = None  # where an optional number begins
+        self.first: float | None = None  # first value when stepping up from "not set"
         if declared.least is not None and declared.most is not None:
             self.first = (declared.least + declared.most) / 2
         self.setSuffix(f" {declared.unit}" if declared.unit else "")
         self.setSingleStep(declared.step or 10.0**-self._decimals)
 
     def set_ends(self, low: float, high: float, first: float) -> None:
-        """Set range and step to those of an image, and where an optional number begins."""
+        """Set the range and step from an image, and the first value when stepping up from "not set"."""
         self._low, self._high = low, high
         self._decimals = 0 if high - low > 100 else 3
         self.first = round(first, self._decimals)
@@ -87,7 +87,7 @@ class NumberBox(DecimalBox):
         return round(self.value()) if self._whole else self.value()
 
     def show_value(self, value: float | None) -> None:
-        """Show another value, with as many decimals as it has."""
+        """Set the value, with as many decimals as it needs."""
         _, _, places = f"{value or 0:.{_MOST_DECIMALS}f}".rstrip("0").partition(".")
         decimals = max(self._decimals, len(places))
         least = 10.0**-decimals
@@ -103,38 +103,38 @@ class NumberBox(DecimalBox):
         self.fit()
 
     def stepBy(self, steps: int) -> None:
-        """Begin in the middle where nothing was set, not at the lower end."""
+        """Step up from "not set" to the first value, rather than to the minimum."""
         if self.read() is None and steps > 0 and self.first is not None:
             self.setValue(self.first)
         else:
             super().stepBy(steps)
 
     def validate(self, text: str | None, position: int) -> Any:
-        """Accept the words for a number that is not set; Qt does so only where it wrote them itself."""
+        """Accept the special value text also if typed; Qt accepts it only if it set the text itself."""
         if text and text == self.specialValueText():
             return QValidator.State.Acceptable, text, position
         return super().validate(text, position)
 
     def valueFromText(self, text: str | None) -> float:
-        """The number of a text, or what stands for none."""
+        """Return the number of a text, or the minimum for the special value text."""
         return self.minimum() if text and text == self.specialValueText() else super().valueFromText(text)
 
     def fixup(self, text: str | None) -> str:
-        """Take a box that was cleared as not set."""
+        """Interpret an empty text as "not set"."""
         if self.optional and not (text or "").removesuffix(self.suffix()).strip():
             return self.specialValueText()
         return str(super().fixup(text) or "")
 
 
 class TextLine(QLineEdit):
-    """A line for a text, or for one or several numbers; empty where an optional one is not set."""
+    """A line edit for a text, or for one or several numbers; empty if an optional value is not set."""
 
     def __init__(self, declared: Parameter) -> None:
         super().__init__()
         with_label_font(self)
         self.turned = self.textChanged
         self._text = str in declared.kinds
-        self._held: tuple[str, Any] = "", None  # a value that no text stands for, as long as its words are shown
+        self._held: tuple[str, Any] = "", None  # an object without a text form, while its repr is shown
         self._optional = declared.optional
         self.setPlaceholderText(_NOT_SET if declared.optional else "")
 
@@ -151,7 +151,7 @@ class TextLine(QLineEdit):
         return text if self._text else numbers[0] if len(numbers) == 1 else numbers
 
     def show_value(self, value: Any) -> None:
-        """Show another value."""
+        """Set the text from a value."""
         values = () if value is None else value if isinstance(value, tuple) else (value,)
         self.setText(", ".join(str(item).removesuffix(".0") for item in values))
         self._held = (self.text(), value) if not isinstance(value, str | int | float | tuple | None) else ("", None)
@@ -162,7 +162,7 @@ Control: TypeAlias = SwitchBox | ChoiceList | NumberBox | TextLine
 
 
 def control_of(declared: Parameter) -> Control:
-    """A control for what a parameter mostly is."""
+    """Return a control for the main type of a parameter."""
     if declared.choices:
         return ChoiceList(declared)
     if declared.kind is str or any(get_origin(kind) is tuple for kind in declared.kinds):
@@ -171,18 +171,18 @@ def control_of(declared: Parameter) -> Control:
 
 
 class Form(QWidget, Generic[Chosen]):
-    """A form of the parameters of a frozen dataclass, generated from their declarations; some groups are `folded`.
+    """A form generated from the declared parameters of a frozen dataclass; the groups in `folded` start collapsed.
 
-    Parameters that are `omitted` keep their values, and are named below the others where they are set.
+    `omitted` parameters keep their values, and are listed below the form if not at their defaults.
     """
 
-    changed = Signal()  #: a person changed a control; not for a `value` that was set
+    changed = Signal()  #: the user changed a control; not emitted when `value` is set
 
     def __init__(self, value: Chosen, *, folded: Collection[str] = (), omitted: Collection[str] = ()) -> None:
         super().__init__()
         self._type = type(value)
         self._declared = parameters_of(self._type)
-        # What is chosen. Controls show it and are read only when they are turned, so that none can lose a value.
+        # Source of truth: controls are read only when the user changes them, so that they cannot round values.
         self._values = tree(value)
         self.controls: dict[str, Control] = {}
         self.sections: dict[str, Section] = {}
@@ -204,7 +204,7 @@ class Form(QWidget, Generic[Chosen]):
             default = f" Default: {_NOT_SET}." if declared.default is None else ""
             words = escape(f"{declared.description.replace('`', '')}{default}", quote=False)
             for part in (control, rows.labelForField(control)):
-                part.setToolTip(f"<qt>{words}</qt>")  # on lines that are broken
+                part.setToolTip(f"<qt>{words}</qt>")  # rich text, so that lines are wrapped
         self.more = Notice("Reset", "Set these back to their defaults")
         self.more.button.clicked.connect(self._reset_more)
         column(*self.sections.values(), self.more, page=self).layout().setSpacing(2)
@@ -212,12 +212,12 @@ class Form(QWidget, Generic[Chosen]):
 
     @property
     def value(self) -> Chosen:
-        """What is chosen.
+        """The current value of the form.
 
         Raises
         ------
         ValueError
-            For what cannot be, or does not go together.
+            For invalid or incompatible parameters.
         """
         return self._type(**self._values)
 
@@ -233,7 +233,7 @@ class Form(QWidget, Generic[Chosen]):
         self.changed.emit()
 
     def _complete(self, turned: str) -> None:
-        """Change what cannot stay beside a control that was turned."""
+        """Adjust parameters that are incompatible with the one just changed."""
 
     def _matters(self, name: str) -> bool:
         return matters((self._type, self._values), name)
@@ -248,7 +248,7 @@ class Form(QWidget, Generic[Chosen]):
                 if isinstance(control, NumberBox) and control.optional != self._can_be_none(name):
                     control.optional = self._can_be_none(name)
                     control.show_value(value)
-                if control.read() != value:  # one that is being written in stays as it is
+                if control.read() != value:  # do not disturb a control while the user types
                     control.show_value(value)
             self._rows[name].setRowVisible(control, self._matters(name))
         for group, section in self.sections.items():
@@ -258,7 +258,7 @@ class Form(QWidget, Generic[Chosen]):
         self.more.say(f"Also set: {', '.join(words)}." if words else "")
 
     def _not_shown(self) -> list[str]:
-        """Parameters that matter, but are at a value that no control shows."""
+        """Return the relevant parameters whose values no control shows."""
         return [
             name
             for name, declared in self._declared.items()
@@ -274,14 +274,14 @@ class Form(QWidget, Generic[Chosen]):
 
 
 class OutlinesForm(Form[Outlines]):
-    """The form of a recipe, which knows the image that it is tried on, and what a method cannot do without."""
+    """The form of a recipe, with ranges from the image it is tried on, and the parameters required by a method."""
 
     _rgb = False
 
     def show_image(self, *, rgb: bool, low: float, high: float, middle: float) -> None:
-        """Fit the controls to an image: its color channels, and the range and a first guess of its thresholds.
+        """Adapt the controls to an image: its color channels, and the range and initial guess of thresholds.
 
-        What was chosen stays; only a threshold that is needed and not set yet is guessed.
+        Values are kept; only a required threshold that is not set is initialized.
         """
         self._rgb = rgb
         for name, first in (("threshold", middle), ("low", (low + middle) / 2)):
@@ -297,7 +297,7 @@ class OutlinesForm(Form[Outlines]):
 
     def _complete(self, turned: str) -> None:
         values = self._values
-        if turned == "method":  # chosen in place of a model
+        if turned == "method":  # replaces a model
             values["find"] = None
         if values["object_classes"] >= values["classes"]:
             if turned == "object_classes":

@@ -1,7 +1,7 @@
-"""What the layers of two samples hold, copied once, and turned into outlines anywhere.
+"""Snapshots of the layers of two samples, and their conversion to outlines in any thread.
 
-A `Source` is taken from a layer on the main thread, when a run starts. From then on the layer may be renamed, rescaled
-or deleted: the run has all it needs. Pixels that take long to copy are copied by the run's own thread, first of all.
+A `Source` is created from a layer on the main thread when a run starts; afterwards the layer may be renamed, rescaled
+or deleted without affecting the run. Large pixel arrays are copied at the start of the worker thread.
 """
 
 import hashlib
@@ -36,32 +36,32 @@ Kind = Literal["image", "labels", "shapes", "file"]
 
 ACCEPTED = (Image, Labels, Shapes)
 _CORNERS_PER_ELLIPSE = 200
-# Cosine of the angle between rows and columns up to which pixels are rectangles; rounding stays far below.
+# Tolerance of the cosine of the angle between rows and columns for rectangular pixels, far above rounding errors.
 _SKEW = 1e-6
 
-#: Ids left out of an image, in words; and those of all images, A's before B's.
+#: Excluded ids of an image, as strings; and those of all images, A's before B's.
 Ids: TypeAlias = frozenset[str]
 Excluded: TypeAlias = tuple[Ids, ...]
-#: What the images of A and those of B are taken from, copied from there, and weakly referred to.
+#: The layers of A and of B, their snapshots, and weak references to layers.
 LayersOfSides: TypeAlias = tuple[tuple[Layer, ...], tuple[Layer, ...]]
 Sources: TypeAlias = tuple[tuple["Source", ...], tuple["Source", ...]]
 Refs: TypeAlias = tuple[weakref.ref[Layer], ...]
 
 EXCLUDED = "excluded by hand"
-# Images that a sample's name spells out.
+# Maximum number of images named in the name of a sample.
 _NAMED = 2
-# Bytes from which a checksum is made of a folded array, and words that it is folded to.
+# Size in bytes from which an array is folded before the checksum, and number of words it is folded to.
 _LARGE, _FOLDED = 2**24, 4093
 
 
-#: Layers made by this plugin, which are not offered as something to compare; known by themselves rather than by their
-#: metadata: a copy that a user makes is the user's.
+#: Layers created by this plugin, which are not offered for comparison; identified by object rather than by metadata,
+#: as a duplicate made by the user belongs to the user.
 OWN: "weakref.WeakSet[Layer]" = weakref.WeakSet()
 
 
 @dataclass(frozen=True, eq=False)
 class PartOf:
-    """What a layer is a part of, and which part: of another layer, or of a file."""
+    """The part of another layer, or of a file, that a layer is."""
 
     whole: Layer | None
     part: ImagePart
@@ -70,52 +70,52 @@ class PartOf:
 
 @dataclass(frozen=True, eq=False)
 class ImageRow:
-    """An image of the design table, or a part of one, that is not open as a layer: it is read when needed."""
+    """An image of the design table, or a part of one, that is not open as a layer: read lazily."""
 
     name: str
     path: Path
     part: ImagePart
-    pixel: tuple[float | tuple[float, float], str] | None = None  #: size and unit, in place of what the file states
+    pixel: tuple[float | tuple[float, float], str] | None = None  #: size and unit, overriding the file's
 
     def ensemble(self, recipe: Outlines) -> Ensemble:
-        """Its outlines."""
+        """Read the file, and return its outlines."""
         sizes = {} if self.pixel is None else {self.path.resolve(): self.pixel}
         found = ensemble_of_file(self.path, Reading(SettingsFile(outlines=recipe), pixel_sizes=sizes), self.part)
         found.name = self.name
         return found
 
 
-#: Layers that are parts of others, which stand aside for them as long as they are in the viewer.
+#: Layers that are parts of others, which are not compared while their parts are in the viewer.
 PARTS: "weakref.WeakKeyDictionary[Layer, PartOf]" = weakref.WeakKeyDictionary()
 
 
 def is_own(layer: Layer) -> bool:
-    """Whether a layer was made by this plugin, or belongs to a comparison that was opened from a file."""
+    """Whether a layer was created by this plugin, or belongs to a comparison opened from a file."""
     known = layer.metadata.get(MARK)
     return layer in OWN or (isinstance(known, dict) and "comparison" in known)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A copy of what one layer shows."""
+    """A snapshot of the plane that a layer shows."""
 
     kind: Kind
-    data: Any  #: array, or list of (m, 2) arrays for shapes, in the layer's own coordinates, the two displayed axes
+    data: Any  #: array, or list of (m, 2) arrays for shapes; displayed axes, in layer coordinates
     name: str
-    scale: NDArray[np.float64]  #: (2,) size of one step of the coordinates in `unit`
+    scale: NDArray[np.float64]  #: (2,) pixel size in `unit`
     unit: str
-    placement: dict[str, Any]  #: arguments that put a new layer of two axes where this one is
-    plane: str  #: which plane of a stack this is, in words; empty for a single plane
-    left_out: dict[str, int]  #: shapes that are no closed outline
-    path: str = ""  #: the file it was opened from; empty for none
-    #: (2,) where the centre of the first pixel lies, in `unit`
+    placement: dict[str, Any]  #: transform arguments for a new 2D layer at the same place
+    plane: str  #: description of the plane of a stack; empty for 2D data
+    left_out: dict[str, int]  #: reason -> number of shapes left out
+    path: str = ""  #: file of the layer, or empty
+    #: (2,) position of the centre of the first pixel, in `unit`
     origin: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
-    mirrored: bool = False  #: the viewer shows its mirror image; outlines are those of the data
-    region: Box | str | None = None  #: only objects in it count; see `ImagePart`
-    part: ImagePart | None = WHOLE  #: of the file, without the region; None where no one can say
+    mirrored: bool = False  #: whether the layer transform mirrors the data; outlines are not mirrored
+    region: Box | str | None = None  #: region to which objects are restricted; see `ImagePart`
+    part: ImagePart | None = WHOLE  #: part of the file, without the region; None if unknown
 
     def calibrated(self, recipe: Outlines) -> "Source":
-        """The same with pixels of the size that a recipe states in place of the layer, where it states one."""
+        """Return a copy with the pixel size of the recipe, if it sets one."""
         if recipe.pixel_scale is None or self.kind == "shapes":
             return self
         scale = np.array(recipe.pixel_scale)
@@ -123,14 +123,14 @@ class Source:
 
 
 def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.inf) -> Source:
-    """Copy what a layer shows in a viewer; a ValueError says what to do with one that does not show a plane.
+    """Take a snapshot of the plane that a layer shows; raise a ValueError with a remedy if it shows none.
 
-    Pixels of more bytes than `at_most` stay the layer's own, for `copied` to copy.
+    Pixel arrays of more than `at_most` bytes are not copied yet, but by `copied`.
     """
     if isinstance(layer, ImageRow):
         return Source("file", layer, layer.name, np.ones(2), "pixel", {}, "", {}, str(layer.path))
     known = PARTS.get(layer)
-    if known is not None and known.whole is not None and known.part.region:  # objects are found in the whole plane
+    if known is not None and known.whole is not None and known.part.region:  # objects are segmented in the whole plane
         return replace(source_of(known.whole, dims, at_most=at_most), name=layer.name, region=known.part.region)
     axes, point, scale, unit, mirrored, pixels, place = shown_plane(layer, dims)
     kind: Kind = "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
@@ -154,7 +154,7 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
         data = data.swapaxes(0, 1) if axes[0] > axes[1] else data
     corner = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))[axes]
     origin = corner * unit_factors(layer, axes, [layer.units[axes[0]]] * 2)
-    # A layer of two axes has the two last of the viewer's, and is turned where these are shown in the other order.
+    # The axes of a 2D layer are the last two of the viewer: transposed if these are displayed in reverse order.
     drawn = axes if dims.order.index(dims.ndim - 2) < dims.order.index(dims.ndim - 1) else axes[::-1]
     placement = {
         "affine": np.asarray(layer.affine.affine_matrix)[np.ix_([*drawn, layer.ndim], [*axes, layer.ndim])],
@@ -173,7 +173,7 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
 
 
 def copied(sources: Sequence[Source], at_most: float) -> list[Source]:
-    """Copy the pixels that `source_of` left where they were."""
+    """Copy the pixel arrays that `source_of` has not copied."""
     return [
         replace(source, data=np.array(source.data)) if getattr(source.data, "nbytes", 0) > at_most else source
         for source in sources
@@ -181,11 +181,11 @@ def copied(sources: Sequence[Source], at_most: float) -> list[Source]:
 
 
 def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
-    """What decides the outlines that a layer gives: the same as long as nothing changed, or was changed back.
+    """Return a hash of everything that determines a layer's outlines.
 
-    Pixels are told apart by the quickest checksum at hand, as this runs between two events of the window; those of
-    arrays that are not in memory by the array alone. Large ones are folded first, in a fifth of the time: words of 8
-    bytes are summed up in columns, a prime number of them, so that what is moved across or down counts in others.
+    Pixels enter as a fast checksum (Adler-32), as this runs in the event loop; lazy arrays by identity. Large arrays
+    are folded first, which takes a fifth of the time: words of 8 bytes are summed into a prime number of columns, so
+    that shifted content ends up in different columns.
     """
     if isinstance(layer, ImageRow):
         stat = layer.path.stat() if layer.path.exists() else None
@@ -221,7 +221,7 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
 
 
 def held(path: Path, part: ImagePart, source: Source) -> bool:
-    """Whether a file holds what a layer shows, as it is; read for that."""
+    """Whether a file contains exactly the data that a layer shows, found by reading the file."""
     try:
         if source.kind == "shapes":
             curves = ensemble_of_file(path, Reading(), part)
@@ -230,14 +230,14 @@ def held(path: Path, part: ImagePart, source: Source) -> bool:
         if source.kind == "image":
             return np.array_equal(read_image(path, plane=part.plane).pixels, source.data)
         return np.array_equal(labelled(path, Reading(labels=True), part).labels, source.data)
-    except (ValueError, OSError):  # a file that is gone, or that this package does not read, or reads otherwise
+    except (ValueError, OSError):  # missing, unsupported or different
         return False
 
 
 def inputs_of_sources(samples: Sequence[Sequence[Source]], recipe: Outlines, excluded: Excluded) -> Inputs | None:
-    """The files that samples were copied from, with their checksums; None where one of them is in no file.
+    """Return the files of the samples, with their checksums; None if one of them is not in a file.
 
-    Of an experiment every image is a sample.
+    For an experiment, every image is a sample.
     """
     kept, left_out = recipe_tree(recipe), itertools.chain(excluded, itertools.repeat(frozenset[str]()))
     places = [(sample, source) for sample, images in enumerate(samples) for source in images]
@@ -257,18 +257,18 @@ def _input_file(source: Source, sample: int, excluded: Ids, recipe: Outlines) ->
         return None
     part = part if source.region is None else replace(part, region=source.region)
     sides, unit = None, ""
-    if recipe.pixel_scale is None and source.kind != "shapes":  # pixels too: readers of images pass over file metadata
+    if recipe.pixel_scale is None and source.kind != "shapes":  # pixels too: overrides file metadata
         sides, unit = (float(source.scale[0]), float(source.scale[1])), source.unit
     labels = None if source.kind == "shapes" else source.kind == "labels"
     return InputFile(str(path.resolve()), checksum(path), sample, part.given(), sides, unit, ids, labels)
 
 
 class ShownPlane(NamedTuple):
-    """The part of a layer that a viewer shows."""
+    """The plane of a layer that a viewer shows."""
 
-    axes: list[int]  #: shown as rows and columns
-    point: NDArray[np.int64]  #: on all axes
-    scale: NDArray[np.float64]  #: size of a step along rows and columns, in `unit`
+    axes: list[int]  #: data axes displayed as rows and columns
+    point: NDArray[np.int64]  #: data index of the current slice on all axes
+    scale: NDArray[np.float64]  #: pixel size along rows and columns, in `unit`
     unit: str
     mirrored: bool
     data: Any
@@ -276,7 +276,10 @@ class ShownPlane(NamedTuple):
 
 
 def shown_plane(layer: Layer, dims: "Dims") -> ShownPlane:
-    """What of a layer a viewer shows; a ValueError says what to do where that is no plane of rectangular pixels."""
+    """Return the plane of a layer that a viewer shows.
+
+    Raise a ValueError with a remedy if that is not a plane of rectangular pixels.
+    """
     if layer.ndim < 2:
         raise ValueError(f'"{layer.name}" has {layer.ndim} axis: choose an image, labels or shapes')
     axes = [axis - (dims.ndim - layer.ndim) for axis in dims.order[-2:]]
@@ -287,7 +290,7 @@ def shown_plane(layer: Layer, dims: "Dims") -> ShownPlane:
     scale, unit = pixel_size_of(layer, axes)
     corner, *ends = (np.asarray(layer.data_to_world(end)) for end in [np.zeros(layer.ndim), *np.eye(layer.ndim)[axes]])
     mirrored = bool(np.linalg.det(np.stack([end - corner for end in ends])[:, axes]) < 0)
-    units = getattr(dims, "units", None) or layer.units  # in which napari counts planes, since 0.9
+    units = getattr(dims, "units", None) or layer.units  # units of dims.point, since napari 0.9
     counted = np.asarray(dims.point[-layer.ndim :]) / unit_factors(layer, range(layer.ndim), units[-layer.ndim :])
     point = np.round(np.atleast_1d(layer.world_to_data(counted))).astype(int)
     data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
@@ -299,16 +302,16 @@ def shown_plane(layer: Layer, dims: "Dims") -> ShownPlane:
 
 
 def pixel_size_of(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64], str]:
-    """Height and width of a pixel as the whole transform of a layer has it, and their unit, that of the rows.
+    """Return height and width of a pixel from the full transform of a layer, and the unit (of the rows).
 
-    Scale, rotation, shear and affine transform count. A mirrored layer has the pixels of its mirror image, and the
-    outlines of its data: which of the two they are is of no account where reflections are matched, and where they are
-    not, layers of one run are all mirrored or none of them is (`Task.steps_of_run`).
+    Scale, rotation, shear and affine transform are composed. Mirroring is ignored, and outlines are those of the
+    unmirrored data: this is irrelevant if reflections are matched, and otherwise the layers of a run are required to
+    be all mirrored or all unmirrored (`Task.steps_of_run`).
 
     Raises
     ------
     ValueError
-        For pixels that are no rectangles on the plane of these axes, saying what to do.
+        For pixels that are not rectangular in the plane of these axes, with the remedy in the message.
     """
     corner = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))
     steps = np.stack(
@@ -330,34 +333,34 @@ def pixel_size_of(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64
 
 
 def unit_factors(layer: Layer, axes: Sequence[int], units: Sequence[Any]) -> NDArray[np.float64]:
-    """How many of some units, one for each of these axes of a layer, its own unit is there."""
+    """Return the conversion factors from a layer's units to `units`, for each of these axes."""
     pairs = zip((layer.units[axis] for axis in axes), units, strict=True)
     return np.array([1.0 if own == unit else conversion_factor(symbol(own), symbol(unit)) for own, unit in pairs])
 
 
 def symbol(unit: Any) -> str:
-    """Short name of a layer's unit: µm rather than micrometer, but pixel in full."""
-    # Versions of pint differ in which of two letters stands for micro.
+    """Return the symbol of a layer's unit: µm rather than micrometer, but pixel in full."""
+    # The Unicode character for micro depends on the version of pint.
     return unit_name(f"{unit:~P}".replace("\N{GREEK SMALL LETTER MU}", "\N{MICRO SIGN}"))
 
 
 def _excluded(layer: Shapes) -> list[object]:
-    """Which shapes a copy of the plugin's own curves says are left out."""
+    """Return the exclusion flags of the shapes, set in duplicates of the plugin's own curve layers."""
     return layer.features["excluded"].tolist() if "excluded" in layer.features else [False] * len(layer.data)
 
 
 def ellipse_outline(corners: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Vertices of the ellipse in a box of four corners."""
+    """Return the vertices of the ellipse inscribed in a box of four corners."""
     angle = 2 * np.pi * np.arange(_CORNERS_PER_ELLIPSE) / _CORNERS_PER_ELLIPSE
     one, other = (corners[1] - corners[0]) / 2, (corners[3] - corners[0]) / 2
     return corners.mean(axis=0) + np.cos(angle)[:, None] * one + np.sin(angle)[:, None] * other
 
 
 def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) -> Ensemble:
-    """Find the outlines of a source; a ValueError names an image that cannot be segmented.
+    """Return the outlines of a source; a ValueError names an image that cannot be segmented.
 
-    Of a recipe only how they are traced plays a part for labels, and nothing for shapes. `steps` are the numbers
-    under which its steps are reported.
+    For labels, only the tracing parameters of the recipe apply; for shapes, none. `steps` yields the step numbers of
+    the progress reports.
     """
     steps = steps or itertools.count()
     try:
@@ -382,15 +385,15 @@ def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) 
 
 
 def ensemble_of(layer: Layer, dims: "Dims", recipe: Outlines | None = None) -> Ensemble:
-    """The outlines of what a layer shows, as the docks take them; a ValueError where there is nothing to trace."""
+    """Return the outlines of the plane that a layer shows, as in the docks; raise a ValueError if there is none."""
     return trace(source_of(layer, dims), recipe or Outlines())
 
 
 def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> tuple[Ensemble, Ensemble, str]:
-    """Find the outlines of both samples, without those of the excluded ids; and say what was done to several images.
+    """Return the outlines of both samples without the excluded ids, and a note on resampling of several images.
 
-    Several are brought to one pixel size, as `compare` does; that of two images is left to it.
-    A ValueError names an image that cannot be segmented, or of several one that cannot be pooled with the others.
+    Several images are resampled to a common pixel size, as by `compare`, which does so itself for two single images.
+    A ValueError names an image that cannot be segmented, or cannot be pooled with the others.
     """
     left_out, steps = itertools.chain(excluded, itertools.repeat(frozenset[str]())), itertools.count()
     sides: list[list[Ensemble]] = [[], []]
@@ -411,10 +414,10 @@ def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> 
 
 
 def _pooled(images: Sequence[Ensemble]) -> Ensemble:
-    """One sample of several images; every id tells of its image."""
+    """Pool several images to one sample, with ids prefixed by image names."""
     members = []
     for image in images:
-        if not len(image):  # more likely a mistake than a finding
+        if not len(image):  # more likely an error than a finding
             reasons = "; ".join(f"{count} {reason}" for reason, count in image.dropped.items())
             raise ValueError(
                 f"{image.name} has no usable outline{f' ({reasons})' if reasons else ''}: check the segmentation and "
@@ -430,12 +433,12 @@ def _pooled(images: Sequence[Ensemble]) -> Ensemble:
 
 
 def pooled_name(names: Sequence[str]) -> str:
-    """A name for several images that is short enough for a sentence."""
+    """Return a name for several images that is short enough for a sentence."""
     return " + ".join(names) if len(names) <= _NAMED else f"{names[0]} and {len(names) - 1} more"
 
 
 def own_ids(sample: Ensemble) -> list[tuple[int, str]]:
-    """For every curve the place of its image in its sample, and its id in that image."""
+    """Return for every curve the index of its image in the sample, and its id in that image."""
     places = {name: place for place, name in enumerate(dict.fromkeys(sample.images.tolist()))}
     pairs = zip(sample.images.tolist(), map(str, sample.ids.tolist()), strict=True)
     return [(places[name], one.removeprefix(f"{name}:") if len(places) > 1 else one) for name, one in pairs]

@@ -1,6 +1,6 @@
-"""The choice of layers: of one layer, and of the two samples of a comparison.
+"""Widgets to choose layers: a single layer, and the two samples of a comparison.
 
-The lists show a choice, and hand on what a person changes; nothing of it is kept here.
+They are views of a choice, without a state of their own, and forward the user's changes to it.
 """
 
 import re
@@ -28,13 +28,13 @@ from .panels.widgets import NarrowList, button, once, tip, with_clear_boxes
 
 _LINES = 4
 _WIDTH = 110
-_BESIDE, _GAP = 50, 6  # pixels: tick and scroll bar beside a name; between the lists
+_BESIDE, _GAP = 50, 6  # pixels: width of check box and scroll bar, spacing of the lists
 _PART_OF_WORD = re.compile(r"\w*$")
 _LAYER = Qt.ItemDataRole.UserRole
 
 
 class LayerChoice(NarrowList):
-    """A list to choose one layer from; with words for "no layer", where that is a choice, listed first."""
+    """A combo box of layers; if `nothing` is given, it is the first entry, for "no layer"."""
 
     def __init__(self, layer: ChosenLayer, tooltip: str, *, nothing: str = "") -> None:
         super().__init__(tooltip)
@@ -46,7 +46,7 @@ class LayerChoice(NarrowList):
 
 
 class SidesChoice(QWidget):
-    """Two lists to choose A and B from, or to tick several layers in, and a button that swaps them."""
+    """Two combo boxes for A and B, or two check lists for several layers each, and a swap button."""
 
     def __init__(self, sides: Sides) -> None:
         super().__init__()
@@ -74,11 +74,11 @@ class SidesChoice(QWidget):
         offered, chosen = self._sides.offered(), self._sides.chosen()
         for lists, shown in ((self.groups, several), (self.pair, not several)):
             lists.setVisible(shown)
-            lists.show_layers(*((offered, chosen) if shown else ([], ((), ()))))  # what is hidden holds no layer
+            lists.show_layers(*((offered, chosen) if shown else ([], ((), ()))))  # hidden lists keep no layer alive
 
 
 class PairLists(QWidget):
-    """A list for A and one for B."""
+    """Combo boxes for A and B."""
 
     def __init__(self, sides: Sides) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class PairLists(QWidget):
             combo.currentIndexChanged.connect(self._choose)
 
     def chosen(self) -> tuple[Layer | None, Layer | None]:
-        """What is shown as A and as B."""
+        """Return the layers currently selected as A and as B."""
         return self.a.currentData(), self.b.currentData()
 
     def _choose(self) -> None:
@@ -108,7 +108,7 @@ class PairLists(QWidget):
 
 
 def _fill(combo: QComboBox, layers: Sequence[Layer], chosen: Layer | None, nothing: str = "") -> None:
-    """List layers by their names, unless they are listed already: a list must not change under its own signal."""
+    """Fill a combo box with layer names, unless unchanged: it must not be modified during its own signal."""
     entries = [*([(nothing, None)] if nothing else []), *((layer.name, layer) for layer in layers)]
     listed = [(combo.itemText(row), combo.itemData(row)) for row in range(combo.count())]
     if listed != entries or combo.currentData() != chosen:
@@ -120,7 +120,7 @@ def _fill(combo: QComboBox, layers: Sequence[Layer], chosen: Layer | None, nothi
 
 
 class TickLists(QWidget):
-    """A list of layers for A and one for B, with a tick for each that belongs to the sample."""
+    """Check lists of the layers of A and of B."""
 
     def __init__(self, sides: Sides) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ class TickLists(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Make room for the names; where there is too little, leave out what they begin and end with alike."""
+        """Lay out the lists for the widest name; if the width is too small, omit the common words of all names."""
         names = [self.a.item(row).data(_LAYER).name for row in range(self.a.count())]
         metrics = self.a.fontMetrics()
         widest = max(map(metrics.horizontalAdvance, names), default=0) + _BESIDE
@@ -162,14 +162,14 @@ class TickLists(QWidget):
         return super().eventFilter(watched, event)
 
     def show_layers(self, offered: list[Layer], sides: LayersOfSides) -> None:
-        """List the layers of now."""
+        """Update both lists."""
         for group, ticked in zip((self.a, self.b), sides, strict=True):
             group.show_layers(by_name(offered), ticked)
         self._later.start()
 
 
 class TickList(QListWidget):
-    """Layers, with a tick for each that belongs to a sample."""
+    """A check list of layers, with those of a sample checked."""
 
     def __init__(self, side: str) -> None:
         super().__init__()
@@ -187,7 +187,7 @@ class TickList(QListWidget):
         return [item.data(_LAYER) for item in items if item.checkState() == Qt.CheckState.Checked]
 
     def show_layers(self, layers: Sequence[Layer], ticked: Sequence[Layer]) -> None:
-        """List layers with their ticks, unless they are listed so already."""
+        """Fill the list, unless unchanged."""
         listed = [(item.data(_LAYER), item.toolTip()) for item in map(self.item, range(self.count()))]
         if listed == [(layer, tip(layer.name)) for layer in layers] and set(self.ticked()) == set(ticked):
             return
@@ -201,7 +201,7 @@ class TickList(QListWidget):
 
 
 def what_differs(names: Sequence[str]) -> list[str]:
-    """Names without the words with which all of them begin and end."""
+    """Return the names without their common first and last words."""
     first = _common_words(names)
     rest = [name[len(first) :] for name in names]
     last = _common_words([name[::-1] for name in rest])
@@ -210,6 +210,6 @@ def what_differs(names: Sequence[str]) -> list[str]:
 
 
 def _common_words(names: Sequence[str]) -> str:
-    """What all names begin with, up to the end of a word."""
+    """Return the common prefix of all names, up to a word boundary."""
     pairs = zip(min(names, default=""), max(names, default=""), strict=False)
     return _PART_OF_WORD.sub("", "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)))

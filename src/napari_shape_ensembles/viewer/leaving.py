@@ -1,4 +1,4 @@
-"""Leaving with a result that can be found nowhere else, or during a run, is asked about once."""
+"""Confirmation before closing a window with an unsaved result or a running task."""
 
 import weakref
 from collections.abc import Callable
@@ -13,21 +13,21 @@ from .session import Session
 UNSAVED = "The comparison is not saved: it would be lost."
 RUNNING = "A run is under way: it would be stopped."
 ELSEWHERE = "In another window {}."
-_LOST = "what would be lost"  # name of what is added to napari's question
+_LOST = "what would be lost"  # object name of the label added to napari's dialog
 
 
 class AsksBeforeLeaving(QObject):
-    """Watches a window as long as it is there.
+    """Event filter on a main window, for its lifetime.
 
-    napari asks before it closes, unless its preferences say otherwise: its question then says what would be lost, by
-    quitting in all windows. Where napari does not ask a person who closes the window, this does. Once the window is
-    closed the session rests, before Qt takes first the canvas away and then the docks.
+    Unless its preferences disable it, napari confirms closing: a label with what would be lost (on quit, in all
+    windows) is added to its dialog. Otherwise this shows its own dialog. Once the window is closed, the session is
+    disconnected, before Qt destroys first the canvas and then the docks.
     """
 
     def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
         self._session: Callable[[], Session | None] = lambda: None
-        self._agreed = False  # the question has been asked, and answered with yes
+        self._agreed = False  # whether the user has confirmed in napari's dialog
         window.installEventFilter(self)
         application = QApplication.instance()
         assert isinstance(application, QApplication)
@@ -35,23 +35,23 @@ class AsksBeforeLeaving(QObject):
 
     @classmethod
     def watch(cls, page: QWidget, session: Session) -> None:
-        """Watch the window that a page is in; each window once."""
+        """Watch the window of a page, each window once."""
         own = cls._of(page.window())
         if own is not None:
             own._session = weakref.ref(session)
 
     @classmethod
     def _of(cls, window: QWidget) -> "AsksBeforeLeaving | None":
-        """What watches a window, which may have no page."""
+        """Return the watcher of a window, which may have no page; created if missing."""
         return (window.findChild(cls) or cls(window)) if isinstance(window, QMainWindow) else None
 
     def _enter(self, _: QWidget | None, widget: QWidget | None) -> None:
-        """Watch each window that gets the focus, as napari can be quit from there."""
+        """Watch each window that gets the focus, as napari can be quit from any."""
         if widget is not None:
             self._of(widget.window())
 
     def eventFilter(self, window: QObject | None, event: QEvent | None) -> bool:
-        """Look for napari's question when the window gets a child; ask where a person closes it and napari does not."""
+        """Extend napari's dialog when it is added to the window; on a close event, ask if napari does not."""
         session = self._session()
         if event is None or not isinstance(window, QMainWindow):
             return False
@@ -66,7 +66,7 @@ class AsksBeforeLeaving(QObject):
         agreed, self._agreed = self._agreed, False
         by_script = not event.spontaneous() and is_empty(window)
         napari_asks = get_settings().application.confirm_close_window and len(session.choices.layers)
-        lost = self._lost(everywhere=not event.spontaneous())  # by a key or a menu it may be quit
+        lost = self._lost(everywhere=not event.spontaneous())  # closed by shortcut or menu, it may be a quit
         if agreed or by_script or napari_asks or not lost:
             return False
         buttons = QMessageBox.StandardButton.Close | QMessageBox.StandardButton.Cancel
@@ -75,7 +75,7 @@ class AsksBeforeLeaving(QObject):
         return not event.isAccepted()
 
     def look(self) -> None:
-        """Say in napari's question, where it is asked, what would be lost."""
+        """Add a label with what would be lost to napari's dialog, if it is open."""
         window = self.parent()
         for dialog in window.findChildren(QDialog) if isinstance(window, QWidget) else ():
             layout = dialog.layout()
@@ -92,7 +92,7 @@ class AsksBeforeLeaving(QObject):
         self._agreed = True
 
     def _lost(self, *, everywhere: bool) -> str:
-        """What would be lost, in words, by closing this window or all of them."""
+        """Return a text on what would be lost by closing this window or all of them."""
         found = dict.fromkeys(unsaved(self._session()))
         others = QApplication.topLevelWidgets() if everywhere else []
         for other in (window.findChild(AsksBeforeLeaving) for window in others if not window.isHidden()):
@@ -103,14 +103,14 @@ class AsksBeforeLeaving(QObject):
 
 
 def is_empty(window: QMainWindow) -> bool:
-    """Whether nothing is shown in the middle of a window: `viewer.close` closes that first, keys and menus do not."""
+    """Whether the central widget shows nothing: `viewer.close()` closes the canvas first, unlike keys and menus."""
     centre = window.centralWidget()
     children = [] if centre is None else centre.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
     return all(child.isHidden() for child in children)
 
 
 def unsaved(session: Session | None) -> list[str]:
-    """What would be lost, in words."""
+    """Return sentences on what would be lost."""
     if session is None:
         return []
     comparison, experiment = session.comparison, session.experiment

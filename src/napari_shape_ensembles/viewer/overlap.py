@@ -1,4 +1,4 @@
-"""Which layers lie over each other, and over which image those that a person marks, paints or draws in."""
+"""Overlap of layers in world coordinates, and the image below each annotation layer."""
 
 import itertools
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _OVER_IMAGES = (Labels, Points, Shapes, Tracks, Vectors)
 
 
 def lie_apart(layers: Iterable[Layer], viewer: ViewerModel | Choices) -> bool:
-    """Whether two layers or more cover no common part of the world; empty ones cover none."""
+    """Whether the bounding boxes of two or more layers are disjoint; empty layers are ignored."""
     boxes = [box for layer in layers if (box := drawn_extent(layer, viewer)) is not None]
     return len(boxes) > 1 and all(
         ((one[1] <= other[0]) | (other[1] <= one[0])).any() for one, other in itertools.combinations(boxes, 2)
@@ -23,17 +23,17 @@ def lie_apart(layers: Iterable[Layer], viewer: ViewerModel | Choices) -> bool:
 
 
 def images_below(layers: Iterable[Layer], images: Iterable[Layer], choices: Choices) -> dict[Layer, Layer]:
-    """The image that each of these layers lies over, for those that lie over one.
+    """Return the image below each of these layers, for those above a unique one.
 
-    What a person marks, paints or draws in lies over the image that was active before it came, or else over the first
-    of those that it touches. Outlines and labels from elsewhere lie over an image where they fit on a single one.
+    For an annotation layer, it is the image that was active before the layer was added, or else the first one that it
+    overlaps. For other outlines and labels, it is the image that contains their bounding box, if there is only one.
     """
     boxes = {one: box for one in images if isinstance(one, Image) and (box := drawn_extent(one, choices)) is not None}
     begun, found = choices.sides.begun, {}
     for layer in layers:
         if isinstance(layer, _OVER_IMAGES) and not is_own(layer):
             box = drawn_extent(layer, choices)
-            low, high = (-np.inf, np.inf) if box is None else box  # what is empty may come to lie anywhere
+            low, high = (-np.inf, np.inf) if box is None else box  # an empty layer may be drawn on anywhere
             if layer in begun:
                 under = [one for one, (top, end) in boxes.items() if (low <= end).all() and (top <= high).all()]
                 before = begun[layer]()

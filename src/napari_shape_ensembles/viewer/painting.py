@@ -1,7 +1,7 @@
-"""Outlines too many for napari's Shapes layers, painted as labels: the layer, its colors, what is where.
+"""Labels layers in place of Shapes layers for large numbers of outlines: rasterization, colors and hit testing.
 
-A Shapes layer draws, colors and marks its outlines one by one. A picture of labels at several resolutions is drawn in
-the time that the canvas takes, and colored anew by a table of colors, however many there are.
+A Shapes layer draws, colors and highlights its outlines one by one. A multiscale Labels layer is drawn in a time that
+depends on the canvas only, and recolored through a lookup table, regardless of the number of outlines.
 """
 
 from collections.abc import Collection
@@ -21,38 +21,37 @@ from ..palette import PICKED
 
 Real = NDArray[np.float64]
 
-#: Outlines of one comparison up to which they are shapes: beyond, a change of color or a pick takes more than 0.1 s.
+#: Maximum number of outlines in Shapes layers: beyond, recoloring or selecting takes more than 0.1 s.
 MOST_SHAPES = 5_000
-#: Outlines of one image up to which each has a color of its own: as many as napari has, which draws larger labels in
-#: the same colors in turn. Of more, those whose color is the same are drawn as one label; see `Shades`.
+#: Maximum number of outlines per image with a color each, as napari's label colors repeat beyond. With more, outlines
+#: of the same color share a label; see `Shades`.
 MOST_LABELS = 2**16 - 1
-#: Pixels of one layer at its full resolution, of 2 bytes each, or of 4 where there are more outlines.
+#: Maximum number of pixels of a layer at full resolution, 2 bytes each, or 4 with more than `MOST_LABELS` outlines.
 MOST_PIXELS = 2**26
-# Pixels across a typical outline: where there are fewer they are made finer, and shapes stay where they would be fewer
-# than can be told apart.
+# Pixels across a typical outline: the resolution is increased to the first; below the second, Shapes layers are kept.
 _FINE, _COARSE = 16, 4
-# Labels of more outlines: of what is picked, and of the steps of the scale, more than can be told apart.
+# Labels used by `Shades`: the selection, and the steps of the color scale, finer than can be distinguished.
 _MARKED, _STEPS = 1, 4096
-# Pixels along the longer side of the picture at its lowest resolution.
+# Pixels along the longer side at the lowest resolution.
 _SMALLEST = 512
-# Share of a typical diameter by which those that stay shapes are thinned.
+# Tolerance for the simplification of outlines that stay shapes, relative to a typical diameter.
 _THINNED = 0.01
-# Options that are the same for both kinds of layers.
+# Layer options shared by Shapes and Labels.
 _KEPT = ("name", "opacity", "units", "rotate", "affine")
 
-# Metadata under MARK, besides those of all own layers: "boxes" (N, 4), top, left, bottom and right of each outline in
-# pixels of the layer; "painted by", the colormap and its limits; "picked", the rows that are marked; "shades", of more
-# than `MOST_LABELS` outlines the label that each is drawn as, after that of the background.
+# Metadata under MARK, in addition to those of all own layers: "boxes" (N, 4), the bounding box (top, left, bottom,
+# right) of each outline in layer pixels; "painted by", the colormap and its limits; "picked", the selected rows;
+# "shades", with more than `MOST_LABELS` outlines, the label of the background and of each outline.
 
 
 class Shades:
-    """A picture of more outlines than napari has colors for: of those in one color it shows the same label.
+    """Array of labels for more outlines than napari has label colors: outlines of the same color share a label.
 
-    What napari draws of it, about as much as the canvas has pixels, is looked up when it is drawn.
+    The labels of the region drawn, about as large as the canvas, are looked up lazily.
     """
 
     def __init__(self, rows: NDArray[np.uint32], shades: NDArray[np.uint16]) -> None:
-        self.rows, self._shades = rows, shades  #: of each pixel 1 + the row of its outline, 0 for none
+        self.rows, self._shades = rows, shades  #: per pixel, 1 + the row of its outline, or 0
         self.shape, self.ndim, self.size, self.dtype = rows.shape, rows.ndim, rows.size, shades.dtype
 
     def __getitem__(self, key: Any) -> Any:
@@ -63,21 +62,20 @@ class Shades:
 
 
 def label_layer(curves: list[Real], options: dict[str, Any], kind: str = "shapes") -> LayerData:
-    """Data of a Labels layer that shows what a Shapes layer would: row i of its features is label i + 1.
+    """Return layer data of a Labels layer equivalent to a Shapes layer: row i of its features is label i + 1.
 
     Parameters
     ----------
     curves, options, kind
-        Data of a Shapes layer, filled by the feature "painted"; the curves in full.
+        Layer data of a Shapes layer, colored by the feature "painted"; with the full curves.
 
     Returns
     -------
     (levels, options, "labels")
-        Pixels are those of the layer that the curves were found in, whose whole numbers are their centres: finer
-        where a typical outline is less than 16 of them across, coarser where there would be more than `MOST_PIXELS`.
-        Of outlines that overlap, the later is on top. Each level has half the rows and columns of that before it.
-        More than `MOST_LABELS` outlines are `Shades`. Those so far apart that each would be a few pixels stay as they
-        are, thinned.
+        Pixels are those of the layer in which the curves were found (centres at integers): finer if a typical outline
+        is less than 16 pixels across, coarser if there would be more than `MOST_PIXELS`. Later outlines are on top.
+        Levels are downsampled by 2. For more than `MOST_LABELS` outlines, levels are `Shades`. If each outline would be
+        only a few pixels, the Shapes data are returned, simplified.
     """
     vertices, starts = np.concatenate(curves), np.cumsum([0, *map(len, curves[:-1])])
     boxes = np.stack([ends.reduceat(vertices, starts) for ends in (np.minimum, np.maximum)], axis=1)
@@ -88,8 +86,8 @@ def label_layer(curves: list[Real], options: dict[str, Any], kind: str = "shapes
         return simplified(curves, _THINNED * size), options, kind
     step = max(min(1.0, size / _FINE), coarsest)
     extent = np.ceil((far - corner) / step).astype(int) + 1
-    halvings = max(int(np.ceil(np.log2(extent.max() / _SMALLEST))), 1)  # napari wants two levels at least
-    height, width = (-(-extent // 2**halvings) * 2**halvings).tolist()  # or the levels would not lie on each other
+    halvings = max(int(np.ceil(np.log2(extent.max() / _SMALLEST))), 1)  # napari requires at least two levels
+    height, width = (-(-extent // 2**halvings) * 2**halvings).tolist()  # else the levels would not align
     many = len(curves) > MOST_LABELS
     dtype = np.uint32 if many else np.uint16
     whole = rasterize(np.split((vertices - corner) / step, starts[1:]), (height, width), dtype)
@@ -109,7 +107,7 @@ def label_layer(curves: list[Real], options: dict[str, Any], kind: str = "shapes
         "multiscale": True,
         "scale": scale * step,
         "translate": np.asarray(options["translate"]) + moved,
-        # napari takes "index" for the label; where that is a shade, it is to find no outline by it.
+        # napari looks features up by "index" = label; labels of `Shades` must not match any outline.
         "features": features.assign(index=np.arange(1, len(features) + 1) + (2**16 if many else 0)),
         "colormap": colors_of(features, known),
         "metadata": metadata | {MARK: known},
@@ -118,9 +116,9 @@ def label_layer(curves: list[Real], options: dict[str, Any], kind: str = "shapes
 
 
 def colors_of(features: pd.DataFrame, known: dict[str, Any]) -> CyclicLabelColormap:
-    """One color per label: of its number on the scale, of a mark where it is picked, none where it has no number.
+    """Return the colormap of the labels: by value, the highlight color if selected, transparent if the value is NaN.
 
-    Where there are shades, each outline gets that of its color.
+    With shades, also update the shade of each outline.
     """
     colormap, (low, high) = known["painted by"]
     values = features["painted"].to_numpy(np.float64)
@@ -139,7 +137,7 @@ def colors_of(features: pd.DataFrame, known: dict[str, Any]) -> CyclicLabelColor
 
 
 def draw(layer: Labels) -> None:
-    """Let napari draw the colors of the outlines as they are now."""
+    """Update the colors of a layer."""
     known: dict[str, Any] = layer.metadata[MARK]
     layer.colormap = colors_of(layer.features, known)
     if known["shades"] is not None:
@@ -147,7 +145,7 @@ def draw(layer: Labels) -> None:
 
 
 def fill(layer: Labels, values: "pd.Series[float]", colormap: Colormap, low_high: tuple[float, float]) -> None:
-    """Color the outlines by numbers, none where there is none; what is colored like that already is left alone."""
+    """Color the outlines by values (transparent for NaN), unless unchanged."""
     known: dict[str, Any] = layer.metadata[MARK]
     painted_by = (colormap, low_high)
     if known["painted by"] != painted_by or not np.array_equal(values, layer.features["painted"], equal_nan=True):
@@ -157,21 +155,21 @@ def fill(layer: Labels, values: "pd.Series[float]", colormap: Colormap, low_high
 
 
 def mark(layer: Labels, rows: Collection[int]) -> None:
-    """Mark outlines, and no others."""
+    """Highlight exactly these outlines."""
     known: dict[str, Any] = layer.metadata[MARK]
     known["picked"] = frozenset(rows)
     draw(layer)
 
 
 def rows_within(layer: Labels, places: Real) -> NDArray[np.int64]:
-    """The rows of the outlines whose boxes touch that of places (n, 2) in the layer, in its pixels."""
+    """Return the rows of outlines whose bounding boxes intersect that of points (n, 2), in layer pixels."""
     top, left, bottom, right = layer.metadata[MARK]["boxes"].T
     low, high = places.min(axis=0), places.max(axis=0)
     return np.flatnonzero((bottom >= low[0]) & (top <= high[0]) & (right >= low[1]) & (left <= high[1]))
 
 
 def in_pixels(layer: Labels, row: int, curve: Real) -> Real:
-    """Vertices (m, 2) of an outline, in whatever unit, in pixels of the layer that it is painted in."""
+    """Convert vertices (m, 2) of an outline from any unit to the pixels of its layer."""
     low, high = layer.metadata[MARK]["boxes"][row].reshape(2, 2)
     start = curve.min(axis=0)
     placed: Real = low + (curve - start) * ((high - low) / (curve.max(axis=0) - start))
@@ -179,7 +177,7 @@ def in_pixels(layer: Labels, row: int, curve: Real) -> Real:
 
 
 def row_under(layer: Labels, place: Real) -> int | None:
-    """The row of the outline at a place (2,) in the layer, in its pixels, at full resolution whatever is drawn."""
+    """Return the row of the outline at a point (2,) in layer pixels, by the full-resolution level, or None."""
     whole = getattr(layer.data[0], "rows", layer.data[0])
     place = np.round(place).astype(int)
     inside = (place >= 0).all() and (place < whole.shape).all()

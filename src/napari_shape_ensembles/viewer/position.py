@@ -1,4 +1,4 @@
-"""A warning light for the comparison of single images: does shape depend on where in its image an outline lies?"""
+"""A check for comparisons of single images: does shape depend on the position within the image?"""
 
 import weakref
 from functools import partial
@@ -11,18 +11,18 @@ from .task import Background, Steps, in_words
 
 
 class PositionLight(Background):
-    """Tests the comparison that is shown for a dependence on position, once it is asked to look."""
+    """Tests the current comparison for position dependence, on request."""
 
     changed = Signal()
 
     def __init__(self, comparison: ComparisonTask) -> None:
         super().__init__()
         self.comparison = comparison
-        self.words = ""  #: what was found; empty for none, and where images are replicated
+        self.words = ""  #: result in a sentence; empty if not tested, as for replicated images
         self._seen: weakref.ref[Comparison] | None = None
 
     def look(self) -> None:
-        """Test what is shown, unless that has been done."""
+        """Test the current comparison, unless already done."""
         result = self.comparison.result
         if result is None or self.comparison.busy or (self._seen is not None and self._seen() is result):
             return
@@ -52,5 +52,5 @@ class PositionLight(Background):
 
 
 def in_a_line(found: PositionDependence) -> str:
-    """What was found, with a sign that is no color."""
+    """Return the result in a line, marked by a symbol rather than a color."""
     return f"{'⚠' if found.rejected else '✓'} {found.sentence()}"

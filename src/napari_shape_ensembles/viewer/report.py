@@ -1,4 +1,4 @@
-"""A result as text to paste into a notebook, and as the Python that finds it again."""
+"""Export of a result as text for a lab notebook, and as a Python script that reproduces it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
@@ -15,7 +15,7 @@ from .shown import Shown, counts_of, settings_words, tests_of
 
 
 def text_of(shown: Shown, changed: Sequence[str] = ()) -> str:
-    """Everything the panel says of a result, line by line, and what has changed since."""
+    """Return the contents of the results panel as lines of text, with what has changed since."""
     result = shown.result
     stale = [f"Out of date: {', '.join(changed)}."] if changed else []
     notes = [*stale, *([shown.origin] if shown.origin else []), *shown.notes, *result.warnings]
@@ -35,10 +35,10 @@ def text_of(shown: Shown, changed: Sequence[str] = ()) -> str:
 
 
 def script_of(shown: Shown) -> str:
-    """Python that makes a comparison again, or reads it again; empty where it can be found nowhere."""
+    """Return a script that reproduces a comparison, or else loads its file; empty if neither is possible."""
     if shown.basis is not None and shown.sources is not None:
         sides = []
-        for side, refs in zip(shown.sources, shown.basis.layers, strict=True):  # under the names that layers have now
+        for side, refs in zip(shown.sources, shown.basis.layers, strict=True):  # by the layers' current names
             now = ((source, ref()) for source, ref in zip(side, refs, strict=True))
             sides.append(tuple(one if layer is None else replace(one, name=layer.name) for one, layer in now))
         basis, resized = shown.basis, bool(shown.result.note)
@@ -53,9 +53,9 @@ def script_of(shown: Shown) -> str:
 
 
 def script(sources: Sources, recipe: Outlines, settings: Settings, excluded: Excluded, *, resized: bool = False) -> str:
-    """Python that makes the same comparison: from files where they hold what was compared, else in napari's console.
+    """Return a script that repeats a comparison: from files if they have the compared data, else in napari's console.
 
-    Where outlines were `resized`, images of unequal pixel size are brought to one, as they were.
+    If outlines were `resized`, images are resampled to a common pixel size, as in the comparison.
     """
     files = {source.name: _file_of(source) for side in sources for source in side}
     pooled = ["Ensemble"] if max(map(len, sources)) > 1 else []
@@ -104,20 +104,20 @@ def script(sources: Sources, recipe: Outlines, settings: Settings, excluded: Exc
 
 
 def _file_of(source: Source) -> str | None:
-    """The file that holds the pixels compared, where there is one that can be read without a viewer."""
+    """Return the file with exactly the compared pixels if one can be read without a viewer, else None."""
     from skimage.io import imread
 
     if source.kind == "shapes" or source.plane or not Path(source.path).is_file():
         return None
     try:
         pixels = imread(source.path)
-    except (OSError, ValueError, SyntaxError, ImportError):  # whatever the readers of formats raise
+    except (OSError, ValueError, SyntaxError, ImportError):  # raised by format readers
         return None
     return source.path if np.array_equal(pixels, source.data) else None
 
 
 def _call(name: str, options: Iterable[tuple[str, Any]], first: str | None = None) -> str:
-    """Source of a call, one option per line."""
+    """Return the source code of a call, one argument per line."""
     plain = [(option, value.item() if isinstance(value, np.generic) else value) for option, value in options]
     lines = [*([first] if first else []), *(f"{option}={value!r}" for option, value in plain)]
     if not lines:

@@ -1,8 +1,7 @@
-"""Sample pairs as layers, for *File > Open Sample*. B lies to the right of A, or below an A that is wider than high.
+"""Sample pairs as layers, for *File > Open Sample*. B is placed to the right of A, or below a wide A.
 
-They are read, or drawn, in a thread while the window goes on painting: napari takes the layers from the call itself, so
-the call waits in an event loop of its own. Clicks and keys wait with it, as the window must not be closed before the
-layers are in it.
+They are loaded or simulated in a worker thread. As napari expects the layers as return value, the call blocks in a
+nested event loop meanwhile, which excludes user input, so that the window is not closed before the layers are added.
 """
 
 from collections.abc import Callable
@@ -19,20 +18,20 @@ from ..samples import SamplePair
 
 LayerData = tuple[Any, dict[str, Any], str]
 
-_BESIDE, _BELOW = 1.04, 1.1  # where B begins, in widths or heights of A: below there is room for a caption
+_BESIDE, _BELOW = 1.04, 1.1  # offset of B, in widths or heights of A; below A, with room for a caption
 _POLL = 20  # ms
 _SHAPES = {"shape_type": "polygon", "face_color": "transparent", "edge_color": "yellow", "edge_width": 2}
 
 
 class _Curves(list[Any]):
-    """Curves that napari can put into an error message, which it words for every layer, in no time."""
+    """List of curves with a short repr: napari formats an error message with the data of every layer."""
 
     def __repr__(self) -> str:
         return f"{len(self)} curves"
 
 
 def pair_layers(pair: SamplePair) -> list[LayerData]:
-    """Layer data of A and of B."""
+    """Return layer data of A and B."""
     data: tuple[Any, Any] = (pair.a, pair.b)
     kind: str = pair.kind
     look: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""A comparison with what it was made from: what of it goes into a file, and comes back."""
+"""A comparison with its inputs, and their serialization."""
 
 import itertools
 import weakref
@@ -22,18 +22,18 @@ from .task import AT_ONCE, Basis
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A result with all that the dock says about it."""
+    """A result with everything that the dock shows about it."""
 
     result: Comparison
-    recipe: Outlines | None  #: None where a file does not tell
-    view: Tree  #: places of the layers; see `comparison_view`
-    notes: tuple[str, ...] = ()  #: sentences for the panel, beside the result's own warnings
-    excluded: Excluded = (frozenset(), frozenset())  #: ids left out by hand of each image, A's before B's
-    prints: tuple[str, ...] = ()  #: fingerprints of the images, A's before B's; none where they are not known
-    basis: Basis | None = None  #: the layers it rests on; None where they are not in the viewer
-    sources: Sources | None = None  #: what they showed
-    path: str = ""  #: the file it was opened from; empty for none
-    origin: str = ""  #: where a result that was not found here comes from, and what follows from it
+    recipe: Outlines | None  #: None if a file does not contain it
+    view: Tree  #: placement of the layers; see `comparison_view`
+    notes: tuple[str, ...] = ()  #: sentences for the panel, in addition to the result's warnings
+    excluded: Excluded = (frozenset(), frozenset())  #: manually excluded ids of each image, A's before B's
+    prints: tuple[str, ...] = ()  #: fingerprints of the images, A's before B's; empty if unknown
+    basis: Basis | None = None  #: its inputs; None if its layers are not in the viewer
+    sources: Sources | None = None  #: snapshots of its layers
+    path: str = ""  #: file it was opened from, or empty
+    origin: str = ""  #: sentences on the origin of a result that was not computed in this session
 
     @classmethod
     def of_run(cls, result: Comparison, basis: Basis, sources: Sources) -> "Shown":
@@ -51,7 +51,7 @@ class Shown:
 
     @classmethod
     def of_file(cls, result: Comparison, view: Tree, path: str = "") -> "Shown":
-        """The result in a file; a ValueError for a view that the dock cannot have written."""
+        """Create from the contents of a file; raise a ValueError for an invalid view."""
         known = view.get("segmentation")
         origin = (
             f"{_origin(path)} The layers it was made from are not in the viewer as they were, so it is shown as it was "
@@ -62,7 +62,7 @@ class Shown:
         return cls(result, recipe, view, notes, _excluded(view), prints, path=path, origin=origin)
 
     def to_view(self, painted: str) -> Tree:
-        """What a file is told to keep."""
+        """Return the view to store in a file."""
         known = None if self.recipe is None else recipe_tree(self.recipe)
         told = {} if known is None else {"segmentation": known}
         return {
@@ -75,13 +75,13 @@ class Shown:
         }
 
     def inputs(self) -> Inputs | None:
-        """The files behind the layers with their checksums, where every layer was opened from one."""
+        """Return the input files with their checksums if every layer was opened from one."""
         if self.sources is None or self.recipe is None:
             return self.result.inputs
         return inputs_of_sources(self.sources, self.recipe, self.excluded)
 
     def with_files(self) -> "Shown":
-        """The same, telling which of the files that it was made from are where they were; files are read for that."""
+        """Return a copy whose origin lists the input files that still exist unchanged; reads the files."""
         if self.result.inputs is None:
             return self
         found, notes = find_inputs(self.result.inputs)
@@ -90,9 +90,9 @@ class Shown:
         return replace(self, origin=" ".join([self.origin, *words, *(f"{note}." for note in notes)]).strip())
 
     def tied(self, layers: LayerList, dims: Dims) -> "Shown":
-        """The same, resting on the layers of a viewer that hold what it was made from, where they are there.
+        """Return a copy linked to those layers that have the input data, if they all exist.
 
-        Large images are not copied yet: see `with_copies`.
+        Large images are not copied yet; see `with_copies`.
         """
         names = [image_names(self.view, side) for side in "AB"]
         wanted = [own or [whole.name] for own, whole in zip(names, (self.result.a, self.result.b), strict=True)]
@@ -107,7 +107,7 @@ class Shown:
             return self
         try:
             copies = tuple(source_of(layer, dims, at_most=AT_ONCE) for layer in chosen)
-        except ValueError:  # a layer that shows no plane any more
+        except ValueError:  # a layer is no longer shown as a plane
             return self
         first = len(wanted[0])
         a, b = (tuple(map(weakref.ref, side)) for side in (chosen[:first], chosen[first:]))
@@ -115,7 +115,7 @@ class Shown:
         return replace(self, basis=rests, sources=(copies[:first], copies[first:]), origin=_origin(self.path))
 
     def with_copies(self) -> "Shown":
-        """The same with copies of large images too, which take a while."""
+        """Return a copy with large images copied as well, which is slow."""
         if self.sources is None:
             return self
         a, b = (tuple(copied(side, AT_ONCE)) for side in self.sources)
@@ -127,11 +127,11 @@ def _origin(path: str) -> str:
 
 
 def comparison_view(result: Comparison, sources: Sources, painted: str = "product") -> Tree:
-    """Where the layers of a comparison lie, for `Comparison.save(path, view=…)`, so that it reopens as it was."""
+    """Return the placement of a comparison's layers, to be restored from `Comparison.save(path, view=…)`."""
     view: Tree = {"painted": painted}
     for key, side in zip("ab", sources, strict=True):
         places = []
-        for source in side:  # the recipe may have stated another size of a pixel than its layer has
+        for source in side:  # the recipe may have overridden the pixel size of the layer
             factor = 1.0 if source.unit == result.a.unit else conversion_factor(source.unit, result.a.unit)
             place = {"scale": (source.scale * factor).tolist(), "translate": (source.origin * factor).tolist()}
             places.append({"name": source.name, **place})
@@ -157,11 +157,11 @@ def _excluded(view: Tree) -> Excluded:
     return tuple(frozenset(map(str, ids)) for ids in lists)
 
 
-# In words ------------------------------------------------------------------------------------------------------
+# Descriptions --------------------------------------------------------------------------------------------------
 
 
 def tests_of(result: Comparison) -> Iterator[tuple[str, MMDTest]]:
-    """The tests with their names, the parts of a combined one after it."""
+    """Yield the tests with their names, each combined test followed by its parts."""
     words = {"raw": "– coarse form", "normalized": "– roughness"}
     for name, test in (("Undulation", result.undulation), ("Scale", result.scale)):
         yield name, test
@@ -169,14 +169,14 @@ def tests_of(result: Comparison) -> Iterator[tuple[str, MMDTest]]:
 
 
 def counts_of(ensemble: Ensemble) -> list[str]:
-    """How many curves there are, from which image where there are several, and how many were left out and why."""
+    """Return the numbers of curves per image, if several, and the numbers left out with reasons."""
     images = Counter(ensemble.images.tolist())
     several = [f"{name}: {counted(count, 'curve')}" for name, count in images.items()] if len(images) > 1 else []
     return [*several, *account_of(ensemble.dropped, ensemble.filled)]
 
 
 def settings_words(recipe: Outlines | None, settings: Settings) -> list[str]:
-    """The choices that matter for a result, one line each."""
+    """Return the parameters relevant for a result, one line each."""
     lines = ["outlines: not known"] if recipe is None else []
     for choices in (settings,) if recipe is None else (recipe, settings):
         for name, value in tree(choices).items():

@@ -1,7 +1,7 @@
-"""Parts of one layer as layers of their own, hence rows of the design table of their own.
+"""Splitting a layer into layers for its parts, each with a row in the design table.
 
-Planes and regions are views: what is painted in one is painted in the whole. Objects of a region are found in the whole
-plane, so that regions share a threshold (`inputs.PARTS`).
+Planes and regions are array views: painting in one changes the whole. The objects of a region are segmented in the
+whole plane, so that regions share a threshold (`inputs.PARTS`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 
-# Rows that one layer is split into at most, and values of what is a class or a feature rather than a number.
+# Maximum number of parts of a layer, and of distinct values of a categorical feature or class mask.
 _MOST, _VALUES = 200, 20
 _PLACE = ("scale", "translate", "rotate", "shear", "affine", "units")
 _LOOK = ("colormap", "contrast_limits", "gamma", "rgb")
@@ -35,7 +35,7 @@ _NUMBERS = ("id", "index")
 
 
 class NewPart(NamedTuple):
-    """A part to be: what tells it from others, what of the whole it is, and its layer; and what was left out."""
+    """A part to be created: its label, its definition, its layer data, and the number of objects left out."""
 
     label: str
     part: ImagePart
@@ -48,14 +48,14 @@ class Way:
     """A way to split a layer."""
 
     title: str
-    pieces: Callable[[], list[NewPart]]  #: takes a while: to be called in the background
+    pieces: Callable[[], list[NewPart]]  #: slow: call it in the background
 
 
 def ways_to_split(layer: Layer, others: Iterable[Layer], dims: "Dims") -> list[Way]:
-    """Ways in which a layer can be split: along its axes that are not shown, by regions, classes and features."""
+    """Return the ways to split a layer: along axes that are not displayed, by regions, classes and features."""
     try:
         source = source_of(layer, dims)
-    except ValueError:  # it shows no plane
+    except ValueError:  # not shown as a plane
         return []
     hidden = _hidden(layer, dims)
     found = [
@@ -78,7 +78,7 @@ def ways_to_split(layer: Layer, others: Iterable[Layer], dims: "Dims") -> list[W
 
 
 def layers_of(whole: Layer, pieces: Sequence[NewPart]) -> list[Layer]:
-    """Make the layers of parts, which are known as such from then on."""
+    """Create the layers of parts, and register them as such."""
     found = []
     for piece in pieces:
         data, options, kind = piece.layer
@@ -89,7 +89,7 @@ def layers_of(whole: Layer, pieces: Sequence[NewPart]) -> list[Layer]:
 
 
 def root_of(layer: Layer) -> tuple[Layer, ImagePart | None]:
-    """The layer that was split, maybe several times over, and which part of it this is; None where no one says."""
+    """Return the layer that was split, through repeated splits, and this layer's part of it; None if undefined."""
     part: ImagePart | None = WHOLE
     while (known := PARTS.get(layer)) is not None:
         given, inner = known.part.given(), (part or WHOLE).given()
@@ -113,7 +113,7 @@ def _shown(layer: Layer, dims: "Dims") -> list[int]:
 
 
 def _hidden(layer: Layer, dims: "Dims") -> dict[int, int]:
-    """Axes of several places that are not shown, and the place on each that is."""
+    """Return the axes of length > 1 that are not displayed, with the current index on each."""
     shown, point, *_ = shown_plane(layer, dims)
     return {
         axis: int(max(point[axis], 0))
@@ -142,7 +142,7 @@ def _kind(layer: Layer) -> str:
 
 
 def _some_shapes(layer: Shapes, rows: Sequence[int]) -> tuple[list[Any], dict[str, Any]]:
-    """Some shapes of a layer with their kinds and features."""
+    """Return some shapes of a layer, with layer options for their types and features."""
     features = layer.features.iloc[list(rows)].reset_index(drop=True)
     kinds = [layer.shape_type[row] for row in rows]
     look = {"face_color": "transparent", "edge_color": OUTLINE, "edge_width": layer.edge_width[0]}
@@ -154,7 +154,7 @@ def _some_shapes(layer: Shapes, rows: Sequence[int]) -> tuple[list[Any], dict[st
 
 
 def _planes(layer: Layer, dims: "Dims", axis: int, places: Sequence[int]) -> list[NewPart]:
-    """Planes along one axis; along others that are not shown the place stays that of now."""
+    """Return the planes along an axis, at the current index of the other sliced axes."""
     source, hidden, pieces = source_of(layer, dims), _hidden(layer, dims), []
     shown = _shown(layer, dims)
     for place in places:
@@ -177,7 +177,7 @@ def _planes(layer: Layer, dims: "Dims", axis: int, places: Sequence[int]) -> lis
 
 
 def _classes(plane: NDArray[Any]) -> list[int]:
-    """The values of a mask of classes; none of anything else."""
+    """Return the nonzero values of a class mask; empty for other arrays."""
     if not isinstance(plane, np.ndarray) or plane.ndim != 2 or plane.dtype.kind not in "iu" or not plane.size:
         return []
     if plane.min() < 0 or plane.max() > 255:
@@ -199,7 +199,7 @@ def _of_classes(layer: Layer, source: Any, names: dict[int, str], plane: tuple[i
 
 
 def _features(layer: Layer) -> list[str]:
-    """Features with a few values, each of several objects: such as a kind, not a measure."""
+    """Return the categorical features: few distinct values, shared by several objects."""
     table = getattr(layer, "features", None)
     if table is None or isinstance(layer, Image) or not len(table):
         return []
@@ -218,7 +218,7 @@ def _of_values(layer: Layer, column: str, values: Sequence[str]) -> list[NewPart
     for value in values:
         if isinstance(layer, Shapes):
             part = ImagePart(feature=(column, value))
-        else:  # a map of orientations knows the phase of each grain by itself
+        else:  # an orientation map (EBSD) has the phase of each grain
             part = ImagePart(phase=value) if column == "phase" else WHOLE
         rows = np.flatnonzero(texts == value)
         if isinstance(layer, Shapes):
@@ -236,7 +236,7 @@ def _of_values(layer: Layer, column: str, values: Sequence[str]) -> list[NewPart
 
 
 def _of_regions(layer: Layer, drawn: Layer, dims: "Dims") -> list[NewPart]:
-    """The parts of a layer that lie in the shapes, or under the labels, of another."""
+    """Return the parts of a layer inside the shapes or labels of another."""
     polygons = _polygons(drawn, dims)
     if not polygons:
         raise ValueError(f'"{drawn.name}" holds no closed region')
@@ -263,7 +263,7 @@ def _of_regions(layer: Layer, drawn: Layer, dims: "Dims") -> list[NewPart]:
 
 
 def region_layer(layer: Layer, region: Box | str, dims: "Dims", label: str = "") -> LayerData:
-    """The part of an image, or of labels, that a region lies in: a view of its pixels, where it is."""
+    """Return layer data of the bounding box of a region of an image or labels, as a view, with its translation."""
     source = source_of(layer, dims)
     if isinstance(region, str):
         left, top, right, bottom = shapely.bounds(polygon_of(region)).tolist()
@@ -283,7 +283,7 @@ def region_layer(layer: Layer, region: Box | str, dims: "Dims", label: str = "")
 
 
 def _polygons(drawn: Layer, dims: "Dims") -> dict[int, shapely.Geometry]:
-    """The regions of a layer by their numbers, x the column and y the row in its own pixels."""
+    """Return the regions of a layer by number, as polygons with x = column and y = row in layer pixels."""
     source = source_of(drawn, dims)
     if source.kind == "shapes":
         return {number: shapely.polygons(shape[:, ::-1]) for number, shape in enumerate(source.data, 1)}
@@ -299,7 +299,7 @@ def _polygons(drawn: Layer, dims: "Dims") -> dict[int, shapely.Geometry]:
 
 
 def _onto(one: Layer, other: Layer, dims: "Dims") -> Callable[[Real], Real]:
-    """Map from the pixels of one layer to those of another, on the plane that is shown."""
+    """Return the map from the pixels of one layer to those of another, on the displayed plane."""
     maps = []
     for layer in (one, other):
         shown = _shown(layer, dims)
@@ -315,6 +315,6 @@ def _onto(one: Layer, other: Layer, dims: "Dims") -> Callable[[Real], Real]:
 
 
 def said_of(pieces: Sequence[NewPart]) -> str:
-    """What was left out of regions, in words."""
+    """Return a sentence on the objects left out of regions, empty for none."""
     cut = sum(piece.left_out for piece in pieces)
     return f"{cut} outlines left out: {AT_BORDER}." if cut else ""

@@ -1,4 +1,4 @@
-"""The five steps from images to an answer that can be trusted, and how far each of them has come."""
+"""The five steps of the bench, from images to a robust answer, and the state of each."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,23 +13,23 @@ from .session import Session
 from .task import Task
 
 STEPS = ("Images", "Outlines", "Answer", "Why", "Trust")
-#: What a state is called, with a sign: nothing is told by color alone.
+#: Labels of the states, with a symbol rather than by color alone.
 STATES = {"open": "–", "running": "…", "done": "✓ done", "look": "! look", "stale": "↻ old"}
-# Relative difference of two pixel sizes that is rounding.
+# Relative tolerance for equal pixel sizes (rounding).
 _ALIKE = 1e-3
 _REMEDY = "Write the size of a pixel with a unit of length, such as 0.5 µm, for every image: column pixel."
 
 
 @dataclass(frozen=True)
 class Step:
-    """How far a step has come: one of `STATES`, and why."""
+    """The state of a step, one of `STATES`, and the reason."""
 
     state: str
     words: str = ""
 
 
 def steps_of(session: Session) -> dict[str, Step]:
-    """State of every step, by its name; looks at the layers, so it is to be asked once after a burst of events."""
+    """Return the state of each step by name; slow, as it hashes layers, so debounce its callers."""
     comparison, result = session.comparison, session.comparison.result
     asked = session.experiment if session.design.is_experiment else comparison
     reason, segmentation, preview = asked.why_not(), session.segmentation, session.segmentation.preview
@@ -50,7 +50,7 @@ def steps_of(session: Session) -> dict[str, Step]:
         outlines = Step("done", f"{counted(sum(counts.values()), 'outline')} in {counted(len(counts), 'image')}.")
     else:
         outlines = Step("open", "Not looked at yet.")
-    answer = _task(asked)  # to ask for its state too would be to look at the layers again
+    answer = _task(asked)  # `state` would hash the layers a second time
     if asked is comparison and answer.state == "done" and result is not None and result.case == INCONCLUSIVE:
         answer = Step("look", result.summary())
     elif asked.failed and not asked.busy:
@@ -63,7 +63,7 @@ def steps_of(session: Session) -> dict[str, Step]:
 
 
 def step_of_images(session: Session) -> Step:
-    """Whether the images can be compared: their pixels are of one size, or known at all."""
+    """Return whether the images can be compared: they need equal pixel sizes in convertible units."""
     recipe = session.choices.recipe
     rows = [row for own in session.design.groups().values() for row in own]
     layers, sizes = session.design.open_layers(), []
@@ -90,7 +90,7 @@ def step_of_images(session: Session) -> Step:
 
 
 def _task(task: Task[Any]) -> Step:
-    """How far a task has come."""
+    """Return the state of a task as a step."""
     if task.busy:
         return Step("running", f"{task.step.name[:1].upper()}{task.step.name[1:]} …")
     if task.result is None:

@@ -1,4 +1,4 @@
-"""The studies of the two samples: what they sweep, their runs, and what is known of them so far."""
+"""The sensitivity studies of the two samples: swept ranges, runs, and partial results."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from .task import CANCELLED, Basis, Task
 
 Study = TypeVar("Study", bound=DecisionLandscape | SmoothingStudy)
 
-#: The tests that can be drawn, and words for them.
+#: The tests that can be plotted, and their labels.
 TESTS = {
     "undulation": "undulation (form)",
     "coarse form": "– coarse form",
@@ -38,45 +38,45 @@ TESTS = {
 _BEFORE = "This is the result of the run before."
 _LANDMARKS = "Numbers of landmarks (points) placed on every outline."
 _RANKS = "Numbers of undulation coordinates."
-# Choices that matter for images alone; and those that matter for labels too, but not for finished outlines.
+# Parameters that apply to images only; and those that apply to images and labels, but not to outlines.
 _FOUND, _TRACED = ("method", "smoothing", "split_touching"), ("min_area", "outline_smoothing")
-_MOST = 500  # numbers of a range that a plot can tell apart
+_MOST = 500  # maximum length of a range, for the resolution of the plot
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers that a study sweeps."""
+    """The values of a parameter that a study sweeps."""
 
     label: str
-    default: str  #: as a person writes it
+    default: str  #: in the syntax of the input
     help: str
     least: int
-    whole: bool = True  #: only whole numbers make sense
+    whole: bool = True  #: restricted to integers
 
     def read(self, text: str) -> Sequence[float]:
-        """The numbers written, whole ones as such; a ValueError says what is wrong with them."""
+        """Parse the numbers of a range; raise a ValueError for invalid input."""
         found = numbers(text, least=self.least, whole=self.whole, most=_MOST)
         return [int(value) for value in found] if self.whole else found
 
 
 class StudyTask(Task[Study]):
-    """A study of A and B; what is known of it while it runs is its result so far."""
+    """A study of A and B; while it runs, `result` is the partial result."""
 
-    ranges: ClassVar[Mapping[str, Range]]  #: what is swept
+    ranges: ClassVar[Mapping[str, Range]]  #: swept parameters
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
-        self.texts = {name: swept.default for name, swept in self.ranges.items()}  #: the ranges as they are written
-        self.test = "undulation"  #: the one of `TESTS` that is drawn
+        self.texts = {name: swept.default for name, swept in self.ranges.items()}  #: the ranges as text
+        self.test = "undulation"  #: the test of `TESTS` to plot
         self._before: tuple[Study | None, Basis | None] = (None, None)
         self.progressed.connect(self._take_known)
 
     @abstractmethod
     def load(self, place: Any) -> None:
-        """Choose the settings of a place of the result."""
+        """Apply the settings at an index of the result."""
 
     def write(self, name: str, text: str) -> None:
-        """Write a range; what cannot be read is said by `why_not`."""
+        """Set the text of a range; `why_not` reports invalid input."""
         self.texts[name] = text
         self.changed.emit()
 
@@ -86,13 +86,13 @@ class StudyTask(Task[Study]):
 
     @property
     def drawn(self) -> str:
-        """The test that can be drawn of the result: a part only where there are parts."""
+        """The test to plot; "undulation" if the result does not have the chosen one."""
         parts = {"components": FORM, "both": ("raw", "normalized")}
         tested = parts.get(self.result.settings.coordinates, ()) if self.result is not None else ()
         return self.test if self.test in ("undulation", "scale", "product", *tested) else "undulation"
 
     def values(self) -> dict[str, Any]:
-        """The numbers written; a ValueError says which cannot be read."""
+        """Return the parsed ranges; raise a ValueError for invalid input."""
         found = {}
         for name, swept in self.ranges.items():
             try:
@@ -109,7 +109,7 @@ class StudyTask(Task[Study]):
         return super().why_not()
 
     def chosen(self) -> Basis:
-        """The samples and the ranges, with what is swept at its defaults."""
+        """Return the samples and ranges, with the swept parameters at their defaults."""
         (recipe, settings), excluded = self.parts(), self.excluded(self.choices.sides.chosen())
         return replace(super().chosen(), recipe=recipe, settings=settings, excluded=excluded, more=self.more())
 
@@ -117,7 +117,7 @@ class StudyTask(Task[Study]):
         return self.choices.exclusions.of(chain(*sides), self.choices.recipe)
 
     def parts(self) -> tuple[Outlines, Settings]:
-        """The recipe and the settings, with what is swept at its defaults, so that it makes no difference."""
+        """Return the recipe and settings with the swept parameters at their defaults, so that changes are ignored."""
         return self.choices.recipe, replace(self.choices.settings, landmarks=Settings.landmarks, rank=Settings.rank)
 
     def more(self) -> dict[str, Hashable]:
@@ -133,12 +133,12 @@ class StudyTask(Task[Study]):
         return ()
 
     def _take_known(self, step: Progress) -> None:
-        """Take what is known so far as the result."""
+        """Store a partial result."""
         if step.result is not None and step.result.done_something:
             self._put(step.result)
 
     def fail(self, reason: str) -> None:
-        """A run that failed leaves the result before it; where there is none, what it has found."""
+        """Restore the previous result after a failed run; without one, keep the partial result."""
         super().fail(reason)
         result, basis = self._before
         if result is not None:
@@ -146,7 +146,7 @@ class StudyTask(Task[Study]):
             self.message += f"\n{_BEFORE} {result.summary()}"
 
     def left(self) -> None:
-        """Say what is shown of a study that was cancelled: what it has found, or the result before it."""
+        """Report which result is shown after a cancelled run: the partial or the previous one."""
         self.message = CANCELLED
         if self.result is not None:
             known = _BEFORE if self.result is self._before[0] else "So far:"
@@ -155,7 +155,7 @@ class StudyTask(Task[Study]):
 
     @property
     def answer(self) -> str:
-        """What the study says, and what became of the last run."""
+        """The summary of the study, or the message of the last run."""
         if self.message or self.result is None:
             return self.message
         if self.running:
@@ -164,7 +164,7 @@ class StudyTask(Task[Study]):
 
 
 class LandscapeTask(StudyTask[DecisionLandscape]):
-    """How the answer depends on the rank and the number of landmarks."""
+    """Sensitivity of the result to the rank and the number of landmarks."""
 
     ranges: ClassVar = {
         "ranks": Range("Ranks", LANDSCAPE["ranks"], _RANKS, least=1),
@@ -182,7 +182,7 @@ class LandscapeTask(StudyTask[DecisionLandscape]):
 
 
 class SmoothingTask(StudyTask[SmoothingStudy]):
-    """How much smoothing of the outlines the answer rests on."""
+    """Sensitivity of the result to the smoothing of the outlines."""
 
     ranges: ClassVar = {
         "sigmas": Range("Smoothing σ (px)", SMOOTHING["sigmas"], "Gaussian σ in pixels.", least=0, whole=False),
@@ -192,7 +192,7 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
-        self.merge = False  #: all objects of an image are smoothed together, as one mask
+        self.merge = False  #: whether all objects of an image are smoothed as one mask
 
     def set_merge(self, merge: bool) -> None:
         self.merge = merge
@@ -215,7 +215,7 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
         return {**super().more(), '"Smooth each image as a whole"': self.merge}
 
     def excluded(self, sides: LayersOfSides) -> Excluded:
-        """No curve is left out: at every σ there are others."""
+        """Exclude no curves, as their ids differ at every σ."""
         return tuple(frozenset() for _ in chain(*sides))
 
     def work(self, sources: Sources) -> Callable[[], SmoothingStudy]:
@@ -223,7 +223,7 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
 
     @property
     def sigma(self) -> float | None:
-        """The smoothing in use, in pixels; None where it is chosen in another unit."""
+        """The smoothing in use, in pixels; None if it is in another unit."""
         recipe = self.choices.recipe
         return recipe.outline_smoothing if recipe.smoothing_unit == "pixel" else None
 
@@ -234,7 +234,7 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
 
 
 class ChoiceTask(Task[ChoiceStudy]):
-    """How often the row stays when the choices behind it are changed, one at a time."""
+    """One-at-a-time sensitivity of the truth-table row to all settings."""
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
@@ -253,11 +253,11 @@ class ChoiceTask(Task[ChoiceStudy]):
             self._put(step.result)
 
 
-# In another thread.
+# In the worker thread.
 
 
 def choices_of(sources: Sources, recipe: Outlines, settings: Settings, excluded: Excluded) -> ChoiceStudy:
-    """Compare two copied samples again and again, one choice changed at a time; the recipe's only of images."""
+    """Compare two samples repeatedly, one parameter changed at a time; those of the recipe only if applicable."""
     kinds = {source.kind for source in chain(*sources)}
     found_in = {"image": (), "labels": _FOUND, "shapes": (*_FOUND, *_TRACED)}
     without = set(found_in["image"] if "image" in kinds else found_in["labels" if "labels" in kinds else "shapes"])
@@ -273,7 +273,7 @@ def choices_of(sources: Sources, recipe: Outlines, settings: Settings, excluded:
 def landscape_of(
     sources: Sources, recipe: Outlines, settings: Settings, excluded: Excluded, **ranges: Any
 ) -> DecisionLandscape:
-    """Trace two copied samples, then compare them over ranks and numbers of landmarks."""
+    """Trace two samples, then compare them over ranks and numbers of landmarks."""
     a, b, _ = trace_sides(sources, recipe, excluded)
     return decision_landscape(a, b, settings=settings, **ranges)
 
@@ -281,7 +281,7 @@ def landscape_of(
 def smoothing_of(
     sources: Sources, recipe: Outlines, settings: Settings, *, merge: bool, **ranges: Any
 ) -> SmoothingStudy:
-    """Segment the copied images of two samples, then sweep the smoothing of their outlines.
+    """Segment the images of two samples, then sweep the smoothing of their outlines.
 
     A ValueError names an image that cannot be segmented, or two whose pixel sizes differ: a σ in pixels would then
     mean different lengths.

@@ -1,4 +1,4 @@
-"""Work in the background: its one life cycle, what its result rests on, and whether that still holds."""
+"""Background tasks: their life cycle, the inputs of a result, and whether it is out of date."""
 
 import atexit
 import inspect
@@ -33,20 +33,20 @@ Steps: TypeAlias = Generator[Function | None, Any, None]
 log = logging.getLogger(__name__)
 
 CANCELLED = "Cancelled."
-# Milliseconds that leaving the program waits for the block of work under way.
+# Timeout for running workers at exit, in milliseconds.
 _PATIENCE = 10_000
-# What a layer tells when something changes that outlines rest on; which of it matters is seen by looking.
+# Layer events that may affect its outlines; whether they do is determined by fingerprints.
 _TOLD = ("data", "set_data", "scale", "shear", "rotate", "affine", "units", "features", "paint", "labels_update")
-#: Bytes of pixels that are copied in a turn.
+#: Maximum number of bytes of pixels copied on the main thread at once.
 AT_ONCE = 2**24
-_PAUSE = 150  # ms, to look once after a row of events
+_PAUSE = 150  # debounce of layer events, in ms
 
 
 class Soon:
-    """Calls a method once after a row of events, so many milliseconds after the last one.
+    """Debounces a method: calls it once, some milliseconds after the last of a burst of events.
 
-    Held weakly, so that nothing is called of an object that is gone; without a timer of its own, which could be
-    destroyed only in the thread that made it.
+    The method is held by a weak reference, so that objects can be deleted. There is no QTimer object, which would have
+    to be destroyed in the thread that created it.
     """
 
     def __init__(self, method: Callable[[], object], wait: int = 0) -> None:
@@ -55,7 +55,7 @@ class Soon:
         self._asked = 0
 
     def start(self, _: object = None) -> None:
-        """Call it soon; asked again meanwhile, it is called later."""
+        """Schedule the call; a pending one is postponed."""
         self._asked += 1
         asked, own = self._asked, weakref.ref(self)
         QTimer.singleShot(self._wait, lambda: None if (soon := own()) is None else soon._act(asked))
@@ -73,11 +73,11 @@ class Soon:
 
 
 class _Call(QObject):
-    """A function called in another thread, and what came of it."""
+    """A function call in a worker thread, and its outcome."""
 
     reported = Signal(object)  #: Progress
 
-    functions: list[Function]  # let go of when it has run: a worker may stay for a while
+    functions: list[Function]  # popped when run, to release it: the worker may live longer
     worker: FunctionWorker | None = None
     outcome: Any = None
     error: ValueError | None = None
@@ -90,33 +90,33 @@ class _Call(QObject):
                 self.outcome = self.functions.pop()()
         except Stopped:
             pass
-        except Exception as error:  # noqa: BLE001 - whatever went wrong is said in words
-            if threading.main_thread().is_alive():  # else Python is shutting down, and takes its thread pools with it
+        except Exception as error:  # noqa: BLE001 - any error is reported in the panel
+            if threading.main_thread().is_alive():  # else Python is shutting down its thread pools
                 if not isinstance(error, ValueError):
                     log.error("a run failed\n%s", traceback.format_exc())
                 self.error = in_words(error)
 
 
 def in_words(error: Exception) -> ValueError:
-    """What went wrong, for the panel; a new error, as the traceback of the old one keeps the copies of the images."""
+    """Return an error for the panel; a new one, as the traceback of the original keeps the copied images alive."""
     if isinstance(error, ValueError):
         return ValueError(str(error))
     return ValueError(f"Unexpected error ({type(error).__name__}: {error}). Please report it.")
 
 
 class Background:
-    """Does one piece of work at a time, in turns with the window and in a thread of its own.
+    """Runs one job at a time, cooperatively on the main thread and in a worker thread.
 
-    A piece of work is a generator that reads from top to bottom. At a `yield` the window draws. At `yield function`
-    the function is called in a thread, and the generator goes on with what it returns, or with a ValueError that says
-    in words why it failed. While it is `arriving`, the thread has ended, and what it has found is put into the window.
+    A job is a generator, like a coroutine. `yield` returns control to the event loop. `yield function` calls the
+    function in a worker thread, and resumes with its return value, or with a ValueError that explains its failure.
+    While `arriving`, the worker has finished, and the generator is showing its result.
     """
 
-    pause = 20  #: milliseconds between two turns, in which the window draws
+    pause = 20  #: milliseconds between turns of the generator, for the event loop to repaint
     progressed = psygnal.Signal(Progress)
 
     def __init__(self) -> None:
-        self.steps: Steps | None = None  #: the piece of work under way
+        self.steps: Steps | None = None  #: the current job
         self.busy = self.arriving = False
         self.step = Progress("")
         self._hurried = False
@@ -128,11 +128,11 @@ class Background:
 
     @property
     def threads(self) -> int:
-        """Number of threads that have not ended yet, those of cancelled work included."""
+        """Number of threads still running, including those of cancelled jobs."""
         return len(self._calls)
 
     def begin(self, steps: Steps) -> None:
-        """Begin a piece of work; one that is still under way is cancelled, and its thread ends first."""
+        """Start a job; one still running is cancelled, and its thread finishes first."""
         if self.busy:
             self.cancel()
         self.steps, self.busy, self.arriving, self._hurried = steps, True, False, False
@@ -140,10 +140,10 @@ class Background:
         self.advance(steps)
 
     def advance(self, steps: Steps | None, call: _Call | None = None) -> None:
-        """Take the next turn of a piece of work: the window has drawn, or the thread of a call has ended."""
+        """Resume the generator of a job, from the event loop or when the worker of a call has finished."""
         outcome, error = None, None
         if call is not None and call.worker is not None:
-            # A worker and what listens to it hold each other; Python may let go of such a ring in any thread, Qt not.
+            # Break the reference cycle of worker and slots, which might be collected in a thread where Qt forbids it.
             for signal in (call.reported, call.worker.finished):
                 signal.disconnect()
             self._calls.remove(call)
@@ -162,19 +162,19 @@ class Background:
             finally:
                 if ended and steps is self.steps:
                     self.steps, self.busy, self.arriving = None, False, False
-            if steps is not self.steps:  # cancelled in this very turn
+            if steps is not self.steps:  # cancelled during this turn
                 break
             self._waiting = function
             if function is not None:
                 self.arriving = False
                 break
-            if not self._hurried:  # of 0 ms Qt makes an event, which comes before the mouse and the keys
+            if not self._hurried:  # with 0 ms, Qt posts an event, which precedes mouse and key events
                 QTimer.singleShot(self.pause if self.arriving else 1, partial(self.advance, steps))
                 break
         if self._waiting is not None and not self._calls:
             call = _Call()
             call.functions, self._waiting = [self._waiting], None
-            # One of `create_worker` is stopped, and kept, by whatever window is in front now.
+            # Not `create_worker`: it ties the worker to the current window, which would keep and stop it.
             call.worker = FunctionWorker(call.run)
             self._calls.append(call)
             call.reported.connect(partial(self._hear, self.steps))
@@ -182,7 +182,7 @@ class Background:
             call.worker.start()
 
     def _hear(self, steps: Steps | None, step: Progress) -> None:
-        """Tell of a step once: some are reported again for each of many blocks."""
+        """Emit each step once: some are reported repeatedly for many blocks."""
         before = self.step
         news = (step.name, step.done, step.total) != (before.name, before.done, before.total)
         if steps is self.steps and (news or step.result is not before.result):
@@ -190,9 +190,9 @@ class Background:
             self.progressed.emit(step)
 
     def cancel(self) -> bool:
-        """Stop before the next block of work, and hear nothing of it again; whether anything was given up.
+        """Cancel the job before the next block of its work, and discard its outcome; return whether it was cancelled.
 
-        What has been found and is on its way into the window is shown in full: nothing is left to be stopped.
+        If the worker has already finished, its result is shown in full instead.
         """
         if self.arriving and self.steps is not None:
             self._hurried = True
@@ -208,7 +208,7 @@ class Background:
 
 
 def finish_all() -> None:
-    """Ask all workers to stop and wait for them: a thread that outlives Python ends the program with a crash."""
+    """Stop all workers and wait for them: a thread that outlives the interpreter crashes the process."""
     try:
         WorkerBase.await_workers(_PATIENCE)
     except RuntimeError:
@@ -223,34 +223,34 @@ atexit.register(finish_all)
 
 @dataclass(frozen=True)
 class Basis:
-    """What a result rests on."""
+    """The inputs of a result."""
 
-    layers: tuple[Refs, Refs]  #: weakly: a result must not keep a deleted layer alive
+    layers: tuple[Refs, Refs]  #: weak references: a result must not keep a deleted layer alive
     recipe: Outlines
     settings: Settings
-    excluded: Excluded  #: ids left out by hand of each layer, A's before B's
-    more: Mapping[str, Hashable] = field(default_factory=dict)  #: further choices, by the words for them
-    prints: tuple[str, ...] = ()  #: of the layers, A's before B's; none as long as nothing was copied
+    excluded: Excluded  #: manually excluded ids of each layer, A's before B's
+    more: Mapping[str, Hashable] = field(default_factory=dict)  #: description -> further inputs
+    prints: tuple[str, ...] = ()  #: fingerprints of the layers, A's before B's; empty before they are copied
 
     def alive(self) -> LayersOfSides | None:
-        """The layers, as long as all are there."""
+        """Return the layers if all still exist."""
         a, b = (tuple(layer for ref in side if (layer := ref()) is not None) for side in self.layers)
         return (a, b) if (len(a), len(b)) == tuple(map(len, self.layers)) else None
 
 
 class Task(Background, ABC, Generic[Result]):
-    """One kind of work on the chosen layers. It knows no widget; docks show it and ask it to run."""
+    """A task on the chosen layers, independent of widgets; docks are its views."""
 
-    changed = psygnal.Signal()  #: the result, whether it holds, what is under way, or the message
-    finished = psygnal.Signal()  #: what was under way has ended: with a result, with an error, or by being cancelled
+    changed = psygnal.Signal()  #: the result, whether it is out of date, the state, or the message has changed
+    finished = psygnal.Signal()  #: the task has completed, failed or been cancelled
 
     def __init__(self, choices: Choices) -> None:
         super().__init__()
         self.choices = choices
         self.result: Result | None = None
-        self.basis: Basis | None = None  #: what the result rests on; None where that is not in the viewer
-        self.message = ""  #: why the last run has failed, or that it was cancelled
-        self.failed = self.running = False  #: the work itself runs, rather than something else with its result
+        self.basis: Basis | None = None  #: the inputs of the result; None if they are not in the viewer
+        self.message = ""  #: why the last run failed, or that it was cancelled
+        self.failed = self.running = False  #: running: a run, not a secondary job
         self._next: Basis | None = None
         self._chosen: list[set[weakref.ref[Layer]]] = []
         self._following = False
@@ -260,10 +260,10 @@ class Task(Background, ABC, Generic[Result]):
         choices.exclusions.changed.connect(self._look)
         choices.sides.changed.connect(self._sides_changed)
 
-    # What a kind of work has of its own.
+    # For subclasses.
 
     def why_not(self) -> str:
-        """Why it cannot be run; empty when it can."""
+        """Return why the task cannot be run; empty if it can."""
         sides = self.choices.sides
         a, b = sides.chosen()
         if not a or not b:
@@ -277,14 +277,14 @@ class Task(Background, ABC, Generic[Result]):
 
     @abstractmethod
     def work(self, sources: Sources) -> Function:
-        """The function that does the work, from copies of the layers, in another thread."""
+        """Return the function that does the work on copies of the layers, in a worker thread."""
 
     @abstractmethod
     def take(self, outcome: Any) -> Iterable[None]:
-        """Make what the work has returned the result, in turns."""
+        """Store and show the outcome of the work, in turns with the event loop."""
 
     def chosen(self) -> Basis:
-        """What a run of what is chosen now would rest on."""
+        """Return the inputs of a run with the current choices."""
         choices = self.choices
         sides = choices.sides.chosen()
         a, b = (tuple(map(weakref.ref, side)) for side in sides)
@@ -292,26 +292,26 @@ class Task(Background, ABC, Generic[Result]):
         return Basis((a, b), choices.recipe, choices.settings, excluded)
 
     def fail(self, reason: str) -> None:
-        """Take note that a run has failed; the result before it stays."""
+        """Record that a run has failed; the previous result is kept."""
         self.message, self.failed = f"⚠ {reason}", True
 
     def left_over(self) -> str:
-        """What to say, if anything, once other layers are chosen than those of a run that failed."""
+        """Return the message to keep when the layers of a failed run are no longer chosen."""
         return ""
 
     def fail_beside(self, reason: str) -> None:
-        """Take note that something else with the result has failed."""
+        """Record that a secondary job has failed."""
         self.fail(reason)
 
     def left(self) -> None:
-        """Take note that what was under way has been cancelled."""
+        """Record that the job was cancelled."""
         self.message = CANCELLED
 
-    # What all have.
+    # Common to all tasks.
 
     @property
     def state(self) -> str:
-        """What there is to show: empty, ready, running, done, stale or error."""
+        """The state: empty, ready, running, done, stale or error."""
         if self.busy:
             return "running"
         if self.failed:
@@ -321,22 +321,22 @@ class Task(Background, ABC, Generic[Result]):
         return "stale" if self.changed_since() else "done"
 
     def run(self) -> None:
-        """Copy what the layers show, and work on it in the background."""
+        """Copy the data of the layers, and start the work in the background."""
         if not (self.busy or self.why_not()):
             self.message, self.failed, self.running = "", False, True
             self.begin(self._life(self.steps_of_run(), self.fail))
 
     def steps_of_run(self) -> Steps:
-        """Copy the layers, one in each turn, large ones in the background; work; take what comes of it."""
+        """Copy the layers, one per turn and large ones in the background; do the work; take its outcome."""
         basis, dims = self.chosen(), self.choices.dims
         copies: list[Source] = []
         prints: list[str] = []
         for ref in itertools.chain(*basis.layers):
             layer = ref()
             if layer is not None:
-                prints.append(fingerprint(layer, dims))  # first: what is painted meanwhile makes the result stale
+                prints.append(fingerprint(layer, dims))  # before the copy: edits in between make the result stale
                 copies.append(source_of(layer, dims, at_most=AT_ONCE).calibrated(basis.recipe))
-                yield None  # of large images each takes a while
+                yield None  # each may be slow for large images
         turned = next((one.name for one in copies if one.mirrored), "")
         if turned and not basis.settings.reflections and not all(one.mirrored for one in copies):
             raise ValueError(
@@ -356,7 +356,7 @@ class Task(Background, ABC, Generic[Result]):
         yield from self.take(outcome)
 
     def start(self, function: Function, then: Callable[[Any], Iterable[Function | None]]) -> None:
-        """Do something else in the background, such as write a file; `then` takes what it returns."""
+        """Start a secondary job, such as writing a file; `then` is called with its return value."""
         if not self.busy:
             self.begin(self._life(self._beside(function, then), self.fail_beside))
 
@@ -365,7 +365,7 @@ class Task(Background, ABC, Generic[Result]):
         yield from then(outcome)
 
     def _life(self, steps: Steps, fail: Callable[[str], None]) -> Steps:
-        """A piece of work from its start to its end, whichever that is."""
+        """Run a job, and handle its errors and its end."""
         self.changed.emit()
         try:
             yield from steps
@@ -380,7 +380,7 @@ class Task(Background, ABC, Generic[Result]):
         self.finished.emit()
 
     def cancel(self) -> bool:
-        """Stop what is under way; the result before it stays."""
+        """Cancel the job; the previous result is kept."""
         given_up = super().cancel()
         if given_up:
             self.left()
@@ -390,13 +390,13 @@ class Task(Background, ABC, Generic[Result]):
         return given_up
 
     def changed_since(self) -> list[str]:
-        """What has changed since the result was found, in words."""
+        """Describe what has changed since the result was computed."""
         if self.result is None or self.basis is None:
             return []
         then, words = self.basis, []
         try:
             now = self.chosen()
-        except ValueError as error:  # choices that no run can have
+        except ValueError as error:  # invalid choices
             return [str(error)]
         if list(map(set, then.layers)) != list(map(set, now.layers)):
             return ["other layers are chosen"]
@@ -419,7 +419,7 @@ class Task(Background, ABC, Generic[Result]):
         self._watch()
 
     def _watch(self) -> None:
-        """Tell when the layers that the result rests on are changed."""
+        """Connect to the events of the result's layers."""
         for event in self._watched:
             event.disconnect(self._looking.start)
         self._following = True
@@ -433,7 +433,7 @@ class Task(Background, ABC, Generic[Result]):
             event.connect(self._looking.start)
 
     def rest(self) -> None:
-        """Listen to nothing, and stop what is under way."""
+        """Disconnect from all events, and cancel the job."""
         self.cancel()
         self._following = False
         self._looking.stop()
@@ -445,14 +445,14 @@ class Task(Background, ABC, Generic[Result]):
         self.changed.emit()
 
     def _sides_changed(self) -> None:
-        """Look what other layers mean for the result; the same ones in another order mean nothing, and are many."""
+        """Update after a change of the samples; ignore mere reordering, which is frequent."""
         try:
             chosen = [set(side) for side in self.chosen().layers]
-        except ValueError:  # choices that no run can have
+        except ValueError:  # invalid choices
             chosen = []
         if chosen != self._chosen:
             self._chosen = chosen
-            if self.failed and self.result is None and not self.busy:  # of these layers nothing is known
+            if self.failed and self.result is None and not self.busy:  # the error was about other layers
                 self.message, self.failed = self.left_over(), False
             if self._following:
                 self._watch()

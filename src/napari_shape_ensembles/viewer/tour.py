@@ -1,6 +1,6 @@
-"""A tour of the bench: five stops on a real pair of images, one for each page.
+"""A guided tour of the bench: one stop per page, on a real pair of images.
 
-napari's own tours (*Help > Take a tour*) are not open to plugins, so this one has a menu entry beside the bench.
+Plugins cannot extend napari's own tours (*Help > Take a tour*), so this one has a menu entry next to the bench.
 """
 
 from dataclasses import replace
@@ -15,10 +15,10 @@ from .panels.widgets import button, column, once, row, wrapped
 from .steps import STEPS
 
 PLUGIN, PAIR = "napari-shape-ensembles", "powder"
-# Of the pair, chosen by eye in the preview: Otsu's threshold breaks its particles up (docs/samples.md).
+# Threshold for the pair, chosen by eye: Otsu's fragments its particles (docs/samples.md).
 _THRESHOLD = 50
 _WIDTH, _GAP = 300, 16  # pixels
-_SETTLED = 400  # ms until a page that was turned up has its width
+_SETTLED = 400  # ms until a newly shown page has its final width
 _STOPS = {
     "Images": "Each row is an image. The first two groups are A and B; replicates and the size of a pixel are columns. "
     "Click a cell to change it.",
@@ -33,7 +33,7 @@ _STOPS = {
 
 
 def take_tour() -> None:
-    """Open the bench, on a sample pair where there is nothing to compare yet, and go through its pages."""
+    """Open the bench, with a sample pair if there are no layers, and start the tour."""
     viewer = napari.current_viewer()
     if viewer is None:
         return
@@ -50,7 +50,7 @@ def take_tour() -> None:
 
 
 class Tour(QFrame):
-    """Words beside the bench for each of its pages; right and left arrow or Enter go on and back, Esc ends."""
+    """A callout beside the bench for each of its pages; arrow keys or Enter navigate, Esc ends."""
 
     def __init__(self, bench: Bench) -> None:
         super().__init__(bench.window())
@@ -78,14 +78,14 @@ class Tour(QFrame):
         bench.destroyed.connect(self.deleteLater)
 
     def start(self) -> None:
-        """Begin, in place of a tour that is under way."""
+        """Start at the first page, and close a tour already running."""
         for before in self.parentWidget().findChildren(QWidget, "tour"):
             if before is not self:
                 before.close()
         self.stop_at(0)
 
     def stop_at(self, place: int) -> None:
-        """Turn up a page and say what it is for; compare before there is talk of an answer."""
+        """Show a page and its explanation; run the comparison first if the answer is missing."""
         self.place = place
         name = STEPS[place]
         if name == "Answer" and self.bench.session.comparison.result is None:
@@ -104,7 +104,7 @@ class Tour(QFrame):
         self.setFocus()
 
     def stand(self) -> None:
-        """Stand to the left of the bench, or over it where that is not in the same window."""
+        """Place the callout to the left of the bench, or in the middle of the window if the bench is floating."""
         self.setFixedHeight(self.layout().totalHeightForWidth(_WIDTH))
         window = self.parentWidget()
         inside = self.bench.window() is window
@@ -114,7 +114,7 @@ class Tour(QFrame):
         self.raise_()
 
     def go_on(self) -> None:
-        """Go to the next page; after the last one, end."""
+        """Go to the next page, or end after the last one."""
         if self.place + 1 < len(STEPS):
             self.stop_at(self.place + 1)
         else:
@@ -124,7 +124,7 @@ class Tour(QFrame):
         self.stop_at(max(self.place - 1, 0))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Go on, back, or end."""
+        """Navigate, or end."""
         does = {
             Qt.Key.Key_Right: self.go_on,
             Qt.Key.Key_Return: self.go_on,
@@ -138,6 +138,6 @@ class Tour(QFrame):
             super().keyPressEvent(event)
 
     def closeEvent(self, event: QEvent) -> None:
-        """Leave nothing behind."""
+        """Delete the widget."""
         super().closeEvent(event)
         self.deleteLater()

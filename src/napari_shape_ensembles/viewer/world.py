@@ -1,4 +1,4 @@
-"""Where layers lie in the world as it is drawn: in the unit that the viewer draws all of them in, on the axes shown."""
+"""Transforms between layer pixels and world coordinates as drawn: in the viewer's unit, on the displayed axes."""
 
 from typing import TYPE_CHECKING
 
@@ -17,10 +17,10 @@ Real = NDArray[np.float64]
 
 
 def world_scale(layer: Layer, layers: LayerList) -> Real:
-    """Units that a viewer draws its layers in, in one unit of this layer's own world, for each of its axes (d,).
+    """Return the factors (d,) from this layer's world units to those in which the viewer draws all layers.
 
-    Since version 0.9 napari draws layers in nm and in µm in one unit. Older ones, and all where units do not fit
-    together, take each layer's numbers as they are.
+    Since version 0.9, napari converts the units of layers, such as nm and µm. Older versions, and all if units are
+    incompatible, use each layer's numbers unconverted.
     """
     units = getattr(layers.extent, "units", None)
     if units is None:
@@ -29,25 +29,25 @@ def world_scale(layer: Layer, layers: LayerList) -> Real:
 
 
 def drawn_axes(layer: Layer, dims: "Dims") -> list[int]:
-    """The axes of a layer that are drawn as rows and columns, the two last in the order of the viewer."""
-    before = dims.ndim - layer.ndim  # axes that the layer has not: the first ones
+    """Return the axes of a layer that are displayed as rows and columns: the last two in the viewer's order."""
+    before = dims.ndim - layer.ndim  # the layer lacks the viewer's first axes
     return [int(axis) - before for axis in dims.order if axis >= before][-2:]
 
 
 def drawn_extent(layer: Layer, viewer: ViewerModel | Choices) -> Real | None:
-    """The least and the largest row and column of a layer as it is drawn, (2, 2); None where it is empty."""
+    """Return the minimum and maximum row and column (2, 2) of a layer as drawn; None if it is empty."""
     world = np.asarray(layer.extent.world) * world_scale(layer, viewer.layers)
     extent: Real = world[:, drawn_axes(layer, viewer.dims)]
     return extent if np.isfinite(extent).all() else None
 
 
 def rows_and_columns(positions: ArrayLike, dims: "Dims") -> Real:
-    """Of positions (n, d) in the viewer, such as the mouse's, the rows and columns (n, 2) that are shown."""
+    """Return the displayed rows and columns (n, 2) of positions (n, d), such as the cursor's."""
     return np.asarray(positions, dtype=np.float64)[:, dims.displayed[-2:]]
 
 
 def drawn_at(layer: Layer, points: Real, viewer: ViewerModel | Choices) -> Real:
-    """Rows and columns (n, 2) at which points (n, d) of a layer, in its pixels, are drawn."""
+    """Transform points (n, d) from layer pixels to rows and columns (n, 2) as drawn."""
     corner = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))
     steps = np.stack([np.asarray(layer.data_to_world(step)) - corner for step in np.eye(layer.ndim)])
     world: Real = (points @ steps + corner) * world_scale(layer, viewer.layers)
@@ -55,7 +55,7 @@ def drawn_at(layer: Layer, points: Real, viewer: ViewerModel | Choices) -> Real:
 
 
 def pixels_at(layer: Layer, drawn: Real, viewer: ViewerModel | Choices) -> Real:
-    """Places (n, d) of a layer, in its pixels, that are drawn at rows and columns (n, 2), on the plane shown."""
+    """Transform rows and columns (n, 2) as drawn to layer pixels (n, d), on the current slice."""
     world = np.tile(np.asarray(viewer.dims.point[-layer.ndim :], dtype=np.float64), (len(drawn), 1))
     world[:, drawn_axes(layer, viewer.dims)] = drawn
     return np.array([layer.world_to_data(place) for place in world / world_scale(layer, viewer.layers)])
