@@ -1,4 +1,4 @@
-"""The napari side: docks, layers and sample data. The only subpackage that knows of a screen."""
+"""The napari plugin: docks, layers and sample data. The only subpackage that depends on napari and Qt."""
 
 from importlib.metadata import requires, version
 
@@ -6,7 +6,7 @@ from packaging.requirements import Requirement
 
 
 def _check_napari() -> None:
-    """Refuse a napari older than the extra `napari` asks for; installing beside one does not."""
+    """Raise for a napari older than required by the extra `napari`, which pip does not check without the extra."""
     for requirement in map(Requirement, requires("napari-shape-ensembles") or ()):
         if requirement.name == "napari" and not requirement.specifier.contains(version("napari"), prereleases=True):
             raise ImportError(

@@ -304,7 +304,7 @@ class Choices:
         self.exclusions = Exclusions()
         self.rearranging = 0  #: number of active batches of layer list changes, which may interleave
         self.unseen: weakref.WeakSet[Layer] = weakref.WeakSet()  #: layers added hidden, soon to be shown
-        self.batch = ExitStack()  #: event blockers of the batches, so that napari handles the changes once
+        self.batch = ExitStack()  #: contexts of the batches, so that napari handles the changes once
 
     @property
     def viewer(self) -> ViewerModel:

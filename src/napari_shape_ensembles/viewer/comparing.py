@@ -1,6 +1,6 @@
-"""The comparison of the two samples: its runs, the result that is shown, and what can be done with it.
+"""The comparison of the two samples: its runs, the current result, and the actions on it.
 
-What takes long is done in the background by the functions below: compare; write, read, explain and test a result.
+Slow work is done in the background by the functions at the end: compare; write, read, explain and test a result.
 """
 
 import itertools
@@ -51,16 +51,16 @@ from .shown import Shown
 from .task import CANCELLED, Basis, Soon, Steps, Task
 
 ENDING = ".comparison.npz"
-#: What to do about a file in a folder for results that a person has changed, or that is none of ours.
+#: Remedy if a folder for results contains files that were modified, or are not ours.
 ELSEWHERE = "choose another folder"
 REPORTS = (".html", ".htm", ".pdf")
-_LISTED = 3  # files that are named
+_LISTED = 3  # maximum number of files named in a message
 _BEFORE = f"{CANCELLED} This is the result of the run before."
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A comparison with what it was made from, and its layers, which may be in the viewer already if not new."""
+    """A comparison with its inputs, and its layers, which may be in the viewer already if not new."""
 
     shown: Shown
     layers: list[CurveLayer]
@@ -69,13 +69,13 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Robustness:
-    """How far a result can be trusted beyond its two tests."""
+    """Robustness checks of a result beyond its two tests."""
 
-    dependence: DependenceTest  #: of undulation and scale, within the images
+    dependence: DependenceTest  #: between undulation and scale, within the images
     sensitivity: ArchetypeSensitivity
 
     def sentences(self) -> tuple[str, str]:
-        """Both findings in words; a sign before those that speak for the result."""
+        """Return both findings as sentences, with a check mark if they support the result."""
         test = self.dependence
         if test.rejected:
             words = (
@@ -87,35 +87,35 @@ class Robustness:
         return words, ("✓ " if self.sensitivity.stable else "") + self.sensitivity.summary()
 
     def judged(self, shown: Shown) -> Shown:
-        """The result with these findings among its notes; without an answer where the row hangs on the archetype."""
+        """Return the result with these findings as notes; inconclusive if the case depends on the archetype."""
         result = self.sensitivity.judged(shown.result)
         witness_values(result)
         return replace(shown, result=result, notes=(*shown.notes, *self.sentences()))
 
 
 class ComparisonTask(Task[Comparison]):
-    """Compares A and B, and keeps what is shown of the result."""
+    """Compares A and B, and keeps the result and how it is displayed."""
 
-    #: There is something to say of a file or of another task: the sentence, and more for its tooltip.
+    #: (str, str): a message about a file or a secondary task, and the text of its tooltip.
     noted = Signal(str, str)
-    recolored = Signal()  #: the curves are filled by something else, or anew
+    recolored = Signal()  #: the colors of the curves have changed
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
-        self.shown: Shown | None = None  #: the result with all that is known of it
-        self.kept: Shown | None = None  #: an unsaved result that another has replaced
-        self.last: Comparison | None = None  #: the last result there was, which a failing run does not take away
-        self.unsaved = False  #: the result can be found nowhere else
-        self.arrived = False  #: it is new, and has not been brought into view yet
+        self.shown: Shown | None = None  #: the result with its inputs and notes
+        self.kept: Shown | None = None  #: an unsaved result that was replaced by another
+        self.last: Comparison | None = None  #: the last result, kept after a failed run
+        self.unsaved = False  #: whether the result has not been saved
+        self.arrived = False  #: whether the result is new, and not yet scrolled into view
         self.color_by, self.percentile = "product", CLIPPED
         self.selection = CurveSelection()
         self.curves = OwnLayers(choices, self.selection)
         self.side_by_side = SideBySide(choices, self.cells)
-        self.over: Callable[[Layer], Sequence[Layer]] = lambda _: ()  #: further layers that lie over an image
-        self.opened: Callable[[], Sequence[Layer]] = lambda: ()  #: further images, which take no part
-        self.beside: Callable[[], Tree] = dict  #: what is saved with a result: the design table, and its experiment
-        self.put_beside: Callable[[Tree], None] = lambda _: None  #: takes up what was
-        self.group: Callable[[Layer], str] = lambda _: ""  #: the name of that which an image belongs to
+        self.over: Callable[[Layer], Sequence[Layer]] = lambda _: ()  #: returns further layers over an image
+        self.opened: Callable[[], Sequence[Layer]] = lambda: ()  #: returns further images, which are not compared
+        self.beside: Callable[[], Tree] = dict  #: returns state saved with a result: design table and experiment
+        self.put_beside: Callable[[Tree], None] = lambda _: None  #: restores that state
+        self.group: Callable[[Layer], str] = lambda _: ""  #: returns the group of an image
         self._seen: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._opened, self._tying = Soon(self.look), Soon(self._tie)
         choices.exclusions.changed.connect(self._show_excluded)
@@ -136,8 +136,8 @@ class ComparisonTask(Task[Comparison]):
         return partial(compared, sources, self._next)
 
     def take(self, outcome: Outcome) -> Iterator[None]:
-        """Show the result of a run: its curves, one layer after another, in place of those before, then the answer."""
-        with at_once(self.choices):  # the curves and what they lie beside
+        """Show the result of a run: replace the curve layers one by one, then show the answer."""
+        with at_once(self.choices):  # the curves, and their arrangement
             images = [ref() for side in (() if self._next is None else self._next.layers) for ref in side]
             over = images if self.side_by_side.on else ()
             yield from self.curves.replace(outcome.layers, shown=False, over=over)
@@ -148,32 +148,32 @@ class ComparisonTask(Task[Comparison]):
             yield from self.showing(outcome.shown)
         yield
         yield from self.curves.replace(outcome.layers, new=False)
-        if (self.color_by, self.percentile) != ("product", CLIPPED):  # as they were made
+        if (self.color_by, self.percentile) != ("product", CLIPPED):  # the coloring of new layers
             self.recolor()
 
     def fail(self, reason: str) -> None:
-        """A run that failed leaves no result."""
+        """Clear the result after a failed run."""
         super().fail(reason)
         self.message = "\n".join(filter(None, (self.message, self.left_over())))
         self._keep_unsaved()
         self.shown = self.result = self.basis = None
         self.arrived = True
-        if not self.side_by_side.captioned:  # which the bench keeps
+        if not self.side_by_side.captioned:  # the bench keeps the arrangement
             self.side_by_side.restore()
 
     def left_over(self) -> str:
-        """Say that the curves of an earlier result are still in the viewer."""
+        """Return a message if the curves of an earlier result are still in the viewer."""
         if self.last is None or not list(self.curves):
             return ""
         names = f"{self.last.a.name} and {self.last.b.name}"
         return f"The colored curves in the viewer are those of the result before ({names})."
 
     def fail_beside(self, reason: str) -> None:
-        """Anything else that failed leaves the result that is there."""
+        """Report that a secondary job has failed; the result is kept."""
         self.noted.emit(f"⚠ {reason}", "")
 
     def left(self) -> None:
-        """Say what is shown after something was cancelled."""
+        """Report a cancelled run or secondary job, and which result is shown."""
         if self.running:
             self.message = CANCELLED if self.result is None else _BEFORE
         else:
@@ -181,7 +181,7 @@ class ComparisonTask(Task[Comparison]):
 
     @property
     def state(self) -> str:
-        """As that of any task, and inconclusive."""
+        """The state of the task, with the additional state "inconclusive"."""
         state = super().state
         inconclusive = state == "done" and self.result is not None and self.result.case == INCONCLUSIVE
         return INCONCLUSIVE if inconclusive else state
@@ -192,14 +192,14 @@ class ComparisonTask(Task[Comparison]):
         self.curves.untie()
 
     def follow(self) -> None:
-        """Tell when the result is outdated, and tie the curves in the viewer to the selection."""
+        """Watch whether the result goes out of date, and link the curve layers to the selection."""
         super().follow()
         self.curves.tie()
 
-    # What is shown.
+    # Display.
 
     def showing(self, shown: Shown, *, unsaved: bool = True) -> Iterator[None]:
-        """Show another result, one that can be found nowhere else or one that can, in two turns."""
+        """Show another result, in two event loop turns."""
         self.shown, self.result, self.last, self.basis = shown, shown.result, shown.result, shown.basis
         self.unsaved, self.message, self.failed, self.arrived, self.running = unsaved, "", False, True, False
         if len(self.selection.rows):
@@ -213,7 +213,7 @@ class ComparisonTask(Task[Comparison]):
             self._show_excluded()
 
     def recolor(self) -> None:
-        """Fill the curves that are still there by what is chosen."""
+        """Color the existing curve layers by the chosen feature."""
         if self.result is not None:
             feature = COLOR_FEATURES[self.color_by]
             limits = feature.limits(feature.values(self.result), self.percentile)
@@ -227,7 +227,7 @@ class ComparisonTask(Task[Comparison]):
             self.recolor()
 
     def arrange(self, side_by_side: bool, *, captioned: bool = False) -> None:
-        """Show the images beside each other, each with its curves; or everything as before."""
+        """Show the images side by side, each with its curves, or restore the previous view."""
         self.side_by_side.captioned = captioned
         if side_by_side:
             self.side_by_side.arrange()
@@ -235,14 +235,14 @@ class ComparisonTask(Task[Comparison]):
             self.side_by_side.restore()
 
     def cells(self) -> list[Cell]:
-        """What is shown side by side: each image of the result, and each that is chosen, with what lies over it."""
+        """Return the grid cells: each image of the result, and each chosen one, with the layers over it."""
         basis, curves = (None if self.result is None else self.basis), self.curves.in_places()
         sides = self.choices.sides.chosen()
         found: list[tuple[str, Layer | None, Layer | None]] = []
         if basis is not None:
             refs = [(side, ref()) for side, own in zip("AB", basis.layers, strict=True) for ref in own]
             over = curves if len(curves) == len(refs) else [None for _ in refs]
-            # A layer that was deleted may be held by somebody else; its units may fit to none that are there.
+            # A deleted layer may be kept alive elsewhere; its units may be incompatible with the current layers.
             there = [(side, layer if layer in self.choices.layers else None) for side, layer in refs]
             found = [(side, layer, own) for (side, layer), own in zip(there, over, strict=True)]
         elif self.result is not None:
@@ -250,7 +250,7 @@ class ComparisonTask(Task[Comparison]):
         known = [layer for _, layer, _ in found]
         found += [(s, layer, None) for s, own in zip("AB", sides, strict=True) for layer in own if layer not in known]
         below: dict[Layer, Layer] = {}
-        if self.side_by_side.captioned:  # the bench gives a cell to what takes no part, too
+        if self.side_by_side.captioned:  # the bench has cells for images that are not compared, too
             shown = [layer for _, layer, _ in found if layer is not None]
             shown += [over for layer in shown for over in self.over(layer)]
             others = [layer for layer in by_name(self.choices.sides.offered()) if layer not in shown]
@@ -258,22 +258,22 @@ class ComparisonTask(Task[Comparison]):
             below = images_below(known, others, self.choices)
             others = [layer for layer in (*others, *self.opened()) if layer not in below.values()]
             above = images_below(others, [*known, *below.values(), *others], self.choices)
-            # What has outlines of its own over it, such as a consensus that is corrected, has its own cell for them.
+            # A layer with outlines over it, such as a corrected consensus, has its own cell.
             found += [(self.group(layer), layer, None) for layer in others if layer not in above or self.over(layer)]
         parts: list[Cell] = []
         for side, layer, own in found:
             lowest = None if layer is None else below.pop(layer, None)
-            below = {one: image for one, image in below.items() if image is not lowest}  # it is drawn in one cell
+            below = {one: image for one, image in below.items() if image is not lowest}  # show it in a single cell
             over = [other for one in (lowest, layer) if one is not None for other in self.over(one)]
             here = [one for one in (lowest, layer, *over, own) if one is not None]
             named = layer if layer is not None else own
             parts.append(Cell(side, here, "" if named is None else named.name))
         return parts
 
-    # Curves left out.
+    # Excluded curves.
 
     def exclude(self, row: int) -> None:
-        """Leave a curve of the result out of the next run, or take it in again."""
+        """Exclude a curve of the result from the next run, or include it again."""
         if self.result is None:
             self.noted.emit("⚠ There is no result any more. Run compares the layers anew.", "")
             return
@@ -288,7 +288,7 @@ class ComparisonTask(Task[Comparison]):
         self.choices.exclusions.toggle(layer, one, self.basis.recipe)
 
     def excluded_rows(self) -> frozenset[int]:
-        """Rows, among the pooled ones, of the curves of the result that are left out of the next run."""
+        """Return the pooled indices of the curves that are excluded from the next run."""
         if self.result is None or self.basis is None:
             return frozenset()
         flags: list[bool] = []
@@ -298,7 +298,7 @@ class ComparisonTask(Task[Comparison]):
         return frozenset(np.flatnonzero(flags).tolist())
 
     def _show_excluded(self) -> None:
-        """Mark in the layers which curves are left out."""
+        """Show in the layers which curves are excluded."""
         if self.curves.mark_excluded(self.excluded_rows()):
             self.recolor()
 
@@ -323,7 +323,7 @@ class ComparisonTask(Task[Comparison]):
         return ()
 
     def everything(self, folder: Path) -> None:
-        """Write all that a paper needs into a folder."""
+        """Write everything for a paper into a folder."""
         if self.shown is not None:
             self.shown.view.update(self.beside())
             self.start(
@@ -339,7 +339,7 @@ class ComparisonTask(Task[Comparison]):
         return () if self.shown is None else self.showing(found.judged(self.shown))
 
     def overrule(self) -> None:
-        """Give the row although the outlines have a serious fault: a person has looked at them."""
+        """Show the case despite serious faults of the outlines, as the user has checked them."""
         if self.shown is not None and not self.busy:
             settings = replace(self.shown.result.settings, overrule=True)
             result = replace(self.shown.result, settings=settings)
@@ -353,12 +353,12 @@ class ComparisonTask(Task[Comparison]):
         self.start(partial(opening, path), self.take_up)
 
     def bring_back(self) -> None:
-        """Show the unsaved result again that another one has replaced."""
+        """Show the replaced unsaved result again."""
         if self.kept is not None:
             self.start(partial(restoring, self.kept), self._brought_back)
 
     def _brought_back(self, opened: Outcome) -> Steps:
-        """Show what was kept; what is shown now, if it is unsaved too, is kept in its place."""
+        """Show the kept result; if the current one is unsaved too, keep that instead."""
         before = self.kept
         yield from self.take_up(opened)
         if self.kept is before:
@@ -366,15 +366,15 @@ class ComparisonTask(Task[Comparison]):
         self.unsaved = True
 
     def _keep_unsaved(self) -> None:
-        """Keep a result that can be found nowhere else at hand, before another takes its place."""
+        """Keep an unsaved result before it is replaced by another."""
         if self.unsaved and self.shown is not None:
             self.kept = replace(self.shown, view=self.shown.to_view(self.color_by))
 
     def look(self) -> None:
-        """Take up a comparison whose layers, A's and B's, were opened in the viewer; each once."""
+        """Show comparisons whose layers were opened in the viewer, each once."""
         new = [(result, pair) for result, pair in opened_pairs(self.choices.layers).items() if result not in self._seen]
         for layer in itertools.chain.from_iterable(pair for _, pair in new):
-            layer.editable = False  # or a curve could be deleted before its numbers are known
+            layer.editable = False  # else a curve could be deleted before its features are computed
         if new and self.busy:
             self.noted.emit("The comparison that was opened is shown after this run.", "")
             self.finished.connect(self._opened.start, unique=True)
@@ -389,7 +389,7 @@ class ComparisonTask(Task[Comparison]):
                 self.noted.emit(f"⚠ {error}", "")
 
     def take_up(self, opened: Outcome) -> Steps:
-        """Show a result with its choices and its colours, in turns; its layers may be in the viewer already."""
+        """Show a result, and restore its colors and choices, in turns; its layers may be in the viewer already."""
         shown = yield opened.shown.tied(self.choices.layers, self.choices.dims).with_copies
         with at_once(self.choices):
             yield from self.curves.replace(opened.layers, new=opened.new, shown=False)
@@ -411,7 +411,7 @@ class ComparisonTask(Task[Comparison]):
             return
         self.recolor()
         yield None
-        # Choose what the result was made from, as far as it is known.
+        # Restore the inputs of the result, as far as known.
         self.choices.set(shown.recipe or self.choices.recipe, shown.result.settings)
         self._choose_basis(shown)
         self.put_beside(shown.view)
@@ -439,17 +439,17 @@ class ComparisonTask(Task[Comparison]):
 
 
 def written(paths: list[Path]) -> tuple[str, str]:
-    """Which files were written, in words, and their whole names."""
+    """Return a message on the files written, and their full paths."""
     names, folder = " and ".join(path.name for path in paths), paths[0].absolute().parent
     names = names if len(paths) <= _LISTED else f"{len(paths)} files"
     return f"Saved {names} in {folder}", "\n".join(str(path.absolute()) for path in paths)
 
 
-# In the background ---------------------------------------------------------------------------------------------
+# In the worker thread ------------------------------------------------------------------------------------------
 
 
 def compared(sources: Sources, basis: Basis) -> Outcome:
-    """Go all the way from copied layers to painted curves, without the curves of the excluded ids."""
+    """Trace the snapshots without the excluded ids, compare them, and create the colored curve layers."""
     tracing = sum({"image": 2, "labels": 1, "shapes": 0}[source.kind] for side in sources for source in side)
     total = tracing + len(OF_COMPARISON) + 2
     with as_part(0, total):
@@ -459,14 +459,14 @@ def compared(sources: Sources, basis: Basis) -> Outcome:
     result = replace(result, note=note or result.note)
     report("finding typical curves", total - 2, total)
     witness_values(result)
-    _ = result.warnings  # kept there: found here, as it takes longer than the window may stand still
+    _ = result.warnings  # cached property: slow, so compute it in the worker thread
     report("drawing curves", total - 1, total)
     shown = Shown.of_run(result, basis, sources)
     return Outcome(shown, curve_layers(result, shown.view, sources))
 
 
 def opening(path: Path) -> Outcome:
-    """Read a saved comparison, and make its layers."""
+    """Read a saved comparison, and create its layers."""
     report(f"opening {path.name}", 0, 3)
     with files_named(path, "opened"):
         result, view = Comparison.load(path), read_view(path)
@@ -474,7 +474,7 @@ def opening(path: Path) -> Outcome:
 
 
 def restoring(shown: Shown, layers: list[CurveLayer] | None = None) -> Outcome:
-    """Find what is not in the file of a result, and make its layers where there are none yet."""
+    """Compute what the file of a result does not contain, and create its layers if there are none yet."""
     report("finding typical curves", 1, 3)
     witness_values(shown.result)
     _ = shown.result.warnings
@@ -486,7 +486,7 @@ def restoring(shown: Shown, layers: list[CurveLayer] | None = None) -> Outcome:
 def saving(shown: Shown, painted: str, path: Path) -> list[Path]:
     """Write a result to one file."""
     report(f"saving {path.name}")
-    if path.suffix != ".npz":  # napari would not know it again
+    if path.suffix != ".npz":  # napari would not recognize it
         raise ValueError(f"{path.name}: a comparison is saved under a name that ends in {ENDING}")
     with files_named(path):
         replace(shown.result, inputs=shown.inputs()).save(path, view=shown.to_view(painted))
@@ -494,7 +494,7 @@ def saving(shown: Shown, painted: str, path: Path) -> list[Path]:
 
 
 def exporting(shown: Shown, path: Path) -> list[Path]:
-    """Write the curves of A and of B, each with distances and measures, to a file of their own."""
+    """Write the curves of A and B with distances and measures, to a file each."""
     paths = list(paths_of_sides(path))
     for side, place in zip("AB", paths, strict=True):
         report(f"writing {place.name}")
@@ -504,7 +504,7 @@ def exporting(shown: Shown, path: Path) -> list[Path]:
 
 
 def paths_of_sides(path: Path) -> tuple[Path, Path]:
-    """Names of the files of A and of B: pair.csv becomes pair.A.curves.csv, by which napari knows curves again."""
+    """Return the file names of A and B: pair.csv becomes pair.A.curves.csv, which napari recognizes as curves."""
     stem = path.stem.removesuffix(".curves")
     ending = ".curves.csv" if path.suffix.lower() == ".csv" else path.suffix
     a, b = (path.with_name(f"{stem}.{side}{ending}") for side in "AB")
@@ -512,7 +512,7 @@ def paths_of_sides(path: Path) -> tuple[Path, Path]:
 
 
 def curve_table(shown: Shown, side: str) -> CurveTable:
-    """Curves of A or B with all that curves can be painted by, their side, and where they come from."""
+    """Return the curves of A or B with all numeric color features, measures, side and provenance."""
     result = shown.result
     ensemble, other = (result.a, result.b) if side == "A" else (result.b, result.a)
     rows = result.distances["source"].to_numpy() == side
@@ -523,13 +523,13 @@ def curve_table(shown: Shown, side: str) -> CurveTable:
     if len(set(ensemble.images.tolist())) > 1:
         features.insert(1, "image", ensemble.images)
     provenance = {"side": side, "compared with": other.name, "answer": result.summary()}
-    height, width = shown.view.get(side.lower(), {}).get("scale", (1.0, 1.0))  # 1 where a view does not tell
+    height, width = shown.view.get(side.lower(), {}).get("scale", (1.0, 1.0))  # 1 if missing in the view
     return CurveTable(ensemble, features, (float(height), float(width)), provenance)
 
 
 def writing_report(result: Comparison, path: Path) -> list[Path]:
     """Explain a result, and write the report."""
-    if path.suffix.lower() not in REPORTS:  # said before the work, not after it
+    if path.suffix.lower() not in REPORTS:  # fail before the work
         raise ValueError(f"{path.name}: a report is saved as .html or .pdf")
     if not path.parent.is_dir():
         raise ValueError(f"{path.name} cannot be written: there is no folder {path.parent}")
@@ -540,7 +540,7 @@ def writing_report(result: Comparison, path: Path) -> list[Path]:
 
 def saving_report(explanation: Explanation, path: Path) -> Path:
     """Write the report of an explanation."""
-    from ..explanation.report import save_report  # draws with Matplotlib, which takes its time to load
+    from ..explanation.report import save_report  # imports Matplotlib, which is slow
 
     report("saving the report", len(STEPS), len(STEPS) + 1)
     with files_named(path):
@@ -549,7 +549,7 @@ def saving_report(explanation: Explanation, path: Path) -> Path:
 
 
 def writing_everything(shown: Shown, painted: str, folder: Path) -> list[Path]:
-    """Write figure, methods, tables, script and the comparison itself into a folder."""
+    """Write figure, methods, tables, script and the comparison into a folder."""
     from ..explanation.figures import style
     from ..explanation.paper import answer_figure, image_table, methods, object_table
 
@@ -580,7 +580,7 @@ def writing_everything(shown: Shown, painted: str, folder: Path) -> list[Path]:
 
 
 def checking(result: Comparison, archetypes: int = 5) -> Robustness:
-    """Test whether undulation and scale are dependent, and compare again against several archetypes."""
+    """Test the dependence of undulation and scale, and repeat the comparison with several archetypes."""
     settings, total = result.settings, archetypes * len(OF_COMPARISON) + 1
     draws = {"permutations": settings.permutations, "seed": settings.seed}
     report("testing dependence", 0, total)
@@ -592,7 +592,7 @@ def checking(result: Comparison, archetypes: int = 5) -> Robustness:
 
 @contextmanager
 def files_named(path: Path, done: str = "written") -> Iterator[None]:
-    """Failures of the disk, and formats whose library is not installed, as a sentence that names the file."""
+    """Convert I/O errors and missing optional libraries to a ValueError that names the file."""
     try:
         yield
     except ImportError as error:

@@ -1,6 +1,6 @@
-"""The design table of a viewer: the group, the replicate, the block and the covariates of every image.
+"""The design table of a viewer: group, replicate, block and covariates of every image.
 
-Rows are layers, parts of layers that are layers themselves (`splitting`), and images that are read when needed.
+Rows are layers, parts of layers that are layers themselves (`splitting`), and images that are read lazily.
 """
 
 import weakref
@@ -22,7 +22,7 @@ from .splitting import root_of
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Columns that are always there, beside the image.
+#: Columns that always exist, in addition to the image.
 OWN_COLUMNS = (GROUP, REPLICATE, BLOCK)
 _SIDES = ("A", "B")
 
@@ -30,36 +30,36 @@ Row: TypeAlias = Layer | ImageRow
 
 
 class DesignTable:
-    """What is written beside every layer that can be compared; the first two groups are the samples A and B.
+    """The cells of every layer that can be compared; the first two groups are the samples A and B.
 
-    A group that is called A or B is that sample, in whatever order they come. A layer without a group takes no part. A
-    table with three groups, with blocks, covariates or replicates of several images is an experiment.
+    A group named A or B is that sample, regardless of the order. A layer without a group is not compared. A table with
+    three groups, blocks, covariates or replicates of several images is an experiment.
     """
 
-    changed = Signal()  #: a cell, a column, or which layers there are
+    changed = Signal()  #: cells, columns or layers have changed
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self._cells: weakref.WeakKeyDictionary[Row, dict[str, str]] = weakref.WeakKeyDictionary()
         self.files: list[ImageRow] = []  #: images that are not open as layers
         self.columns: list[str] = list(OWN_COLUMNS)
-        self.pattern = "{group}_{replicate}"  #: by which names were last read
-        self.names = list(_SIDES)  #: of the groups that are A and B
-        self.asked = NOTHING  #: what is tested beside groups and trends
-        self.control = ""  #: the group that all others are compared with; empty for all pairs
+        self.pattern = "{group}_{replicate}"  #: pattern by which names were last parsed
+        self.names = list(_SIDES)  #: names of the groups A and B
+        self.asked = NOTHING  #: covariates to adjust for, and interactions to test
+        self.control = ""  #: the control group; empty for all pairs
         self._silent = False
         sides.changed.connect(self._take_sides)
         sides.replaced.connect(self._hand_over)
 
     def layers(self) -> list[Row]:
-        """What can be compared: layers in the order of their names (that of the list changes), then files."""
+        """Return all rows: layers sorted by name (list order changes), then files."""
         return [*by_name(self._sides.offered()), *self.files]
 
     def cell(self, layer: Row, column: str) -> str:
         return self._cells.get(layer, {}).get(column, "")
 
     def groups(self) -> dict[str, list[Row]]:
-        """The rows of each group; A's first, then B's, then others as they come."""
+        """Return the rows of each group: A, B, then the others in order of appearance."""
         found: dict[str, list[Row]] = {name: [] for name in self.names}
         for layer in self.layers():
             if name := self.cell(layer, GROUP):
@@ -67,11 +67,11 @@ class DesignTable:
         return {name: own for name, own in found.items() if own}
 
     def open_layers(self) -> list[Layer]:
-        """The rows of all groups that are layers."""
+        """Return the rows of all groups that are open as layers."""
         return [row for own in self.groups().values() for row in own if isinstance(row, Layer)]
 
     def write(self, rows: Iterable[tuple[Row, str, str]]) -> None:
-        """Write cells: a layer, a column and a text each; other columns than before are added."""
+        """Set cells, given as (layer, column, text); new columns are added."""
         for layer, column, text in rows:
             if column not in self.columns:
                 self.columns.append(column)
@@ -83,9 +83,9 @@ class DesignTable:
         self.changed.emit()
 
     def paste(self, text: str, first: int, column: int) -> None:
-        """Write the cells of a spreadsheet (tabs between columns), from a row and a column of the table on.
+        """Paste tab-separated cells of a spreadsheet, starting at a row and column of the table.
 
-        A first line with the names of columns says where they go; one column named image, to which layer.
+        If the first line is a header, columns are matched by name, and rows by a column named image.
         """
         lines = [line.split("\t") for line in text.replace("\r", "").split("\n") if line.strip()]
         heads = [word.strip().lower() for word in lines[0]] if lines else []
@@ -104,14 +104,14 @@ class DesignTable:
             for place, line in enumerate(lines[: max(len(layers) - first, 0)]):
                 names = self.columns[column : column + len(line)]
                 rows += [(layers[first + place], name, cell) for name, cell in zip(names, line, strict=False)]
-        if headed:  # not before all of it is found right
+        if headed:  # only after everything was validated
             self.names = []
         self.write(rows)
 
     def fill(self, pattern: str) -> None:
-        """Fill columns from the names of all layers; a ValueError names one that does not fit.
+        """Fill columns from the names of all layers; a ValueError names one that does not match the pattern.
 
-        What was begun over an image is passed over as long as it has no group.
+        Annotation layers without a group are skipped.
         """
         free, self.pattern = self._sides.unasked(), pattern
         layers = [row for row in self.layers() if isinstance(row, ImageRow) or row in free or self.cell(row, GROUP)]
@@ -125,10 +125,10 @@ class DesignTable:
         )
 
     def put_in_parts(self, whole: Layer, labels: Sequence[str], parts: Sequence[Layer]) -> None:
-        """Take parts of a layer for rows: each a group of its own, or in the group that a person gave to the whole.
+        """Replace a layer by its parts: each in its own group, or in the group that the user gave to the layer.
 
-        They are no independent images, so the image is their replicate. A part that is called A or B is no image that
-        has that group already.
+        As parts are not independent, the image is their replicate. A part named A or B is renamed if an image has
+        that group already.
         """
         given = {name: self.cell(whole, name) for name in self.columns}
         taken = {self.cell(row, GROUP) for row in self.layers() if row not in PARTS} & {*_SIDES}
@@ -143,14 +143,14 @@ class DesignTable:
         )
 
     def put(self, rows: Sequence[tuple[Row, Mapping[str, str]]]) -> None:
-        """Take a whole table in place of the one before: rows with their cells by columns."""
+        """Replace the whole table, given as rows with their cells by column."""
         self.files = [row for row, _ in rows if isinstance(row, ImageRow)]
         self._cells.clear()
         self.columns, self.names = list(OWN_COLUMNS), list(dict.fromkeys(cells.get(GROUP, "") for _, cells in rows))
         self.write((row, name, text) for row, cells in rows for name, text in cells.items())
 
     def to_tree(self) -> Tree:
-        """The table as a file keeps it: the cells of every layer by its name."""
+        """Serialize the table, with layers by name."""
         layers = [layer for layer in self.layers() if isinstance(layer, Layer)]
         cells = [[layer.name, *(self.cell(layer, name) for name in self.columns)] for layer in layers]
         files = [
@@ -167,7 +167,7 @@ class DesignTable:
         return {"columns": self.columns, "rows": cells, "files": files, **chosen}
 
     def take_tree(self, tree: Tree) -> None:
-        """Take up a table that a file has kept, for the layers that are there; nothing of what is none."""
+        """Restore a serialized table for the existing layers; ignore an invalid one."""
         kept = [tree.get(name) for name in ("columns", "rows", "groups")]
         columns, rows, groups = (one if isinstance(one, list) else [] for one in kept)
         if not columns or not all(isinstance(row, list) and len(row) == len(columns) + 1 for row in rows):
@@ -187,19 +187,19 @@ class DesignTable:
         )
 
     def compare_with(self, control: str) -> None:
-        """Compare all groups with one, or all pairs."""
+        """Set the control group; empty for all pairs."""
         if control != self.control:
             self.control = control
             self.changed.emit()
 
     def ask(self, asked: Asked) -> None:
-        """Ask for columns to be taken out, and for interactions."""
+        """Set the covariates to adjust for, and the interactions to test."""
         if asked != self.asked:
             self.asked = asked
             self.changed.emit()
 
     def more_columns(self) -> list[str]:
-        """Covariates and factors: the columns beside those that are always there, as far as they are written in."""
+        """Return the covariates and factors: additional columns that are not empty."""
         layers = [layer for own in self.groups().values() for layer in own]
         more = (name for name in self.columns if name not in OWN_COLUMNS)
         return [name for name in more if any(self.cell(layer, name) for layer in layers)]
@@ -209,17 +209,17 @@ class DesignTable:
             self.columns.append(name)
             self.changed.emit()
 
-    # What follows from it.
+    # Derived state.
 
     @property
     def has_parts(self) -> bool:
-        """Whether parts of one image are rows that nothing says to compare within the image."""
+        """Whether parts of the same image are rows without a block, so that they are not compared within the image."""
         rows = [row for row in self.open_layers() if row in PARTS and not self.cell(row, BLOCK)]
         return len({root_of(row)[0] for row in rows}) < len(rows)
 
     @property
     def is_experiment(self) -> bool:
-        """Whether the table says more than which images are A and which are B."""
+        """Whether the table specifies more than the images of A and B."""
         groups = self.groups()
         layers = [layer for own in groups.values() for layer in own]
         more = any(self.cell(layer, name) for layer in layers for name in self.columns if name not in OWN_COLUMNS)
@@ -229,7 +229,7 @@ class DesignTable:
         return len(groups) > 2 or blocks or more or files or len(set(replicates)) < len(replicates)
 
     def why_not(self) -> str:
-        """Why it cannot be compared; empty when it can."""
+        """Return why the groups cannot be compared; empty if they can."""
         groups = self.groups()
         if len(groups) < 2:
             return "Write at least two groups into the table."
@@ -241,11 +241,11 @@ class DesignTable:
         return ""
 
     def rows(self) -> tuple[tuple[str, ...], ...]:
-        """The cells of the layers that take part, as they are written, under the names of columns that are used."""
+        """Return the nonempty columns as text: a header, then a row per layer with a group."""
         layers = [layer for own in self.groups().values() for layer in own]
         used = [name for name in self.columns if any(self.cell(layer, name) for layer in layers)]
         images = [layer.name if isinstance(layer, ImageRow) else root_of(layer)[0].name for layer in layers]
-        if REPLICATE in used:  # what is empty is the image
+        if REPLICATE in used:  # empty cells default to the image
             own = {
                 layer: {REPLICATE: self.cell(layer, REPLICATE) or name}
                 for layer, name in zip(layers, images, strict=True)
@@ -259,13 +259,13 @@ class DesignTable:
         return (tuple(used), *lines)
 
     def frame(self) -> "pd.DataFrame":
-        """The same as a table for `experiment`, columns of numbers numeric but for groups, replicates and blocks."""
+        """Return the rows as a table for `experiment`, with numeric covariates converted."""
         return frame_of(self.rows())
 
     # A and B.
 
     def _choose_sides(self) -> None:
-        """Make the two groups that are A and B the samples, as far as they are open as layers."""
+        """Choose the open layers of the groups A and B as the samples."""
         groups = self.groups()
         a, b = ([row for row in groups.get(name, []) if isinstance(row, Layer)] for name in self.names)
         if tuple(map(set, (a, b))) != tuple(map(set, self._sides.chosen())):
@@ -274,19 +274,19 @@ class DesignTable:
             self._silent = False
 
     def _hand_over(self, before: Layer, after: Layer) -> None:
-        """Give the cells of a layer to the one in its place."""
+        """Move the cells of a layer to its replacement."""
         if before in self._cells:
             self._cells[after] = self._cells.pop(before)
 
     def _take_sides(self) -> None:
-        """Take over what was chosen as A and as B elsewhere."""
+        """Update the groups from samples chosen elsewhere."""
         if self._silent:
             return
         sides, before = self._sides.chosen(), (*self.names, *_SIDES)
         if not any(self.cell(layer, GROUP) for layer in self.layers()):
-            self.names = []  # of images that are gone, and no names of those that come
+            self.names = []  # forget the names of removed images
         names = []
-        for place, own in enumerate(sides):  # a name that a person gave goes with its layers
+        for place, own in enumerate(sides):  # group names of the user move with their layers
             given = [name for layer in own if (name := self.cell(layer, GROUP)) and name not in _SIDES]
             names.append((given + self.names[place : place + 1] + [_SIDES[place]])[0])
         self.names = names if names[0] != names[1] else list(_SIDES)
@@ -299,9 +299,9 @@ class DesignTable:
 
 
 def _lettered(names: list[str]) -> list[str]:
-    """Names of groups with those that are called A and B in their places: no group A may be the sample B.
+    """Return group names with A and B in their places: a group named A must not become sample B.
 
-    Both places are filled, with A and B where there are fewer groups: one group B alone is the sample B.
+    With fewer than two groups, missing ones are filled in as A or B: a single group B is sample B.
     """
     others = [name for name in names if name not in _SIDES]
     first = [side if side in names or not others else others.pop(0) for side in _SIDES]
@@ -309,7 +309,7 @@ def _lettered(names: list[str]) -> list[str]:
 
 
 def _file_of(tree: Tree) -> tuple[ImageRow, list[str]]:
-    """An image that is not open, and its cells, as `to_tree` has them; a ValueError for what it cannot have written."""
+    """Restore an image that is not open, and its cells, from `to_tree`; raise a ValueError for invalid content."""
     part = part_of({str(name): str(cell) for name, cell in records.value(tree, "part", dict).items()})
     pixel: tuple[float | tuple[float, float], str] | None = None
     if tree.get("pixel") is not None:
@@ -320,18 +320,18 @@ def _file_of(tree: Tree) -> tuple[ImageRow, list[str]]:
 
 
 def asked_tree(asked: Asked) -> Tree:
-    """What was asked for, as a file keeps it."""
+    """Serialize the covariates and interactions."""
     return {"given": list(asked.given), "interactions": [list(pair) for pair in asked.interactions]}
 
 
 def asked_of(tree: Any) -> Asked:
-    """What was asked for, as far as a file says."""
+    """Restore serialized covariates and interactions, empty if missing."""
     given, pairs = ((tree or {}).get(name, []) for name in ("given", "interactions"))
     return Asked(tuple(map(str, given)), tuple((str(one), str(other)) for one, other in pairs))
 
 
 def frame_of(rows: Sequence[Sequence[str]]) -> "pd.DataFrame":
-    """A table of texts whose first row are names; columns of numbers numeric but for those of `OWN_COLUMNS`."""
+    """Return rows of text, the first one the header, as a table; numeric columns but `OWN_COLUMNS` are converted."""
     import pandas as pd
 
     names, *cells = rows

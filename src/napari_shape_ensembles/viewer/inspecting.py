@@ -1,4 +1,4 @@
-"""Inspection of outlines: which deserve a second look, their correction, and what the comparison says without them."""
+"""Inspection of outlines: ranking by suspicion, correction, and comparison without excluded curves."""
 
 import contextlib
 import getpass
@@ -46,25 +46,25 @@ from .layers import ColorFeature, OwnLayers
 from .task import Background, Basis, Soon, Steps, Task
 from .world import drawn_at
 
-#: The questions, in words.
+#: The questions, and their labels.
 SUSPICIOUS, AGREE, ANNOTATORS = "suspicious", "agree", "annotators"
 QUESTIONS = {
     SUSPICIOUS: "Which curves are suspicious?",
     AGREE: "Do two segmentations agree?",
     ANNOTATORS: "Where do annotators differ?",
 }
-#: What is looked at next, in words.
+#: Review orders, by `uncertain_first`.
 ORDERS = {False: "suspicious", True: "uncertain"}
-#: How suspicious curves are filled.
+#: Feature that colors suspicious curves.
 SCORE = ColorFeature("score", "score")
-# Milliseconds after the last stroke of a brush at which it is taken over.
+# Debounce of brush strokes, in milliseconds.
 _STROKE = 150
-#: Keys on the canvas and in the dock, none of them one of napari's, and what they do.
+#: Keys on the canvas and in the dock -> action; none is used by napari.
 KEYS = {"N": "next", "K": "right", "W": "wrong", "Q": "fix", "U": "undo"}
 
 
 class InspectionTask(Task[Inspection]):
-    """Ranks the curves of one or two layers, marks those that are excluded, and compares again without them.
+    """Ranks the curves of one or two layers by suspicion, and compares again without the excluded ones.
 
     Attributes
     ----------
@@ -73,26 +73,26 @@ class InspectionTask(Task[Inspection]):
     question : str
         One of `QUESTIONS`.
     curves : OwnLayers
-        The layers of curves in the viewer, filled by score.
+        The curve layers in the viewer, colored by score.
     excluded_curves : list of (N,) bool arrays
-        The curves of each ensemble of the result that are excluded.
+        Masks of the excluded curves of each ensemble of the result.
     again : Comparison or None
-        Without the excluded curves.
+        The comparison without the excluded curves.
     review : Review or None
-        What was said about the labels of the result, and their corrections.
+        The verdicts on the labels of the result, and their corrections.
     rows : DataFrame
-        The list, as `Review.table`.
+        The review queue, as `Review.table`.
     current : Entry or None
-        The label that is looked at.
+        The label under review.
     uncertain_first : bool
-        Whether the next label is the one with the score closest to 0.5, from which most is learned, instead of the most
-        suspicious.
+        Whether to review labels by uncertainty (score closest to 0.5), from which the ranking learns most, rather than
+        by suspicion.
     copies : dict of int to Labels
         The layers on which labels are corrected, by image: 0 for A and 1 for B.
     ticks : Ticks
-        What was said about labels since the viewer was opened; what is inspected later is ranked by it too.
+        All verdicts since the viewer was opened, which the ranking of later inspections learns from.
     by : str
-        Who reviews, for the logs.
+        Name of the reviewer, for the logs.
     """
 
     def __init__(self, choices: Choices) -> None:
@@ -119,9 +119,9 @@ class InspectionTask(Task[Inspection]):
         )  # of layers, and of copies
         self._stacks: weakref.WeakKeyDictionary[Layer, CorrectedStack] = weakref.WeakKeyDictionary()
         self._planes: weakref.WeakKeyDictionary[Labels, InStack] = weakref.WeakKeyDictionary()  # copies of planes
-        self._in_stacks: tuple[InStack | None, ...] = ()  # where the labels of each image are in a stack
-        self._proposals: weakref.WeakSet[Labels] = weakref.WeakSet()  # copies of a consensus, which no annotator made
-        self._unlisted_images: list[int] = []  # that have a layer of what has no curve
+        self._in_stacks: tuple[InStack | None, ...] = ()  # position in a stack, per image
+        self._proposals: weakref.WeakSet[Labels] = weakref.WeakSet()  # copies of a consensus: not label sets
+        self._unlisted_images: list[int] = []  # images with a layer of objects without curves
         self._bound: dict[str, Any] = {}
         self._keyed = weakref.ref(choices.viewer)
         self._strokes = Soon(self._take_strokes, _STROKE)
@@ -137,7 +137,7 @@ class InspectionTask(Task[Inspection]):
     # The run.
 
     def label_sets(self) -> list[Labels]:
-        """The visible labels layers of one plane of the size and place of A, whose annotators are compared."""
+        """Return the visible 2D Labels layers with the shape and scale of A, each by one annotator."""
         a = self.a.chosen()
         return [
             layer
@@ -152,7 +152,7 @@ class InspectionTask(Task[Inspection]):
         ]
 
     def chosen(self) -> Basis:
-        """A and B, where they are chosen, and the question; all curves are inspected, those too that are left out."""
+        """Return A and B, if chosen, and the question; excluded curves are inspected too."""
         if self.question == ANNOTATORS:
             sets = tuple(weakref.ref(layer) for layer in self.label_sets())
             none, question = (frozenset[str](),) * len(sets), {"the question": self.question}
@@ -190,14 +190,14 @@ class InspectionTask(Task[Inspection]):
         return partial(inspected, *chosen, images, in_stacks=in_stacks, **known)
 
     def _in_stack(self, layer: Labels) -> "InStack | None":
-        """Where in a stack the plane is that a layer shows; None where it shows all that it has."""
+        """Return the position in a stack of the plane that a layer shows; None for a 2D layer."""
         if layer in self._planes:
             return self._planes[layer]
         whole, part = layer, PARTS.get(layer)
         if part is not None and isinstance(part.whole, Labels) and part.part.plane:
             whole, place, axes = part.whole, part.part.plane, (part.whole.ndim - 2, part.whole.ndim - 1)
             data = whole.data
-            if whole.multiscale or not np.array_equal(layer.data, data[place]):  # something else of the plane
+            if whole.multiscale or not np.array_equal(layer.data, data[place]):  # a modified copy
                 return None
         elif layer.ndim > 2 and not layer.multiscale:
             shown = shown_plane(layer, self.choices.dims)
@@ -215,9 +215,9 @@ class InspectionTask(Task[Inspection]):
         return InStack(stack, place, axes, whole.name, file, size, steps)
 
     def _image_under(self, source: Source, place: "InStack | None") -> Any:
-        """A copy of the topmost visible image of the plane of labels, in the same place; None where there is none.
+        """Return a copy of the topmost visible image with the shape and scale of labels, or None.
 
-        Of labels in a stack it may be the same plane of a stack of images.
+        For labels in a stack, it may be the same plane of an image stack.
         """
         for layer in reversed(self.choices.viewer.layers):
             if source.kind != "labels" or not isinstance(layer, Image) or layer.multiscale or not layer.visible:
@@ -233,7 +233,7 @@ class InspectionTask(Task[Inspection]):
         return None
 
     def take(self, outcome: "Inspected") -> Iterator[None]:
-        """Put the curves into the viewer, in place of those before; nothing of them is excluded yet."""
+        """Replace the previous curve layers; no curve is excluded yet."""
         self.renewing.cancel()
         yield from self.curves.replace(outcome.layers)
         self._put(outcome.review.inspection)
@@ -253,7 +253,7 @@ class InspectionTask(Task[Inspection]):
         yield from self._show_unlisted(outcome.unlisted)
 
     def follow(self) -> None:
-        """Keep in step with the layer list, and with the layers that the result rests on."""
+        """Follow changes of the layer list and of the result's layers."""
         super().follow()
         for layer in (self.a, self.b):
             if not layer.following:
@@ -261,7 +261,7 @@ class InspectionTask(Task[Inspection]):
         for key, action in KEYS.items():
             if key not in self._bound:
                 press = self._bound[key] = _press(weakref.ref(self), action)
-                with contextlib.suppress(ValueError):  # the user has given the key another meaning
+                with contextlib.suppress(ValueError):  # the user has bound the key
                     self.choices.viewer.bind_key(key, press)
         if self.review is not None and self.review.unmeasured and not self.renewing.busy:
             self.renewing.begin(self._renewed())
@@ -273,17 +273,17 @@ class InspectionTask(Task[Inspection]):
         self.a.rest()
         self.b.rest()
         viewer = self._keyed()
-        if viewer is None:  # gone before its docks
+        if viewer is None:  # deleted before its docks
             return
         for key in list(self._bound):
             press, bound = self._bound.pop(key), viewer.bind_key(key, None)
             if bound is not None and bound is not press:
                 viewer.bind_key(key, bound)
 
-    # What can be done with the result.
+    # Actions on the result.
 
     def _at(self, row: int) -> tuple[Entry, tuple[int, int]]:
-        """What is in a row of the list; its image and the place of its curve there, -1 for none."""
+        """Return the entry in a row of the queue, with its image and the index of its curve (-1 for none)."""
         one = self.rows.iloc[row]
         return Entry(int(one["image"]), int(one["label"])), (int(one["image"]), int(one["index"]))
 
@@ -292,7 +292,7 @@ class InspectionTask(Task[Inspection]):
         return index >= 0 and bool(self.excluded_curves[image][index])
 
     def exclude(self, row: int, excluded: bool) -> None:
-        """Exclude the curve in a row of the list, or include it again; nothing is deleted."""
+        """Exclude the curve in a row of the queue, or include it again; no data are deleted."""
         _, (image, index) = self._at(row)
         if index < 0:
             self.message = "There is no outline to exclude."
@@ -306,7 +306,7 @@ class InspectionTask(Task[Inspection]):
         self.changed.emit()
 
     def compare_again(self) -> None:
-        """Compare the two ensembles without the curves that are excluded."""
+        """Compare the two ensembles without the excluded curves."""
         if self.result is not None and self.result.comparison is not None:
             a, b = self.result.without(tuple(self.excluded_curves))
             self.message = ""
@@ -319,7 +319,7 @@ class InspectionTask(Task[Inspection]):
     # The review.
 
     def zoom(self, row: int) -> None:
-        """Look at a row of the list: bring it into view and select its curve; not where its layer was deleted."""
+        """Go to a row of the queue: move the camera to its curve and select it, unless its layer was deleted."""
         if not 0 <= row < len(self.rows):
             return
         self.current, (image, index) = self._at(row)
@@ -334,31 +334,31 @@ class InspectionTask(Task[Inspection]):
             drawn = drawn_at(layer, np.asarray(layer.data[shape]), viewer)
             camera = camera_of(viewer)
             camera.center, camera.zoom = view_of(viewer, drawn)
-            if viewer.layers.selection.active is not copy or copy is None:  # else what is painted on stays at hand
+            if viewer.layers.selection.active is not copy or copy is None:  # keep a copy being painted active
                 viewer.layers.selection.active = layer
             layer.selected_data = {shape}
         self.changed.emit()
 
     def next(self) -> None:
-        """Look at the next label that nothing was said about, the most suspicious or the most uncertain one."""
+        """Go to the next label without a verdict, by suspicion or uncertainty."""
         self.message = ""
         waiting = np.flatnonzero(self.rows["mark"] == "")
         if self.uncertain_first:
             score = self.rows["score"].to_numpy(dtype=np.float64)[waiting]
             waiting = waiting[np.argsort(np.abs(score - 0.5), kind="stable")]
         if len(waiting):
-            (here,) = np.nonzero(waiting == self.row)  # one that is waiting is passed over
+            (here,) = np.nonzero(waiting == self.row)  # skip the current label
             self.zoom(int(waiting[(here[0] + 1) % len(waiting) if len(here) else 0]))
 
     def tick(self, wrong: bool) -> None:
-        """Say that the current label is wrong, or right, and look at the next one."""
+        """Record whether the current label is wrong or right, and go to the next one."""
         if self.review is not None and self.current is not None:
             self.review.tick(self.current, wrong)
             self._reviewed()
             self.next()
 
     def fix(self, action: str = "", other: int | None = None) -> None:
-        """Correct the current label on a copy of its layer, by default as its first reason suggests."""
+        """Correct the current label on a copy of its layer, by default as suggested by its first reason."""
         review, entry = self.review, self.current
         if review is None or entry is None:
             return
@@ -384,7 +384,7 @@ class InspectionTask(Task[Inspection]):
         self.changed.emit()
 
     def undo(self) -> None:
-        """Take back the last tick or correction."""
+        """Undo the last verdict or correction."""
         if self.review is None:
             return
         self.message = ""
@@ -401,7 +401,7 @@ class InspectionTask(Task[Inspection]):
             self.zoom(self._row_of(last))
 
     def to_save(self) -> dict[int, str]:
-        """What is corrected and can be saved, a name for each: of the planes of one stack, the whole stack once."""
+        """Return the corrected images that can be saved, with their names; planes of a stack are saved as one stack."""
         if self.review is None:
             return {}
         names: dict[int, str] = {}
@@ -416,7 +416,7 @@ class InspectionTask(Task[Inspection]):
         return names
 
     def save(self, paths: dict[int, Path]) -> None:
-        """Write the corrected labels of images, whole stacks and calibrated as they came, each with its log beside."""
+        """Write the corrected labels of images, or whole stacks, with their calibration and a log file each."""
         assert self.review is not None
         jobs = []
         for image, path in paths.items():
@@ -438,7 +438,7 @@ class InspectionTask(Task[Inspection]):
         return ()
 
     def _file_of(self, image: int) -> "LabelsFile":
-        """The file that the labels of an image came from; a proposal came from none."""
+        """Return the file from which the labels of an image were read; a consensus has none."""
         layer = self._inspected[image]() if image < len(self._inspected) and self._sources[image].path else None
         copy = self.copy_of(image)
         if copy is not None and copy in self._files:
@@ -451,26 +451,26 @@ class InspectionTask(Task[Inspection]):
         return self._in_stacks[image] if image < len(self._in_stacks) else None
 
     def press(self, action: str) -> None:
-        """Do what one of `KEYS` stands for."""
+        """Trigger an action of `KEYS`."""
         if action in ("right", "wrong"):
             self.tick(wrong=action == "wrong")
         else:
             getattr(self, action)()
 
     def sign(self, by: str) -> None:
-        """Say who reviews, for the logs."""
+        """Set the name of the reviewer, for the logs."""
         self.by = by
         if self.review is not None:
             self.review.by = by
 
     @property
     def _inspected(self) -> Refs:
-        """The layers that the result rests on."""
+        """The input layers of the result."""
         return () if self.basis is None else tuple(itertools.chain(*self.basis.layers))
 
     @property
     def row(self) -> int:
-        """Where the current label is in the list; -1 for none."""
+        """The row of the current label in the queue, or -1."""
         return -1 if self.current is None else self._row_of(self.current)
 
     def _row_of(self, entry: Entry) -> int:
@@ -478,17 +478,17 @@ class InspectionTask(Task[Inspection]):
         return int(same.to_numpy().argmax()) if same.any() else -1
 
     def copy_of(self, image: int) -> Labels | None:
-        """The layer on which the labels of an image are corrected; None before the first correction."""
+        """Return the layer on which the labels of an image are corrected; None before the first correction."""
         layer = self._copies[image]() if image in self._copies else None
         return layer if layer is not None and layer in self.choices.layers else None
 
     def name_of_copy(self, image: int) -> str:
-        """What the corrected labels of an image are called: of a stack they are of one plane."""
+        """Return the name of the corrected labels of an image, with the plane of a stack."""
         source = self._sources[image]
         return " ".join(filter(None, (source.name, source.plane, "corrected")))
 
     def over(self, layer: Layer) -> list[Layer]:
-        """What lies over a layer that is inspected, or over the copy on which it is corrected."""
+        """Return the layers over an inspected layer, or over its corrected copy."""
         refs, curves, unlisted = self._inspected, self.curves.in_places(), self.unlisted.in_places()
         here = [image for image, ref in enumerate(refs) if (self.copy_of(image) or ref()) is layer]
         found = [curves[image] for image in here if image < len(curves)]
@@ -496,7 +496,7 @@ class InspectionTask(Task[Inspection]):
         return [one for one in found if one is not None]
 
     def _copied(self, image: int) -> Labels:
-        """The layer on which the labels of an image are corrected; it belongs to the user, and is made when needed."""
+        """Return the layer on which the labels of an image are corrected, created lazily; it belongs to the user."""
         assert self.review is not None
         if (layer := self.copy_of(image)) is not None:
             return layer
@@ -513,7 +513,7 @@ class InspectionTask(Task[Inspection]):
         else:
             self._files[layer] = self._file_of(image)
         proposed = self.basis is not None and self.basis.more["the question"] == ANNOTATORS
-        if proposed:  # a label set of its own, which takes no annotator's place
+        if proposed:  # a new label set, which replaces no annotator's
             self._proposals.add(layer)
             self.choices.sides.taken_out.add(layer)
         for event in (layer.events.paint, layer.events.labels_update, layer.events.data):
@@ -527,20 +527,20 @@ class InspectionTask(Task[Inspection]):
         return layer
 
     def _other_planes(self, image: int) -> list[Labels]:
-        """The layers on which other planes of the stack of an image are corrected."""
+        """Return the layers on which other planes of an image's stack are corrected."""
         known, copy = self._stack_of(image), self.copy_of(image)
         planes = [] if known is None else known.stack.planes.values()
         return [layer for layer, own in self._corrected.items() if layer is not copy and own in planes]
 
     def _show_alone(self, image: int) -> None:
-        """Show a corrected plane without others of its stack, which would lie over it."""
+        """Hide corrected layers of other planes of the stack, which would cover this one."""
         if (copy := self.copy_of(image)) is not None and (others := self._other_planes(image)):
             copy.visible = True
             for other in others:
                 other.visible = False
 
     def _compare_in_place(self, image: int, copy: Labels) -> None:
-        """Let corrected labels be compared in place of the layer that they were made of, or of another plane of it."""
+        """Replace the original layer, or another plane of it, by the corrected labels in the comparison."""
         layer: Layer | None = self._inspected[image]() if image < len(self._inspected) else None
         compared = list(itertools.chain(*self.choices.sides.chosen()))
         layer = next((other for other in self._other_planes(image) if other in compared), layer)
@@ -553,7 +553,7 @@ class InspectionTask(Task[Inspection]):
         self.changed.emit()
 
     def _take_strokes(self) -> None:
-        """Take over what was painted on the copies."""
+        """Apply brush strokes on the copies to the review."""
         for image in list(self._copies):
             layer = self.copy_of(image)
             try:
@@ -564,14 +564,14 @@ class InspectionTask(Task[Inspection]):
                 self.changed.emit()
 
     def _show_corrected(self) -> None:
-        """Show on all layers that are corrected what is corrected, there or in a plane that crosses."""
+        """Update all corrected layers, also after a correction in a crossing plane."""
         for layer, own in list(self._corrected.items()):
             differs = np.nonzero(layer.data != own.labels)
             if len(differs[0]):
                 layer.data_setitem(differs, own.labels[differs])
 
     def _corrected_now(self) -> None:
-        """Show a correction at once, and measure and trace again what it has changed, in the background."""
+        """Show a correction at once, and measure and trace the changed labels again in the background."""
         self._show_corrected()
         self._reviewed()
         self.changed.emit()
@@ -592,7 +592,7 @@ class InspectionTask(Task[Inspection]):
                 self.excluded_curves[image] = np.array([one in out for one in ids], dtype=bool)
             self.again = None
             self.result, self.rows = self.review.inspection, self.review.table
-            if self.row < 0:  # it was deleted, or added and taken back
+            if self.row < 0:  # deleted, or its addition undone
                 self.current = None
             layers, unlisted = yield partial(both_layers, self.review, self._sources)
             for layer, excluded in zip(layers, self.excluded_curves, strict=True):
@@ -604,7 +604,7 @@ class InspectionTask(Task[Inspection]):
             if active not in self.choices.layers:
                 active = next((layer for layer in self.curves.in_places() if layer is not None), None)
             self.choices.layers.selection.active = active
-            if self.basis is not None:  # labels that are corrected themselves are no news
+            if self.basis is not None:  # own corrections do not make the result stale
                 refs = itertools.chain(*self.basis.layers)
                 prints = [
                     fingerprint(layer, self.choices.dims) if (layer := ref()) in self._corrected and layer else old
@@ -618,7 +618,7 @@ class InspectionTask(Task[Inspection]):
         yield from self.unlisted.replace(list(layers.values()))
 
     def _reviewed(self) -> None:
-        """Show the review as it is now."""
+        """Update the result, the queue and the colors from the review."""
         assert self.review is not None
         self.result, self.rows = self.review.inspection, self.review.table
         for layer, score in zip(self.curves.in_places(), scores(self.result), strict=False):
@@ -628,7 +628,7 @@ class InspectionTask(Task[Inspection]):
 
 
 def _press(task: "weakref.ref[InspectionTask]", action: str) -> Callable[[Any], None]:
-    """A function for a key on the canvas; napari asks for one with a name."""
+    """Return a callback for a key binding; napari requires a named function."""
 
     def press(_: Any) -> None:
         if (own := task()) is not None and own.review is not None:
@@ -640,50 +640,50 @@ def _press(task: "weakref.ref[InspectionTask]", action: str) -> Callable[[Any], 
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (OSError, KeyError):  # no name is known on this machine
+    except (OSError, KeyError):  # no user name available
         return ""
 
 
 @dataclass(eq=False)
 class LabelsFile:
-    """The file that labels were opened from."""
+    """The file from which labels were read."""
 
-    path: str  #: empty for none
+    path: str  #: or empty
 
     @cached_property
     def log(self) -> pd.DataFrame | None:
-        """The log beside it, as it was before anything was saved over it; None where there is none."""
+        """The log file next to it, cached before it is overwritten, or None."""
         return read_log(self.path) if self.path else None
 
 
 @dataclass(frozen=True, eq=False)
 class InStack:
-    """Where a plane is in a stack of labels, and what is known of the stack."""
+    """The position of a plane in a stack of labels, and properties of the stack."""
 
     stack: CorrectedStack
-    place: tuple[int, ...]  #: along the axes that are not shown
-    axes: tuple[int, int]  #: shown as rows and columns
+    place: tuple[int, ...]  #: index along the axes that are not displayed
+    axes: tuple[int, int]  #: axes displayed as rows and columns
     name: str
     file: LabelsFile
-    size: Calibration  #: of a pixel of its last two axes, whichever are shown
-    steps: dict[int, tuple[float, str]]  #: distance of its planes along each axis, and its unit
+    size: Calibration  #: pixel size of its last two axes, regardless of those displayed
+    steps: dict[int, tuple[float, str]]  #: axis -> spacing of the planes, and its unit
 
 
 @dataclass(frozen=True, eq=False)
 class Saving:
-    """Corrected labels on their way into a file."""
+    """A job to save corrected labels."""
 
     path: Path
     corrected: CorrectedLabels | CorrectedStack
-    size: Calibration  #: of a pixel of the layer
+    size: Calibration  #: pixel size of the layer
     file: LabelsFile
     steps: dict[int, tuple[float, str]] = field(default_factory=dict)
 
 
 def saving_corrected(jobs: Sequence[Saving]) -> list[tuple[Path, Path, str]]:
-    """Write corrected labels and their logs, with the pixel size of the layer, or else of the file they came from.
+    """Write corrected labels and their logs, with the pixel size of the layer, or else of the original file.
 
-    Return the paths of both, and what the format left out, in words.
+    Return the paths of both, and a sentence on metadata that the format cannot store.
     """
     written = []
     for job in jobs:
@@ -698,7 +698,7 @@ def saving_corrected(jobs: Sequence[Saving]) -> list[tuple[Path, Path, str]]:
 
 @dataclass(frozen=True, eq=False)
 class Inspected:
-    """What a run leads to: a ranked list, and its layers, not yet in a viewer."""
+    """The outcome of a run: a review, and its layers, not yet in a viewer."""
 
     review: Review
     sources: tuple[Source, ...]
@@ -717,10 +717,10 @@ def inspected(
     in_stacks: Sequence[InStack | None] = (None, None),
     **known: Any,
 ) -> Inspected:
-    """Rank what one or two layers hold by how suspicious it is; labels with the image they lie on, if any.
+    """Rank the curves of one or two layers by suspicion; for labels, with the image below, if any.
 
-    The `Review` goes on with `corrected` and with `known`, the ticks and the name of the reviewer. A plane of a stack
-    that was corrected before is inspected as corrected.
+    The `Review` continues with earlier corrections (`corrected`), and with verdicts and reviewer (`known`). A plane of
+    a stack that was corrected before is inspected in its corrected state.
     """
     going_on = [
         before if before is not None or place is None else place.stack.plane(*place.place, axes=place.axes)
@@ -746,7 +746,7 @@ def inspected(
 
 
 def disagreed(sources: tuple[Source, ...], recipe: Outlines, settings: Settings) -> Inspected:
-    """Rank the objects of two segmentations of one image by how little they agree."""
+    """Rank the objects of two segmentations of an image by disagreement."""
     one, other = (recipe.labels(source.data) if source.kind == "image" else source.data for source in sources)
     scale, unit = tuple(sources[0].scale), sources[0].unit
     result = disagreement((one, other), settings, outlines=recipe, scale=scale, unit=unit)
@@ -755,7 +755,7 @@ def disagreed(sources: tuple[Source, ...], recipe: Outlines, settings: Settings)
 
 
 def consented(sources: tuple[Source, ...], recipe: Outlines, image: Any = None, *, by: str = "") -> Inspected:
-    """Rank what several annotators of one image marked by how far they differ, on the consensus they propose."""
+    """Rank the objects of the consensus of several annotators of an image by their disagreement."""
     first, names = sources[0], [source.name for source in sources]
     labels = {
         name if names.count(name) == 1 else f"{name} [{number}]": source.data
@@ -768,7 +768,7 @@ def consented(sources: tuple[Source, ...], recipe: Outlines, image: Any = None, 
 
 
 def both_layers(review: Review, sources: tuple[Source, ...]) -> tuple[list[Shapes], dict[int, Shapes]]:
-    """Layers of the curves, filled by score, and of what has none: labels without a curve, objects without a label."""
+    """Return layers of the curves, colored by score, and of labels without a curve and objects without a label."""
     layers = {}
     for image, source in enumerate(sources):
         features, outlines = review.without_curve(image)
@@ -792,12 +792,12 @@ def both_layers(review: Review, sources: tuple[Source, ...]) -> tuple[list[Shape
 
 
 def score_limits(result: Inspection) -> tuple[float, float]:
-    """Ends of the color scale of all layers: no suspicion, and the worst score."""
+    """Return the contrast limits of all layers: no suspicion, and the highest score."""
     return SCORE.limits(result.ranking["score"].to_numpy(dtype=np.float64), 100)
 
 
 def scores(result: Inspection) -> list[NDArray[np.float64]]:
-    """The score of every curve of each ensemble; 0 for those that are not listed."""
+    """Return the scores of the curves of each ensemble; 0 for those that are not listed."""
     every = [np.zeros(len(ensemble)) for ensemble in result.ensembles]
     for values, source in zip(every, "AB", strict=False):
         listed = result.ranking[(result.ranking["source"] == source) & (result.ranking["index"] >= 0)]
@@ -806,9 +806,9 @@ def scores(result: Inspection) -> list[NDArray[np.float64]]:
 
 
 def inspected_layers(result: Inspection, sources: tuple[Source, ...]) -> list[Shapes]:
-    """One Shapes layer per ensemble, filled by score; not yet in a viewer.
+    """Return a Shapes layer per ensemble, colored by score; not yet in a viewer.
 
-    Feature columns: id and the measures of the curve, score, reasons, excluded.
+    Feature columns: id and measures of the curve, score, reasons, excluded.
     """
     layers = []
     for side, source, ensemble, score in zip("AB", sources, result.ensembles, scores(result), strict=False):
@@ -836,7 +836,7 @@ def inspected_layers(result: Inspection, sources: tuple[Source, ...]) -> list[Sh
 
 
 def fill_by_score(layer: Shapes) -> None:
-    """Fill suspicious curves by their score; excluded ones are empty, with a line of their own color."""
+    """Fill suspicious curves by their score; excluded ones are not filled, and have another edge color."""
     score, excluded = layer.features["score"].to_numpy(dtype=float), layer.features["excluded"].to_numpy(dtype=bool)
     faces = SCORE.colormap.map(score / layer.metadata[MARK]["highest score"]).astype(float)
     faces[:, 3] = np.where((score > 0) & ~excluded, 0.6, 0)

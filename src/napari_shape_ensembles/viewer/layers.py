@@ -1,4 +1,4 @@
-"""The plugin's own layers of curves: how they are made, colored, put into the viewer, and picked in."""
+"""The plugin's own curve layers: creation, coloring, insertion into the viewer, and selection."""
 
 import gc
 import itertools
@@ -37,35 +37,35 @@ if TYPE_CHECKING:
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Shapes, or where they are too many for that, painted labels; see `painting`.
+#: Shapes, or Labels for large numbers of curves; see `painting`.
 CurveLayer: TypeAlias = Shapes | Labels
 
 COLORMAP = "viridis"
-#: Percentile at which colours end: the few most unusual curves would leave one colour to all others.
+#: Default percentile of the upper limit: outliers would otherwise compress the color scale of all others.
 CLIPPED = 99
-# Up to so many curves everything is computed, and shown, at once.
+# Maximum number of curves for computations on the main thread.
 QUICK = 1000
 
 
-# Features that curves can be colored by ------------------------------------------------------------------------
+# Color features ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ColorFeature:
     """A feature that curves can be colored by."""
 
-    column: str  #: its name in the features of a layer
+    column: str  #: its column in the layer features
     label: str
-    table: Literal["distances", "measures", "witnesses", "sides"] = "distances"  #: where its values come from
-    unit: str = ""  #: what becomes of a unit of length: "{}²" for an area; empty for plain numbers
-    from_zero: bool = True  #: the scale starts at 0
-    #: For two categories: what 0 and 1 stand for. For a diverging scale: what its two sides mean.
+    table: Literal["distances", "measures", "witnesses", "sides"] = "distances"  #: source of its values
+    unit: str = ""  #: unit as a format of the unit of length, "{}²" for an area; empty if dimensionless
+    from_zero: bool = True  #: whether the scale starts at 0
+    #: Labels of 0 and 1 for two categories, or of both ends of a diverging scale.
     ends: tuple[str, str] | None = None
-    diverging: bool = False  #: the scale reaches as far to both sides of 0, which has a neutral color
+    diverging: bool = False  #: whether the scale is symmetric about 0, with a neutral color there
 
     @property
     def numeric(self) -> bool:
-        """Whether the values are numbers, not categories."""
+        """Whether the values are numeric rather than categorical."""
         return self.ends is None or self.diverging
 
     def title(self, result: Comparison) -> str:
@@ -73,7 +73,7 @@ class ColorFeature:
         return f"{self.label} ({self.unit.format(unit)})" if self.unit else self.label
 
     def values(self, result: Comparison) -> Real:
-        """One number per pooled curve, A's first; NaN leaves a curve unfilled."""
+        """Return a value per curve of the pooled sample; curves with NaN are not filled."""
         if self.table == "sides":
             return np.repeat([0.0, 1.0], [len(result.a), len(result.b)])
         if self.table == "measures":
@@ -84,7 +84,7 @@ class ColorFeature:
 
     @property
     def colormap(self) -> Colormap:
-        """From small to large values."""
+        """The colormap, from small to large values."""
         if self.ends is None:
             return ensure_colormap(preferred("colormap", COLORMAP))
         if self.diverging:
@@ -92,7 +92,7 @@ class ColorFeature:
         return Colormap([COLOR_A, COLOR_B], name="A, B", interpolation="zero")
 
     def limits(self, values: Real, percentile: float) -> tuple[float, float]:
-        """Limits of the color scale: beyond the percentile, curves share the last color."""
+        """Return the contrast limits: values beyond the percentile share the last color."""
         finite = values[np.isfinite(values)]
         if not len(finite) or (self.ends is not None and not self.diverging):
             return 0.0, 1.0
@@ -108,7 +108,7 @@ _witness_values: "weakref.WeakKeyDictionary[Comparison, pd.DataFrame]" = weakref
 
 
 def witness_values(result: Comparison) -> pd.DataFrame:
-    """Witness values of all curves, remembered as long as the result lives; NaN where a side has a single curve."""
+    """Return the witness values of all curves, cached with the result; NaN if a side has a single curve."""
     if result not in _witness_values:
         few = min(len(result.a), len(result.b)) < 2
         _witness_values[result] = result.distances[["undulation", "scale"]] * np.nan if few else witnesses(result)
@@ -116,7 +116,7 @@ def witness_values(result: Comparison) -> pd.DataFrame:
 
 
 _TYPICAL: Any = {"table": "witnesses", "ends": ("typical of B", "typical of A"), "diverging": True}
-#: Feature column -> how to color by it.
+#: Feature column -> color feature.
 COLOR_FEATURES: dict[str, ColorFeature] = {
     feature.column: feature
     for feature in (
@@ -134,38 +134,38 @@ COLOR_FEATURES: dict[str, ColorFeature] = {
 }
 
 
-# Layers in the viewer ------------------------------------------------------------------------------------------
+# Own layers ----------------------------------------------------------------------------------------------------
 
-# Metadata under MARK: {"source": "A" or "B", "curves": the Ensemble in full, in the source's unit}; of layers out of
-# a file "comparison", "view" and "part", the image's place among those of its side, instead of the curves.
+# Metadata under MARK: {"source": "A" or "B", "curves": the full Ensemble, in the source's unit}; for layers from a
+# file, "comparison", "view" and "part" (index of the image on its side) instead of "curves".
 
 
 class CurveSelection:
-    """The pooled rows picked, A's first, sorted; and the one under the mouse, in whatever view."""
+    """The selected and the hovered curves, as indices into the pooled sample, shared by all linked views."""
 
     changed = Signal()
-    lit = Signal()  #: another curve is under the mouse, or none
-    sought = Signal(int)  #: a single curve was picked where its place in the image is not seen: its row
-    drawing = Signal(bool)  #: a lasso is drawn on the canvas: at each of its points, and False at its end
+    lit = Signal()  #: the hovered curve has changed
+    sought = Signal(int)  #: int: a single curve was selected outside of the canvas; requests to move the camera to it
+    drawing = Signal(bool)  #: bool: True for each point added to a lasso on the canvas, False at its end
 
     def __init__(self) -> None:
         self.rows: Index = np.empty(0, dtype=np.int64)
         self.under_mouse = -1
 
     def hover(self, row: int) -> None:
-        """Light up a curve in all views; -1 for none."""
+        """Highlight a curve in all views; -1 for none."""
         if row != self.under_mouse:
             self.under_mouse = row
             self.lit.emit()
 
     def seek(self, rows: ArrayLike) -> None:
-        """Pick curves in a view beside the images; of a single one, its place in the image is wanted."""
+        """Select curves in a view other than the canvas; for a single one, request to move the camera to it."""
         self.pick(rows)
         if len(self.rows) == 1:
             self.sought.emit(int(self.rows[0]))
 
     def pick(self, rows: ArrayLike) -> None:
-        """Pick these curves and no others."""
+        """Select exactly these curves."""
         new = np.unique(np.asarray(rows, dtype=np.int64))
         if not np.array_equal(new, self.rows):
             self.rows = new
@@ -174,11 +174,11 @@ class CurveSelection:
 
 @contextmanager
 def at_once(choices: Choices) -> Iterator[None]:
-    """Make several changes to the layer list, of which the canvas is told once.
+    """Batch several changes to the layer list into a single canvas update.
 
-    napari lays the canvas out anew for every layer that comes or goes, in a time that grows with the cube of their
-    number in a grid, and then collects garbage. Here it does so once, after the last of several changes that go on in
-    turns; Python collects none on its own meanwhile.
+    For every layer added or removed, napari lays out the canvas, in a time cubic in the number of layers in a grid,
+    and then collects garbage. Within this context, which may span event loop turns and nest, it does so once at the
+    end, and Python's automatic garbage collection is disabled.
     """
     choices.rearranging += 1
     if choices.rearranging == 1:
@@ -199,7 +199,7 @@ def at_once(choices: Choices) -> Iterator[None]:
 
 
 def take_away(refs: "Iterable[weakref.ref[Layer]]", choices: Choices) -> Iterator[None]:
-    """Take layers away, each in a turn of its own; none is held while the window draws."""
+    """Remove layers, one per event loop turn, without strong references across turns."""
     with at_once(choices):
         for ref in refs:
             if (layer := ref()) is not None and layer in choices.layers:
@@ -208,18 +208,18 @@ def take_away(refs: "Iterable[weakref.ref[Layer]]", choices: Choices) -> Iterato
             yield
 
 
-#: Layers of ours with the layer that each is named after, what it is of that, and the name that it was given so.
+#: Own layer -> the layer it is named after, its role, and the generated name.
 NAMED: "weakref.WeakKeyDictionary[Layer, tuple[weakref.ref[Layer], str, str]]" = weakref.WeakKeyDictionary()
 
 
 def name_after(own: Layer, layer: Layer, role: str) -> None:
-    """Name a layer of ours after the one that it belongs to, such as "field 1 curves"."""
+    """Name an own layer after the layer it belongs to, such as "field 1 curves"."""
     own.name = f"{layer.name} {role}"
     NAMED[own] = weakref.ref(layer), role, own.name
 
 
 def follow_names(layers: Iterable[Layer]) -> None:
-    """Name layers of ours anew after those that were renamed; not those that a person has named."""
+    """Rename own layers after those they belong to were renamed, unless the user has named them."""
     for own in layers:
         if own in NAMED:
             ref, role, given = NAMED[own]
@@ -229,11 +229,11 @@ def follow_names(layers: Iterable[Layer]) -> None:
 
 
 class OwnLayers:
-    """The layers that one dock has put into the viewer, as far as they are still there.
+    """The curve layers that a task has added to the viewer and that still exist.
 
-    Held weakly: what the user deletes is gone. Curves can be picked, not moved: the layers are not editable. While
-    they are tied to a selection, a click on the canvas picks a curve there, a line drawn with Shift several; and what
-    is picked or under the mouse in any view is marked in the layers.
+    They are held by weak references, so that the user can delete them, and are not editable. While tied to a
+    selection, a click on the canvas selects a curve, a lasso drawn with Shift several, and the selected and hovered
+    curves are highlighted in the layers.
     """
 
     def __init__(self, choices: Choices, selection: CurveSelection | None = None) -> None:
@@ -249,34 +249,34 @@ class OwnLayers:
         return iter([layer for layer, _ in self.with_first_rows()])
 
     def with_first_rows(self) -> list[tuple[CurveLayer, int]]:
-        """Each layer with the row, among those of all layers, of its first curve."""
+        """Return each layer with the pooled index of its first curve."""
         alive = ((ref(), row) for ref, row in self._refs)
         return [(layer, row) for layer, row in alive if layer is not None and layer in self._layers]
 
     def in_places(self) -> list[CurveLayer | None]:
-        """The layer of each image; None where it was deleted."""
+        """Return the layer of each image, None if deleted."""
         here = (ref() for ref, _ in self._refs)
         return [layer if layer is not None and layer in self._layers else None for layer in here]
 
     def mark_excluded(self, rows: Collection[int]) -> bool:
-        """Mark the curves of these rows as left out of the next run; whether that was news to a layer."""
+        """Flag the curves of these rows as excluded from the next run; return whether any flag has changed."""
         news = False
         for layer, start in self.with_first_rows():
             inside = np.isin(np.arange(len(layer.features)) + start, list(rows))
             if not np.array_equal(layer.features["excluded"], inside):
-                layer.features["excluded"] = inside  # to set all features would check every column anew
+                layer.features["excluded"] = inside  # in place: the setter would validate every column
                 news = True
         return news
 
     def replace(
         self, layers: Sequence[CurveLayer], *, new: bool = True, shown: bool = True, over: Sequence[Layer | None] = ()
     ) -> "Generator[None]":
-        """Put layers where those before them were, in turns that the window can draw between.
+        """Replace the previous layers, in turns with the event loop.
 
-        Each layer is taken away, put in and shown in turns of its own: to draw curves for the first time takes napari
-        a tenth of a second. Within `at_once` nothing is drawn: they are not to be `shown` there, but after it. Layers
-        that are not new are in the viewer, unless they were deleted. New ones come to the end of the list, or right
-        `over` those given for each: to be moved there would take the list of a window as long as to come.
+        Each removal, insertion and first draw (0.1 s) is a turn. Nothing is drawn within `at_once`, so pass
+        `shown=False` there, and show the layers afterwards. Layers that are not new are already in the viewer, unless
+        deleted. New ones are appended to the list, or inserted right above the layers in `over`, as moving them later
+        would be as slow as inserting.
         """
         gone = [ref for ref, _ in self._refs if (layer := ref()) is not None and layer not in layers]
         if gone:
@@ -291,7 +291,7 @@ class OwnLayers:
                     self._choices.unseen.add(layer)
                     place = self._layers.index(below) + 1 if below in self._layers else len(self._layers)
                     selected, selecting = set(self._layers.selection), self._layers.selection.events
-                    # napari activates a layer that comes, and takes as long again to show its controls: only the last.
+                    # napari activates an inserted layer, and showing its controls is as slow again: only for the last.
                     with nullcontext() if layer is coming[-1] else selecting.blocker_all():
                         self._layers.insert(place, layer)
                         if layer is not coming[-1]:
@@ -324,9 +324,9 @@ class OwnLayers:
             self._layers.selection.events.active.disconnect(self._show_marks)
 
     def outline(self, row: int) -> Real | None:
-        """Vertices (n, 2) of a curve, rows and columns as they are drawn; None where its layer was deleted.
+        """Return the vertices (n, 2) of a curve, as drawn; None if its layer was deleted.
 
-        Of a painted one the corners of its box.
+        For a curve in a Labels layer, these are the corners of its bounding box.
         """
         for layer, start in self.with_first_rows():
             if start <= row < start + len(layer.features):
@@ -338,7 +338,7 @@ class OwnLayers:
         return None
 
     def cell_of(self, row: int) -> tuple[float, float, float, float]:
-        """The part of the canvas that the image of a curve is shown in: top, left, bottom and right, from 0 to 1."""
+        """Return the grid cell of a curve on the canvas, as (top, left, bottom, right) from 0 to 1."""
         viewer = self._viewer()
         for layer, start in self.with_first_rows():
             if viewer is not None and start <= row < start + len(layer.features):
@@ -347,9 +347,9 @@ class OwnLayers:
         return 0.0, 0.0, 1.0, 1.0
 
     def _cell(self, viewer: ViewerModel, layer: Layer) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Row and column of a layer in the grid, and the numbers of rows and columns."""
+        """Return the row and column of a layer in the grid, and the numbers of rows and columns."""
         grid, layers = getattr(viewer, "canvas", viewer).grid, viewer.layers
-        # What napari asks for: the layers, in older versions their number.
+        # The argument of the grid's methods: the layers, or their number in older versions of napari.
         several = layers if hasattr(grid, "iter_viewboxes") and hasattr(viewer, "canvas") else len(layers)
         down, across = grid.position(layers.index(layer), several)
         return (int(down), int(across)), grid.actual_shape(several)
@@ -366,7 +366,7 @@ class OwnLayers:
         self._silent = False
 
     def _show_marks(self, _: object = None) -> None:
-        """Keep curves marked where another layer became the active one: napari hides marks on all others."""
+        """Keep the highlight of selected curves visible: napari hides it on inactive layers."""
         for layer, _row in self.with_first_rows():
             if isinstance(layer, Shapes) and layer.selected_data:
                 layer.update_highlight_visibility(True)
@@ -376,19 +376,19 @@ class OwnLayers:
             self._selection.pick([row + start for layer, start in self.with_first_rows() for row in picked_in(layer)])
 
     def _reads(self, viewer: ViewerModel) -> bool:
-        """Whether the mouse on the canvas means curves: not while something else is painted or edited."""
+        """Whether mouse events on the canvas select curves: not while another layer is painted or edited."""
         active = viewer.layers.selection.active
         return active is None or isinstance(active, Image) or active in OWN
 
     def _moved(self, viewer: ViewerModel, event: Any) -> None:
-        """Light up the curve under the mouse."""
+        """Highlight the curve under the mouse."""
         row = self._row_at(event.position) if self._reads(viewer) else None
         self._selection.hover(-1 if row is None else row)
 
     def _pressed(self, viewer: ViewerModel, event: Any) -> Iterator[None]:
-        """Pick the curve under the mouse, or with Shift those that a line is drawn around; a drag moves the view.
+        """Select the curve under the mouse; with Shift, toggle it, or select the curves within a lasso.
 
-        With Shift and a click one is added, or taken out.
+        A drag without Shift pans the camera.
         """
         line, shift = [event.position], "Shift" in event.modifiers
         if not self._reads(viewer):
@@ -409,7 +409,7 @@ class OwnLayers:
             self._selection.pick(np.union1d(picked, self._rows_in(rows_and_columns(line, viewer.dims))))
 
     def _rows_in(self, lasso: Real) -> list[int]:
-        """The curves whose centre is drawn within a line (n, 2) of rows and columns."""
+        """Return the curves whose centres are drawn within a lasso (n, 2) of rows and columns."""
         found: list[int] = []
         for layer, start in self._under_mouse():
             if isinstance(layer, Labels):
@@ -421,7 +421,7 @@ class OwnLayers:
         return found
 
     def _under_mouse(self) -> Iterator[tuple[CurveLayer, int]]:
-        """The visible layers, the topmost first; in a grid only those in the cell that the mouse is in."""
+        """Yield the visible layers, the topmost first; in a grid, only those in the cell under the mouse."""
         viewer = self._viewer()
         for layer, start in reversed(self.with_first_rows()):
             if viewer is not None and layer.visible:
@@ -430,7 +430,7 @@ class OwnLayers:
                     yield layer, start
 
     def _row_at(self, position: Sequence[float]) -> int | None:
-        """The topmost visible curve at a place of the viewer."""
+        """Return the topmost visible curve at a world position, or None."""
         drawn = rows_and_columns([position], self._choices.dims)
         for layer, start in self._under_mouse():
             (place,) = pixels_at(layer, drawn, self._choices)
@@ -441,13 +441,13 @@ class OwnLayers:
 
 
 def curve_layers(result: Comparison, view: Tree, sources: Sources | None = None) -> list[CurveLayer]:
-    """Make one layer per image, A's before B's, its curves filled as a view says; not yet in a viewer.
+    """Create a layer per image, A's before B's, with the curves colored as a view specifies; not yet in a viewer.
 
-    `sources` are left out for a result whose images are not there. Feature columns are id, those of
-    `COLOR_FEATURES`, source, excluded, and painted, the one that is shown.
+    `sources` is None for a result whose images are not in the viewer. Feature columns are id, those of
+    `COLOR_FEATURES`, source, excluded, and painted, the values displayed.
     """
     data = painted_data(result, view, COLOR_FEATURES, sources)
-    get_settings()  # before it is read, napari triangulates in Python, a hundred times more slowly
+    get_settings()  # until loaded, napari uses its Python triangulation, a hundred times slower
     layers = [Layer.create(*one) for one in data]
     for layer in layers:
         layer.editable = False
@@ -456,7 +456,7 @@ def curve_layers(result: Comparison, view: Tree, sources: Sources | None = None)
 
 
 def complete(layers: Sequence[CurveLayer], result: Comparison) -> None:
-    """Make layers that napari read from a file like those of a run: with all columns, and nothing to edit."""
+    """Add all feature columns to layers that napari has read from a file, and make them not editable."""
     columns = pd.DataFrame({name: paint.values(result) for name, paint in COLOR_FEATURES.items()})
     ends = itertools.accumulate(len(layer.features) for layer in layers)
     for layer, end in zip(layers, ends, strict=True):
@@ -467,7 +467,7 @@ def complete(layers: Sequence[CurveLayer], result: Comparison) -> None:
 
 
 def opened_pairs(layers: Iterable[Layer]) -> dict[Comparison, list[CurveLayer]]:
-    """Comparisons whose layers, A's and B's, have been read from a file or added by `Comparison.to_layers`."""
+    """Return comparisons all of whose layers were read from a file or added by `Comparison.to_layers`."""
     found: dict[Comparison, dict[tuple[str, int], CurveLayer]] = {}
     for layer in layers:
         known = layer.metadata.get(MARK)
@@ -480,7 +480,7 @@ def opened_pairs(layers: Iterable[Layer]) -> dict[Comparison, list[CurveLayer]]:
 
 
 def is_whole(result: Comparison, layers: Sequence[CurveLayer]) -> bool:
-    """Whether all layers of a comparison are there, and nothing was added to them or deleted."""
+    """Whether all layers of a comparison exist, with the original number of curves."""
     counts = Counter[str]()
     for layer in layers:
         counts[str(layer.metadata[MARK].get("source"))] += len(layer.features)
@@ -490,11 +490,11 @@ def is_whole(result: Comparison, layers: Sequence[CurveLayer]) -> bool:
 def painted_data(
     result: Comparison, view: Tree, names: Collection[str] = (), sources: Sources | None = None
 ) -> list[LayerData]:
-    """Data of the layers of a comparison, painted as a view says; a ValueError for a painting that does not exist.
+    """Return layer data of a comparison, colored as a view specifies; a ValueError for an unknown color feature.
 
-    By distance where what it says takes too long: the dock, if it is there, will paint as soon as it is known. The
-    columns of `COLOR_FEATURES` that are named are had whatever they cost. Layers lie where those of the sources do.
-    Up to `MOST_SHAPES` curves are shapes, more are painted labels.
+    If that feature is slow to compute, the curves are colored by distance; a dock recolors them later. The columns of
+    `COLOR_FEATURES` in `names` are always computed. Layers have the placement of the sources. Up to `MOST_SHAPES`
+    curves are Shapes layers, more are Labels layers.
     """
     painted = str(view.get("painted", "product"))
     slow = {name for name, feature in COLOR_FEATURES.items() if feature.table == "witnesses"} - set(names)
@@ -520,10 +520,10 @@ def painted_data(
 
 
 def repaint(layer: CurveLayer, column: str, low_high: tuple[float, float]) -> None:
-    """Fill the curves of an own layer by another feature; those excluded or without a number stay unfilled.
+    """Color the curves of an own layer by another feature, unless unchanged; excluded curves and NaN are not filled.
 
-    Setting `face_color` to a column would fit the limits to this layer alone and upload everything twice; setting
-    `features` would check all the columns anew. What is painted like that already is left alone.
+    Setting `face_color` to a column would set the limits from this layer alone, and upload the mesh twice; setting
+    `features` would validate all columns.
     """
     features, colormap = layer.features, COLOR_FEATURES[column].colormap
     values = features[column].astype(float).mask(features["excluded"].astype(bool))
@@ -540,18 +540,18 @@ def repaint(layer: CurveLayer, column: str, low_high: tuple[float, float]) -> No
 
 
 def select(layer: CurveLayer, rows: Collection[int]) -> None:
-    """Mark curves of an own layer, and no others.
+    """Highlight exactly these curves of an own layer.
 
-    napari also tells that the line width of shapes changed, at which the whole mesh would be uploaded again.
+    napari's `edge_width` event is blocked, as it would upload the whole mesh again.
     """
     if isinstance(layer, Labels):
         mark(layer, rows)
         return
     with layer.events.edge_width.blocker():
         layer.selected_data = set(rows)
-    layer.update_highlight_visibility(True)  # which napari has for the active layer alone
+    layer.update_highlight_visibility(True)  # napari does so for the active layer only
 
 
 def picked_in(layer: CurveLayer) -> set[int]:
-    """The rows of the curves that are marked in an own layer."""
+    """Return the rows of the highlighted curves of an own layer."""
     return set(layer.metadata[MARK]["picked"] if isinstance(layer, Labels) else layer.selected_data)

@@ -1,4 +1,4 @@
-"""Objects found by example: a few are painted in napari's own Labels layers, and one model learns from all images."""
+"""Segmentation by example: a model is trained on objects painted in Labels layers of all images."""
 
 import weakref
 import zlib
@@ -27,43 +27,43 @@ from .segmenting import KnownFeatures, SegmentationTask
 from .task import Basis, Function, Soon, Task
 from .world import drawn_axes, pixels_at, rows_and_columns
 
-#: What is painted with this number is no object; every other number is an object.
+#: Label of painted background; all others are objects.
 BACKGROUND = 1
-# Colors of the background and, in turn, of objects; neighbours that touch are told apart.
+# Colors of the background, and cyclically of objects, to distinguish touching neighbours.
 _GROUND = "#808080"
 _OBJECTS = ("#ff3ea5", "#00c2b2", "#ff8a1f", "#9b6bff", "#b7d932", "#2fa8ff")
-# Painted pieces of fewer pixels are slips of the brush.
+# Painted pieces of fewer pixels are ignored as accidental.
 _SLIP = 5
-_PAUSE = 400  # ms after a stroke, before it is learned from
+_PAUSE = 400  # debounce of brush strokes before training, in ms
 
 
 class LearningTask(Task[ObjectModel]):
-    """Learns one model from what is painted in the images of both samples; it becomes the recipe of all docks.
+    """Trains a model on the annotations of all images; the recipe, shared by all docks, then uses it.
 
-    Every image that is painted in has a Labels layer of its own: 0 is unknown, 1 is no object, and every other number
-    is an object painted whole. Pieces of one number that do not touch are objects of their own.
+    Every annotated image has its own Labels layer: 0 is unknown, 1 is background, and all other labels are objects
+    painted whole. Disconnected pieces of a label are separate objects.
     """
 
     def __init__(self, choices: Choices, segmentation: SegmentationTask) -> None:
         super().__init__(choices)
         self.segmentation = segmentation
-        self.live = False  #: learn after every stroke
-        self.clicking = False  #: clicks take up, or give up, objects that were found
+        self.live = False  #: whether to train after every stroke
+        self.clicking = False  #: whether clicks add segmented objects as examples, and remove examples
         self._examples: weakref.WeakKeyDictionary[Layer, weakref.ref[Labels]] = weakref.WeakKeyDictionary()
         self._counts: weakref.WeakKeyDictionary[Labels, tuple[int, tuple[int, bool]]] = weakref.WeakKeyDictionary()
         self._stroke = Soon(self._after_stroke, _PAUSE)
 
-    # What is painted.
+    # Annotations.
 
     def examples(self) -> list[tuple[Layer, Labels]]:
-        """Images of the viewer, and what is painted in each."""
+        """Return the annotated images of the viewer, each with its layer of examples."""
         layers = self.choices.layers
         pairs = ((image, ref()) for image, ref in self._examples.items())
         there = [(image, painted) for image, painted in pairs if image in layers and painted in layers and painted]
         return sorted(there, key=lambda pair: layers.index(pair[0]))
 
     def painted(self) -> dict[str, tuple[int, bool]]:
-        """Number of objects, and whether background, is painted in each image with paint."""
+        """Return the number of painted objects, and whether background is painted, for each annotated image."""
         counts = {}
         for image, layer in self.examples():
             now = checksum(layer)
@@ -81,7 +81,7 @@ class LearningTask(Task[ObjectModel]):
         return counts
 
     def paint(self, *, background: bool = False) -> None:
-        """Make the brush ready for the next object, or for background, in the layer of examples of the image."""
+        """Activate the brush for the next object, or for background, in the image's layer of examples."""
         image = self.segmentation.image.chosen()
         if image is None:
             return
@@ -96,7 +96,7 @@ class LearningTask(Task[ObjectModel]):
             name_after(layer, image, "examples")
             layer.colormap = DirectLabelColormap(color_dict=colors)
             layer.brush_size = max(3, min(shape[axis] for axis in drawn_axes(image, self.choices.dims)) // 60)
-            OWN.add(layer)  # an aid, which is not offered for comparison
+            OWN.add(layer)  # so that it is not offered for comparison
             self._examples[image] = weakref.ref(layer)
             layer.mouse_drag_callbacks.append(self._clicked)
             for event in (layer.events.paint, layer.events.labels_update, layer.events.data):
@@ -110,17 +110,17 @@ class LearningTask(Task[ObjectModel]):
         self.changed.emit()
 
     def _bring_to_sight(self, image: Layer) -> None:
-        """Hide images that lie over the one that is painted in, unless images are shown beside each other."""
+        """Show an image, and hide images that cover it, unless images are shown side by side."""
         layers = self.choices.layers
         image.visible = True
         viewer = self.choices.viewer
-        if not getattr(viewer, "canvas", viewer).grid.enabled:  # in the canvas since napari 0.9
+        if not getattr(viewer, "canvas", viewer).grid.enabled:  # part of the canvas since napari 0.9
             for layer in layers[layers.index(image) + 1 :]:
                 if isinstance(layer, Image) and not is_own(layer) and not lie_apart([image, layer], self.choices):
                     layer.visible = False
 
     def click(self) -> None:
-        """Let clicks on the outlines that are shown make examples of them, and clicks on examples take them away."""
+        """Let clicks on previewed objects add them as examples, and clicks on examples remove them."""
         self.paint()
         for image, layer in self.examples():
             if image is self.segmentation.image.chosen():
@@ -129,7 +129,7 @@ class LearningTask(Task[ObjectModel]):
         self.changed.emit()
 
     def _clicked(self, layer: Labels, event: Any) -> Iterator[None]:
-        """Take a click that moved nothing; with Shift, what was found there is no object."""
+        """Handle a click without a drag; with Shift, the clicked object becomes background."""
         yield
         if event.type == "mouse_release" and self.clicking and layer.mode == "pan_zoom" and layer.ndim == 2:
             viewer = self.choices.viewer
@@ -138,7 +138,7 @@ class LearningTask(Task[ObjectModel]):
             self.take_found(layer, row, column, background="Shift" in event.modifiers)
 
     def take_found(self, layer: Labels, row: int, column: int, *, background: bool = False) -> None:
-        """Make the object that is found at a place an example, or background; take an example there away."""
+        """Add the segmented object at a pixel as an example or as background, or remove an example there."""
         preview = self.segmentation.preview
         if preview is None or not (0 <= row < layer.data.shape[0] and 0 <= column < layer.data.shape[1]):
             return
@@ -161,7 +161,7 @@ class LearningTask(Task[ObjectModel]):
     # The run.
 
     def chosen(self) -> Basis:
-        """All images that something is painted in."""
+        """Return all annotated images."""
         pairs = [(image, layer) for image, layer in self.examples() if np.any(layer.data)]
         sums = tuple(checksum(layer) for _, layer in pairs)
         refs = tuple(weakref.ref(image) for image, _ in pairs)
@@ -176,7 +176,7 @@ class LearningTask(Task[ObjectModel]):
         return ""
 
     def changed_since(self) -> list[str]:
-        """Whether something else is painted now."""
+        """Describe whether the annotations have changed."""
         if self.result is None or self.basis is None:
             return []
         return ["what is painted was changed"] if self.chosen().more != self.basis.more else []
@@ -190,18 +190,18 @@ class LearningTask(Task[ObjectModel]):
         return partial(learned, images, self.segmentation.features)
 
     def take(self, outcome: ObjectModel) -> Iterable[None]:
-        """Make the model the recipe, at which all previews are made anew."""
+        """Set the model in the recipe, which updates all previews."""
         self._put(outcome)
         self.choices.set(recipe=replace(self.choices.recipe, find=outcome))
         return ()
 
     def left(self) -> None:
-        """Say nothing: another stroke has come."""
+        """Report nothing: the run was superseded by another stroke."""
 
     # The model.
 
     def save(self, path: Path) -> None:
-        """Write the model to a file, which the recipe names from then on."""
+        """Write the model to a file, and refer to the file in the recipe."""
         if self.result is not None:
             self.start(partial(saving, self.result, path), self._saved)
 
@@ -211,7 +211,7 @@ class LearningTask(Task[ObjectModel]):
         return ()
 
     def load(self, path: Path) -> None:
-        """Take up a model of a file."""
+        """Load a model from a file."""
         self.start(partial(loading, path), partial(self._loaded, path))
 
     def _loaded(self, path: Path, model: ObjectModel) -> Iterable[None]:
@@ -220,22 +220,22 @@ class LearningTask(Task[ObjectModel]):
         return ()
 
     def forget(self) -> None:
-        """Find objects by a method again; what is painted stays."""
+        """Segment by a method again, without the model; annotations are kept."""
         self.choices.set(recipe=replace(self.choices.recipe, find=None))
 
 
 def checksum(layer: Labels) -> int:
-    """The same as long as the same is painted."""
+    """Return a checksum of the painted labels."""
     return zlib.adler32(np.ascontiguousarray(layer.data).view(np.uint8).data)
 
 
 def next_number(layer: Labels) -> int:
-    """The number of an object that is not painted yet."""
+    """Return an unused label for the next object."""
     return max(int(np.max(layer.data, initial=0)), BACKGROUND) + 1
 
 
 def pieces(plane: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Painted objects, each piece with a number of its own and without slips of the brush; and the background."""
+    """Return the painted objects, relabeled by connected pieces and without tiny ones, and the background mask."""
     objects = label(np.where(plane > BACKGROUND, plane, 0), connectivity=1, background=0)
     small = np.bincount(objects.ravel()) < _SLIP
     return np.where(small[objects], 0, objects).astype(np.int32), plane == BACKGROUND
@@ -244,7 +244,7 @@ def pieces(plane: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
 def learned(
     images: list[tuple[str, NDArray[Any], NDArray[Any]]], features: KnownFeatures, seed: int = 0
 ) -> ObjectModel:
-    """Learn one model from all images in which something is painted."""
+    """Train a model on all annotated images."""
     painted, grounds = zip(*(pieces(plane) for _, _, plane in images), strict=True)
     seen = []
     for number, (name, image, _) in enumerate(images):
@@ -258,14 +258,14 @@ def learned(
 
 
 def saving(model: ObjectModel, path: Path) -> Path:
-    """Write a model, and return where."""
+    """Write a model, and return its path."""
     with files_named(path):
         model.save(path)
     return path
 
 
 def loading(path: Path) -> ObjectModel:
-    """Read a model; a ValueError names a file that holds none."""
+    """Read a model; raise a ValueError that names an invalid file."""
     with files_named(path, "read"):
         return ObjectModel.load(path)
 
@@ -275,27 +275,27 @@ def loading(path: Path) -> ObjectModel:
 
 @dataclass(frozen=True, eq=False)
 class Proposed:
-    """Recipes to choose from, the best first, and on what they were tried."""
+    """Proposed recipes, the best first, and the images on which they were tried."""
 
     proposals: list[Proposal]
-    images: int  #: the number of images on which they were tried
-    refused: list[tuple[str, str]]  #: names of images that allow no outlines, and why
+    images: int  #: number of images on which they were tried
+    refused: list[tuple[str, str]]  #: (name, reason) of images that cannot be segmented
 
 
 class ProposingTask(Task[Proposed]):
-    """Tries recipes on a part of the images of both samples, and of that which is chosen in *Segment curves*."""
+    """Tries recipes on crops of the images of both samples, and of the image chosen in *Segment curves*."""
 
     def __init__(self, choices: Choices, segmentation: SegmentationTask) -> None:
         super().__init__(choices)
         self.segmentation = segmentation
-        self.unasked = False  #: the best is taken as soon as images are outlined by a recipe that nobody has chosen
-        self.answered: Callable[[], bool] = lambda: False  #: there is an answer, or one is being found
-        self._taken: Outlines | None = None  # that of the first proposal, taken unasked
+        self.unasked = False  #: whether to apply the best proposal automatically, unless the user has chosen a recipe
+        self.answered: Callable[[], bool] = lambda: False  #: returns whether there is a result, or a task is running
+        self._taken: Outlines | None = None  # the recipe applied automatically
         self._tried: frozenset[weakref.ref[Layer]] = frozenset()
         segmentation.judged.connect(self._begin_unasked)
 
     def chosen(self) -> Basis:
-        """The chosen image, and others but those that hold labels; of many a few from the first to the last."""
+        """Return the chosen image and others without those that contain labels; a subset if there are many."""
         sides, contents = self.choices.sides.chosen(), self.segmentation.verdict.contents
         layers = dict.fromkeys([self.segmentation.image.chosen(), *sides[0], *sides[1], *self.segmentation.beside()])
         images = [one for one in layers if isinstance(one, Image) and one.name not in contents]
@@ -308,7 +308,7 @@ class ProposingTask(Task[Proposed]):
         return "" if self.chosen().layers[0] else "Choose an image of grey levels: this one holds labels."
 
     def changed_since(self) -> list[str]:
-        """Nothing: pictures of another image are no answer that could be wrong."""
+        """Return an empty list: thumbnails of another image are not a result that could be out of date."""
         return []
 
     def work(self, sources: Sources) -> Callable[[], Proposed]:
@@ -323,16 +323,16 @@ class ProposingTask(Task[Proposed]):
         return ()
 
     def _is_open(self) -> bool:
-        """Whether nobody has chosen a recipe, nor seen an answer by the one that is used."""
+        """Whether the recipe may be set automatically: the user has neither chosen one nor seen a result of it."""
         recipe = self.choices.recipe
         chosen = self.choices.loaded or (says_how_to_find(recipe) and recipe != self._taken)
         layers = chain(*self.choices.sides.chosen(), self.segmentation.beside())
-        compared = any(isinstance(one, Image) for one in layers)  # for labels there is nothing to choose
+        compared = any(isinstance(one, Image) for one in layers)  # labels need no segmentation
         return self.unasked and compared and not chosen and not self.answered()
 
     @property
     def is_choosing(self) -> bool:
-        """Whether the recipe is about to be chosen unasked: when the images are previewed, or the best is known."""
+        """Whether the recipe is about to be set automatically, after the previews or the run."""
         previewed = self.segmentation.live and self.segmentation.source is not None
         return self._is_open() and (self.busy or (previewed and self._has_new_images()))
 
@@ -340,19 +340,19 @@ class ProposingTask(Task[Proposed]):
         return not self._tried.issuperset(self.chosen().layers[0])
 
     def _begin_unasked(self) -> None:
-        """Propose for images that were not tried yet."""
+        """Run automatically for images that were not tried yet."""
         if self._is_open() and self._has_new_images() and not (self.busy or self.why_not()):
             self._tried = frozenset(self.chosen().layers[0])
             self.run()
 
     def choose(self, number: int) -> None:
-        """Take the recipe of a proposal, for all images."""
+        """Apply the recipe of a proposal to all images."""
         if self.result is not None:
             recipe = self.result.proposals[number].recipe
             self.choices.set(recipe=replace(recipe, largest=self.choices.recipe.largest))
 
     def words(self) -> str:
-        """What is under way, why it failed, or which proposal is used."""
+        """Return the progress, the error message, or which proposal is used."""
         if self.busy:
             return f"{self.step.name[:1].upper()}{self.step.name[1:]} …"
         if self.result is None or self.message:
@@ -365,17 +365,17 @@ class ProposingTask(Task[Proposed]):
         return "\n".join(words)
 
     def keep_largest(self, on: bool) -> None:
-        """Keep one object per image, or all."""
+        """Set whether to keep only the largest object per image."""
         self.choices.set(recipe=replace(self.choices.recipe, largest=on))
 
 
 def proposed(images: list[tuple[str, NDArray[Any]]], recipe: Any) -> Proposed:
-    """Return the best proposals that differ, for all images together that can be segmented.
+    """Return the best distinct proposals for all images that can be segmented.
 
     Raises
     ------
     ValueError
-        Where there are none, naming the images that cannot be segmented.
+        If there are none; names the images that cannot be segmented.
     """
     reasons = [why_not_tried(image, recipe) for _, image in images]
     refused = [(name, reason) for (name, _), reason in zip(images, reasons, strict=True) if reason]
@@ -388,5 +388,5 @@ def proposed(images: list[tuple[str, NDArray[Any]]], recipe: Any) -> Proposed:
     return Proposed(varied(found, _PICTURES), len(usable), refused)
 
 
-#: Pictures to choose from.
+#: Number of proposals shown.
 _PICTURES = 6

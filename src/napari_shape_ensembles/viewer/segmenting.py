@@ -1,7 +1,7 @@
-"""Segmentation of an image: a live preview of what the recipe gives, and labels and outlines as layers.
+"""Segmentation of an image: a live preview of the recipe, and labels and outlines as layers.
 
-A large image, or one that takes long, is first segmented at a lower resolution, so that a draft comes at once; the
-exact preview follows.
+For large images and slow methods, a draft at a lower resolution is shown first, and the full-resolution preview
+follows.
 """
 
 import itertools
@@ -51,13 +51,13 @@ from .world import drawn_axes
 
 LabelImage = NDArray[np.integer]
 
-# Rows and columns: of what is shown at once without a draft, where no step takes long, and of a draft at most.
+# Maximum side length in pixels: of an image without a draft, if all steps are fast, and of a draft.
 _AT_ONCE, _DRAFT = 1024, 400
-# Bytes of features that are remembered; those of an image of 1024 × 1024 grey levels take 90 MB.
+# Size of the feature cache in bytes; the features of a grey level image of 1024 × 1024 pixels take 90 MB.
 _REMEMBERED = 1.5e9
 _KEPT, _LEFT_OUT = 1, 2
 _COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segmentation preview", interpolation="zero")
-# Milliseconds that further changes are waited for before a preview starts.
+# Debounce of changes before a preview starts, in milliseconds.
 _PAUSE = 25
 _TOLD = ("data", "scale", "units", "translate")
 _NO_IMAGE = "Open an image to segment."
@@ -65,37 +65,37 @@ _EDITED = ("paint", "labels_update", "data")
 
 
 class SegmentationTask(Task[list[Ensemble]]):
-    """Segments one image: shows a preview while the recipe is changed, and adds labels and outlines to the viewer.
+    """Segments an image: shows a live preview of the recipe, and adds labels and outlines to the viewer.
 
-    Its result are the outlines of every plane, as they were added to the viewer.
+    Its result is the outlines of every plane that were added to the viewer.
     """
 
-    copied = Signal()  #: `source` is another, or the image has changed
-    previewed = Signal()  #: the exact preview of the present recipe is shown, or the reason why there is none
-    laid = Signal()  #: lines of previews came or went, of which napari has not heard yet
-    judged = Signal()  #: all images are previewed, and there is a verdict on their outlines
+    copied = Signal()  #: `source` was renewed: another image was chosen, or its data changed
+    previewed = Signal()  #: the full preview of the current recipe, or its error message, is shown
+    laid = Signal()  #: preview layers were added or removed, before napari handles the events
+    judged = Signal()  #: all images are previewed, and `verdict` is up to date
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
         self.image = ChosenLayer(choices.viewer, lambda layer: isinstance(layer, Image) and not is_own(layer))
-        self.beside: Callable[[], Sequence[Layer]] = tuple  #: what else is previewed, beside both samples
-        self.source: Source | None = None  #: what it shows
-        self.live = True  #: previews are shown
-        self.all_planes = False  #: every plane of a stack is segmented, not only the displayed one
+        self.beside: Callable[[], Sequence[Layer]] = tuple  #: returns layers to preview in addition to both samples
+        self.source: Source | None = None  #: snapshot of the image
+        self.live = True  #: whether previews are shown
+        self.all_planes = False  #: whether every plane of a stack is segmented, rather than the displayed one
         self.preview: Preview | None = None
         self.preview_error = self._copy_error = ""
-        self.verdict = Verdict()  #: on the outlines of all images that are previewed
-        self._judged: tuple[tuple[object, ...], Verdict] | None = None  # the last one, and what it was on
-        self.looking = False  #: a preview is on its way, after which verdict and numbers may be others
+        self.verdict = Verdict()  #: on the outlines of all previewed images
+        self._judged: tuple[tuple[object, ...], Verdict] | None = None  # the last verdict, and its inputs
+        self.looking = False  #: whether a preview is pending, so that verdict and counts are out of date
         self.features = KnownFeatures()
-        self._others: weakref.WeakKeyDictionary[Layer, Image] = weakref.WeakKeyDictionary()  # their lines
+        self._others: weakref.WeakKeyDictionary[Layer, Image] = weakref.WeakKeyDictionary()  # preview layers
         self.previewer, self._leaving = Background(), Background()
         self._listened: Layer | None = None
         self._previewed = choices.recipe
         self._made: weakref.WeakKeyDictionary[Layer, list[weakref.ref[Layer]]] = weakref.WeakKeyDictionary()
         self._lines: Image | None = None
         self._seen: tuple[Refs, ...] = ()
-        self._watched_labels: list[Any] = []  # events of labels in the samples
+        self._watched_labels: list[Any] = []  # connected events of labels layers
         self._asked = Soon(self._start_preview, _PAUSE)
         self.image.changed.connect(self._choose_image)
         choices.changed.connect(self._recipe_changed)
@@ -105,7 +105,7 @@ class SegmentationTask(Task[list[Ensemble]]):
     # The image.
 
     def chosen(self) -> Basis:
-        """The image, as that of one sample."""
+        """Return the image, as a single sample."""
         image = self.image.chosen()
         images = () if image is None else (weakref.ref(image),)
         return Basis((images, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(images))
@@ -123,13 +123,13 @@ class SegmentationTask(Task[list[Ensemble]]):
         return image is not None and image.ndim > 2
 
     def follow(self) -> None:
-        """Keep in step with the image and the sliders, and show a preview."""
+        """Follow changes of the image and the sliders, and show a preview."""
         super().follow()
         if not self.image.following:
             self.image.follow()
 
     def rest(self) -> None:
-        """Listen to nothing, stop what is under way, and take the preview away."""
+        """Disconnect from all events, cancel the job, and remove the preview."""
         super().rest()
         if self.image.following:
             self.image.rest()
@@ -146,7 +146,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             self._copy()
 
     def _listen_to(self, image: Layer | None) -> None:
-        """Copy an image again whenever it changes or a slider is moved, and no other one."""
+        """Renew the snapshot whenever this image changes or a slider moves; disconnect from the previous image."""
         sliders = self.choices.dims.events
         for layer, change in ((self._listened, "disconnect"), (image, "connect")):
             if layer is not None:
@@ -171,7 +171,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.ask()
 
     def ask(self) -> None:
-        """Show a preview of the present recipe, soon; any earlier one is given up."""
+        """Schedule a preview of the current recipe; cancel any earlier one."""
         self.previewer.cancel()
         self._previewed = self.choices.recipe
         self.message, self.failed = "", False
@@ -185,15 +185,15 @@ class SegmentationTask(Task[list[Ensemble]]):
             self.ask()
 
     def see_images(self) -> None:
-        """Preview the images of other samples; renamed ones need nothing, nor does what is just being committed."""
+        """Update the previews if the samples have changed, except by renaming or by layers that a run adds."""
         if self._following and self.image.chosen() is None:
-            self.changed.emit()  # labels may be there now, of which there is something else to say
+            self.changed.emit()  # `why_not` depends on the layers
         watching = self._following and self.live and self.source is not None and not self.arriving
         if watching and self._samples() != self._seen:
             self.ask()
 
     def _samples(self) -> tuple[Refs, ...]:
-        """Images and labels of both samples, and what is beside, weakly: a preview under way must keep none alive."""
+        """Return the images and labels to preview, as weak references: a running preview must keep none alive."""
         a, b = self.choices.sides.chosen()
         beside = [layer for layer in self.beside() if layer not in (*a, *b)]
         return tuple(
@@ -201,7 +201,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         )
 
     def _watch_labels(self, samples: tuple[Refs, ...]) -> None:
-        """Preview anew when labels in the samples are edited."""
+        """Connect to edits of labels in the samples, to update the preview."""
         for event in self._watched_labels:
             event.disconnect(self._labels_edited)
         layers = [layer for side in samples for ref in side if isinstance(layer := ref(), Labels)]
@@ -226,8 +226,8 @@ class SegmentationTask(Task[list[Ensemble]]):
             self._show_preview(step.result)
 
     def _previewing(self, source: Source, recipe: Outlines) -> Steps:
-        """Show the chosen image first, then the other images of the samples; say of all how good they look."""
-        while self._leaving.busy:  # lines of before, which go in turns of their own
+        """Preview the chosen image first, then the other images of the samples; then judge the quality of all."""
+        while self._leaving.busy:  # removing the previous preview layers
             yield None
         layers, samples = self.choices.layers, self._samples()
         image = self.image.chosen()
@@ -236,7 +236,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         others = [ref for side in samples for ref in side if ref != shown]
         for gone in [layer for layer in self._others if weakref.ref(layer) not in others]:
             self._remove(self._others.pop(gone))
-        gone = layer = lines = None  # hold none while images are segmented
+        gone = layer = lines = None  # keep no strong references while images are segmented
         sources: dict[weakref.ref[Layer], Source] = {}
         failed: list[Finding] = []
         for ref in others:
@@ -250,7 +250,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         missing = [ref for ref in sources if (own := self._others.get(ref())) is None or own not in layers]
         layer = own = None
         if missing or self._lines is None or self._lines not in layers:
-            with at_once(self.choices):  # first of all, as the window and the worker would wait for each other
+            with at_once(self.choices):  # before the worker starts, as both would compete for the interpreter
                 if self._lines is None or self._lines not in layers:
                     self._lines = self._laid_over(None, _blank(source), source.placement)
                     yield None
@@ -262,7 +262,7 @@ class SegmentationTask(Task[list[Ensemble]]):
                         yield None
                 self.laid.emit()
                 yield None
-        if recipe.method == "auto":  # one recipe for all images, of which a preview is made in turn
+        if recipe.method == "auto":  # resolve to one recipe for all images; the change starts a new preview
             images = [one.data for one in (source, *sources.values()) if one.kind == "image"]
             best = yield partial(best_recipe, images, recipe)
             self.choices.set(recipe=best)
@@ -292,7 +292,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             found[ref] = other, preview.labels
             if (layer := ref()) is not None and layer in layers:
                 lines = self._laid_over(self._others.get(layer), preview.lines, other.placement, above=layer)
-                # napari lays out all cells of its grid anew each time that it is told.
+                # napari lays out its grid again for each event.
                 if lines.visible != layer.visible:
                     lines.visible = layer.visible
                 self._others[layer] = lines
@@ -307,20 +307,20 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.changed.emit()
 
     def verdict_before(self) -> "Verdict":
-        """The last verdict, after the preview was left too, as long as it is on the images and the recipe of now."""
+        """Return the last verdict, even without a preview, if images and recipe are unchanged since."""
         if self._judged is None or self._judged[0] != self._judged_now():
             return Verdict()
         return self._judged[1]
 
     def _judged_now(self) -> tuple[object, ...]:
-        """What a verdict of now is on."""
+        """Return the inputs of a verdict in the current state."""
         samples = self._samples()
         layers = (ref() for side in samples for ref in side)
         prints = [fingerprint(layer, self.choices.dims) for layer in layers if layer is not None]
         return self.choices.recipe, samples, prints
 
     def _show_preview(self, preview: "Preview") -> None:
-        """Lay the outlines over the image, in one layer that every preview uses again."""
+        """Show the outlines over the image, in a layer that is reused by every preview."""
         assert self.source is not None
         self.preview, self.preview_error = preview, ""
         self._lines = self._laid_over(self._lines, preview.lines, self.source.placement)
@@ -333,10 +333,10 @@ class SegmentationTask(Task[list[Ensemble]]):
         placement: Mapping[str, Any],
         above: Layer | None = None,
     ) -> Image:
-        """Lines of a preview in their layer, a new one where there is none: on top, or right above another layer.
+        """Return the layer of a preview's lines, created if missing: on top, or right above another layer.
 
-        Those above another layer are to be shown when they are found: drawn for the first time all at once, the lines
-        of many images would keep the window for half a second.
+        A new layer above another is hidden until it has lines: the first draw of many layers at once would block the
+        event loop for half a second.
         """
         layers = self.choices.layers
         if lines is not None and lines in layers:
@@ -351,7 +351,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         if above is not None:
             name_after(lines, above, "preview")
         OWN.add(lines)
-        with layers.selection.events.blocker_all():  # or napari would show the controls of each for a moment
+        with layers.selection.events.blocker_all():  # else napari would briefly show the controls of each
             layers.insert(len(layers) if above is None else layers.index(above) + 1, lines)
             layers.selection = selected
         return lines
@@ -368,12 +368,12 @@ class SegmentationTask(Task[list[Ensemble]]):
         if here:
             alone = len(here) == 1
             self._leaving.begin(self._taking_away(here))
-            self._leaving.arriving = True  # to be cancelled is to be done at once
+            self._leaving.arriving = True  # so that `cancel` completes it at once
             if alone:
                 self.settle()
 
     def _taking_away(self, lines: list[Image]) -> Steps:
-        """Take lines away, each in a turn of its own."""
+        """Remove preview layers, one per event loop turn."""
         with at_once(self.choices):
             while lines:
                 self._remove(lines.pop())
@@ -382,11 +382,11 @@ class SegmentationTask(Task[list[Ensemble]]):
             yield None
 
     def settle(self) -> None:
-        """Let the lines that are being taken away be gone."""
+        """Complete the removal of preview layers at once."""
         self._leaving.cancel()
 
     def over(self, image: Layer) -> list[Layer]:
-        """What lies over an image: labels and outlines made of it that are not compared themselves, and its preview."""
+        """Return the layers over an image: labels and outlines made from it and not compared, and its preview."""
         layers = self.choices.layers
         made = [layer for ref in self._made.get(image, ()) if (layer := ref()) in layers]
         lines = self._lines if image is self.image.chosen() else self._others.get(image)
@@ -398,12 +398,12 @@ class SegmentationTask(Task[list[Ensemble]]):
         if lines is not None and lines in self.choices.layers:
             self.choices.layers.remove(lines)
 
-    # What holds labels.
+    # Images that contain labels.
 
     def use_as_labels(self, *, classes_apart: bool = False) -> None:
-        """Show images that hold labels, or components of classes, as labels layers, and choose these in their place.
+        """Convert images that contain labels or classes to Labels layers, and choose these instead.
 
-        With `classes_apart`, components of the first class of the chosen image are A, those of the second B.
+        With `classes_apart`, the components of the first class of the chosen image become A, those of the second B.
         """
         a, b = self.choices.sides.chosen()
         shown, places = self.image.chosen(), dict[Layer, Layer]()
@@ -439,7 +439,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         return partial(committed, source, recipe, data, placement, (rows, columns))
 
     def take(self, outcome: "Committed") -> Iterator[None]:
-        """Put both layers, which belong to the user, into the viewer in place of the preview."""
+        """Add both layers, which belong to the user, to the viewer, and remove the preview."""
         self._remove_lines()
         assert self._next is not None
         if (image := self._next.layers[0][0]()) is not None:
@@ -452,22 +452,22 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.say(outcome.account())
 
     def say(self, words: str, _: str = "") -> None:
-        """Say something beside the result."""
+        """Show a message beside the result."""
         self.message = words
         self.changed.emit()
 
     def changed_since(self) -> list[str]:
-        """Nothing: what was added to the viewer is not renewed."""
+        """Return an empty list: layers added to the viewer are not updated."""
         return []
 
 
 def _blank(source: Source) -> NDArray[np.uint8]:
-    """The lines of a preview that is still to come."""
+    """Return the empty lines of a pending preview."""
     return np.zeros(source.data.shape[:2], dtype=np.uint8)
 
 
 def grey_levels(source: Source) -> dict[str, Any]:
-    """Colors, range and a first threshold of an image, for the controls of its thresholds."""
+    """Return whether an image is RGB, its grey level range and an initial threshold, for the form."""
     rgb = source.data.ndim == 3
     values = source.data[..., :3].mean(axis=-1) / 255 if rgb else source.data
     finite = values[np.isfinite(values)]
@@ -478,25 +478,25 @@ def grey_levels(source: Source) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """A segmentation to be looked at."""
+    """A segmentation for display."""
 
-    lines: NDArray[np.uint8]  #: (rows, columns), 1 along the outlines of objects kept, 2 (dotted) along those left out
-    diameters: NDArray[np.float64]  #: (N,) equivalent diameters of the objects kept, in `unit`
+    lines: NDArray[np.uint8]  #: (rows, columns), 1 on the outlines of kept objects, 2 (dotted) on those left out
+    diameters: NDArray[np.float64]  #: (N,) equivalent diameters of the kept objects, in `unit`
     unit: str
     left_out: dict[str, int]
-    filled: int  #: objects kept whose holes are filled
-    draft: bool  #: found at a lower resolution
+    filled: int  #: number of kept objects with filled holes
+    draft: bool  #: whether segmented at a lower resolution
     labels: LabelImage
 
 
 class KnownFeatures:
-    """What a model sees of images, remembered for the next correction; used by one thread at a time."""
+    """Cache of the pixel features of images, for retraining after a correction; not thread-safe."""
 
     def __init__(self) -> None:
         self._known: dict[str, PixelFeatures] = {}
 
     def of(self, image: NDArray[Any]) -> PixelFeatures:
-        """Features of an image, computed where they are not known; the least recently used are forgotten first."""
+        """Return the features of an image, computed if not cached; the least recently used are evicted."""
         key = f"{image.shape} {image.dtype} {zlib.adler32(np.ascontiguousarray(image).view(np.uint8).data)}"
         self._known[key] = self._known.pop(key) if key in self._known else PixelFeatures.of(image)
         while len(self._known) > 1 and sum(one.values.nbytes for one in self._known.values()) > _REMEMBERED:
@@ -505,7 +505,7 @@ class KnownFeatures:
 
 
 def exact(source: Source, recipe: Outlines, features: KnownFeatures) -> Preview:
-    """Return the exact preview of an image, or of labels; a model looks at features that are remembered."""
+    """Return the full-resolution preview of an image or labels; for a model, with cached features."""
     if source.kind == "labels":
         return preview_of(relabel_sequential(label_plane(source.data))[0], source, recipe)
     image: Any = source.data if model_of(recipe.find) is None else features.of(source.data)
@@ -514,11 +514,11 @@ def exact(source: Source, recipe: Outlines, features: KnownFeatures) -> Preview:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong, or may be, with the outlines of all images that are previewed."""
+    """Quality findings on the outlines of all previewed images."""
 
     quality: Quality = field(default_factory=lambda: Quality(()))
-    counts: Mapping[str, int] = field(default_factory=dict)  #: outlines of each image
-    contents: Mapping[str, Content] = field(default_factory=dict)  #: of images that hold labels or classes
+    counts: Mapping[str, int] = field(default_factory=dict)  #: number of outlines of each image
+    contents: Mapping[str, Content] = field(default_factory=dict)  #: for images that contain labels or classes
 
 
 def verdict_on(
@@ -526,7 +526,7 @@ def verdict_on(
     recipe: Outlines,
     beside: Sequence[tuple[Source, LabelImage]] = (),
 ) -> Verdict:
-    """Trace the labels of two samples of images, which may be empty, and of others beside; judge their outlines."""
+    """Trace the labels of two samples (maybe empty) and of further images, and judge the quality of the outlines."""
     samples, contents, drawn = [], {}, []
     for side in (*sides, beside):
         traced = []
@@ -552,7 +552,7 @@ def verdict_on(
 
 
 def previews(source: Source, recipe: Outlines, features: KnownFeatures | None = None) -> Preview:
-    """Return the exact preview; of what is large or takes long, a draft is reported first."""
+    """Return the full-resolution preview; for large images and slow methods, report a draft first."""
     rows, columns = source.data.shape[:2]
     features = features or KnownFeatures()
     if recipe.find is not None:
@@ -573,7 +573,7 @@ def previews(source: Source, recipe: Outlines, features: KnownFeatures | None = 
 
 
 def reduced(image: NDArray[Any], factor: int) -> NDArray[Any]:
-    """Means of blocks of factor × factor pixels; of a mask every factor-th pixel."""
+    """Downsample by the mean of factor × factor blocks, or a mask by taking every factor-th pixel."""
     if image.dtype == bool:
         return image[factor // 2 :: factor, factor // 2 :: factor]
     rows, columns = (max(side // factor, 1) for side in image.shape[:2])
@@ -583,7 +583,7 @@ def reduced(image: NDArray[Any], factor: int) -> NDArray[Any]:
 
 
 def preview_of(labels: LabelImage, source: Source, recipe: Outlines, *, draft: bool = False) -> Preview:
-    """Tell the objects that would become curves from those that would be left out."""
+    """Return a preview that distinguishes objects that would become curves from those left out."""
     sizes = np.bincount(labels.ravel())
     exists = sizes > 0
     exists[0] = False
@@ -593,7 +593,7 @@ def preview_of(labels: LabelImage, source: Source, recipe: Outlines, *, draft: b
     out = small | (exists & cut)
     kept = exists & ~out
     counts = {TOO_SMALL.format(recipe.min_area): int(small.sum()), AT_BORDER: int((out & ~small).sum())}
-    # Pixels on both sides of every step between two labels; dotted where only objects left out are beside it.
+    # Pixels on both sides of every label boundary; dotted if only left-out objects are adjacent.
     solid, dotted = np.zeros(labels.shape, dtype=bool), np.zeros(labels.shape, dtype=bool)
     for here, there in NEIGHBOURS:
         rows, columns = np.nonzero(labels[here] != labels[there])
@@ -619,14 +619,14 @@ def preview_of(labels: LabelImage, source: Source, recipe: Outlines, *, draft: b
 
 @dataclass(frozen=True, eq=False)
 class Committed:
-    """What a segmentation was turned into: two layers, not yet in a viewer, and the curves of every plane."""
+    """The outcome of a run: two layers, not yet in a viewer, and the curves of every plane."""
 
     labels: Labels
     curves: Shapes
     ensembles: list[Ensemble]
 
     def account(self) -> str:
-        """How many outlines there are, and how many objects were left out."""
+        """Return a summary of the numbers of outlines and of objects left out."""
         left_out: Counter[str] = Counter()
         for ensemble in self.ensembles:
             left_out.update(ensemble.dropped)
@@ -641,9 +641,9 @@ def committed(
     placement: Mapping[str, Any] | None = None,
     axes: tuple[int, int] = (-2, -1),
 ) -> Committed:
-    """Segment and trace the plane of a source, or every plane of other data independently, and make the layers.
+    """Segment and trace the plane of a source, or every plane of `data` independently, and create the layers.
 
-    `axes` are the rows and the columns of the planes. A ValueError names a plane that cannot be segmented.
+    `axes` are the row and column axes of the planes. A ValueError names a plane that cannot be segmented.
     """
     placement = source.placement if placement is None else placement
     data = source.data if data is None else data

@@ -1,4 +1,4 @@
-"""What a person has chosen and found in one viewer. Docks show it and ask it for things; it outlives them all."""
+"""The state of the plugin in a viewer: choices and results. Docks are its views, and it outlives them."""
 
 import gc
 import weakref
@@ -24,19 +24,19 @@ from .segmenting import SegmentationTask
 from .studying import ChoiceTask, LandscapeTask, SmoothingTask
 from .task import Soon, Task
 
-_QUIET = 1000  # ms after the layer list has changed
+_QUIET = 1000  # debounce of layer list changes, in ms
 
-# napari has no place for what a plugin knows of a viewer; a session lives exactly as long as its viewer.
+# Sessions by viewer, as napari offers no place for a plugin's state; each is freed with its viewer.
 _sessions: "weakref.WeakKeyDictionary[ViewerModel, Session]" = weakref.WeakKeyDictionary()
 
 
 class Session:
-    """The state of the plugin in one viewer: what is chosen before a run, and one task for each kind of work.
+    """The state of the plugin in a viewer: the choices, and a task for each kind of work.
 
-    While a page is open, what is there is exempt from garbage collection, except layers of our own: napari collects
-    whenever layers have come or gone, Python now and then, and each time the window would freeze for 0.2 s over the
-    hundreds of thousands of objects of napari and of libraries. The exemption ends before a layer that is not ours
-    leaves, so that it is freed, and begins again soon after.
+    While a page is open, existing objects except our own layers are exempt from garbage collection (`gc.freeze`):
+    napari collects whenever layers were added or removed, as does Python from time to time, and traversing the hundreds
+    of thousands of objects of napari and the libraries would block the event loop for 0.2 s each time. The exemption
+    ends before a layer that is not ours is removed, so that it can be freed, and is renewed soon after.
     """
 
     def __init__(self, viewer: ViewerModel) -> None:
@@ -62,26 +62,26 @@ class Session:
         self.design.changed.connect(self.segmentation.see_images)
         for laid in (self.segmentation.laid, self.experiment.laid):
             laid.connect(self.comparison.side_by_side.renew_now)
-        self.inspection.finished.connect(self.comparison.side_by_side.renew)  # it knows now what its curves lie on
+        self.inspection.finished.connect(self.comparison.side_by_side.renew)  # the layers below curves are known
         self.comparison.beside, self.comparison.put_beside = self.experiment.to_tree, self.experiment.take_tree
         self.comparison.opened = self.experiment.opened
         self._open, self._pages = 0, Counter[Task[Any]]()
         self._layers, self._exempting, self._exempts = viewer.layers, Soon(self._exempt, _QUIET), False
         self.choices.sides.leaving.connect(self._leaving)
-        # napari makes much for the cells; where it makes them for many at once, it collects garbage soon after.
+        # napari creates many objects per cell, and collects garbage soon after creating many cells.
         self.comparison.side_by_side.arranged.connect(self._exempting.start)
         self.choices.rearranges.connect(self._exempt_more)
 
     @classmethod
     def of(cls, viewer: ViewerModel) -> "Session":
-        """The session of a viewer."""
-        viewer = getattr(viewer, "__wrapped__", viewer)  # plugins are handed a proxy
+        """Return the session of a viewer, created if missing."""
+        viewer = getattr(viewer, "__wrapped__", viewer)  # plugins receive a proxy
         if viewer not in _sessions:
             _sessions[viewer] = cls(viewer)
         return _sessions[viewer]
 
     def attach(self, *tasks: Task[Any]) -> None:
-        """Note that a page is open, which shows these tasks; the first page makes the session follow the viewer."""
+        """Register an open page for these tasks; the first one connects the session to the viewer."""
         self._open += 1
         if self._open == 1:
             self._exempt()
@@ -91,7 +91,7 @@ class Session:
             task.follow()
 
     def detach(self, *tasks: Task[Any]) -> None:
-        """Note that a page is closed: tasks without a page stop, and after the last one nothing follows the viewer."""
+        """Unregister a closed page: tasks without a page stop; the last one disconnects the session from the viewer."""
         self._open -= 1
         self._pages.subtract(tasks)
         for task in tasks:
@@ -101,7 +101,7 @@ class Session:
             self.rest()
 
     def rest(self) -> None:
-        """Stop all work, and follow nothing."""
+        """Cancel all work, and disconnect from all events."""
         for task in self._pages:
             task.rest()
         self.choices.sides.rest()
@@ -109,15 +109,15 @@ class Session:
         self.position.cancel()
         self.design_work.cancel()
         self.proposing.rest()
-        self.comparison.rest()  # which *Shape space* may have run after its own dock was closed
+        self.comparison.rest()  # may have been run from *Shape space* after its own dock was closed
         self.segmentation.settle()
         self._exempting.stop()
         self._exempt_nothing()
 
     def _exempt(self) -> None:
-        """Exempt what is there now.
+        """Exempt all existing objects from garbage collection.
 
-        Nothing where somebody else, such as the session of another viewer, exempts objects: to free ours frees theirs.
+        Not if others, such as the session of another viewer, have done so: `gc.unfreeze` would end their exemption too.
         """
         if self._exempts:
             self._exempt_more()
@@ -126,8 +126,8 @@ class Session:
             self._exempts = True
 
     def _exempt_more(self) -> None:
-        """Exempt what has been made since, unless a layer of our own, which is to be freed, is or may be among it."""
-        making = any(task.busy for task in self._pages)  # layers, in threads
+        """Exempt objects created since, unless our own layers, which must be freed later, are or may be among them."""
+        making = any(task.busy for task in self._pages)  # may create layers in worker threads
         if self._exempts and not (making or OWN or any(map(is_own, self._layers))):
             gc.freeze()
 
@@ -153,6 +153,6 @@ def _over(
     learning: LearningTask,
     layer: Layer,
 ) -> list[Layer]:
-    """All that lies over an image."""
+    """Return all layers over an image."""
     examples = [painted for image, painted in learning.examples() if image is layer]
     return [*segmentation.over(layer), *experiment.over(layer), *inspection.over(layer), *examples]

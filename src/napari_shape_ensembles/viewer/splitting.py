@@ -101,7 +101,7 @@ def root_of(layer: Layer) -> tuple[Layer, ImagePart | None]:
     return layer, part
 
 
-# Where a layer lies -----------------------------------------------------------------------------------------------
+# Layer geometry ---------------------------------------------------------------------------------------------------
 
 
 def _array(layer: Layer) -> Any:

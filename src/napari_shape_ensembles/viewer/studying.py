@@ -283,8 +283,8 @@ def smoothing_of(
 ) -> SmoothingStudy:
     """Segment the images of two samples, then sweep the smoothing of their outlines.
 
-    A ValueError names an image that cannot be segmented, or two whose pixel sizes differ: a σ in pixels would then
-    mean different lengths.
+    A ValueError names an image that cannot be segmented, or two with different pixel sizes, for which a σ in pixels
+    would mean different lengths.
     """
     first = sources[0][0]
     for source in chain(*sources):

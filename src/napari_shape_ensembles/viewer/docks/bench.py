@@ -1,4 +1,4 @@
-"""The dock *Bench*: the whole way from images to an answer that can be trusted, one page for each step."""
+"""The dock *Bench*: the whole workflow from images to a robust answer, with a page for each step."""
 
 import weakref
 from collections.abc import Callable, Mapping
@@ -39,7 +39,7 @@ from .trust import TrustPage
 
 Pages = Mapping[str, Callable[[ViewerModel], QWidget]]
 
-#: What the pages of several parts are made of: title of a tab -> a widget of the viewer.
+#: Tabs of the tabbed pages: title -> widget factory.
 OUTLINES: Pages = {"Settings and preview": OutlinesPage, "Inspect": InspectPage}
 ANSWER: Pages = {"A and B": AnswerPage, "All groups": ExperimentPage}
 TRUST: Pages = {
@@ -47,7 +47,7 @@ TRUST: Pages = {
     "Rank": partial(LandscapeDock, folded=True),
     "Smoothing": partial(SmoothingDock, folded=True),
 }
-#: Entries of the menu that show the parts of a page in docks of their own; "" for a part that has none.
+#: Docks opened by tearing off a page, one per tab; "" for a tab without a dock in the manifest.
 _TORN_OFF = {
     "Outlines": ("Segment curves", "Inspect curves"),
     "Answer": ("Compare shapes", ""),
@@ -62,12 +62,12 @@ _NEXT = {
     "Trust": ("‹ Back to the answer", "Show the answer again"),
 }
 _CHOOSING = "Choosing the best outlines …"
-_LEAST_CANVAS = 480  # pixels of its width that are left where a page is torn off beside the bench
-_PAUSE = 100  # ms after a burst of events until the headings are made anew: they look at the layers
+_LEAST_CANVAS = 480  # minimum canvas width in pixels for a torn-off page beside the bench
+_PAUSE = 100  # debounce of heading updates, which hash the layers, in ms
 
 
 class Bench(Page):
-    """Images, Outlines, Answer, Why and Trust: pages of one dock, each with its state in its heading."""
+    """A dock with the pages Images, Outlines, Answer, Why and Trust, and a heading for each with its state."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         session = Session.of(napari_viewer)
@@ -129,11 +129,11 @@ class Bench(Page):
 
     @property
     def step(self) -> str:
-        """The step whose page is turned up."""
+        """The step whose page is shown."""
         return STEPS[self.stack.currentIndex()]
 
     def page(self, name: str) -> QWidget:
-        """The page of a step, made when it is first asked for."""
+        """Return the page of a step, created lazily."""
         if name not in self.pages:
             page, place = self._makers[name](self.viewer), STEPS.index(name)
             before = self.stack.widget(place)
@@ -144,7 +144,7 @@ class Bench(Page):
         return self.pages[name]
 
     def turn(self, place: int) -> None:
-        """Turn up the page of a step, counted from 0."""
+        """Show the page of a step, counted from 0."""
         name = STEPS[place]
         self.stack.setCurrentWidget(self.page(name))
         self.headings[name].setChecked(True)
@@ -152,21 +152,21 @@ class Bench(Page):
         self._ask()
 
     def _show_next(self) -> None:
-        """Say where it goes on; not from the outlines while the recipe is being chosen, or nothing can be compared."""
+        """Update the button to the next step; on Outlines, disabled while a recipe is proposed or nothing can run."""
         waits = self.step == "Outlines" and self.session.proposing.is_choosing
         asked = self.session.experiment if self.session.design.is_experiment else self.session.comparison
         reason = asked.why_not() if self.step == "Outlines" and asked.result is None and not asked.busy else ""
         words, tooltip = _NEXT[self.step]
         self.next.setText(_CHOOSING if waits else words)
         self.next.setToolTip(f"{tooltip} ({self._go_on.key().toString()})")
-        if self.next.hasFocus() and (waits or reason):  # else it went on to where a key may close the dock
+        if self.next.hasFocus() and (waits or reason):  # else it would move to where a key may close the dock
             self.headings[self.step].setFocus()
         self.next.setEnabled(not (waits or reason))
         self.reason.setText(reason)
         self.reason.setVisible(bool(reason))
 
     def go_on(self) -> None:
-        """Go on to the next step; from the outlines by comparing them, unless the answer is known and holds."""
+        """Go to the next step; from Outlines, run the comparison unless its result is up to date."""
         if not self.next.isEnabled():
             return
         if self.step == "Outlines":
@@ -175,34 +175,34 @@ class Bench(Page):
             self.turn(STEPS.index("Answer") if self.step == "Trust" else STEPS.index(self.step) + 1)
 
     def _go_on_by_key(self) -> None:
-        """Go on, and let the keys be heard where the page is."""
+        """Go to the next step, and focus its heading, so that the shortcuts of the page work."""
         self.go_on()
         self.headings[self.step].setFocus()
 
     def compare(self) -> None:
-        """Turn up the answer, and find it unless it is known and holds."""
+        """Show the page *Answer*, and run the comparison unless its result is up to date."""
         self.show_answer()
         answer = self.pages["Answer"]
         assert isinstance(answer, TabbedPage)
         page = answer.turn(int(self.session.design.is_experiment))
         if isinstance(page, Dock) and page.state in ("ready", "stale", "error"):
             page.run()
-            for part in page.findChildren(ScrollColumn):  # what comes is told at its top
+            for part in page.findChildren(ScrollColumn):  # progress is shown at its top
                 part.verticalScrollBar().setValue(0)
 
     def show_answer(self) -> None:
-        """Turn up the answer of A and B."""
+        """Show the page *Answer*."""
         self.turn(STEPS.index("Answer"))
 
     def show_inspection(self) -> None:
-        """Turn up the list of what deserves a second look, where objects are corrected."""
+        """Show the review queue, in which objects are corrected."""
         self.turn(STEPS.index("Outlines"))
         page = self.pages["Outlines"]
         assert isinstance(page, TabbedPage)
         page.turn(1)
 
     def tear_off(self, name: str) -> None:
-        """Show the page of a step, or the part of it in sight, in a dock of its own, where there is a window."""
+        """Show the page of a step, or its current tab, in a separate dock, if there is a window."""
         page, window = self.pages[name], getattr(self.viewer, "window", None)
         title = _TORN_OFF[name][page.currentIndex() if isinstance(page, TabbedPage) else 0]
         if window is None:
@@ -223,7 +223,7 @@ class Bench(Page):
         dock.raise_()
 
     def _make_room(self, dock: QDockWidget) -> None:
-        """Put a new dock beside the bench where the canvas stays wide enough, else behind a tab: not below it."""
+        """Place a new dock beside the bench if the canvas stays wide enough, else as a tab."""
         main, frame = self.window(), dock_of(self)
         if frame is None or frame.isFloating() or not isinstance(main, QMainWindow):
             return
@@ -235,13 +235,13 @@ class Bench(Page):
         elif main.centralWidget().width() - width >= _LEAST_CANVAS:
             main.splitDockWidget(frame, dock, Qt.Orientation.Horizontal)
             dock.show()
-            QApplication.sendPostedEvents(main, QEvent.Type.LayoutRequest)  # or they would keep the width of one
+            QApplication.sendPostedEvents(main, QEvent.Type.LayoutRequest)  # else both would share the width of one
             main.resizeDocks([frame, dock], [width, width], Qt.Orientation.Horizontal)
         else:
             main.tabifyDockWidget(frame, dock)
 
     def show_steps(self) -> None:
-        """Show in the headings how far every step has come."""
+        """Update the headings with the state of every step."""
         for name, step in steps_of(self.session).items():
             self.headings[name].show_step(step)
         self._show_next()
@@ -249,14 +249,14 @@ class Bench(Page):
             answer.tabBar().setVisible(self.session.design.is_experiment)
 
     def catch_up(self) -> None:
-        """Take the canvas over, and show how far every step has come."""
+        """Take over the canvas, and update the headings."""
         _take_over(self.session)
         self._ask()
 
     # Keys.
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        """Move the focus by Tab in reading order; Qt's own order is that in which widgets, and so pages, were made."""
+        """Move the focus by Tab in reading order; Qt's default is the order in which widgets are created."""
         for one, other in pairwise(tab_stops(self)):
             self.setTabOrder(one, other)
         if not super().focusNextPrevChild(forward):
@@ -270,7 +270,7 @@ class Bench(Page):
 
 
 def dock_of(widget: QWidget) -> QDockWidget | None:
-    """The dock that a widget is in; None where it is in none."""
+    """Return the dock widget that contains a widget, or None."""
     frame: QWidget | None = widget
     while frame is not None and not isinstance(frame, QDockWidget):
         frame = frame.parentWidget()
@@ -278,32 +278,32 @@ def dock_of(widget: QWidget) -> QDockWidget | None:
 
 
 def _take_over(session: Session) -> None:
-    """Let the canvas show all images side by side, and propose and explain without being asked."""
+    """Show all images side by side, and propose recipes and explain results automatically."""
     session.comparison.arrange(True, captioned=True)
     session.explanation.explain_unasked(True)
     session.proposing.unasked = True
 
 
 def _hand_back(session: Session) -> None:
-    """Put the canvas back as it was."""
+    """Restore the canvas, and end the automatic tasks."""
     session.comparison.arrange(False)
     session.explanation.explain_unasked(False)
     session.proposing.unasked = False
 
 
 def is_tab_stop(widget: QWidget) -> bool:
-    """Whether Tab may go to a widget."""
+    """Whether a widget can receive the focus by Tab."""
     by_tab = widget.focusPolicy() & Qt.FocusPolicy.TabFocus == Qt.FocusPolicy.TabFocus
     return by_tab and widget.isVisible() and widget.isEnabled() and widget.focusProxy() is None
 
 
 def tab_stops(page: QWidget) -> list[QWidget]:
-    """What Tab goes to in a page, from the top to the bottom and from left to right, wherever it is scrolled to."""
+    """Return the tab stops of a page in reading order, regardless of scroll positions."""
     return sorted(filter(is_tab_stop, page.findChildren(QWidget)), key=lambda stop: reading_position(stop, page))
 
 
 def reading_position(widget: QWidget, page: QWidget) -> list[tuple[int, int]]:
-    """Row and column of a widget in a page; of one that scrolls, those of its scroll area first, then those inside."""
+    """Return the (y, x) position of a widget in a page as a sort key; in a scroll area, preceded by the area's."""
     area = widget.parentWidget()
     while area is not page and not isinstance(area, QScrollArea):
         area = area.parentWidget()
@@ -314,18 +314,18 @@ def reading_position(widget: QWidget, page: QWidget) -> list[tuple[int, int]]:
 
 
 class Heading(QPushButton):
-    """The name of a step over its state; Alt and its number, or the arrow keys, turn its page up.
+    """A button with the name and state of a step; Alt and its number, or the arrow keys, show its page.
 
-    Its menu, by a right click or the menu key, shows the page in a dock of its own, where there is one.
+    Its context menu tears the page off as a separate dock.
     """
 
-    torn_off = Signal(str)  #: the page of this step is wanted as a dock of its own: the name
+    torn_off = Signal(str)  #: str: name of the step; requests its page as a separate dock
 
     def __init__(self, name: str, number: int) -> None:
         super().__init__()
         self._name = name
         self.setCheckable(True)
-        # A button's own shortcut waits a tenth of a second, and does not give it the focus.
+        # QPushButton's own shortcut is delayed by 0.1 s, and does not focus the button.
         self._key = QShortcut(QKeySequence(f"Alt+{number}"), self)
         self._key.activated.connect(self._pressed_by_key)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -350,7 +350,7 @@ class Heading(QPushButton):
         self.setFocus()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Go to the heading beside it."""
+        """Go to the adjacent heading by arrow keys."""
         steps = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
         group = self.group()
         if group is None or event.key() not in steps:
@@ -362,7 +362,7 @@ class Heading(QPushButton):
 
 
 class TabbedPage(SteadyTabs):
-    """Several parts of a page, each made when it is first turned up."""
+    """A page of several tabs, each created lazily."""
 
     def __init__(self, parts: Pages, viewer: ViewerModel) -> None:
         super().__init__()
@@ -374,12 +374,12 @@ class TabbedPage(SteadyTabs):
         self._fill(0)
 
     def turn(self, place: int) -> QWidget:
-        """Turn up a part, and return it."""
+        """Show a tab, and return its widget."""
         self.setCurrentIndex(place)
         return self.widget(place).layout().itemAt(0).widget()
 
     def another(self) -> QWidget:
-        """The part in sight, made once more."""
+        """Return a new instance of the current tab's widget."""
         return self._parts[self.currentIndex()](self._viewer)
 
     def _fill(self, place: int) -> None:
