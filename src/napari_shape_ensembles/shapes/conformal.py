@@ -1,4 +1,4 @@
-"""Which class does a curve belong to, or to none of them? Prediction sets with a guaranteed coverage."""
+"""Conformal classification of curves: prediction sets with guaranteed coverage, empty where no class fits."""
 
 from typing import Any, Self
 
@@ -13,44 +13,44 @@ from ..checks import RandomState, seed_of
 
 Real = NDArray[np.float64]
 
-# Fewest samples of a class: two to learn its spread from, two to calibrate with.
+# Minimum samples per class: two to fit, two to calibrate.
 _FEWEST = 4
 
 
 class ConformalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Sets of classes that a sample may belong to, the empty set among them (class-conditional split conformal).
+    """Class-conditional split conformal classifier: returns sets of classes, which may be empty.
 
-    Half of each class gives its mean and covariance, the other half shows how far samples of the class lie from it.
-    A new sample has a p-value for each class: the share of the class's own samples that lie at least as far out. Its
-    set holds the classes with a p-value above `alpha`. Whatever the distributions are, a sample of a known class is
-    missing from the set with probability `alpha` at most; a sample that is unlike all classes has the empty set.
+    One part of each class gives its mean and covariance, the other calibrates the distances of its samples from it. A
+    new sample has a p-value for each class: the fraction of the calibration samples that lie at least as far out. Its
+    prediction set holds the classes with a p-value above `alpha`. For any distribution, the set misses the class of a
+    sample with probability `alpha` at most; a sample that is unlike all classes has the empty set.
 
     Parameters
     ----------
     alpha : float
-        Probability with which the set may miss the class of a sample.
+        Miscoverage level: highest probability that the set misses the class of a sample.
     calibration : float
-        Share of each class that calibrates.
+        Fraction of each class used for calibration.
     random_state : int, Generator or RandomState
-        Of the division of each class.
+        Seed for splitting each class.
 
     Attributes
     ----------
     classes_ : (k,) array
     means_ : (k, d) array
-        Of the classes.
+        Means of the classes.
     covariances_ : list of k (d, d) arrays
-        Shrunk as Ledoit and Wolf propose.
+        Ledoit-Wolf estimates of the covariances of the classes.
     calibration_scores_ : list of k sorted arrays
-        Squared Mahalanobis distances of the calibrating samples from their own class.
+        Squared Mahalanobis distances of the calibration samples from their own class.
 
     Notes
     -----
-    The guarantee takes samples of a class as exchangeable. Outlines of one image are alike: where new curves come from
-    other images than the known ones, give `groups` to `fit`, with several images per class, and read the coverage off
-    images that were left out. With m calibrating samples the least p-value is 1 / (m + 1): no set is ever empty at an
-    `alpha` below. Libraries of conformal prediction such as MAPIE start from the probabilities of a classifier, which
-    sum to one over the known classes and cannot say that none fits.
+    The guarantee assumes that samples of a class are exchangeable. Outlines of one image are correlated: if new curves
+    come from other images than the known ones, pass `groups` to `fit`, with several images per class, and measure the
+    coverage on held-out images. With m calibration samples the smallest p-value is 1 / (m + 1), so no set is ever empty
+    at a smaller `alpha`. Libraries of conformal prediction such as MAPIE start from class probabilities, which sum to
+    one over the known classes and cannot express that none fits.
 
     References
     ----------
@@ -84,26 +84,26 @@ class ConformalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
-        """Learn the classes, and calibrate.
+        """Fit and calibrate the classes.
 
         Parameters
         ----------
         X : (N, d) array
-            Such as the coordinates of `ShapeSpace.transform`, or descriptors.
+            Features, such as the coordinates of `ShapeSpace.transform`, or descriptors.
         y : (N,) array
             Class of each sample.
         groups : (N,) array, optional
-            Such as the image of each curve: a group calibrates whole or not at all.
+            Such as the image of each curve: all samples of a group are used either for fitting or for calibration.
 
         Returns
         -------
         ConformalClassifier
-            Itself.
+            The fitted estimator.
 
         Raises
         ------
         ValueError
-            For a class of fewer than four samples, or with groups of fewer than two groups; parameters out of range.
+            For a class of fewer than four samples or fewer than two groups; parameters out of range.
         """
         if not 0 < self.alpha < 1 or not 0 < self.calibration < 1:
             raise ValueError(f"alpha and calibration are shares between 0 and 1, not {self.alpha}, {self.calibration}")
@@ -135,7 +135,7 @@ class ConformalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def p_values(self, X: ArrayLike) -> Real:
-        """How usual samples would be for each class, (N, k): of a sample of the class, uniform on (0, 1] or above."""
+        """Conformal p-values of samples for each class, (N, k): super-uniform for samples of that class."""
         points = self._points(X)
         found = []
         for place, kept in enumerate(self.calibration_scores_):
@@ -144,11 +144,11 @@ class ConformalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.stack(found, axis=1)
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
-        """Which classes samples may belong to, (N, k), in the order of `classes_`; none where nothing fits."""
+        """Prediction sets as a mask (N, k), in the order of `classes_`; all False where no class fits."""
         return np.asarray(self.p_values(X) > self.alpha)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most likely class of each sample, (N,), were it of one of them (quadratic discriminant, equal priors)."""
+        """Most likely class of each sample, (N,): quadratic discriminant analysis with equal priors."""
         points = self._points(X)
         likelihood = [
             -self._score(points, place) - np.linalg.slogdet(covariance)[1]

@@ -1,4 +1,4 @@
-"""The separation of landmarks into undulation and scale (square-root quadrature decomposition)."""
+"""Separation of landmarks into undulation and scale (square-root quadrature decomposition)."""
 
 from collections.abc import Iterator
 
@@ -11,33 +11,33 @@ from ..progress import over_blocks
 
 Real = NDArray[np.float64]
 
-# Curves handled together, few enough to stay in the processor's cache.
+# Curves per block, few enough to fit in the CPU cache.
 _BLOCK = 256
-# Thinner than one part in ten million a curve is a line to double precision.
+# Ratio of extents below which a curve is a line to double precision.
 _THINNEST = 1e-7
 
 
 def planes(points: NDArray[np.floating]) -> Real:
-    """View (N, n, 2) points as (N, 2, n), contiguous: each coordinate in one run of memory.
+    """Return (N, n, 2) points as a contiguous (N, 2, n) array: each coordinate in one run of memory.
 
-    Arrays made in this subpackage lie in memory that way round already, so this rarely copies.
+    Arrays made in this subpackage have this memory layout already, so this rarely copies.
     """
     return np.ascontiguousarray(np.swapaxes(points, -1, -2), dtype=np.float64)
 
 
 def curve_blocks(count: int, size: int = _BLOCK) -> Iterator[slice]:
-    """Runs of curves that are handled together."""
+    """Yield slices of curves that are processed together."""
     for start in range(0, count, size):
         yield slice(start, start + size)
 
 
 def check_landmarks(landmarks: NDArray[np.floating]) -> None:
-    """Refuse anything but a finite (N, n, 2) array.
+    """Raise unless landmarks are a finite (N, n, 2) array.
 
     Raises
     ------
     ValueError
-        Saying what shape or value was found.
+        States the shape or value found.
     """
     landmarks = unmasked(landmarks, "the landmarks")
     if landmarks.ndim != 3 or landmarks.shape[-1] != 2 or landmarks.shape[-2] < 3:
@@ -73,8 +73,8 @@ def decompose(landmarks: NDArray[np.floating], weights: NDArray[np.floating] | N
 
     Notes
     -----
-    Paper, eq. (SRQD) and (derived_polar_decomp). Gram and Schmidt's orthogonalisation comes first, so that the
-    polar factor of a thin curve loses nothing: only a 2 × 2 triangle is left to be decomposed.
+    Paper, eq. (SRQD) and (derived_polar_decomp). Gram-Schmidt orthogonalisation comes first, so that the polar factor
+    of a thin curve loses no precision: only a 2 × 2 triangular matrix is left to be decomposed.
 
     References
     ----------
@@ -100,7 +100,7 @@ def decompose(landmarks: NDArray[np.floating], weights: NDArray[np.floating] | N
 
 
 def _measure(points: Real, weights: NDArray[np.floating] | None) -> Real | None:
-    """Checked weights that sum to 1, (1, n) or (N, n); None where all are equal."""
+    """Validated weights that sum to 1, (1, n) or (N, n); None if all are equal."""
     if weights is None:
         return None
     count, _, n = points.shape
@@ -113,7 +113,7 @@ def _measure(points: Real, weights: NDArray[np.floating] | None) -> Real | None:
 
 
 def separate(points: Real, undulation: Real, measure: Real | None = None) -> Real:
-    """Write the undulations (N, 2, n) of curves (N, 2, n), be it over the curves, and return their scales (N, 2, 2).
+    """Write the undulations (N, 2, n) of curves (N, 2, n), possibly in place, and return their scales (N, 2, 2).
 
     Raises
     ------
@@ -195,7 +195,7 @@ def polar(x: Real, y: Real) -> tuple[Real, Real]:
     Raises
     ------
     ValueError
-        For columns that lie on a line.
+        For collinear columns.
     """
     undulation, scale = _polar(x, y)
     _refuse_lines(scale)
@@ -203,18 +203,18 @@ def polar(x: Real, y: Real) -> tuple[Real, Real]:
 
 
 def _polar(x: Real, y: Real) -> tuple[Real, Real]:
-    """Polar factors, the first as (N, 2, n); of no meaning for columns on a line."""
+    """Polar factors, the first as (N, 2, n); meaningless for collinear columns."""
     r11 = np.linalg.norm(x, axis=-1)
     first = x / np.where(r11 > 0, r11, 1)[:, None]
     r12 = np.einsum("qn,qn->q", first, y)
     rest = y - r12[:, None] * first
-    # One pass leaves an overlap of (aspect · rounding); the second removes it.
+    # One pass leaves an overlap of aspect ratio · rounding error; the second removes it.
     slip = np.einsum("qn,qn->q", first, rest)
     rest -= slip[:, None] * first
     r12 = r12 + slip
     r22 = np.linalg.norm(rest, axis=-1)
     second = rest / np.where(r22 > 0, r22, 1)[:, None]
-    # Q·U and Uᵀ·R of the factors Q, R, where U is the rotation nearest to the triangle R.
+    # Q·U and Uᵀ·R of the factors Q, R, where U is the rotation nearest to the triangular R.
     size = np.hypot(r11 + r22, r12)
     size = np.where(size > 0, size, 1)
     c, s = (r11 + r22) / size, -r12 / size

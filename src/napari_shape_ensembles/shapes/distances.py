@@ -1,4 +1,4 @@
-"""Distances between shapes, the curves being registered first."""
+"""Distances between registered shapes."""
 
 from dataclasses import dataclass
 
@@ -13,20 +13,20 @@ from .registration import match, register
 
 Real = NDArray[np.float64]
 
-# Pairs of curves registered together, few enough to stay in the processor's cache.
+# Pairs of curves per block, few enough to fit in the CPU cache.
 _BLOCK = 64
 
 
 @dataclass(frozen=True)
 class ShapeDistances:
-    """How far curves are from a reference, (N,) each.
+    """Distances of curves from a reference, (N,) each.
 
     Attributes
     ----------
     undulation : array
-        Geodesic distance on Gr(2, n), in radians: no linear map changes it when landmarks follow the affine measure.
+        Geodesic distance on Gr(2, n), in radians: invariant to linear maps if landmarks follow the affine measure.
     scale : array
-        Affine-invariant distance on S²₊₊, without unit.
+        Affine-invariant distance on S²₊₊, dimensionless.
     product : array
         √(undulation² + scale²).
     procrustes : array
@@ -49,12 +49,12 @@ class ShapeDistances:
 
 
 def shape_distances(landmarks: Real, reference: Real, *, reflections: bool = True) -> ShapeDistances:
-    """Distances of curves from a reference curve, whatever their pose and first landmark.
+    """Distances of curves from a reference curve, invariant to pose and first landmark.
 
     Parameters
     ----------
     landmarks : (N, n, 2) array
-        At equal weights of the measure.
+        Landmarks at equal weights of the measure.
     reference : (n, 2) array
     reflections : bool
         A curve and its mirror image count as the same.
@@ -66,7 +66,7 @@ def shape_distances(landmarks: Real, reference: Real, *, reflections: bool = Tru
 
     Notes
     -----
-    Undulations are matched with each other; the frame of the scale comes from matching the curves themselves.
+    Undulations are registered with each other; the frame of the scale comes from registering the curves themselves.
 
     References
     ----------
@@ -100,15 +100,15 @@ def procrustes_distances(x: Real, y: Real | None = None, *, reflections: bool = 
     x : (N, n, 2) array
         Landmarks at equal weights.
     y : (M, n, 2) array, optional
-        The same curves when left out.
+        The same curves by default.
     reflections : bool
         A curve and its mirror image count as the same.
 
     Returns
     -------
     (N, M) array
-        min ‖C(p) X - Y R‖ over shifts p and R in O(2), for centred curves of unit norm. A metric of shapes up to
-        motions and size: symmetric, 0 only for the same shape, and never longer than a detour.
+        min ‖C(p) X - Y R‖ over shifts p and R in O(2), for centred curves of unit norm. A metric on shapes modulo rigid
+        motions and size: symmetric, 0 only for equal shapes, and satisfies the triangle inequality.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def procrustes_distances(x: Real, y: Real | None = None, *, reflections: bool = 
 
     Notes
     -----
-    Paper, theorem "Separable Cyclic Procrustes", with shifts refined below one sample.
+    Paper, theorem "Separable Cyclic Procrustes", with sub-sample shifts.
 
     References
     ----------

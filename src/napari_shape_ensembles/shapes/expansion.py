@@ -1,7 +1,7 @@
-"""Closed curves as orthogonal expansions: smooth functions of u from 0 to 1 that know their own derivatives.
+"""Curves as orthogonal expansions: smooth functions of u on [0, 1] with exact derivatives.
 
 The paper's quasi-matrices. Both bases are orthonormal on the interval, so a curve's centre, its second moment and the
-angles between undulations are sums over coefficients, and no number of landmarks has to be chosen.
+angles between undulations are sums over coefficients, independent of any number of landmarks.
 """
 
 from abc import ABC, abstractmethod
@@ -19,10 +19,10 @@ from .decomposition import check_landmarks, polar
 
 Real = NDArray[np.float64]
 
-# Degrees tried when none is given, and the share of coefficients at the end that must have died out.
+# Degrees tried by default, and the reciprocal of the fraction of trailing coefficients that must be negligible.
 _DEGREES = (16, 32, 64, 128, 256, 512, 1024, 2048)
 _TAIL = 8
-# Nodes per coefficient, and more, on the grid for greatest speeds and for lengths.
+# Oversampling of the grid for maximum speeds and lengths.
 _FINER = 4
 
 
@@ -33,7 +33,7 @@ class Expansion(ABC):
     Attributes
     ----------
     coefficients : (N, K, 2) array
-        Of the K basis functions, in the curves' unit; the first function is 1.
+        Coefficients of the K basis functions, in the curves' unit; the first function is 1.
 
     References
     ----------
@@ -60,11 +60,11 @@ class Expansion(ABC):
     @staticmethod
     @abstractmethod
     def nodes(degree: int) -> tuple[Real, Real]:
-        """Quadrature nodes and weights on [0, 1] that are exact for products of two functions of a degree."""
+        """Quadrature nodes and weights on [0, 1] that are exact for products of two functions of the given degree."""
 
     @abstractmethod
     def basis(self, u: Real) -> Real:
-        """Values (..., K) of the basis functions at places u of any shape (...)."""
+        """Values (..., K) of the basis functions at parameters u of any shape (...)."""
 
     @abstractmethod
     def derivative(self) -> Self:
@@ -72,21 +72,21 @@ class Expansion(ABC):
 
     @classmethod
     def project(cls, curve: Callable[[Real], Real], degree: int | None = None, *, tolerance: float = 1e-13) -> Self:
-        """Expand a function.
+        """Project a function onto the basis.
 
         Parameters
         ----------
         curve : callable
-            Takes places u (p,) in [0, 1] and returns points (N, p, 2): another expansion, for example.
+            Maps parameters u (p,) in [0, 1] to points (N, p, 2): another expansion, for example.
         degree : int, optional
-            When left out it is doubled from 16 until the coefficients have fallen below the tolerance.
+            By default it is doubled from 16 until the coefficients have fallen below the tolerance.
         tolerance : float
-            Size of negligible coefficients over the largest.
+            Size of negligible coefficients relative to the largest.
 
         Raises
         ------
         ValueError
-            When 2048 is not enough: the function is not smooth. Give a degree, and accept its error.
+            If a degree of 2048 does not suffice: the function is not smooth. Pass a degree to accept its error.
         """
         if degree is not None:
             return cls._least_squares(curve, degree)
@@ -95,7 +95,7 @@ class Expansion(ABC):
             size = found._relative_sizes()
             tail = size[-degree // _TAIL :].max()
             if tail <= tolerance:
-                # What has fallen to rounding would only be magnified by derivatives.
+                # Coefficients at rounding level would only be amplified by differentiation.
                 return found.truncated(int(np.flatnonzero(size > tolerance).max(initial=0)) + 1)
         raise ValueError(
             f"a degree of {_DEGREES[-1]} does not resolve the curves (the last coefficients are {tail:.1e} of the "
@@ -109,13 +109,13 @@ class Expansion(ABC):
         return cls((weights[:, None] * basis).T @ curve(u))
 
     def _relative_sizes(self) -> Real:
-        """Largest coefficients of the degrees 1, 2, ... over the largest of their curve; the worst of all curves."""
+        """Largest coefficients of the degrees 1, 2, ... relative to their curve's largest; maximum over all curves."""
         size = np.abs(self.coefficients[:, 1:]).max(axis=-1)
         worst = (size / size.max(axis=1, keepdims=True)).max(axis=0)
         return worst.reshape(-1, self.size(1) - 1).max(axis=1)
 
     def __call__(self, u: Real) -> Real:
-        """Points (N, p, 2) at places u, (p,) for all curves or (N, p)."""
+        """Points (N, p, 2) at parameters u, (p,) for all curves or (N, p)."""
         return self.basis(np.asarray(u, dtype=np.float64)) @ self.coefficients
 
     def at_nodes(self, degree: int) -> Real:
@@ -123,7 +123,7 @@ class Expansion(ABC):
         return self(self.nodes(degree)[0])
 
     def truncated(self, degree: int) -> Self:
-        """The best approximation of a lower degree: the expansion cut off."""
+        """Best approximation of a lower degree: the truncated expansion."""
         return type(self)(self.coefficients[:, : self.size(degree)])
 
     def centre(self) -> Real:
@@ -137,9 +137,10 @@ class Expansion(ABC):
         -------
         undulation : Expansion
             Its coefficients are orthonormal columns: the quasi-matrix Ṽ of the paper, eq. (cont_SST), in the unique
-            view. Columns of two curves span planes whose principal angles are those of the curves themselves.
+            view. The planes spanned by the coefficients of two curves have the principal angles of the curves
+            themselves.
         scale : (N, 2, 2) array
-            P, in the curves' unit; the measure is that of equal steps of u.
+            P, in the curves' unit; the measure is uniform in u.
 
         Raises
         ------
@@ -156,11 +157,11 @@ class Expansion(ABC):
         return np.linalg.norm(self.derivative().at_nodes(degree), axis=-1) @ self.nodes(degree)[1]
 
     def lipschitz(self) -> Real:
-        """Lipschitz constant λ of each curve as a function of u: its greatest speed, (N,).
+        """Lipschitz constant λ of each curve as a function of u: its maximum speed, (N,).
 
         Notes
         -----
-        Paper, eq. (reg_Hilbert_space). The greatest speed on a fine grid, then Newton's method on its square.
+        Paper, eq. (reg_Hilbert_space). The maximum speed on a fine grid, refined by Newton's method on its square.
         """
         velocity = self.derivative()
         acceleration = velocity.derivative()
@@ -194,7 +195,7 @@ class TrigonometricExpansion(Expansion):
 
     @classmethod
     def through(cls, landmarks: Real) -> "TrigonometricExpansion":
-        """Interpolate landmarks (N, n, 2) at equal steps of u.
+        """Interpolate landmarks (N, n, 2) at equidistant u.
 
         Raises
         ------
@@ -207,7 +208,7 @@ class TrigonometricExpansion(Expansion):
         coefficients = np.empty((count, cls.size(n // 2), 2))
         coefficients[:, 0] = spectrum[:, 0].real / np.sqrt(2)
         coefficients[:, 1::2], coefficients[:, 2::2] = spectrum[:, 1:].real, -spectrum[:, 1:].imag
-        if n % 2 == 0:  # the highest mode is one cosine, seen once
+        if n % 2 == 0:  # the Nyquist mode is a single cosine
             coefficients[:, -2] /= 2
         return cls(coefficients)
 
@@ -218,12 +219,12 @@ class TrigonometricExpansion(Expansion):
 
     @staticmethod
     def nodes(degree: int) -> tuple[Real, Real]:
-        """Equal steps, exact for products of two functions of a degree."""
+        """Equidistant nodes, exact for products of two functions of the given degree."""
         count = 2 * degree + 1
         return np.arange(count) / count, np.full(count, 1 / count)
 
     def at_nodes(self, degree: int) -> Real:
-        """Points (N, p, 2) at equal steps, by one Fourier transform where they resolve the expansion."""
+        """Points (N, p, 2) at equidistant nodes, by one FFT where they resolve the expansion."""
         count, size, _ = self.coefficients.shape
         if degree < size // 2:
             return super().at_nodes(degree)
@@ -234,7 +235,7 @@ class TrigonometricExpansion(Expansion):
         return points
 
     def basis(self, u: Real) -> Real:
-        """Values (..., K) of the basis functions at places u of any shape (...)."""
+        """Values (..., K) of the basis functions at parameters u of any shape (...)."""
         angle = 2 * np.pi * u[..., None] * np.arange(1, self.coefficients.shape[1] // 2 + 1)
         values = np.empty((*u.shape, self.coefficients.shape[1]))
         values[..., 0] = 1
@@ -250,7 +251,7 @@ class TrigonometricExpansion(Expansion):
 
 
 class LegendreExpansion(Expansion):
-    """Legendre polynomials √(2k + 1) Pₖ(2u - 1), the paper's choice: for open curves as well.
+    """Legendre polynomials √(2k + 1) Pₖ(2u - 1), the paper's choice: also for open curves.
 
     Examples
     --------
@@ -268,11 +269,11 @@ class LegendreExpansion(Expansion):
 
     @staticmethod
     def nodes(degree: int) -> tuple[Real, Real]:
-        """Gauss and Legendre's nodes, exact for products of two functions of a degree."""
+        """Gauss-Legendre nodes, exact for products of two functions of the given degree."""
         return _gauss_legendre(degree + 1)
 
     def basis(self, u: Real) -> Real:
-        """Values (..., K) of the basis functions at places u of any shape (...)."""
+        """Values (..., K) of the basis functions at parameters u of any shape (...)."""
         values: Real = legendre.legvander(2 * u - 1, self.coefficients.shape[1] - 1) * self._norms()
         return values
 
@@ -288,10 +289,10 @@ class LegendreExpansion(Expansion):
 
 @cache
 def _gauss_legendre(n: int) -> tuple[Real, Real]:
-    """Nodes and weights on [0, 1] by Newton's method.
+    """Gauss-Legendre nodes and weights on [0, 1] by Newton's method.
 
-    Of 2048 nodes the products of basis functions are then right to 2e-13; from eigenvalues of the Jacobi matrix, as
-    in SciPy, to 3e-10, which derivatives would magnify.
+    With 2048 nodes, products of basis functions are accurate to 2e-13; nodes from eigenvalues of the Jacobi matrix, as
+    in SciPy, give 3e-10, which differentiation would amplify.
     """
     x = -np.cos(np.pi * (np.arange(n) + 0.75) / (n + 0.5))
     for _ in range(5):

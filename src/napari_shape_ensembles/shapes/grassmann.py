@@ -1,7 +1,7 @@
 """The Grassmannian Gr(2, n) of undulations: planes spanned by orthonormal (n, 2) matrices.
 
-Names follow the field's own operations. Nothing taller than the points themselves is ever decomposed: log and
-mean need only the 2 × 2 products with the base point (section 5.2 of the handbook).
+Functions have the standard names of the operations. Only 2 × 2 matrices are decomposed: log and mean need nothing but
+the 2 × 2 products with the base point (section 5.2 of the handbook).
 
 References
 ----------
@@ -18,14 +18,14 @@ from .decomposition import curve_blocks, planes
 Real = NDArray[np.float64]
 
 _ROUNDS = 100
-# Closer than this to a right angle the shortest geodesic, and with it the logarithm, is not unique to rounding.
+# Principal angles closer than this to π/2 are at the cut locus numerically: the logarithm is not unique there.
 _CUT = 1e-6
-#: Points whose products are summed together: many, as a sum of products is a large matrix.
+#: Points per block when Gram matrices are summed: many, as large matrix products are faster.
 RUN = 1024
 
 
 def log(base: Real, points: Real) -> Real:
-    """Tangent vectors at `base` that lead to the points along shortest geodesics.
+    """Tangent vectors at `base` along the shortest geodesics to the points.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def log(base: Real, points: Real) -> Real:
     Raises
     ------
     ValueError
-        For points with a principal angle above π/2 - 1e-6 to the base: they lie at its cut locus, where several
-        shortest geodesics lead to them.
+        For points with a principal angle above π/2 - 1e-6 to the base: they lie at its cut locus, where the shortest
+        geodesic is not unique.
 
     Notes
     -----
@@ -72,7 +72,7 @@ def log(base: Real, points: Real) -> Real:
 
 
 class Tangents:
-    """Logarithms of points, as `log` gives them, made a block at a time: `tangents[part]` is a (k, 2, n) array."""
+    """Logarithms of points as in `log`, computed lazily in blocks: `tangents[part]` is a (k, 2, n) array."""
 
     def __init__(self, base: Real, points: Real) -> None:
         self.points, self.base = planes(points), planes(base)
@@ -131,7 +131,7 @@ def exp(base: Real, tangents: Real) -> Real:
 def dist(x: Real, y: Real) -> Real:
     """Geodesic distances between points, (..., n, 2) each, broadcast: the norm of the principal angles.
 
-    Taken from sines as well as cosines, so small distances keep their digits.
+    Computed from sines as well as cosines, so that small distances keep full precision.
 
     Examples
     --------
@@ -150,14 +150,14 @@ def dist(x: Real, y: Real) -> Real:
 
 
 def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
-    """Fréchet (Karcher) mean by gradient descent with unit step.
+    """Fréchet (Karcher) mean by gradient descent with unit step size.
 
     Parameters
     ----------
     points : (N, n, 2) array
         Orthonormal columns.
     tolerance : float
-        Largest norm of the mean tangent vector at the result.
+        Norm of the mean tangent vector at which the descent stops.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
     Raises
     ------
     ValueError
-        When the descent has not settled after 100 rounds: the points are spread too widely for a unique mean.
+        If the descent does not converge in 100 iterations: the points are too dispersed for a unique mean.
 
     Examples
     --------
@@ -189,8 +189,8 @@ def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
         return toward.transpose(2, 0, 1).reshape(2, rows) @ some.reshape(rows, -1), back.sum(axis=0)
 
     for _ in range(_ROUNDS):
-        # The mean of the logarithms, without forming them: two passes of 2 × 2 algebra and one tall product. Blocks
-        # are added in their order, so the number of threads changes no digit.
+        # The mean of the logarithms, without forming them: two passes of 2 × 2 algebra and one tall product. Blocks are
+        # summed in a fixed order, so the result does not depend on the number of threads.
         pulls = over_blocks(pulled, curve_blocks(len(flat)))
         toward, back = (sum(parts[1:], parts[0]) for parts in zip(*pulls, strict=True))
         gradient = (toward - back @ mean) / len(flat)
@@ -198,7 +198,7 @@ def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
         if size <= tolerance:
             return mean.T
         point = exp(mean.T, gradient.T[None])[0]
-        # Remove the rounding that steps accumulate, without turning the columns.
+        # Remove accumulated rounding error without rotating the columns (one Newton-Schulz step).
         mean = (point @ (1.5 * np.eye(2) - 0.5 * point.T @ point)).T
     raise ValueError(
         f"the mean undulation did not settle in {_ROUNDS} rounds (remaining step {size:.1e}): "
@@ -223,7 +223,7 @@ def _log_factors(base: Real, points: Real) -> tuple[Real, Real, Real]:
     low = np.abs(a) - np.abs(b)
     w[:, :, 1] *= np.where(low < 0, -1, 1)[:, None]
     cosine = np.clip(np.stack([np.abs(a) + np.abs(b), np.abs(low)], axis=-1), 0, 1)
-    # Near 0 this angle has half its digits, but Θ / sin Θ is flat there.
+    # Near 0 this angle has only half its digits, but Θ / sin Θ is flat there.
     angle = np.arctan2(np.sqrt((1 - cosine) * (1 + cosine)), cosine)
     ratio = 1 / np.sinc(angle / np.pi)
     toward = (w * ratio[:, None, :]) @ v.swapaxes(1, 2)

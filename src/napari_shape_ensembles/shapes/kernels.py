@@ -1,6 +1,6 @@
-"""Loops over curves that are compiled: landmarks, registration, decomposition and convex hulls, one curve at a time.
+"""Compiled loops over curves: landmarks, registration, decomposition and convex hulls, one curve at a time.
 
-Each function says which one of NumPy's it stands for; that one has the formula's reasons. See `compiled`.
+Each function names its NumPy equivalent, which documents the formula. See `compiled`.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ _AT, _BY = (NODES[0], NODES[1], NODES[2]), (WEIGHTS[0], WEIGHTS[1], WEIGHTS[2])
 _L1, _L2, _L3 = (tuple(row) for row in PRIMITIVE)
 _given = types.Array(types.float64, 2, "C", readonly=True)
 _ends = types.Array(types.int64, 1, "C", readonly=True)
-# Sums may be taken in any order, and products added in one step.
+# Allow reassociation of sums and fused multiply-add, and ignore signed zeros.
 _FAST = {"reassoc", "contract", "nsz"}
 
 
@@ -28,7 +28,7 @@ def _inverse_root(xx, xy, yy):
 
 @njit(cache=True, nogil=True)
 def _oriented(given, x, y):
-    """Vertices of a curve in the order of positive area, as x and y; the first stays the first."""
+    """Write the vertices of a curve in the order of positive area to x and y; the first vertex stays first."""
     m = len(given)
     area = 0.0
     for i in range(m):
@@ -41,7 +41,7 @@ def _oriented(given, x, y):
 
 @njit(cache=True, nogil=True)
 def _fan_moment(x, y):
-    """Centre, and second moment of the fan of triangles; as `landmarks._fan_moment`."""
+    """Centre, and second moment of the triangle fan; as `landmarks._placed`."""
     m = len(x)
     cx, cy = 0.0, 0.0
     for i in range(m):
@@ -63,11 +63,11 @@ def _fan_moment(x, y):
 
 @njit(cache=True, nogil=True)
 def _is_polygonal(x, y):
-    """Whether a curve turns at a few corners alone; as `spline.interpolate` tells."""
+    """Whether nearly all turning is at a few corners; as `spline.interpolate`."""
     m = len(x)
     near = np.cos(0.99 * CORNER)
     corners, sharp, rest = 0, 0.0, 0.0
-    for exact in (False, True):  # angles take long: first a sine, which is less, stands for those of no corner
+    for exact in (False, True):  # arctan2 is slow: the first pass bounds turns below a corner by their sine
         corners, sharp, rest = 0, 0.0, 0.0
         for i in range(m):
             j = i + 1 if i + 1 < m else 0
@@ -93,7 +93,8 @@ def _is_polygonal(x, y):
 def _second_derivatives(x, y, length, diagonal, q, u, v):
     """Second derivatives (u, v) of the periodic cubic spline at the vertices; as `spline.interpolate`.
 
-    Gauss's elimination of the tridiagonal matrix, for both coordinates and the column q that the corner entries need.
+    Gaussian elimination of the tridiagonal matrix for both coordinates and the column q of the corner entries
+    (Sherman-Morrison).
     """
     m = len(x)
     for i in range(m):
@@ -135,7 +136,7 @@ def _second_derivatives(x, y, length, diagonal, q, u, v):
 def _coefficients(x, y, kind, work, c):
     """Coefficients c (8, m), x's four and then y's, of the curve through the vertices; as `spline.interpolate`.
 
-    `kind` is 0 for either, 1 for a spline, 2 for a polygon.
+    `kind` is 0 for automatic, 1 for a spline, 2 for a polygon.
     """
     m = len(x)
     length, u, v = work[0], work[3], work[4]
@@ -155,7 +156,7 @@ def _coefficients(x, y, kind, work, c):
 
 @njit(cache=True, nogil=True)
 def _at_nodes(c, f):
-    """Weighted at the nodes: f (8, 3 m) holds x, y, then the products of the derivatives, xx, xy and yy."""
+    """Values at the nodes, f (5, 3 m): x, y, then the weighted products of the derivatives, xx, xy and yy."""
     m = c.shape[1]
     for k in range(3):
         t, weight = _AT[k], _BY[k]
@@ -172,7 +173,7 @@ def _at_nodes(c, f):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _residual(f, xx, xy, yy):
-    """Second central moment, the points weighted by length in the metric moment⁻¹, less the moment."""
+    """Second central moment, weighted by length in the metric moment⁻¹, minus the moment."""
     total, sx, sy, sxx, sxy, syy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(f.shape[1]):
         x, y = f[0, i], f[1, i]
@@ -191,7 +192,7 @@ def _residual(f, xx, xy, yy):
 def _fixed_point(f):
     """Second moment of a curve under the arc-length measure of M^(-½) applied to it; as `landmarks._fixed_point`.
 
-    The last number tells whether it has settled.
+    The last number tells whether it has converged.
     """
     moment, residual = np.array([1.0, 0.0, 1.0]), np.empty(3)
     step, mapped, row, change = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
@@ -226,7 +227,7 @@ def _fixed_point(f):
 
 @njit(cache=True, nogil=True)
 def _lengths(c, lengths, before):
-    """Coefficients (3, m) of u, u² and u³ of the length along each segment; what lies before; and the whole."""
+    """Coefficients (3, m) of u, u² and u³ of the length along each segment; the length before it; the total length."""
     m = c.shape[1]
     s = np.empty(3)
     total = 0.0
@@ -246,7 +247,7 @@ def _lengths(c, lengths, before):
 
 @njit(cache=True, nogil=True)
 def _first_place(c, lengths, before, total):
-    """Where the first landmark goes, as a share of the length; as `landmarks._equally_spaced`."""
+    """Position of the first landmark, as a fraction of the length; as `landmarks._equally_spaced`."""
     m = c.shape[1]
     weight = np.empty(m)
     cx, cy = 0.0, 0.0
@@ -277,7 +278,7 @@ def _first_place(c, lengths, before, total):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _equally_spaced(c, lengths, before, total, first, work, x, y):
-    """Points of equal arc length; as `landmarks._equally_spaced`. `work` (12, n) takes what each point needs."""
+    """Points at equal arc lengths; as `landmarks._equally_spaced`. `work` (12, n) is scratch memory."""
     m, n = c.shape[1], len(x)
     segment = -1
     for i in range(n):
@@ -308,9 +309,9 @@ def _equally_spaced(c, lengths, before, total, first, work, x, y):
     nogil=True,
 )
 def place_landmarks(vertices, offsets, kind, affine, landmarks, settled):
-    """Landmarks (N, 2, n) of N curves, and whether the affine measure of each has settled; as `to_landmarks`.
+    """Landmarks (N, 2, n) of N curves, and whether the affine measure of each has converged; as `to_landmarks`.
 
-    `vertices` (M, 2) are those of the curves, which `offsets` (N + 1,) divides; `kind` as `_coefficients` has it.
+    `vertices` (M, 2) are split into curves at `offsets` (N + 1,); `kind` as in `_coefficients`.
     """
     most = 0
     for q in range(len(offsets) - 1):
@@ -320,7 +321,7 @@ def place_landmarks(vertices, offsets, kind, affine, landmarks, settled):
     for q in range(len(offsets) - 1):
         given = vertices[offsets[q] : offsets[q + 1]]
         m = len(given)
-        # Rows of the curve's own length, so that they lie next to each other whatever the longest curve is.
+        # Rows as long as the curve, contiguous whatever the length of the longest curve.
         work = flat[: 7 * m].reshape(7, m)
         c = flat[7 * most : 7 * most + 8 * m].reshape(8, m)
         x, y = work[5], work[6]
@@ -332,7 +333,8 @@ def place_landmarks(vertices, offsets, kind, affine, landmarks, settled):
             a, b = x[i] - cx, y[i] - cy
             x[i], y[i] = p * a + r * b, r * a + s * b
         _coefficients(x, y, kind, work, c)
-        # The whole map from the given curve to the whitened one: A = M^(-½) of the second moment, times the first.
+        # The composed map from the given curve to the whitened one: A = M^(-½) of the second moment, times the first
+        # map.
         a11, a12, a21, a22 = p, r, r, s
         if affine:
             f = nodes[: 15 * m].reshape(5, 3 * m)
@@ -414,7 +416,7 @@ def separate(points, undulation, scale):
 def centre(points, direction, z, against):
     """Curves (N, 2, n) as complex z (N, n), centred; reversed where they run `against` a direction.
 
-    As `registration.match` begins. The direction is any number of the sign of an area, or 0.
+    As at the start of `registration.match`. The direction is any number with the sign of the target's area, or 0.
     """
     n = points.shape[2]
     for q in range(len(points)):
@@ -435,7 +437,7 @@ def centre(points, direction, z, against):
 
 @njit(types.void(_waves, _waves, types.complex128[:, :, ::1]), cache=True, nogil=True, fastmath=_FAST)
 def multiply(spectra, aims, products):
-    """Spectra (N, n) times the conjugate of their aims (1 or N, n), and times these; as `registration.shift_scores`."""
+    """Products of spectra (N, n) with conjugated and plain targets (1 or N, n); as `registration.shift_scores`."""
     for q in range(len(spectra)):
         aim = aims[q if len(aims) > 1 else 0]
         for way in range(products.shape[1]):
@@ -465,7 +467,7 @@ def _peak_height(scores, place):
     error_model="numpy",
 )
 def two_best(waves, first, second, margin):
-    """Places of the two highest peaks of the scores' squares, and their distinctness; as `registration.two_best`."""
+    """Positions of the two highest peaks of the squared scores, and their distinctness; as `registration.two_best`."""
     ways, n = waves.shape[1], waves.shape[2]
     scores = np.empty((ways, n))
     for q in range(len(waves)):
@@ -483,7 +485,7 @@ def two_best(waves, first, second, margin):
                     place = way * n + i
                     apart = abs(place - places[0])
                     if best == 1 and place // n == places[0] // n and (apart <= 1 or apart == n - 1):
-                        continue  # a neighbour of the best is no match of its own
+                        continue  # a neighbour of the best shift is not a separate match
                     if score >= scores[way, i - 1] and score >= scores[way, i + 1 if i + 1 < n else 0]:
                         highest, found = score, place
             places = (found, -1) if best == 0 else (places[0], found)
@@ -495,7 +497,7 @@ def two_best(waves, first, second, margin):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _phases(angle, cosine, sine):
-    """Cosine and sine of k·angle for all k: those that are known, turned by as many, until there are enough."""
+    """Cosine and sine of k·angle for all k, by repeated doubling."""
     cosine[0], sine[0] = 1.0, 0.0
     c, s, known = np.cos(angle), np.sin(angle), 1
     while known < len(cosine):
@@ -537,9 +539,9 @@ def _waved(sums, cosine, sine, rate):
     fastmath=_FAST,
 )
 def align(spectra, aim, place, moved, shift, turn, mirrored, residual):
-    """Spectra (N, n) of the curves moved to their places, with the shift refined; as `registration._aligned`."""
+    """Move spectra (N, n) to their places and refine the shift; as `registration._aligned`."""
     n = spectra.shape[1]
-    half, pairs = n // 2 + 1, (n + 1) // 2  # modes k and -k together; the highest of even n has no partner
+    half, pairs = n // 2 + 1, (n + 1) // 2  # modes k and -k together; the Nyquist mode of even n has no partner
     rate = np.arange(half) * (2 * np.pi / n)
     sums, cosine, sine = np.zeros((4, half)), np.empty(half), np.empty(half)
     whole_aim = 0.0
@@ -560,7 +562,7 @@ def align(spectra, aim, place, moved, shift, turn, mirrored, residual):
             sums[1, k] += y
             sums[2, k] -= x
             sums[3, k] -= y
-        if n % 2 == 0:  # a cosine
+        if n % 2 == 0:  # Nyquist mode: a cosine
             sums[2, half - 1] = sums[3, half - 1] = 0.0
         whole = shift[q]
         for _ in range(TURNS):
@@ -611,7 +613,7 @@ def split(curves, points):
 def hull_measures(points, measures):
     """Area, area of the convex hull, and perimeter of closed curves (N, 2, n): (N, 3); as `lobes.hull_measures`.
 
-    Graham's scan around the mean point, by the angle, along which the points of an outline are in order nearly.
+    Graham scan around the mean point, with an insertion sort, as the points of an outline are nearly sorted by angle.
     """
     n = points.shape[2]
     angle, order, stack = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
@@ -631,7 +633,7 @@ def hull_measures(points, measures):
             if away > farthest:
                 top, farthest = i, away
         fx, fy = x[top] - cx, y[top] - cy
-        for i in range(n):  # from the farthest point on, which is a corner of the hull
+        for i in range(n):  # start at the farthest point, which is a vertex of the hull
             k = top + i if area >= 0 else top - i
             k += n if k < 0 else -n if k >= n else 0
             px, py = x[k] - cx, y[k] - cy

@@ -1,13 +1,12 @@
 """Landmarks: n points on every curve, at equal weights of the arc-length measure.
 
-`measure="affine"` measures length on the *whitened* curve: the fixed point of "standardise the curve by its
-second moment, measure arc length on the result". A linear map of a curve then moves its landmarks with it, so
-what the undulation sees is exactly what no linear map can produce. `"arc-length"` is the paper's measure,
-invariant to rigid motions only.
+`measure="affine"` measures length on the *whitened* curve: the fixed point of "standardise the curve by its second
+moment, measure arc length on the result". Landmarks are then equivariant under linear maps, so the undulation captures
+exactly what no linear map can produce. `"arc-length"` is the paper's measure, invariant to rigid motions only.
 
-Every step is a function of the closed curve alone, not of where its list of vertices starts or which way
-round it runs: curves are first turned to positive signed area in (row, column) axes, and the first landmark is
-put where the lowest non-vanishing Fourier mode of the squared radius says.
+The result depends on the closed curve alone, not on its first vertex or its direction: curves are first oriented to
+positive signed area in (row, column) axes, and the first landmark is placed by the phase of the lowest non-vanishing
+Fourier mode of the squared radius.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,16 +25,16 @@ from ..progress import LARGE, give_back, over_blocks
 Interpolation = Literal["auto", "spline", "polygon"]
 Measure = Literal["affine", "arc-length"]
 
-# A block of curves large enough that threads seldom wait for the interpreter, small enough for the caches.
+# Vertices and landmarks per block: enough that threads rarely wait for the GIL, few enough for the CPU caches.
 _BLOCK = 1 << 16
 ROUNDS = 60
 TOLERANCE = 1e-13
-# On a circle a plain round overshoots by a quarter of the error; this share of it lands on the fixed point.
+# On a circle the plain fixed-point iteration overshoots by a quarter of the error; this relaxation factor compensates.
 RELAXATION = 0.8
-# Modes of the squared radius that mark the first landmark, and the share of its mean that a mode has to reach; rounds
-# of Newton's method for a landmark's place within its segment.
+# Fourier modes of the squared radius tried for the first landmark, and the minimum amplitude of a mode relative to the
+# mean; Newton iterations for a landmark's position within its segment.
 MODES, FLOOR, NEWTON = 8, 1e-6, 4
-# Primitive of the Lagrange polynomials on the nodes: node speeds -> coefficients of u, u², u³ of length.
+# Antiderivatives of the Lagrange polynomials on the nodes: node speeds -> coefficients of u, u², u³ of length.
 PRIMITIVE = np.linalg.inv(np.vander(NODES, increasing=True)) / np.arange(1, 4)[:, None]
 
 
@@ -51,14 +50,14 @@ def to_landmarks(
     Parameters
     ----------
     ensemble : Ensemble or sequence of them
-        N closed curves; those of several ensembles one after the other.
+        N closed curves; several ensembles are concatenated.
     n : int
         Landmarks per curve, at least 8. Products of 2, 3 and 5 make the later Fourier transforms fast.
     interpolation : {"auto", "spline", "polygon"}
-        Periodic cubic spline over the chordal parameter; straight segments; or of each curve what it is: a polygon
-        where at most 24 corners (20° or more) make 95 % of its turning, else a spline.
+        Periodic cubic spline over the chord-length parameter; straight segments; or chosen per curve: a polygon where
+        at most 24 corners (20° or more) make up 95 % of its total turning, else a spline.
     measure : {"affine", "arc-length"}
-        Which length is divided equally; see the module.
+        Length that is divided equally; see the module docstring.
 
     Returns
     -------
@@ -72,8 +71,8 @@ def to_landmarks(
 
     Notes
     -----
-    Paper, sections "Arc-length reparametrization" and "Nyström's Method for Curves": landmarks at equal
-    weights make the quadrature weights W = I/n.
+    Paper, sections "Arc-length reparametrization" and "Nyström's Method for Curves": landmarks at equal weights have
+    quadrature weights W = I/n.
 
     References
     ----------
@@ -123,7 +122,7 @@ def to_landmarks(
                 'leave them out, or use measure="arc-length"'
             )
 
-    blocks = []  # runs of whole curves of about equal work
+    blocks = []  # runs of whole curves with about equal work
     for of, start in zip(ensembles, ends, strict=False):
         block = np.cumsum(np.diff(of.offsets) + n) // _BLOCK
         cuts = [*np.flatnonzero(np.diff(block, prepend=-1)).tolist(), len(block)]
@@ -133,9 +132,9 @@ def to_landmarks(
 
 
 def _placed(given: Real, offsets: Index, kind: int, affine: bool, landmarks: Real, settled: NDArray[np.bool_]) -> None:
-    """Place landmarks (N, 2, n) of a block of curves, all at once; say which affine measures have `settled`.
+    """Place landmarks (N, 2, n) of a block of curves, vectorised; mark converged affine measures in `settled`.
 
-    What `kernels.place_landmarks` does curve by curve.
+    NumPy equivalent of `kernels.place_landmarks`.
     """
     n, counts = landmarks.shape[2], np.diff(offsets)
     vertices = given[:, 0] + 1j * given[:, 1]
@@ -149,20 +148,21 @@ def _placed(given: Real, offsets: Index, kind: int, affine: bool, landmarks: Rea
     centre = cast("Complex", np.add.reduceat(vertices, offsets[:-1])) / counts
     spoke = vertices - np.repeat(centre, counts)
     if not affine:
-        # At unit size, as the lengths of all curves run on in one row, where long ones would drown the digits of short.
+        # At unit size: lengths are summed cumulatively over all curves, where long ones would cost short ones
+        # precision.
         size = np.sqrt(np.add.reduceat(np.abs(spoke) ** 2, offsets[:-1]) / counts)
         placed = _equally_spaced(interpolate(spoke / np.repeat(size, counts), offsets, interpolation), n)
         placed *= size[:, None]
     else:
-        # The fixed point starts from the second moment of each polygon's fan of triangles: it moves exactly with every
-        # linear map. Triangles count by absolute area, so that the moment of a curve that crosses itself is positive
-        # too; one of corners (0, p, q) has second moment (pp + qq + (p + q)(p + q)) / 12 per unit of area.
+        # The iteration starts from the second moment of each polygon's triangle fan, which is equivariant under linear
+        # maps. Triangles count by absolute area, so that the moment of a self-intersecting curve is positive too; one
+        # with corners (0, p, q) has second moment (pp + qq + (p + q)(p + q)) / 12 per unit of area.
         other = spoke[following(offsets)]
         weight = np.abs((spoke.conj() * other).imag)
         terms = [_products(part) for part in (spoke, other, spoke + other)]
         moment = np.add.reduceat(weight * sum(terms), offsets[:-1], axis=-1)
         first = inverse_root(moment / (12 * np.add.reduceat(weight, offsets[:-1])))
-        # The chordal parameter must follow the curve under linear maps too: the spline is made after whitening.
+        # The chord-length parameter must be equivariant too: the spline is fitted after whitening.
         a, b = (np.repeat(factor, counts) for factor in first)
         curve = interpolate(a * spoke + b * spoke.conj(), offsets, interpolation)
         moment, settled[:] = _fixed_point(curve)
@@ -170,7 +170,7 @@ def _placed(given: Real, offsets: Index, kind: int, affine: bool, landmarks: Rea
         a, b = (curve.per_segment(factor) for factor in second)
         whitened = RaggedSpline(a * curve.coefficients + b * curve.coefficients.conj(), offsets)
         placed = _equally_spaced(whitened, n)
-        for a, b in (second, first):  # back: the z of each a·z + b·z̄
+        for a, b in (second, first):  # invert z -> a·z + b·z̄
             a, b = a[:, None], b[:, None]
             placed = (a.conj() * placed - b * placed.conj()) / (np.abs(a) ** 2 - np.abs(b) ** 2)
     placed = placed + centre[:, None]
@@ -193,9 +193,9 @@ def _products(z: Complex) -> Real:
 
 
 def _fixed_point(curve: RaggedSpline) -> tuple[Real, NDArray[np.bool_]]:
-    """Second moment M (3, N) of each curve under the arc-length measure of M^(-½) applied to it; which have settled.
+    """Second moment M (3, N) of each curve under the arc-length measure of M^(-½) applied to it; which have converged.
 
-    Broyden's method: plain rounds gain a digit each, these double their gain from round to round.
+    Broyden's method: a plain iteration gains one digit per step, this one doubles the gain from step to step.
     """
     position, derivative = curve.at_nodes()
     speeds, starts = _products(derivative), curve.offsets[:-1]
@@ -205,14 +205,15 @@ def _fixed_point(curve: RaggedSpline) -> tuple[Real, NDArray[np.bool_]]:
     inverse = np.repeat(RELAXATION * np.eye(3)[:, :, None], len(starts), axis=2)
     step = before = np.zeros_like(moment)
     for done in range(ROUNDS + 1):
-        # The residual: the second central moment, points weighted by length in the metric moment⁻¹, less the moment.
+        # The residual: the second central moment, weighted by length in the metric moment⁻¹, minus the moment.
         xx, xy, yy = curve.per_segment(moment)[:, None]
         length = np.sqrt(yy * speeds[0] - 2 * xy * speeds[1] + xx * speeds[2]) * WEIGHTS[:, None]
         total, x, y, *second = np.add.reduceat(np.einsum("km,fkm->fm", length, features), starts, axis=1)
         x, y = x / total, y / total
         measured = [second[0] / total - x * x, second[1] / total - x * y, second[2] / total - y * y]
         residual = np.stack(measured) - moment
-        # The smallest correction after which the inverses map the change of the residual to the step taken, if any.
+        # Broyden's update: the smallest correction such that the inverse maps the change of the residual to the last
+        # step.
         change = before - residual
         row = np.einsum("iq,ijq->jq", step, inverse)
         scale = (row * change).sum(axis=0)
@@ -223,22 +224,22 @@ def _fixed_point(curve: RaggedSpline) -> tuple[Real, NDArray[np.bool_]]:
             break
         step = np.einsum("ijq,jq->iq", inverse, residual)
         xx, xy, yy = moment + step
-        step = np.where((xx > 0) & (xx * yy > xy * xy), step, RELAXATION * residual)  # which never leaves the cone
-        step[:, settled] = 0  # rounding, taken for a change, would lead astray what has settled before the others
+        step = np.where((xx > 0) & (xx * yy > xy * xy), step, RELAXATION * residual)  # stays positive definite
+        step[:, settled] = 0  # updates from rounding error alone would make converged curves diverge
         moment, before = moment + step, residual
     return moment + residual, settled
 
 
 def _equally_spaced(curve: RaggedSpline, n: int) -> Complex:
-    """N points of equal arc length on each curve, (N, n)."""
+    """N points at equal arc lengths on each curve, (N, n)."""
     lengths = PRIMITIVE @ np.abs(curve.at_nodes()[1])
     segment = lengths.sum(axis=0)
     after = np.cumsum(segment)
     before = after - segment
     total = np.add.reduceat(segment, curve.offsets[:-1])
     start = before[curve.offsets[:-1]]
-    # The first landmark goes where the phase of the first Fourier mode of the squared radius says, which turns with the
-    # curve, whatever vertex that starts at. A curve whose radius repeats m times around (an ellipse: m = 2) has no
+    # The first landmark is placed by the phase of the first Fourier mode of the squared radius, which rotates with the
+    # curve and does not depend on the first vertex. A curve whose radius has m-fold symmetry (an ellipse: m = 2) has no
     # first mode; its m-th one marks m equivalent places.
     place = (before - curve.per_segment(start)) / curve.per_segment(total)
     vertex = curve.coefficients[0]

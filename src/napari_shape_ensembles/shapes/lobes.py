@@ -1,8 +1,8 @@
-"""Fourier modes of forms, by the number of lobes that they make around the outline.
+"""Fourier modes of forms, by the number of lobes around the outline.
 
 The form of a curve, without its scale, is a Fourier series of z = row + 1j·column over equal weights. A wave of
-harmonic k makes |k - 1| lobes around a circle: 3 lobes are triangular, 4 square, many are roughness. The scale
-takes the linear part, k = 1 and -1, away.
+harmonic k makes |k - 1| lobes around a circle: 3 lobes are triangular, 4 square, many are roughness. The scale absorbs
+the linear part, k = 1 and -1.
 """
 
 from collections.abc import Sequence
@@ -19,45 +19,45 @@ from .decomposition import curve_blocks, planes
 Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
-#: Fewest and most lobes of the bands of Fourier modes whose amplitudes are compared.
+#: Minimum and maximum lobes of the bands of Fourier modes whose amplitudes are compared.
 BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (9, 13), (14, 24), (25, 60))
 
-#: Places of the coefficients that are position and linear part: k = 0, 1 and -1.
+#: Indices of the coefficients of position and linear part: k = 0, 1 and -1.
 LINEAR = [0, 1, -1]
 
-# Pixels of the shortest wave whose amplitude is compared. What is shorter is the noise of the pixels themselves, whose
-# share of an outline's size, and so its roughness, grows as outlines get smaller.
+# Shortest wavelength compared, in pixels. Shorter waves are pixel noise, whose amplitude relative to the outline, and
+# so its roughness, grows as outlines get smaller.
 _WAVE = 8
 
 
 def lobes_held(around: Real | None) -> float:
-    """Lobes of the shortest waves that pixels hold around three outlines of four; any number without pixels.
+    """Largest number of lobes that the pixels resolve in three outlines out of four; infinite without pixels.
 
     Parameters
     ----------
     around : (N,) array, optional
-        Perimeters of the outlines in pixels, where these are known.
+        Perimeters of the outlines in pixels, if known.
     """
     return np.inf if around is None or not len(around) else float(np.quantile(around, 0.25)) / _WAVE - 1
 
 
 def band_name(first: int, last: int) -> str:
-    """What a band of lobes is called."""
+    """Label of a band of lobes."""
     return f"lobes {first}" if first == last else f"lobes {first}-{last}"
 
 
 def harmonics(undulation: Real) -> tuple[Complex, NDArray[np.intp]]:
-    """Fourier coefficients of the forms, and how many lobes each makes.
+    """Fourier coefficients of the forms, and the number of lobes of each.
 
     Parameters
     ----------
     undulation : (N, n, 2) array
-        Orthonormal columns, all traversed the same way round.
+        Orthonormal columns, all traversed in the same direction.
 
     Returns
     -------
     coefficients : (N, n) complex array
-        A circle has the one coefficient 1, of modulus.
+        A circle has one coefficient, of modulus 1.
     lobes : (n,) int array
         |k - 1|; 0 marks the circle itself (k = 1).
     """
@@ -68,22 +68,21 @@ def harmonics(undulation: Real) -> tuple[Complex, NDArray[np.intp]]:
     coefficients: Complex = scipy.fft.fft(z, overwrite_x=True)
     k = np.rint(np.fft.fftfreq(n, 1 / n)).astype(int)
     if np.abs(coefficients[:, -1]).sum() > np.abs(coefficients[:, 1]).sum():
-        coefficients = coefficients[:, -k % n]  # traversed the other way round
+        coefficients = coefficients[:, -k % n]  # traversed in the other direction
     return coefficients, np.abs(k - 1)
 
 
 def band_amplitudes(undulation: Real, bands: Sequence[tuple[int, int]]) -> Real:
     """RMS amplitudes (N, b) of bands of modes, relative to the RMS radius.
 
-    Amplitudes do not depend on where an outline starts, how it is turned, or with what it was registered; those of a
-    linear image of an outline are the same.
+    Amplitudes are invariant to an outline's first landmark, its rotation and registration, and to linear maps.
 
     Parameters
     ----------
     undulation : (N, n, 2) array
-        Orthonormal columns, all traversed the same way round.
+        Orthonormal columns, all traversed in the same direction.
     bands : sequence of b pairs of int
-        Fewest and most lobes of the modes in each band.
+        Minimum and maximum lobes of the modes in each band.
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """The product manifold Gr(2, n) × S²₊₊: undulation and scale together.
 
-A point is a pair (X̃, P) as `decompose` returns it, its curve is √n · X̃ P. Distances are Euclidean in the two factors.
+A point is a pair (X̃, P) as `decompose` returns it, and its curve is √n · X̃ P. Distances combine as in a Euclidean
+product.
 
 References
 ----------
@@ -35,7 +36,7 @@ def compose(point: Point) -> Real:
 
 
 def align(base: Real, points: Point) -> Point:
-    """Turn whole curves so that their undulations face a base: baseᵀX̃ becomes symmetric and semi-definite.
+    """Rotate whole curves to align their undulations with a base: baseᵀX̃ becomes symmetric and positive semi-definite.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def align(base: Real, points: Point) -> Point:
     Returns
     -------
     pair of arrays of the same shapes
-        (X̃Q, QᵀPQ) with Q in O(2): the same planes, the same curves up to a turn, and scales in a frame that fits the
+        (X̃Q, QᵀPQ) with Q in O(2): the same planes, the same curves up to a rotation, and scales in the frame of the
         representatives that `grassmann.exp` returns.
 
     Examples
@@ -68,7 +69,7 @@ def align(base: Real, points: Point) -> Point:
 
 
 def log(base: Point, points: Point) -> Point:
-    """Tangent vectors at a base point that lead to the points: those of the two factors.
+    """Tangent vectors at a base point towards the points, in both factors.
 
     Examples
     --------
@@ -87,7 +88,7 @@ def log(base: Point, points: Point) -> Point:
 
 
 def exp(base: Point, tangents: Point) -> Point:
-    """Points reached along tangent vectors: those of the two factors.
+    """Points reached along tangent vectors, in both factors.
 
     Examples
     --------
@@ -124,7 +125,7 @@ def dist(x: Point, y: Point) -> Real:
 
 
 def geodesic(start: Point, end: Point, times: Real) -> Point:
-    """Points on the shortest path from one curve to another.
+    """Points on the shortest geodesic from one curve to another.
 
     Parameters
     ----------
@@ -135,13 +136,13 @@ def geodesic(start: Point, end: Point, times: Real) -> Point:
     Returns
     -------
     pair of (T, n, 2) and (T, 2, 2) arrays
-        `compose` gives the curves. The end is first aligned with the start, so the last curve is the given one
-        turned to face the first; the distance grows evenly with time.
+        `compose` gives the curves. The end is first aligned with the start, so the last curve is the given one up to a
+        rotation; the distance grows linearly with time.
 
     Raises
     ------
     ValueError
-        When the undulations are so far apart that the shortest path is not unique.
+        If the undulations are so far apart that the shortest geodesic is not unique.
 
     Examples
     --------

@@ -1,9 +1,8 @@
-"""Quadrature on closed curves that are traversed at any speed.
+"""Quadrature on closed curves of any parametrization.
 
-A curve is given by its values at n nodes of a parameter u from 0 to 1. What is measured is length along the curve,
-so a node's weight is its share of the length: speed × Δu, over the sum. Such weights, and no others, give the same
-undulation and scale however the curve is traversed; on equal steps of the parameter the error falls
-geometrically with n for smooth curves.
+A curve is given by its values at n nodes of a parameter u from 0 to 1. The measure is arc length, so a node's weight is
+its share of the length: speed × Δu, normalised. Only such weights give the same undulation and scale for every
+parametrization; with equidistant parameters the error falls geometrically with n for smooth curves.
 """
 
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ _TOLERANCE = 1e-13
 
 
 def fourier_derivative(values: Real) -> Real:
-    """Derivative with respect to u of periodic values at n equal steps of u from 0 to 1.
+    """Derivative with respect to u of periodic values at n equidistant u from 0 to 1.
 
     Parameters
     ----------
@@ -33,13 +32,13 @@ def fourier_derivative(values: Real) -> Real:
     Returns
     -------
     (..., n, d) array
-        The derivative of their trigonometric interpolant at the same places. For even n its highest mode, a cosine
-        of which only the zeros of the derivative are seen, counts as zero.
+        Derivative of the trigonometric interpolant at the same nodes. For even n its Nyquist mode, a cosine whose
+        derivative vanishes at the nodes, contributes zero.
 
     Notes
     -----
-    The same as the cotangent (even n) and cosecant (odd n) matrices of Trefethen, Spectral Methods in MATLAB,
-    chapter 3, at the cost of two Fourier transforms.
+    Equivalent to the cotangent (even n) and cosecant (odd n) matrices of Trefethen, Spectral Methods in MATLAB, chapter
+    3, at the cost of two FFTs.
 
     References
     ----------
@@ -56,7 +55,7 @@ def fourier_derivative(values: Real) -> Real:
     """
     n = values.shape[-2]
     frequency = np.arange(n // 2 + 1)
-    # Of the highest mode of even n this leaves something imaginary, which the inverse transform leaves out.
+    # For even n the Nyquist coefficient becomes imaginary, which the inverse transform ignores.
     spectrum = 2j * np.pi * frequency[:, None] * scipy.fft.rfft(values, axis=-2)
     derivative: Real = scipy.fft.irfft(spectrum, n, axis=-2)
     return derivative
@@ -69,31 +68,31 @@ def quadrature_weights(
     steps: Real | None = None,
     measure: Measure = "arc-length",
 ) -> Real:
-    """Weights of the nodes of each curve under its arc-length measure.
+    """Quadrature weights of the nodes of each curve under its arc-length measure.
 
     Parameters
     ----------
     nodes : (N, n, 2) array
         Points of N curves.
     velocity : (N, n, 2) array, optional
-        Their derivatives with respect to the parameter. When left out the nodes stand at equal steps of the
-        parameter of a smooth closed curve, and its Fourier derivative is taken.
+        Derivatives of the curves with respect to the parameter. By default the nodes are equidistant in the parameter
+        of a smooth closed curve, and the Fourier derivative is used.
     steps : (n,) array, optional
-        Quadrature weights Δu of the parameter itself, such as those of Gauss and Legendre; equal when left out.
+        Quadrature weights Δu of the parameter itself, such as Gauss-Legendre weights; equal by default.
     measure : {"arc-length", "affine"}
-        Length of the curve as it is, or of the curve whitened by its own second moment under that very measure,
-        which moves with every linear map.
+        Length of the curve as it is, or of the curve whitened by its own second moment under that very measure, which
+        is equivariant under linear maps.
 
     Returns
     -------
     (N, n) array
-        Positive, each row summing to 1: what `decompose` takes.
+        Positive, each row summing to 1, as `decompose` expects.
 
     Raises
     ------
     ValueError
-        For arrays that do not fit together, a curve that stands still at a node, or an affine measure that does
-        not settle.
+        For arrays of incompatible shapes, a curve with zero speed at a node, or an affine measure that does not
+        converge.
 
     Notes
     -----
@@ -129,7 +128,7 @@ def quadrature_weights(
     weights = _shares(velocity, steps)
     if measure == "arc-length":
         return weights
-    for _ in range(ROUNDS):  # to the fixed point of "whiten by the second moment, measure length on the result"
+    for _ in range(ROUNDS):  # fixed-point iteration: whiten by the second moment, measure length on the result
         _, scale = decompose(nodes, weights)
         updated = _shares(velocity @ np.linalg.inv(scale), steps)
         change = np.abs(updated - weights).max() * weights.shape[1]
@@ -160,7 +159,7 @@ class Eigenfunctions:
     Attributes
     ----------
     centre : (N, 2) array
-        Mean of each curve under its measure; τ is the curve less its centre.
+        Mean of each curve under its measure; τ is the curve minus its centre.
     axes : (N, 2, 2) array
         The orthonormal α₁, α₂ as columns; the larger entry of each is positive.
     extents : (N, 2) array
@@ -197,7 +196,7 @@ class Eigenfunctions:
         ----------
         nodes : (N, n, 2) array
         weights : (n,) or (N, n) array, optional
-            Of the measure, such as `quadrature_weights`; equal when left out.
+            Quadrature weights of the measure, such as `quadrature_weights`; equal by default.
 
         Raises
         ------

@@ -1,8 +1,8 @@
-"""Cyclic Procrustes: where each curve starts, which way round it runs, and how it is turned.
+"""Cyclic Procrustes registration: first landmark, direction and rotation of each curve.
 
-A curve's landmarks are complex numbers z (row + 1j * column). Against an archetype w, the best rotation after a
-shift p scores |Σ w̄ᵢ zᵢ₊ₚ| and the best reflection of the reversed curve |Σ wᵢ zₚ₋ᵢ|, so one forward and two
-inverse Fourier transforms score every shift of a curve, and no singular value decomposition is needed.
+A curve's landmarks are complex numbers z (row + 1j * column). Against an archetype w, the best rotation after a shift p
+scores |Σ w̄ᵢ zᵢ₊ₚ| and the best reflection of the reversed curve |Σ wᵢ zₚ₋ᵢ|, so one forward and two inverse FFTs score
+every shift of a curve, without a singular value decomposition.
 """
 
 from collections.abc import Callable
@@ -26,49 +26,48 @@ Flags = NDArray[np.bool_]
 Index = NDArray[np.intp]
 Choice = Literal["asymmetric", "random", "mean"] | int
 
-# Where the second best match leaves but 2 % more of a misfit than the best, pixel noise decides between them: of
-# such outlines a fifth to two fifths chose differently once smoothed, be they grains or nearly round nuclei.
+# Distinctness below which a match is ambiguous: where the second best match has at most 2 % more misfit, pixel noise
+# decides. Smoothing changed the match of a fifth to two fifths of such outlines, of grains and of nearly round nuclei.
 AMBIGUOUS = 0.02
 _ROUNDING = 1e-12
-# Terms of the Taylor series of the score within one sample of its peak: π²⁰/20! < 4e-9 of the highest modes.
+# Terms of the Taylor series of the score within one sample of its peak: π²⁰/20! < 4e-9 for the highest modes.
 _TERMS = 20
-# Rounds of Newton's method for the part of a sample, and the step that is the last: the next would be its square.
+# Newton iterations for the sub-sample shift, and the step size at which they stop: the next would be its square.
 TURNS, SETTLED = 6, 1e-7
-# The two best matches of a curve that repeats itself score alike up to interpolation between samples, and give
-# registered curves that agree, at unit norm, up to rounding.
+# Tolerances of a tie: the two best matches of a symmetric curve score alike up to interpolation between samples, and
+# give registered curves that agree, at unit norm, up to rounding error.
 _TIED = 1e-4
 _SAME = 1e-6
-# Rounds after which a mean archetype that still moves is given up.
+# Maximum number of iterations for the mean archetype.
 ROUNDS = 100
 
 
 @dataclass(frozen=True)
 class Registration:
-    """Result of `register`: curves matched to an archetype.
+    """Result of `register`: curves registered to an archetype.
 
     Attributes
     ----------
     landmarks : (N, n, 2) array
-        The centred curves, shifted, reversed and turned onto the archetype; their size is kept.
+        The centred curves, shifted, reversed and rotated onto the archetype; their size is kept.
     shift : (N,) array
-        p* in samples, 0 to n, refined below one sample: registered landmark i is the given curve at index
-        i + shift, or shift - i where it was reversed.
+        p* in samples, 0 to n, refined to a fraction of a sample: registered landmark i is the given curve at index i +
+        shift, or shift - i where it was reversed.
     rotation : (N, 2, 2) array
         R* in O(2), with C(p*) X ≈ Y R* for the archetype Y; the registered landmarks are C(p*) X R*ᵀ.
         det R* = -1 marks a reflected curve.
     reversed : (N,) bool array
-        True where the order of the landmarks was turned round.
+        True where the order of the landmarks was reversed.
     residual : (N,) array
         ‖C(p*) X - Y R*‖ with both at unit norm: 0 for the archetype itself, at most √2.
     distinctness : (N,) array
-        1 - (squared residual) / (that of the second best match): how clearly this match was the best one, from 0
-        to 1. Curves and archetype being nearly round takes nothing from it.
+        1 - (squared residual) / (that of the second best match): how clearly this match is the best, from 0 to 1. It is
+        not reduced by curves and archetype being nearly round.
     ambiguous : (N,) bool array
-        True where the second best match is nearly as good (distinctness below 0.02) and would give another registered
-        curve. The repeats of a curve that repeats itself, such as an ellipse, give the same one and do not count.
+        True where the second best match is nearly as good (distinctness below 0.02) and gives a different registered
+        curve. The repeats of a symmetric curve, such as an ellipse, give the same one and do not count.
     archetype_distinctness : float
-        1 - (second highest peak of the score) / (highest) of the archetype matched with itself, as `distinctness`
-        gives it for any curve.
+        1 - (second highest peak of the score) / (highest) of the archetype matched with itself; see `distinctness`.
 
     Examples
     --------
@@ -92,24 +91,23 @@ class Registration:
 
     @property
     def archetype_is_ambiguous(self) -> bool:
-        """Whether the archetype repeats itself but for little beside the typical misfit: no registration is unique."""
+        """Whether the archetype is symmetric within a fraction of the typical misfit: no registration is unique."""
         typical = float(np.median(self.residual**2)) / 2 if len(self.residual) else 0.0
         return self.archetype_distinctness < max(AMBIGUOUS * typical, _TIED)
 
 
 def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> Registration:
-    """Match every curve to one archetype over shifts, rotations and, if wanted, reflections.
+    """Register every curve to one archetype over shifts, rotations and, optionally, reflections.
 
     Parameters
     ----------
     landmarks : (N, n, 2) array
-        Landmarks at equal weights. Curves are centred, and those that run against the archetype (by signed
-        area) are turned round, so the order in which an outline was traced plays no part.
+        Landmarks at equal weights. Curves are centred, and reversed if their signed area differs in sign from the
+        archetype's, so the direction of tracing does not matter.
     archetype : (n, 2) array
-        The curve to match.
+        The curve to register to.
     reflections : bool
-        Also try each curve's mirror image, traversed backwards as a mirrored outline is; False keeps
-        handedness as a feature.
+        Also try each curve's mirror image, traversed backwards; False keeps handedness as a feature.
 
     Returns
     -------
@@ -122,8 +120,8 @@ def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> R
 
     Notes
     -----
-    Paper, theorem "Separable Cyclic Procrustes". Shifts are refined below one sample by Newton's method on the
-    Fourier series of the score.
+    Paper, theorem "Separable Cyclic Procrustes". Sub-sample shifts come from Newton's method on the Fourier series of
+    the score.
 
     References
     ----------
@@ -155,18 +153,18 @@ def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> R
 def match_blocks(
     curves: Callable[[slice], Real], count: int, archetype: Real, *, reflections: bool, out: Real | None
 ) -> Registration:
-    """Match curves that are made, or found, a block at a time; see `register`.
+    """Register curves that are computed or read block by block; see `register`.
 
     Parameters
     ----------
     curves : callable
-        Planes (k, 2, n) of the curves of a slice.
+        Returns the curves of a slice as (k, 2, n).
     count : int
-        How many there are.
+        Number of curves.
     archetype, reflections
         As in `register`.
     out : (N, 2, n) array or None
-        Where the registered curves go, be it where they come from; None where they are of no use.
+        Receives the registered curves, possibly in place; None to discard them.
     """
     rows, columns = planes(archetype)
     target = rows + 1j * columns
@@ -181,7 +179,7 @@ def match_blocks(
             return list(match(z, target, reflections, registered))
         return list(_match_fast(fast, points, target, reflections, None if out is None else out[part]))
 
-    # One block even of no curves, so that the fields of their registration are there, and empty.
+    # An empty ensemble is one empty block, so that its registration has all fields.
     matches = over_blocks(place, list(curve_blocks(count)) or [slice(0)])
     shift, rotation, backwards, residual, distinct, ambiguous = map(np.concatenate, zip(*matches, strict=True))
     own = float(distinctness(np.asarray(archetype)[None], reflections=reflections)[0])
@@ -197,21 +195,21 @@ def doubled_area(z: Complex) -> Real:
 def match(
     z: Complex, target: Complex, reflections: bool, registered: Real | None = None
 ) -> tuple[Real, Real, Flags, Real, Real, Flags]:
-    """Match one block of curves: the fields of a `Registration` but its landmarks.
+    """Register one block of curves; returns all fields of a `Registration` except landmarks.
 
     Parameters
     ----------
     z : (N, n) complex array
         Landmarks.
     target : (n,) or (N, n) complex array
-        Centred, of unit norm: one for all curves, or one each.
+        Centred, with unit norm: one for all curves, or one per curve.
     reflections : bool
         Also try the mirror images.
     registered : (N, 2, n) array, optional
-        Where the registered curves go.
+        Receives the registered curves.
     """
     z = z - z.mean(axis=-1, keepdims=True)
-    # Curves that run against the target are reversed, keeping their first landmark.
+    # Curves with the opposite direction to the target are reversed, keeping their first landmark.
     against = doubled_area(z) * doubled_area(target) < 0
     z[against] = np.roll(z[against, ::-1], 1, axis=-1)
     spectrum, aim = scipy.fft.fft(z), scipy.fft.fft(target)
@@ -231,7 +229,7 @@ def match(
 def _match_fast(
     fast: Any, points: Real, target: Complex, reflections: bool, registered: Real | None
 ) -> tuple[Real, Real, Flags, Real, Real, Flags]:
-    """As `match`, of curves (N, 2, n) with one target, by compiled kernels."""
+    """Compiled equivalent of `match`, for curves (N, 2, n) and one target."""
     count, _, n = points.shape
     z, against = np.empty((count, n), np.complex128), np.empty(count, dtype=bool)
     fast.centre(points, float(doubled_area(target)), z, against)
@@ -257,8 +255,8 @@ def _judged(
     margin: Real,
     places: Callable[[Index], list[Complex]],
 ) -> tuple[Real, Real, Flags, Real, Real, Flags]:
-    """Fields of a `Registration`; `places` gives the spectra of some curves moved to their two best places."""
-    # By what share the best match fits better than the second best; 0 where both vanish, as between circles.
+    """Fields of a `Registration`; `places` returns the spectra of given curves at their two best matches."""
+    # Relative improvement of the best match over the second best; 0 where both misfits vanish, as between circles.
     gained = (2 - residual**2) * margin
     misfit = residual**2 + gained
     distinct = np.where(misfit > _ROUNDING, gained / np.maximum(misfit, _ROUNDING), 0)
@@ -274,15 +272,16 @@ def _judged(
 
 
 def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Real, Complex, Flags, Real]:
-    """Spectra of curves moved to their places in `two_best` and turned; refined shift, turn, mirrored, residual.
+    """Spectra of curves moved to their places in `two_best` and rotated; refined shift, turn, mirrored, residual.
 
-    Spectra of mirrored curves are conjugate. The turn is what a curve, or its mirror image, is multiplied with. The
-    residual is that of the spectra: the curves' own, and no curve has to be transformed back for it.
+    Spectra of mirrored curves are conjugate. The turn is the complex factor of the curve or its mirror image. The
+    residual is computed from the spectra, which saves transforming the curves back.
     """
     n = spectrum.shape[-1]
     shift, mirrored = (place % n).astype(np.float64), place >= n
     products = np.where(mirrored[:, None], aim, aim.conj()) * spectrum / n
-    # The offset from the whole sample, at most one, at which |Σ productsₖ exp(2πik·offset/n)| peaks.
+    # Newton's method for the offset from the whole sample, at most one, that maximises |Σ productsₖ
+    # exp(2πik·offset/n)|.
     terms = products * _phases(shift, n) @ _taylor_series(n)
     once = terms[:, 1:] * np.arange(1, _TERMS)
     twice = once[:, 1:] * np.arange(1, _TERMS - 1)
@@ -311,7 +310,7 @@ def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Re
 def _aligned_fast(
     fast: Any, spectrum: Complex, aim: Complex, place: Index
 ) -> tuple[Complex, Real, Complex, Flags, Real]:
-    """As `_aligned`, with one target, by compiled kernels."""
+    """Compiled equivalent of `_aligned`, for one target."""
     moved, shift, residual = np.empty_like(spectrum), np.empty(len(place)), np.empty(len(place))
     turn, mirrored = np.empty(len(place), np.complex128), np.empty(len(place), dtype=bool)
     fast.align(spectrum, aim, place, moved, shift, turn, mirrored, residual)
@@ -319,10 +318,9 @@ def _aligned_fast(
 
 
 def _phases(shift: Real, n: int) -> Complex:
-    """exp(2πik·shift/n) for the n Fourier modes k of each curve; the highest mode of even n as a cosine.
+    """exp(2πik·shift/n) for the n Fourier modes k of each curve; the Nyquist mode of even n as a cosine.
 
-    Built from two short lists of powers: their products are all the others, at a tenth of the cost of as many
-    exponentials.
+    Built as products of two short lists of powers, at a tenth of the cost of as many exponentials.
     """
     top = n // 2
     width = int(np.sqrt(top)) + 1
@@ -351,16 +349,16 @@ def shift_scores(spectrum: Complex, aim: Complex, reflections: bool) -> Complex:
     Parameters
     ----------
     spectrum : (N, n) array
-        Fourier transforms of the curves, as complex numbers.
+        Fourier transforms of the curves as complex numbers.
     aim : (n,) or (N, n) array
-        Those of what they are matched to.
+        Fourier transforms of the targets.
     reflections : bool
         Also score the mirror images.
 
     Returns
     -------
     (N, ways, n) complex array
-        Its modulus is the score at the best turn, its angle that turn.
+        Modulus: score at the best rotation; angle: that rotation.
     """
     products = np.empty((len(spectrum), 1 + reflections, spectrum.shape[-1]), dtype=np.complex128)
     np.multiply(spectrum, aim.conj(), out=products[:, 0])
@@ -371,7 +369,7 @@ def shift_scores(spectrum: Complex, aim: Complex, reflections: bool) -> Complex:
 
 
 def _scores_fast(fast: Any, spectrum: Complex, aim: Complex, reflections: bool) -> Complex:
-    """As `shift_scores`, of targets (1, n) or (N, n), by compiled kernels."""
+    """Compiled equivalent of `shift_scores`, for targets (1, n) or (N, n)."""
     products = np.empty((len(spectrum), 1 + reflections, spectrum.shape[-1]), dtype=np.complex128)
     fast.multiply(spectrum, aim, products)
     scores: Complex = scipy.fft.ifft(products, overwrite_x=True)
@@ -379,23 +377,23 @@ def _scores_fast(fast: Any, spectrum: Complex, aim: Complex, reflections: bool) 
 
 
 def two_best(waves: Complex) -> tuple[Index, Index, Real]:
-    """Places of the highest and the second highest peak of scores, and their distinctness.
+    """Positions of the highest and the second highest peak of scores, and their distinctness.
 
     Parameters
     ----------
     waves : (N, ways, n) array
-        Of `shift_scores`, periodic along the last axis.
+        From `shift_scores`, periodic along the last axis.
 
     Returns
     -------
     first, second : (N,) int arrays
-        As `way · n + shift`. A neighbour of the best shift is no match of its own.
+        As `way · n + shift`. Neighbours of the best shift do not count as separate matches.
     distinctness : (N,) array
-        1 - (second) / (first) of the scores themselves, peaks being interpolated between samples.
+        1 - (second) / (first) of the scores themselves, with peaks interpolated between samples.
     """
     count, ways, n = waves.shape
     scores = waves.real**2 + waves.imag**2
-    # Samples as high as both their neighbours around the curve.
+    # Local maxima around the curve, including ties.
     rises, falls = np.empty(scores.shape, dtype=bool), np.empty(scores.shape, dtype=bool)
     np.greater_equal(scores[..., 1:], scores[..., :-1], out=rises[..., 1:])
     np.greater_equal(scores[..., :-1], scores[..., 1:], out=falls[..., :-1])
@@ -421,20 +419,20 @@ def _peak_height(scores: Real, place: Index) -> Real:
 
 
 def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
-    """How distinct each curve's match with itself is from its second best one.
+    """Distinctness of each curve's best match with itself from the second best.
 
     Parameters
     ----------
     landmarks : (N, n, 2) array
         Landmarks at equal weights.
     reflections : bool
-        Count the match with the mirror image as well.
+        Include matches with the mirror image.
 
     Returns
     -------
     (N,) array
-        1 - (second highest peak of the score) / (highest): 0 for a curve that repeats itself, such as an
-        ellipse; larger values make better archetypes.
+        1 - (second highest peak of the score) / (highest): 0 for a symmetric curve, such as an ellipse; larger values
+        make better archetypes.
 
     Examples
     --------
@@ -468,24 +466,24 @@ def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
 
 
 def choose_archetype(preshapes: Real, choice: Choice, *, reflections: bool = True, seed: int = 0) -> Real:
-    """Pick or make the archetype of an ensemble.
+    """Choose or compute the archetype of an ensemble.
 
     Parameters
     ----------
     preshapes : (N, n, 2) array
-        What will be registered: landmarks, or their undulations.
+        Curves to be registered: landmarks, or their undulations.
     choice : {"asymmetric", "random", "mean"} or int
-        The curve whose match with itself is most distinct from its second best; a seeded draw (the paper's);
-        the settled mean of the registered curves; or the curve of that index.
+        The curve whose best match with itself is most distinct from the second best; a seeded draw (as in the paper);
+        the converged mean of the registered curves; or the curve of that index.
     reflections : bool
         Whether registration tries mirror images.
     seed : int
-        For the random draw.
+        Seed of the random draw.
 
     Returns
     -------
     (n, 2) array
-        Centred, and posed by its own moments: see `posed`.
+        Centred, in a canonical pose: see `posed`.
 
     Raises
     ------
@@ -508,10 +506,10 @@ def choose_archetype(preshapes: Real, choice: Choice, *, reflections: bool = Tru
 
 
 def posed(curve: Real, reflections: bool = True) -> Real:
-    """Turn a curve (n, 2) into a pose of its own, so that no coordinate depends on how it lay in its image.
+    """Rotate a curve (n, 2) to a canonical pose, so that coordinates do not depend on its orientation in the image.
 
-    As complex numbers, Σ|z|²z is made real and positive; where mirror images count as the same, the curve is
-    also mirrored, and traversed backwards, if Σz³ has a negative imaginary part.
+    As complex numbers, Σ|z|²z is made real and positive; where mirror images count as the same, the curve is also
+    mirrored, and traversed backwards, if Σz³ has a negative imaginary part.
     """
     z = curve[:, 0] + 1j * curve[:, 1]
     z = z - z.mean()
@@ -523,7 +521,7 @@ def posed(curve: Real, reflections: bool = True) -> Real:
 
 
 def archetype_index(preshapes: Real, choice: Choice, *, reflections: bool = True, seed: int = 0) -> int:
-    """Index of the archetype within the ensemble; for `"mean"` of the curve the mean starts from."""
+    """Index of the archetype within the ensemble; for `"mean"`, of the initial curve."""
     if choice in ("asymmetric", "mean"):
         return int(np.argmax(distinctness(preshapes, reflections=reflections)))
     if choice == "random":
@@ -536,10 +534,10 @@ def archetype_index(preshapes: Real, choice: Choice, *, reflections: bool = True
 
 
 def _settled_mean(preshapes: Real, reflections: bool) -> Real:
-    """Register, take the chordal mean, repeat until no curve moves by half a sample.
+    """Alternate registration and chordal mean until no curve moves by half a sample.
 
-    Each round can only raise the summed score, so the shifts settle. All of it goes on between Fourier transforms of
-    the curves, which are made once.
+    No iteration can lower the summed score, so the shifts converge. All of them work on the Fourier transforms of the
+    curves, which are computed once.
     """
     start = choose_archetype(preshapes, "asymmetric", reflections=reflections)
     target, points, n = start[:, 0] + 1j * start[:, 1], planes(preshapes), preshapes.shape[1]

@@ -1,4 +1,4 @@
-"""The learned product submanifold: mean, principal directions and normal coordinates of an ensemble."""
+"""Learned product submanifold: mean, principal directions and normal coordinates of an ensemble."""
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
@@ -28,11 +28,12 @@ _PARAMETERS = (
     *("rank", "landmarks", "measure", "interpolation", "registration", "archetype", "reflections", "bands"),
     "random_state",
 )
-# Columns that LAPACK handles together; and of how many SciPy's steps are short enough for a window to wait for them.
+# Block size for LAPACK; matrix size up to which SciPy's routines, which hold the GIL, do not freeze a window.
 _COLUMNS, _SHORT = 64, 1000
-# Curves projected on the basis together: few, as their tangent vectors lie beside all undulations and coordinates.
+# Curves projected onto the basis per block: few, as their tangent vectors add to the memory of all undulations and
+# coordinates.
 _PROJECTED = 128
-# Amplitudes below this share of an outline's size are rounding and interpolation.
+# Amplitudes below this fraction of an outline's size are rounding and interpolation error.
 _FLOOR = 1e-4
 
 
@@ -46,31 +47,32 @@ class ShapeSpace:
     Parameters
     ----------
     rank : int
-        Undulation coordinates wanted; N - 1 and 2(n - 2) bound what N curves of n landmarks can determine.
+        Number of undulation coordinates requested; N curves of n landmarks determine at most N - 1 and 2(n - 2).
     landmarks : int
         Landmarks n per curve.
     measure, interpolation
         As in `to_landmarks`.
     registration : {"standardized", "raw", "none"}
-        What is matched with the archetype: undulations, with the frame of the scale from the raw landmarks; the raw
+        What is registered to the archetype: undulations, with the frame of the scale from the raw landmarks; the raw
         landmarks, for both; or nothing.
     archetype : {"asymmetric", "random", "mean"} or int
         The curve that all others are registered against; see `shapes.choose_archetype`.
     reflections : bool
-        Mirror images match.
+        Whether registration tries mirror images.
     bands : bool
-        Append the logarithmic amplitudes of bands of Fourier modes, which describe roughness, to the coordinates.
+        Append the log amplitudes of bands of Fourier modes, which describe roughness, to the coordinates.
     random_state : int, Generator or RandomState
-        Of a random archetype.
+        Seed for a random archetype.
 
     Attributes
     ----------
     undulation_mean_ : (n, 2) array
-        Fréchet mean on Gr(2, n), orthonormal columns. Also `undulation_mean`, as the next three without underscore.
+        Fréchet mean on Gr(2, n), orthonormal columns. Also available as `undulation_mean`, like the next three without
+        underscore.
     basis_ : (r, n, 2) array
-        Orthonormal tangent directions at the mean, by falling variance; the largest entry of each is positive.
+        Orthonormal tangent directions at the mean, by decreasing variance; the largest entry of each is positive.
     singular_values_ : (min(N, 2n),) array
-        Of the N tangent vectors: the squares divided by N are the variances along all principal directions.
+        Singular values of the N tangent vectors: squares divided by N are the variances along all principal directions.
     scale_mean_ : (2, 2) array
         Fréchet mean on S²₊₊, in the ensemble's unit.
     rank_ : int
@@ -78,12 +80,12 @@ class ShapeSpace:
     explained_variance_ratio_ : (r,) array
         Share of each undulation coordinate in the variance of the undulation.
     archetype_, scale_archetype_ : (n, 2) arrays or None
-        What new curves are registered against: for the undulation, and for the frame of the scale where that is
-        matched on its own. A space made by `learn` has neither.
+        Curves that new ones are registered to: for the undulation, and for the frame of the scale where that is
+        registered separately. None in a space made by `learn`.
     unit_ : str or None
-        Unit of the curves; None where they had none.
+        Unit of the curves, if any.
     bands_ : tuple of (int, int)
-        Fewest and most lobes of the bands of Fourier modes that the landmarks, and the pixels, can hold.
+        Minimum and maximum lobes of the bands of Fourier modes that the landmarks and the pixels resolve.
 
     See Also
     --------
@@ -93,7 +95,7 @@ class ShapeSpace:
     Notes
     -----
     Coordinates of a curve depend on the curve and on the fitted space alone. `fit` does what `compare` does first,
-    except that it leaves images of different pixel sizes as they are (`at_pixel_size`).
+    except that it does not resample images of different pixel sizes (`at_pixel_size`).
 
     References
     ----------
@@ -167,7 +169,7 @@ class ShapeSpace:
 
     @classmethod
     def learn(cls, undulation: Real, scale: Real, rank: int) -> "ShapeSpace":
-        """Fit means and tangent principal directions to curves that are registered already.
+        """Learn means and tangent principal directions from registered curves.
 
         Parameters
         ----------
@@ -176,17 +178,17 @@ class ShapeSpace:
         scale : (N, 2, 2) array
             Symmetric positive definite.
         rank : int
-            Undulation coordinates wanted; N - 1 and 2(n - 2) bound what N curves of n landmarks can fix.
+            Number of undulation coordinates requested; N curves of n landmarks determine at most N - 1 and 2(n - 2).
 
         Returns
         -------
         ShapeSpace
-            Without an archetype: it has coordinates of undulations and scales, and cannot place curves.
+            Without an archetype: it has coordinates of undulations and scales, but cannot register new curves.
 
         Raises
         ------
         ValueError
-            For an empty ensemble, a rank below 1, or a mean that does not settle.
+            For an empty ensemble, a rank below 1, or a mean that does not converge.
         """
         space = cls(rank, landmarks=undulation.shape[1] if undulation.ndim == 3 else cls().landmarks)
         space._learn(undulation, scale)
@@ -208,7 +210,7 @@ class ShapeSpace:
         Returns
         -------
         ShapeSpace
-            Itself.
+            The fitted estimator.
 
         Raises
         ------
@@ -230,23 +232,23 @@ class ShapeSpace:
     def fit_landmarks(
         self, landmarks: Real, tell: Callable[[str], None] = lambda step: None, *, overwrite: bool = False
     ) -> tuple[Real, Real, list[Registration]]:
-        """Learn from landmarks; what `fit` and `compare` do once landmarks are placed.
+        """Learn from landmarks: the common part of `fit` and `compare`.
 
         Parameters
         ----------
         landmarks : (N, n, 2) array
-            At equal weights.
+            Landmarks at equal weights.
         tell : callable, optional
             Called with the name of each step before it starts.
         overwrite : bool
-            The landmarks are of no more use: the undulations may take their place.
+            Whether the undulations may overwrite the landmarks.
 
         Returns
         -------
         undulation, scale : (N, n, 2) and (N, 2, 2) arrays
             Registered.
         matches : list of Registration
-            Of the undulations, and of the scales where they are matched on their own, but for these without landmarks.
+            Of the undulations, and, without landmarks, of the scales where they are registered separately.
         """
         tell("choosing the archetype")
         points, scale = self._preshapes(landmarks, overwrite=overwrite)
@@ -276,7 +278,7 @@ class ShapeSpace:
         return registered
 
     def _preshapes(self, landmarks: Real, *, overwrite: bool = False) -> tuple[Real, Real | None]:
-        """What is matched with the archetype, (N, 2, n): undulations, with their scales; or landmarks, and None."""
+        """Curves to be registered, (N, 2, n): undulations with their scales; or landmarks and None."""
         check_landmarks(landmarks)
         points = planes(landmarks)
         own = points if overwrite else np.empty_like(points)
@@ -288,11 +290,11 @@ class ShapeSpace:
     def _registered(
         self, points: Real, scale: Real | None, tell: Callable[[str], None] = lambda step: None
     ) -> tuple[Real, Real, list[Registration]]:
-        """Undulations and scales of `_preshapes`, whose place they take, matched with the archetypes."""
+        """Register the result of `_preshapes`, in place, to the archetypes; returns undulations and scales."""
         matches = []
         tell("registering scales")
         if scale is not None and self.scale_archetype_ is not None:
-            # Scales are turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ.
+            # Scales are rotated into the archetype's frame by the registration of the raw landmarks: R* P R*ᵀ.
             own, root = scale, np.sqrt(points.shape[2])
             raw = match_blocks(
                 lambda part: root * own[part] @ points[part],
@@ -326,7 +328,7 @@ class ShapeSpace:
         if wide:
             rows = tangents[:].reshape(count, size)
             gram = rows @ rows.T
-        else:  # in blocks side by side, added in their order whatever the threads
+        else:  # in parallel blocks, summed in a fixed order for any number of threads
 
             def products(run: slice) -> Real:
                 rows = tangents[run].reshape(-1, size)
@@ -337,12 +339,12 @@ class ShapeSpace:
             for part in parts:
                 gram += part
         if wide or size > _SHORT:
-            squared, vectors = np.linalg.eigh(gram)  # it lets other threads, such as a window's, go on meanwhile
+            squared, vectors = np.linalg.eigh(gram)  # releases the GIL for other threads, such as a window's
             squared, directions = squared[::-1], vectors[:, : -rank - 1 : -1].T
         else:
             squared, directions = principal(gram, rank)
         values = np.sqrt(np.maximum(squared, 0))
-        if wide:  # nearly orthogonal: made orthonormal, vanishing ones in arbitrary directions
+        if wide:  # nearly orthogonal: orthonormalised; arbitrary directions for zero singular values
             q, r = np.linalg.qr((directions @ rows).T)
             directions = (q * np.where(np.diag(r) < 0, -1, 1)).T
         strongest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
@@ -366,17 +368,17 @@ class ShapeSpace:
         return np.asarray(variances[: self.rank_] / max(variances.sum(), np.finfo(float).tiny))
 
     def place(self, landmarks: Real) -> tuple[Real, Real]:
-        """Register landmarks of any curves against the kept archetypes.
+        """Register landmarks of any curves to the archetypes of the space.
 
         Parameters
         ----------
         landmarks : (N, n, 2) array
-            As `to_landmarks` gives them with the parameters of the space, in its unit.
+            From `to_landmarks` with the parameters of the space, in its unit.
 
         Returns
         -------
         undulation, scale : (N, n, 2) and (N, 2, 2) arrays
-            What `coordinates` takes.
+            Input of `coordinates`.
 
         Raises
         ------
@@ -392,13 +394,13 @@ class ShapeSpace:
         Parameters
         ----------
         X : Ensemble, or a sequence of them or of (m, 2) arrays
-            Ensembles are converted to the unit of the fitted ones; arrays are taken to be in it.
+            Ensembles are converted to the unit of the fitted ones; arrays are assumed to be in it.
 
         Returns
         -------
         (N, r + 3) array
-            Undulation coordinates t, scale coordinates l, and with `bands` the logarithmic amplitudes of `bands_`; a
-            DataFrame after `set_output(transform="pandas")`.
+            Undulation coordinates t, scale coordinates l, and with `bands` the log amplitudes of `bands_`; a DataFrame
+            after `set_output(transform="pandas")`.
 
         Raises
         ------
@@ -416,21 +418,21 @@ class ShapeSpace:
         coordinates = np.concatenate(parts, axis=1)
         if getattr(self, "_sklearn_output_config", {}).get("transform") != "pandas":
             return coordinates
-        import pandas as pd  # heavy, and seldom asked for
+        import pandas as pd  # slow to import, rarely needed
 
         return pd.DataFrame(coordinates, columns=self.get_feature_names_out())
 
     def fit_transform(self, X: Curves, y: Any = None) -> Any:
-        """Learn from curves, and return their coordinates; see `fit` and `transform`."""
+        """Fit to curves and return their coordinates; see `fit` and `transform`."""
         return self.fit(X, y).transform(X)
 
     def inverse_transform(self, X: ArrayLike) -> Real:
-        """Curves of given coordinates.
+        """Curves with given coordinates.
 
         Parameters
         ----------
         X : (N, r + 3) array
-            As `transform` gives them; amplitudes of bands are not used.
+            From `transform`; band amplitudes are ignored.
 
         Returns
         -------
@@ -466,7 +468,7 @@ class ShapeSpace:
         t : (N, r) array
             Undulation, in radians of the Grassmannian.
         l : (N, 3) array
-            Scale, without unit; see `spd.coordinates`.
+            Scale, dimensionless; see `spd.coordinates`.
         """
         tangents = grassmann.Tangents(self.undulation_mean_, undulation)
         flat = planes(self.basis_).reshape(len(self.basis_), -1)
@@ -481,12 +483,12 @@ class ShapeSpace:
         return t, spd.coordinates(self.scale_mean_, scale)
 
     def reconstruct(self, t: Real, l: Real) -> Real:
-        """Curves of given coordinates: landmarks √n · X̃(t) P(l), centred at the origin.
+        """Curves with given coordinates: landmarks √n · X̃(t) P(l), centred at the origin.
 
         Parameters
         ----------
         t : (N, r') array
-            Undulation coordinates, r' ≤ r; missing ones count as zero, which smooths the curve.
+            Undulation coordinates, r' ≤ r; missing ones are set to zero, which smooths the curve.
         l : (N, 3) array
             Scale coordinates.
 
@@ -521,11 +523,11 @@ class ShapeSpace:
 
     # ------------------------------------------------------------------- scikit-learn's protocol for estimators
     #
-    # Written out instead of inherited: importing scikit-learn takes longer than comparing a thousand curves, and a
-    # comparison that uses this class needs none of it.
+    # Implemented here instead of inherited: importing scikit-learn takes longer than comparing a thousand curves, and a
+    # comparison that uses this class does not need it.
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name."""
+        """Return the parameters by name."""
         return {name: getattr(self, name) for name in _PARAMETERS}
 
     def set_params(self, **params: Any) -> Self:
@@ -565,10 +567,10 @@ class ShapeSpace:
 
 
 def principal(gram: Real, rank: int) -> tuple[Real, Real]:
-    """All eigenvalues (n,) of a symmetric matrix, falling, and the eigenvectors (rank, n) of the largest.
+    """All eigenvalues (n,) of a symmetric matrix, in descending order, and the eigenvectors (rank, n) of the largest.
 
-    LAPACK's steps one by one, as only so many eigenvectors are to be turned back: half the time of all of them. Of the
-    tridiagonal matrix all are found sooner than some. SciPy lets no other thread go on meanwhile.
+    Calls the steps of LAPACK one by one to back-transform only `rank` eigenvectors: half the time of all of them. For
+    the tridiagonal matrix all eigenvectors are faster than a subset. SciPy holds the GIL meanwhile.
     """
     size = len(gram)
     reduced, diagonal, off, factors, _ = lapack.dsytrd(gram, lower=1, lwork=_COLUMNS * size)
@@ -580,7 +582,7 @@ def principal(gram: Real, rank: int) -> tuple[Real, Real]:
 
 
 def _pooled(curves: Curves) -> Ensemble:
-    """All curves as one ensemble; refuses arrays that it would have to leave out, as rows would shift."""
+    """Pool all curves in one ensemble; raise if arrays would be dropped, as rows would shift."""
     if isinstance(curves, Ensemble):
         return curves
     if isinstance(curves, str) or not hasattr(curves, "__len__"):

@@ -15,7 +15,7 @@ Real = NDArray[np.float64]
 
 _ROUNDS = 100
 _ROOT2 = np.sqrt(2.0)
-# Matrices whose logarithms are taken together: each takes ten times its own memory meanwhile.
+# Matrices per block when taking logarithms: temporaries are ten times their size.
 _SOME = 1 << 12
 
 
@@ -74,7 +74,7 @@ def sqrtm(matrices: Real) -> Real:
 
 
 def log(base: Real, matrices: Real) -> Real:
-    """Tangent vectors at `base` that lead to the matrices: B^½ log(B^-½ P B^-½) B^½, symmetric (N, 2, 2).
+    """Tangent vectors at `base` towards the matrices: B^½ log(B^-½ P B^-½) B^½, symmetric (N, 2, 2).
 
     Raises
     ------
@@ -111,7 +111,7 @@ def exp(base: Real, tangents: Real) -> Real:
 
 
 def _roots(base: Real, matrices: Real) -> tuple[Real, Real]:
-    """B^½ and B^-½; refuses matrices, B or others, that are not positive definite."""
+    """B^½ and B^-½; raises unless the base and the matrices are positive definite."""
     for given in (base, matrices):
         bad = np.atleast_1d(~((_det(given) > 0) & (np.trace(given, axis1=-2, axis2=-1) > 0)))
         if bad.any():
@@ -134,7 +134,7 @@ def coordinates(base: Real, matrices: Real) -> Real:
     Returns
     -------
     (N, 3) array
-        Without unit; Euclidean norms are affine-invariant distances from the base.
+        Dimensionless; Euclidean norms are affine-invariant distances from the base.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def coordinates(base: Real, matrices: Real) -> Real:
 
 
 def from_coordinates(base: Real, l: Real) -> Real:
-    """Matrices (N, 2, 2) of normal coordinates (N, 3) at `base`: the inverse of `coordinates`.
+    """Matrices (N, 2, 2) with normal coordinates (N, 3) at `base`: the inverse of `coordinates`.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def frechet_mean(matrices: Real, *, tolerance: float = 1e-13) -> Real:
     Raises
     ------
     ValueError
-        When the descent has not settled after 100 rounds.
+        If the descent does not converge in 100 iterations.
 
     Examples
     --------
@@ -209,9 +209,9 @@ def frechet_mean(matrices: Real, *, tolerance: float = 1e-13) -> Real:
     mean = expm(logm(matrices).mean(axis=0))
     for _ in range(_ROUNDS):
         tangents = coordinates(mean, matrices)
-        # The Hessian of half the mean squared distance lies between 1 and `bend`, which gives the best step. Along
-        # directions that change the elongation the manifold is a hyperbolic plane of curvature -1/2, so one point at
-        # distance d√2 that way bends by d·coth d: 1 unless elongations differ by orders of magnitude.
+        # The Hessian of half the mean squared distance lies between 1 and `bend`, which gives the optimal step size.
+        # Along directions that change the elongation the manifold is a hyperbolic plane of curvature -1/2, so one point
+        # at distance d√2 in that direction contributes d·coth d: 1 unless elongations differ by orders of magnitude.
         a, b, c = tangents.T
         far = np.hypot((a - c) / 2, b / _ROOT2)
         bend = np.where(far > 0, far / np.tanh(np.where(far > 0, far, 1)), 1).mean()
