@@ -1,4 +1,4 @@
-"""Two-sample tests by the maximum mean discrepancy; they know points, not shapes."""
+"""Two-sample tests by maximum mean discrepancy, on points rather than shapes."""
 
 from .dependence import DependenceTest, dependence_test
 from .kernel import KERNELS, PERMUTATIONS, SIGNIFICANCE, Kernel, median_distance

@@ -1,4 +1,4 @@
-"""How large a difference is: in standard deviations, as a ratio of spreads, as a ratio with its interval."""
+"""Effect sizes: standardised differences, ratios of spreads, and their confidence intervals."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from scipy.special import ndtr, stdtrit
 
 Real = NDArray[np.float64]
 
-# A standard deviation below this is rounding.
+# Standard deviations below this are rounding error.
 _STILL = 1e-9
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its interval of 95 % coverage; NaN at both ends where images are too few for one."""
+    """A value with its 95 % confidence interval; NaN at both ends if there are too few images."""
 
     value: float
     low: float
@@ -22,7 +22,7 @@ class Estimate:
 
 
 def standardised_difference(values: Real, first: int, image: NDArray[np.intp] | None = None) -> Real:
-    """Mean of B less mean of A over the pooled within-sample standard deviation (Cohen's d).
+    """Mean of B minus mean of A over the pooled within-sample standard deviation (Cohen's d).
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def standardised_difference(values: Real, first: int, image: NDArray[np.intp] | 
     first : int
         Number m of A's rows.
     image : (N,) array of int, optional
-        Image of each row, numbered from 0: each image weighs the same in the means.
+        Image of each row, numbered from 0: images then have equal weights in the means.
 
     Returns
     -------
@@ -50,9 +50,9 @@ def standardised_difference(values: Real, first: int, image: NDArray[np.intp] | 
 
 
 def spread_ratio(values: Real, first: int) -> Real:
-    """Standard deviation of B over that of A, (...) of (N, ...): infinite where A alone does not vary, NaN if neither.
+    """Standard deviation of B over that of A, (...) of (N, ...): infinite if only A does not vary, NaN if neither does.
 
-    The values are logarithms or angles: without unit.
+    The values are logarithms or angles, hence dimensionless.
     """
     return _ratio(values[:first].std(axis=0), values[first:].std(axis=0))
 
@@ -60,8 +60,8 @@ def spread_ratio(values: Real, first: int) -> Real:
 def spread_interval(values: Real, first: int, counts: Real, coverage: float = 0.95) -> Real:
     """Lower and upper end of the bootstrap interval of `spread_ratio`, (2, k), for (N, k) values.
 
-    Symmetric bootstrap-t of the logarithm: whose standard error in each sample is √((kurtosis - 1) / 4n). Rounds in
-    which neither sample varies count as equal spreads.
+    Symmetric bootstrap-t of the log ratio: a sample's log standard deviation has standard error √((kurtosis - 1) / 4n).
+    Resamples in which neither sample varies count as equal spreads.
     """
     spreads, squared_errors = [], []
     for side in (slice(first), slice(first, None)):
@@ -76,7 +76,7 @@ def spread_interval(values: Real, first: int, counts: Real, coverage: float = 0.
 
 
 def _moments(values: Real, counts: Real) -> tuple[Real, Real, Real]:
-    """Mean, variance and fourth central moment of values (n, k), as observed and in every round: (1 + R, k) each."""
+    """Mean, variance and fourth central moment of values (n, k), observed and for every resample: (1 + R, k) each."""
     centre = values.mean(axis=0)
     centred = values - centre
     share = np.concatenate([np.ones((1, len(values))), counts]) / len(values)
@@ -86,15 +86,15 @@ def _moments(values: Real, counts: Real) -> tuple[Real, Real, Real]:
 
 
 def _symmetric(estimates: Real, errors: Real, coverage: float) -> tuple[Real, Real]:
-    """Symmetric bootstrap-t interval (Hall 1988) of the observed value in row 0; the rounds follow, (1 + R, k).
+    """Symmetric bootstrap-t interval (Hall 1988) of the observed value in row 0; the resamples follow, (1 + R, k).
 
-    How many of its own standard errors does a round's estimate lie from the observed one? A round without an error
-    lies infinitely far, unless it is equal.
+    Based on the distances of the resampled estimates from the observed one, in units of their own standard errors. With
+    a zero standard error the distance is infinite, or 0 if the two are equal.
     """
     observed, error = estimates[0], errors[0]
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.abs(estimates[1:] - observed) / errors[1:]
-        # No interpolation: some rounds may be infinite.
+        # Nearest rank, as infinite distances cannot be interpolated.
         reach = np.quantile(np.where(np.isnan(apart), 0, apart), coverage, axis=0, method="nearest") * error
     reach = np.where(np.isnan(reach), 0, reach)
     return observed - reach, observed + reach
@@ -107,17 +107,17 @@ def _ratio(a: Real, b: Real) -> Real:
 
 
 def bootstrap_counts(first: int, total: int, rounds: int, seed: int) -> Real:
-    """How often each curve is drawn in every round, each sample redrawn within itself: (rounds, total)."""
+    """Number of times each curve is drawn in every resample, drawn within each sample: (rounds, total)."""
     rng = np.random.default_rng(seed)
     parts = [rng.multinomial(size, np.full(size, 1 / size), size=rounds) for size in (first, total - first)]
     return np.concatenate(parts, axis=1).astype(np.float64)
 
 
 def percentile_ends(first: int, second: int, coverage: float = 0.95) -> tuple[float, float]:
-    """Shares of the bootstrap rounds below the two ends of an interval for samples of these sizes.
+    """Bootstrap quantile levels of the two ends of an interval for samples of these sizes.
 
-    Redrawn samples of n curves spread less than samples do, by √((n - 1)/n), and the normal quantile is not Student's:
-    the percentiles are moved out to make up for both (Hesterberg 2015). n is the harmonic mean of the sizes.
+    Resamples of n curves vary less than samples do, by √((n - 1)/n), and the normal quantile is smaller than Student's:
+    the percentiles are moved out to correct for both (Hesterberg 2015). n is the harmonic mean of the sizes.
     """
     n = max(2 / (1 / first + 1 / second), 2)
     reach = stdtrit(n - 1, (1 + coverage) / 2) * np.sqrt(n / (n - 1))
@@ -125,16 +125,16 @@ def percentile_ends(first: int, second: int, coverage: float = 0.95) -> tuple[fl
 
 
 def difference_of_means(values: Real, first: int, counts: Real, coverage: float = 0.95) -> tuple[Real, Real, Real]:
-    """Mean of B less mean of A with its bootstrap interval (symmetric bootstrap-t): value, lower and upper end, (k,).
+    """Mean of B minus mean of A with its bootstrap interval (symmetric bootstrap-t): value, lower and upper end, (k,).
 
     Parameters
     ----------
     values : (N, k) array
     first : int
     counts : (R, N) array
-        Of `bootstrap_counts`.
+        From `bootstrap_counts`.
     coverage : float
-        Of the interval.
+        Coverage of the interval.
     """
     (a, of_a, _), (b, of_b, _) = (
         _moments(values[side], counts[:, side]) for side in (slice(first), slice(first, None))
@@ -144,7 +144,7 @@ def difference_of_means(values: Real, first: int, counts: Real, coverage: float 
 
 
 def welch(a: Real, b: Real) -> tuple[float, float, float]:
-    """Mean of b less mean of a, its standard error, and Welch's degrees of freedom; 0 of these for a single value."""
+    """Mean of b minus mean of a, its standard error, and Welch's degrees of freedom (0 if a sample has one value)."""
     value = float(b.mean() - a.mean())
     if min(len(a), len(b)) < 2:
         return value, float("nan"), 0.0

@@ -1,8 +1,8 @@
-"""Are undulation and scale dependent within the data?
+"""Test of dependence between undulation and scale.
 
-The truth table asks after undulation and scale one at a time. Where the two depend on each other (large outlines
-being the rougher ones, say), a change of one tends to come with a change of the other, and a difference that lies
-in their pairing alone is seen by neither test.
+The truth table tests undulation and scale one at a time. If the two depend on each other (larger outlines being
+rougher, say), a change of one tends to come with a change of the other, and a difference in their dependence alone is
+detected by neither test.
 """
 
 import warnings
@@ -24,9 +24,9 @@ from .two_sample import check_level
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Points the kernels are projected on, and rows shuffled between two stops.
+# Nyström features of the kernels, and elements shuffled per chunk of permutations.
 _FEATURES, _BATCH = 100, 2**20
-# Permutations done in one go by one thread.
+# Permutations per task of a thread.
 _BLOCK = 16
 
 
@@ -40,7 +40,7 @@ class DependenceTest(Sealed):
         Hilbert-Schmidt independence criterion: squared MMD between the joint distribution and the product of
         its margins. Its size depends on the kernels.
     normalized : float
-        HSIC over its largest possible value: 0 for independence, 1 where one determines the other.
+        HSIC relative to its largest possible value: 0 for independence, 1 where one determines the other.
     p_value : float
         (1 + #{null ≥ observed}) / (B + 1).
     rejected : bool
@@ -73,13 +73,13 @@ class DependenceTest(Sealed):
 
     @property
     def normalised(self) -> float:
-        """Earlier spelling of `normalized`."""
+        """Deprecated spelling of `normalized`."""
         warnings.warn("normalised is deprecated: use normalized", DeprecationWarning, stacklevel=2)
         return self.normalized
 
 
 class Compared(Protocol):
-    """What a comparison has: coordinates of the pooled curves, a's rows first."""
+    """Protocol of a comparison: coordinates of the pooled curves, A's rows first."""
 
     @property
     def t(self) -> Real:
@@ -95,12 +95,12 @@ class Compared(Protocol):
 
 
 def coordinates_of(t: "Real | Compared", l: Real | None, first: int | None) -> tuple[Real, Real, int]:
-    """Coordinates and the number of A's rows, of a comparison or as they are given.
+    """Coordinates and the number of A's rows, from a comparison or from the arguments themselves.
 
     Raises
     ------
     TypeError
-        For anything but a comparison alone, or all three.
+        Unless given a comparison alone, or all three arguments.
     """
     if l is not None and first is not None and not hasattr(t, "t"):
         return np.asarray(t), l, first
@@ -128,11 +128,11 @@ def dependence_test(
     Parameters
     ----------
     t : Comparison, or (N, r) array
-        A result; or the undulation coordinates of the pooled curves, A's rows first.
+        A comparison; or the undulation coordinates of the pooled curves, A's rows first.
     l : (N, 3) array, optional
-        With an array t: their scale coordinates.
+        Scale coordinates, if t is an array.
     first : int, optional
-        With an array t: the number of A's rows.
+        Number of A's rows, if t is an array.
     permutations, significance, random_state, seed
         As in `mmd_test`.
 
@@ -149,9 +149,9 @@ def dependence_test(
 
     Notes
     -----
-    Gretton et al. 2005 (HSIC); the biased estimate. Gaussian kernels at the median distances, projected on 100
-    seeded points: the p-value is valid whatever their number. Pairings are permuted, and features centred, within
-    each sample, so a difference between the samples is not taken for dependence.
+    Gretton et al. 2005 (HSIC); the biased estimate. Gaussian kernels with median distances as widths, in a Nyström
+    approximation by 100 seeded points: the p-value is valid whatever their number. Pairings are permuted, and features
+    centred, within each sample, so that a difference between the samples does not count as dependence.
 
     References
     ----------
@@ -194,9 +194,9 @@ def independence_test(
     Parameters
     ----------
     one, other : sequence of (N, d) arrays
-        Each description is one or several tables, whose kernels add up.
+        Each description is one or several arrays, whose kernels are summed.
     sizes : sequence of int
-        Of the groups, whose rows follow each other. Pairings are permuted, and features centred, within each.
+        Sizes of the groups, whose rows are contiguous. Pairings are permuted, and features centred, within each.
     permutations, significance, seed
         As in `mmd_test`.
 
@@ -226,7 +226,7 @@ def _features(points: Real, sizes: Sequence[int], seed: int) -> Real:
 
 
 def pairings(rng: np.random.Generator, sizes: Sequence[int], count: int) -> NDArray[np.intp]:
-    """Random orders of the rows that keep each of several groups to itself, (count, N)."""
+    """Random permutations of the rows within each of several groups, (count, N)."""
     orders = np.tile(np.arange(sum(sizes)), (count, 1))
     for rows in np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1]):
         own = slice(rows[0], rows[-1] + 1)

@@ -1,8 +1,8 @@
-"""Many descriptions of the same two samples, each tested by its own MMD at one joint level (max-T).
+"""Several descriptions of the same two samples, each tested by its own MMD at one joint level (max-T).
 
-All are tested on the same permutations. Each statistic is measured in standard deviations of its own permutations,
-and each adjusted p-value asks how often the largest of these reaches it: so the chance of even one false finding
-stays at the level, however many descriptions there are and however they depend on each other.
+All tests use the same permutations. Each statistic is standardised by its own permutations, and each adjusted p-value
+is the fraction of permutations whose largest statistic reaches it. This controls the family-wise error rate for any
+number of descriptions and any dependence between them.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,10 +20,10 @@ Real = NDArray[np.float64]
 
 # Beyond this many standard deviations the Gaussian spectrum of the kernel is below 1e-12.
 _REACH = 7.5
-# A sample so far spread that its waves would outnumber this is tested by its kernel matrix.
+# With more frequencies than this (widely spread samples) the kernel matrix is used instead.
 _MOST_WAVES = 256
 _ROWS = 512
-# Squared statistics nearer than this are equal to rounding.
+# Squared statistics closer than this are equal up to rounding error.
 _TIE = 1e-12
 
 
@@ -37,9 +37,9 @@ class FamilyTests(Sealed):
     mmd : (k,) array
         Biased MMD of each description, Gaussian kernel at its own median distance.
     p_values : (k,) array
-        Each by itself.
+        Unadjusted p-values.
     adjusted : (k,) array
-        Joint p-values (step-down max-T): rejecting those at most α errs at all with a probability of at most α.
+        Adjusted p-values (step-down max-T): rejecting those at most α has a family-wise error rate of at most α.
     """
 
     names: tuple[str, ...]
@@ -48,7 +48,7 @@ class FamilyTests(Sealed):
     adjusted: Real
 
     def rejected(self, significance: float = SIGNIFICANCE) -> NDArray[np.bool_]:
-        """Which descriptions differ, family-wise: (k,)."""
+        """Which descriptions differ at a family-wise error rate: (k,)."""
         return self.adjusted <= significance
 
 
@@ -65,16 +65,16 @@ def family_tests(
     Parameters
     ----------
     descriptions : mapping of str to (N,) or (N, d) array
-        Of the same N curves, A's first.
+        Descriptions of the same N curves, A's first.
     first : int
         Number of curves m in A.
     image : (N,) array of int, optional
-        Image of each curve, numbered from 0, those of A first: then whole images are permuted, and each weighs the
-        same. All labellings of images are taken where there are at most 20 000.
+        Image of each curve, numbered from 0, those of A first: then whole images are permuted, with equal weights. All
+        labellings of images are enumerated if there are at most 20 000.
     permutations : int
         Random relabellings B, shared by all.
     seed : int
-        Of the permutations.
+        Seed of the permutations.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def family_tests(
     Notes
     -----
     Westfall and Young 1993, algorithm 2.8 (step-down), with statistics (MMD² - mean) / sd over the permutations,
-    the observed labelling among them.
+    including the observed labelling.
     """
     values = {name: np.asarray(x, dtype=np.float64).reshape(len(x), -1) for name, x in descriptions.items()}
     total = _check(values, first)
@@ -121,7 +121,7 @@ def _check(values: Mapping[str, Real], first: int) -> int:
 
 
 def label_weights(first: int, total: int, permutations: int, seed: int) -> Real:
-    """Weights 1/m on A and -1/n on B of every labelling, (1 + B, total); row 0 is as observed."""
+    """Weights 1/m on A and -1/n on B for every labelling, (1 + B, total); row 0 is the observed one."""
     labels = np.zeros((1 + permutations, total))
     labels[:, :first] = 1
     np.random.default_rng(seed).permuted(labels[1:], axis=1, out=labels[1:])
@@ -129,7 +129,7 @@ def label_weights(first: int, total: int, permutations: int, seed: int) -> Real:
 
 
 def image_label_weights(image: Index, first: int, permutations: int, seed: int) -> Real:
-    """Weights 1/m on A's images and -1/n on B's of every labelling, (1 + B, U); row 0 is as observed."""
+    """Weights 1/m on A's images and -1/n on B's for every labelling, (1 + B, U); row 0 is the observed one."""
     own, total = int(image[:first].max()) + 1, int(image.max()) + 1
     in_a = np.arange(total) < own
     orders = rearrangements(in_a[:, None].astype(np.float64), draws=permutations, seed=seed).orders
@@ -137,7 +137,7 @@ def image_label_weights(image: Index, first: int, permutations: int, seed: int) 
 
 
 def _squared_mmd_of_images(x: Real, image: Index, weights: Real) -> Real:
-    """MMD² between the mean embeddings of two groups of images, for every labelling of these, (1 + B,)."""
+    """MMD² between the mean embeddings of two groups of images, for every labelling of the images, (1 + B,)."""
     width = median_gap(x[:, 0]) if x.shape[1] == 1 else median_distance(x)
     kernel = mean_kernels(x, image, bandwidth=width).between
     squared = np.einsum("bu,bu->b", weights @ kernel, weights)
@@ -146,7 +146,7 @@ def _squared_mmd_of_images(x: Real, image: Index, weights: Real) -> Real:
 
 
 def _squared_mmd(x: Real, weights: Real, leave: Callable[[], None]) -> Real:
-    """Biased MMD² of every labelling, (1 + B,)."""
+    """Biased MMD² for every labelling, (1 + B,)."""
     width = median_gap(x[:, 0]) if x.shape[1] == 1 else median_distance(x)
     waves = _wave_numbers(x, width) if x.shape[1] == 1 else None
     squared = _by_kernel(x, weights, width, leave) if waves is None else _by_waves(x[:, 0] / width, weights, waves)
@@ -156,7 +156,7 @@ def _squared_mmd(x: Real, weights: Real, leave: Callable[[], None]) -> Real:
 
 
 def median_gap(x: Real) -> float:
-    """Median distance between pairs of numbers (N,), by bisection of the count of nearer pairs; 1 where it is 0."""
+    """Median distance between pairs of numbers (N,), by bisection on the number of closer pairs; 1 where it is 0."""
     ordered = np.sort(x)
     half = len(x) * (len(x) - 1) / 4
     low, high = 0.0, float(ordered[-1] - ordered[0])
@@ -175,8 +175,8 @@ def _wave_numbers(x: Real, width: float) -> int | None:
 def _by_waves(u: Real, weights: Real, count: int) -> Real:
     """MMD² of numbers as a weighted distance between characteristic functions.
 
-    exp(-d²/2) is the Fourier transform of a Gaussian. The trapezoidal rule with this many waves is exact to
-    rounding for all distances that occur, at a cost that grows with N instead of N².
+    exp(-d²/2) is the Fourier transform of a Gaussian. The trapezoidal rule with this many frequencies is exact to
+    machine precision for all distances in the sample, in O(N) instead of O(N²).
     """
     step = 2 * np.pi / (np.ptp(u) + _REACH)
     frequency = step * np.arange(count + 1)
@@ -197,7 +197,7 @@ def _by_kernel(x: Real, weights: Real, width: float, leave: Callable[[], None]) 
 
 
 def _step_down(statistics: Real) -> Real:
-    """Adjusted p-values (k,): each against the largest statistic of those that stand no higher than itself."""
+    """Step-down adjusted p-values (k,): each from the maximum over the statistics not larger than its own."""
     order = np.argsort(-statistics[:, 0], kind="stable")
     falling = statistics[order]
     largest = np.maximum.accumulate(falling[::-1], axis=0)[::-1]

@@ -1,4 +1,4 @@
-"""Figures of single tests, on Matplotlib axes; without axes, on those of a new figure, which is `ax.figure`."""
+"""Figures of single tests, on given Matplotlib axes or on those of a new figure (`ax.figure`)."""
 
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,9 @@ def plot_null(null: Real, observed: float, p_value: float, name: str, ax: "Axes 
         Values under permuted labels; may be empty.
     observed, p_value : float
     name : str
-        Of the statistic.
+        Name of the statistic.
     ax : matplotlib Axes, optional
-        By default those of a new figure.
+        By default the axes of a new figure.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""The kernel of a sample: its width, and sums over it under many weights at once.
+"""The kernel of a sample: its width, and weighted sums over it.
 
-The kernel is exp(-d²/(2s²)) with the Euclidean distance d and the width s, unless another is named. (Where exp(-d²/s²)
-or exp(-γd²) are meant elsewhere: their s is √2 times ours, and γ = 1/(2s²).)
+Unless another kernel is named, it is exp(-d²/(2s²)) with the Euclidean distance d and the width s. (For the conventions
+exp(-d²/s²) and exp(-γd²): their s is √2 times ours, and γ = 1/(2s²).)
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from ..checks import unmasked
 from ..compiled import kernels
 from ..progress import each_block, over_blocks
 
-#: What tests do by default: the level, and how often labels are permuted.
+#: Defaults of all tests: significance level and number of permutations.
 SIGNIFICANCE, PERMUTATIONS = 0.01, 1000
 
 Kernel = Literal["gaussian", "energy", "mean"]
@@ -25,22 +25,22 @@ Real = NDArray[np.float64]
 Single = NDArray[np.float32]
 Index = NDArray[np.intp]
 
-# Above this many points the median distance is taken over a seeded subset of as many.
+# With more points than this the median distance is taken over a seeded subset of this size.
 SUBSET = 2000
-# Pairs in the sample that brackets the median, and how far from the middle of it the bracket reaches.
+# Size of the subsample that brackets the median, and half width of the bracket in quantiles.
 _PROBE, _MARGIN = 20_000, 0.02
-# Columns of the kernel matrix that stay in the cache with the rows of a block.
+# Columns per tile of the kernel matrix: it fits in the cache with the rows of a block.
 _TILE = 512
-# Distances looked at together for their median.
+# Distances per block in the search for their median.
 _RUN = 1 << 17
-# Points of at most so many coordinates are not worth a product of matrices.
+# Up to this many coordinates a matrix product does not pay off.
 _FLAT = 8
-# Numbers up to here, and down to its inverse, have a square that is a number of full precision.
+# Numbers between the inverse of this and this can be squared without overflow or underflow.
 _SQUARED = 1e150
 
 
 def pooled(x: Real, y: Real) -> Real:
-    """Both samples as one (m + n, d) array, x first; refuses what no test can use."""
+    """Pool both samples as one (m + n, d) array, x first; raise for samples that cannot be tested."""
     x, y = (unmasked(sample, "the points").astype(np.float64) for sample in (x, y))
     x, y = (sample[:, None] if sample.ndim == 1 else sample for sample in (x, y))
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
@@ -57,14 +57,15 @@ def pooled(x: Real, y: Real) -> Real:
 
 
 def squared_distances(x: Real, y: Real) -> Real:
-    """Squared Euclidean distances (m, n) between the rows of two arrays, however far these lie from the origin."""
+    """Squared Euclidean distances (m, n) between the rows of two arrays, accurate also far from the origin."""
     centre = y.mean(axis=0)
     return _expanded(x - centre, y - centre)
 
 
 def _expanded(x: Real, y: Real) -> Real:
-    """Squared distances as |x|² - 2xy + |y|²: for points around the origin, since the squares must not outgrow them."""
-    # The squares are coordinates of one product: three passes over what it makes take as long as a product of few.
+    """Squared distances as |x|² - 2xy + |y|², for centred points: otherwise cancellation would lose digits."""
+    # The squared norms are extra columns of one matrix product: separate passes over the result would take as long
+    # again.
     rows = np.column_stack([-2 * x, np.einsum("id,id->i", x, x), np.ones(len(x))])
     columns = np.column_stack([y, np.ones(len(y)), np.einsum("id,id->i", y, y)])
     squared = rows @ columns.T
@@ -72,7 +73,7 @@ def _expanded(x: Real, y: Real) -> Real:
 
 
 def gaussian(x: Real, y: Real, bandwidth: float) -> Real:
-    """Kernel matrix (m, n) between the rows of two arrays, of whatever size."""
+    """Gaussian kernel matrix (m, n) between the rows of two arrays, of any magnitude."""
     unit = np.ldexp(1.0, np.frexp(bandwidth)[1])
     squared = squared_distances(x / unit, y / unit)
     squared /= -2 * (bandwidth / unit) ** 2
@@ -86,28 +87,28 @@ def median_distance(points: Real, seed: int = 0) -> float:
     """
     chosen = median_subset(points, seed)
     chosen = chosen - chosen.mean(axis=0)
-    # Scaled before they are squared: squares of very small numbers vanish.
-    unit = np.ldexp(1.0, np.frexp(np.abs(chosen).max(initial=0))[1])  # a power of two changes no digit
+    # Scaled before squaring: squares of very small numbers underflow.
+    unit = np.ldexp(1.0, np.frexp(np.abs(chosen).max(initial=0))[1])  # a power of two is exact
     return float(_median(pairs(chosen / unit)) * unit) or 1.0
 
 
 def median_subset(points: Real, seed: int) -> Real:
-    """The points whose pairs count for the median."""
+    """Points whose pairs determine the median."""
     if len(points) <= SUBSET:
         return points
     return np.random.default_rng(seed).choice(points, SUBSET, replace=False, axis=0)
 
 
 def median_of(squared: Real) -> float:
-    """Median of distances given by their squares; 1 where there are none or all vanish."""
+    """Median distance, from squared distances; 1 if there are none or all vanish."""
     return _median(squared) or 1.0
 
 
 def _median(squared: Real) -> float:
-    """The same; 0 where there are none.
+    """Median distance, from squared distances; 0 if there are none.
 
-    A sample brackets the two middle ones (one where the count is odd), so that only the few inside the bracket have to
-    be ordered.
+    A subsample brackets the two middle values (one if the count is odd), so that only the few inside the bracket have
+    to be sorted.
     """
     if not len(squared):
         return 0.0
@@ -132,7 +133,7 @@ def _median(squared: Real) -> float:
 def pairs(points: Real) -> Real:
     """Squared distances of all pairs i < j."""
     distances, count = Distances(points), len(points)
-    before = np.cumsum(np.append(0, np.arange(count)[::-1])).tolist()  # pairs of the rows above each
+    before = np.cumsum(np.append(0, np.arange(count)[::-1])).tolist()  # number of pairs in the rows above each
     found = np.empty(before[-1])
 
     def fill(rows: slice) -> None:
@@ -144,17 +145,17 @@ def pairs(points: Real) -> Real:
 
 
 def row_blocks(total: int) -> Iterator[slice]:
-    """Rows of the kernel matrix made at a time: it is never held whole, and no block takes long."""
+    """Yield blocks of rows of the kernel matrix: it is never in memory as a whole, and no block takes long."""
     rows = 256 if total <= 25_000 else 128
     for start in range(0, total, rows):
         yield slice(start, min(start + rows, total))
 
 
 class Distances:
-    """Squared distances within a sample, a block of rows at a time, and a kernel of them: the Gaussian one here.
+    """Squared distances within a sample, in blocks of rows, and a kernel of them: here the Gaussian.
 
-    A subclass names another kernel. All are functions of the distance d and a width s, with which d is measured.
-    With an `order` the rows are those of the points in that order.
+    Subclasses define other kernels. All are functions of the distance d and a width s, in units of which d is measured.
+    With an `order` the rows are the points in that order.
     """
 
     #: Whether tests depend on the width.
@@ -170,27 +171,27 @@ class Distances:
 
     @cached_property
     def points(self) -> Real:
-        """The points around the origin, in their order."""
+        """Centred points, in their order."""
         centred = self.given - self.centre
         return centred if self.order is None else centred[self.order]
 
     def some(self, rows: slice | Index) -> Real:
-        """The same of some rows, where all of them would be too many to be copied."""
+        """Centred points of some rows, where there are too many to copy all of them."""
         return self.given[rows if self.order is None else self.order[rows]] - self.centre
 
     def block(self, rows: slice) -> Real:
-        """Distances of some rows from all points from their first on."""
+        """Squared distances of a block of rows from all points from its first row on."""
         squared = _expanded(self.points[rows], self.points[rows.start :])
         np.fill_diagonal(squared, 0)
         return squared
 
     def median(self, seed: int) -> float:
-        """As `median_distance` of the points in the order they came in: what a width is measured with."""
+        """Median distance of the points in their original order, the unit of widths; see `median_distance`."""
         return median_distance(median_subset(self.given, seed) - self.centre, seed)
 
     @staticmethod
     def kernel(squared: Real, width: float) -> Real:
-        """Kernel of squared distances, of any shape."""
+        """Evaluate the kernel at squared distances of any shape."""
         kernel = squared / (-2 * width**2)
         return np.exp(kernel, out=kernel)
 
@@ -202,7 +203,7 @@ class EnergyDistances(Distances):
 
     @staticmethod
     def kernel(squared: Real, width: float) -> Real:
-        """Kernel of squared distances, of any shape."""
+        """Evaluate the kernel at squared distances of any shape."""
         kernel = np.sqrt(squared)
         kernel /= -width
         return kernel
@@ -214,34 +215,34 @@ class MeanDistances(Distances):
     has_widths = False
 
     def median(self, seed: int) -> float:
-        """The root of the number of coordinates: standardized ones give the RMS of their differences."""
+        """Square root of the number of coordinates: the MMD of standardized ones is the RMS of their differences."""
         return float(np.sqrt(self.given.shape[1]))
 
     @staticmethod
     def kernel(squared: Real, width: float) -> Real:
-        """Kernel of squared distances, of any shape."""
+        """Evaluate the kernel at squared distances of any shape."""
         return squared / (-2 * width**2)
 
 
-#: Kernels by their names.
+#: Kernels by name.
 KERNELS = MappingProxyType({"gaussian": Distances, "energy": EnergyDistances, "mean": MeanDistances})
 
 
 def quadratic_forms(
     distances: Distances, bandwidths: Sequence[float], fast: Single, precise: Real
 ) -> tuple[Real, Real]:
-    """wᵀKw for many weights w and several widths of the kernel.
+    """wᵀKw for many weights w and several kernel widths.
 
     Parameters
     ----------
     distances : Distances
-        Of N points.
+        Squared distances of N points.
     bandwidths : sequence of S floats
-        Widths s; all share the distances.
+        Widths s, which share the distances.
     fast : (B, N) array of float32
-        Weights whose sums are taken in single precision.
+        Weights whose sums are computed in single precision.
     precise : (E, N) array
-        Weights whose sums are taken in double precision.
+        Weights whose sums are computed in double precision.
 
     Returns
     -------
@@ -249,14 +250,13 @@ def quadratic_forms(
 
     Notes
     -----
-    K is symmetric, so a block of rows meets only the columns from its own on: its diagonal block counts once
-    and the rest twice. Blocks are added in their order, so the number of threads changes no digit.
+    K is symmetric, so a block of rows is combined only with the columns from its own on: its diagonal block counts once
+    and the rest twice. Blocks are summed in a fixed order, so the result does not depend on the number of threads.
     """
     kernel = distances.kind.kernel
     first = distances.block(next(row_blocks(len(distances))))
-    # A centre is taken off the rows and the columns, so that little of the kernel is left: sums of small numbers lose
-    # few digits in single precision, the error falls some thirty times. It need not be the exact mean, so the rows of
-    # one block stand for all.
+    # Rows and columns are centred, so that the kernel values left are small: in single precision the error falls some
+    # thirtyfold. The centre need not be the exact mean, so it is estimated from one block of rows.
     means = [kernel(first, s).mean(axis=0) for s in bandwidths]
     centres = [mean - mean.mean() / 2 for mean in means]
 
@@ -275,7 +275,7 @@ def quadratic_forms(
         return singles, doubles
 
     sums = []
-    for weights in (fast, precise):  # what the centres contribute: nothing where the weights of a row sum to 0
+    for weights in (fast, precise):  # contribution of the centres: zero where the weights of a row sum to 0
         totals = weights.sum(axis=1, dtype=np.float64)
         squares = np.einsum("br,br->b", weights, weights)
         totals[np.abs(totals) <= np.finfo(weights.dtype).eps * np.sqrt(len(distances) * squares)] = 0
@@ -292,16 +292,16 @@ def group_sums(distances: Distances, bandwidths: Sequence[float], starts: Index)
     Parameters
     ----------
     distances : Distances
-        Of N points, those of a group next to each other.
+        Squared distances of N points, with groups contiguous.
     bandwidths : sequence of S floats
-        Widths s; all share the distances.
+        Widths s, which share the distances.
     starts : (U,) array
-        Where each group starts, rising from 0.
+        Start of each group, ascending from 0.
 
     Returns
     -------
     list of S (U, U) arrays
-        Symmetric; the diagonal holds the pairs of points with themselves too.
+        Symmetric; the diagonal includes the pairs of points with themselves.
     """
     kernel, fast = distances.kind.kernel, None
     if distances.kind is EnergyDistances:
@@ -311,7 +311,8 @@ def group_sums(distances: Distances, bandwidths: Sequence[float], starts: Index)
     squares = np.einsum("id,id->i", points, points)
 
     def share(rows: slice) -> tuple[int, list[Real]]:
-        # The kernel is symmetric: a block of rows meets only the columns from its own on, its own square counts half.
+        # The kernel is symmetric: a block of rows is combined only with the columns from its own on; its own square
+        # counts half.
         own = group[rows]
         sums = [np.zeros((own[-1] - own[0] + 1, len(starts))) for _ in bandwidths]
         down = np.flatnonzero(np.diff(own, prepend=-1))
@@ -344,6 +345,6 @@ def group_sums(distances: Distances, bandwidths: Sequence[float], starts: Index)
 
 
 def tiles(start: int, stop: int) -> Iterator[slice]:
-    """Columns of the kernel matrix that are handled together with a block of rows, few enough for the caches."""
+    """Yield tiles of columns that are processed with a block of rows, few enough for the caches."""
     for first in range(start, stop, _TILE):
         yield slice(first, min(first + _TILE, stop))

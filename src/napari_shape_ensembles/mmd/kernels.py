@@ -1,4 +1,4 @@
-"""Loops over pairs of points that are compiled; see `compiled`."""
+"""Compiled loops over pairs of points; see `compiled`."""
 
 import numpy as np
 from numba import njit, types
@@ -12,21 +12,21 @@ _real, _groups = types.float64[::1], types.int64[::1]
     nogil=True,
 )
 def add_distances(products, rows, columns, down, across, square, sums):
-    """Add the distances between the points of a tile to sums over the groups of both; of `kernel.group_sums`.
+    """Add the distances between the points of a tile to the sums over pairs of groups; see `kernel.group_sums`.
 
     Parameters
     ----------
     products : (a, b) array
-        Of the points of the rows with those of the columns.
+        Inner products of the points of the rows with those of the columns.
     rows, columns : (a,) and (b,) arrays
         Squares of the points' norms.
     down, across : (a,) and (b,) arrays of int
-        Place in `sums` of the group of each; those of a group next to each other.
+        Index in `sums` of the group of each point; groups are contiguous.
     square : bool
-        Both are the same points: each distance counts half, as it is there twice, and that of a point from itself is 0.
+        Rows and columns are the same points: each distance counts half, as it occurs twice, and self-distances are 0.
     sums : (U, V) array
     """
-    total = np.zeros(len(columns))  # over the rows of one group, so that the inner loop runs along the columns
+    total = np.zeros(len(columns))  # over the rows of one group, so that the inner loop runs over contiguous columns
     for i in range(len(rows)):
         for j in range(len(columns)):
             total[j] += np.sqrt(max(rows[i] + columns[j] - 2 * products[i, j], 0.0))
@@ -45,7 +45,7 @@ def add_distances(products, rows, columns, down, across, square, sums):
     nogil=True,
 )
 def add_flat_distances(rows, columns, down, across, square, sums):
-    """As `add_distances`, of points with few coordinates: those of the rows (a, d), those of the columns (d, b)."""
+    """As `add_distances`, for points with few coordinates: those of the rows (a, d), those of the columns (d, b)."""
     total, squared = np.zeros(columns.shape[1]), np.empty(columns.shape[1])
     for i in range(len(rows)):
         squared[:] = 0.0

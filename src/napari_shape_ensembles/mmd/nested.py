@@ -27,7 +27,7 @@ from .kernel import (
 from .permutations import permuted_labels
 from .two_sample import MMDTest, Procedure, Widths, check_level, common_sizes
 
-# Squared distances are kept from rank to rank up to this many (512 MB); beyond, each rank sums them anew.
+# Squared distances are kept from rank to rank up to this many (512 MB); beyond, they are recomputed for each rank.
 KEPT = 1 << 27
 
 
@@ -52,23 +52,23 @@ def nested_mmd_tests(
     samples : mapping of str to (x, y)
         Named descriptions of the same two samples, (m, d) and (n, d) arrays, as in `combined_mmd_test`.
     ranks : sequence of R ints
-        Numbers of leading coordinates, rising, between 1 and d.
+        Numbers of leading coordinates, ascending, between 1 and d.
     kernels : mapping of str to str, optional
         As in `combined_mmd_test`.
     whole : collection of str
-        Descriptions of which every test takes all coordinates.
+        Descriptions that are always tested with all coordinates.
     permutations, significance, bandwidth, factor, approximate_above, bins, seed
         As in `combined_mmd_test`.
 
     Yields
     ------
     MMDTest
-        For each rank what `combined_mmd_test` gives for `x[:, :r]` and `y[:, :r]`.
+        For each rank, the result of `combined_mmd_test` for `x[:, :r]` and `y[:, :r]`.
 
     Raises
     ------
     ValueError
-        As `combined_mmd_test`, and for ranks that do not rise or lie outside 1 to d.
+        As `combined_mmd_test`, and for ranks that do not ascend or lie outside 1 to d.
     """
     kinds = {name: KERNELS[(kernels or {}).get(name, "gaussian")] for name in samples}
     points = {name: pooled(x, y) for name, (x, y) in samples.items()}
@@ -94,7 +94,7 @@ def _check_ranks(ranks: Sequence[int], dimension: int) -> None:
 
 
 class _Nest(Distances):
-    """Squared distances in the leading coordinates of one description, growing with their number."""
+    """Squared distances in the leading coordinates of one description, updated as coordinates are added."""
 
     def __init__(self, points: Real, seed: int, kind: type[Distances], order: Index | None) -> None:
         super().__init__(points[:, :0])
@@ -102,11 +102,11 @@ class _Nest(Distances):
         self._all, self._subset = points if order is None else points[order], median_subset(points, seed)
         self._pairs = np.zeros(len(self._subset) * (len(self._subset) - 1) // 2)
         self._kept: dict[int, Real] = {}
-        if len(points) ** 2 <= KEPT:  # half of them are kept: those on and right of the diagonal
+        if len(points) ** 2 <= KEPT:  # only those on and right of the diagonal are kept
             self._kept = {r.start: np.zeros((r.stop - r.start, len(points) - r.start)) for r in row_blocks(len(points))}
 
     def grow(self, rank: int) -> None:
-        """Take in the coordinates up to `rank`, which must not fall from call to call."""
+        """Add the coordinates up to `rank`, which must not decrease between calls."""
         new = slice(self.points.shape[1], rank)
         self._pairs += pairs(self._subset[:, new])
         added = Distances(self._all[:, new])
@@ -119,9 +119,9 @@ class _Nest(Distances):
         self.points = self._all[:, :rank]
 
     def block(self, rows: slice) -> Real:
-        """Distances of some rows from all points from their first on."""
+        """Squared distances of a block of rows from all points from its first row on."""
         return self._kept[rows.start] if self._kept else super().block(rows)
 
     def median(self, seed: int) -> float:
-        """Median of the distances; the subset was drawn at the start."""
+        """Median distance over the subset drawn at the start."""
         return median_of(self._pairs)

@@ -1,9 +1,9 @@
-"""Statistics of all permutations of the labels at once, exact wherever a decision could depend on it.
+"""Statistics of all permutations of the labels at once, exact wherever a decision depends on them.
 
 With label weights w (1/m on the first sample, -1/n on the second) the biased statistic is MMD² = wᵀKw, so all
-permutations are one product of the kernel matrix with a matrix of weights. Most of it is done in single
-precision; values that lie as near to a cut as single precision errs are then made again in double precision,
-so ranks and p-values are those of double precision.
+permutations are one product of the kernel matrix with a matrix of weights. Most of it is computed in single precision;
+values within its error of a threshold are recomputed in double precision, so ranks and p-values are those of double
+precision.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,34 +27,34 @@ from .kernel import (
     tiles,
 )
 
-# Squared statistics nearer than this are equal to rounding.
+# Squared statistics closer than this are equal up to rounding error.
 TIE = 1e-13
-# Below this many points double precision costs nothing to speak of.
+# Below this many points double precision costs hardly more.
 FEW = 1000
-# Numbers in a chunk of weights: 256 MiB in single precision.
+# Elements per chunk of weights: 256 MiB in single precision.
 CHUNK = 2**26
-# Bins of points have at least so many in the smaller sample: at most a fiftieth of it is left over and keeps its label.
+# Minimum number of bins in the smaller sample: at most a fiftieth of it is left over and keeps its label.
 _FEWEST_BINS = 50
-# With fewer points than this times the bins, sums over bins save nothing.
+# With fewer points than this times the number of bins, binning saves nothing.
 _MANY = 4
-# Permutations made in both precisions, and how many times their largest difference counts as "near".
+# Permutations computed in both precisions, and the safety factor on the largest difference between these.
 PROBES, _SAFETY = 15, 32
 
 
 @dataclass(frozen=True, eq=False)
 class Labellings:
-    """The observed labels and B random permutations of them, as bits.
+    """The observed labels and B random permutations of them, as packed bits.
 
     Attributes
     ----------
     bits : (1 + B, ⌈U/8⌉) array of uint8
-        Packed indicators of the first sample, one for every bin; row 0 is as observed.
+        Packed indicators of the first sample, one per bin; row 0 is the observed labelling.
     first, total : int
         Sizes m of the first sample and N of both.
     sizes : (U,) array of int, optional
-        Numbers of points in the bins, which share their labels; None where every point is its own bin.
+        Numbers of points in the bins, which share their labels; None if every point is its own bin.
     order : (N,) array of int, optional
-        Points in the order of the bins: the first sample's, then the second's, each at random.
+        Points in the order of the bins: the first sample's, then the second's, each shuffled.
     """
 
     bits: NDArray[np.uint8]
@@ -68,16 +68,16 @@ class Labellings:
 
     @property
     def starts(self) -> Index:
-        """Where each bin starts in `order`: (U,)."""
+        """Start of each bin in `order`: (U,)."""
         sizes = np.ones(self.total, np.intp) if self.sizes is None else self.sizes
         return np.cumsum(sizes) - sizes
 
     def indicators(self, which: slice | Index) -> NDArray[np.uint8]:
-        """1 on the first sample, 0 on the second, of every bin: (number, U)."""
+        """Indicators of the first sample for every bin: (number, U)."""
         return np.unpackbits(self.bits[which], axis=1, count=self.total if self.sizes is None else len(self.sizes))
 
     def weights(self, which: slice | Index) -> Real:
-        """Label weights of every bin over 1/m + 1/n: indicators less m/N, which lose no digits to the kernel's mean."""
+        """Label weights of every bin over 1/m + 1/n: indicators minus m/N, which avoids cancellation."""
         weights = self.indicators(which).astype(np.float64)
         weights -= self.first / self.total
         return weights
@@ -87,35 +87,35 @@ class Labellings:
         return self.indicators(which) - np.float32(self.first / self.total)
 
 
-# The labellings drawn last: the tests of a comparison share them.
+# The labellings drawn last, shared by the tests of a comparison.
 drawn: dict[tuple[int, int, int, int, int], Labellings] = {}
 
 
 def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: int = 0) -> Labellings:
-    """Draw random labellings in chunks; the draws do not depend on the chunks.
+    """Draw random labellings in chunks; the draws do not depend on the chunk size.
 
     Parameters
     ----------
     first, total : int
         Sizes m of the first sample and N of both.
     permutations : int
-        Their number B.
+        Number B of permutations.
     seed : int
     bins : int, optional
-        About how many bins of equal numbers of points of one sample, drawn at random, are permuted in place of single
-        points, where there are at least four times as many points. What is left over of a sample keeps its label. The
-        permutations of the bins are a subgroup of those of the points, so a test by them keeps its level exactly.
+        About how many bins are permuted instead of single points, if there are at least four times as many points. Bins
+        hold equal numbers of points of one sample, drawn at random; points left over keep their label. The permutations
+        of the bins are a subgroup of those of the points, so the level of the test is exact.
     """
     permutations = whole(permutations, "permutations", least=1)
     key = first, total, permutations, seed, bins
     if (known := drawn.get(key)) is not None:
         return known
-    # The labelling as observed, with the bins that are permuted.
+    # The observed labelling, with the bins that are permuted.
     labels = Labellings(np.packbits(np.arange(total)[None] < first, axis=1), first, total)
     movable: slice | Index = slice(None)
     size = min(total // bins, min(first, total - first) // _FEWEST_BINS) if bins and total >= _MANY * bins else 1
     if size >= 2 and total // size <= 2 * bins:
-        rng = np.random.default_rng([seed, 2])  # another stream than the permutations and the subsets have
+        rng = np.random.default_rng([seed, 2])  # a separate stream from those of the permutations and the subsets
         order = np.concatenate([rng.permutation(first), first + rng.permutation(total - first)])
         numbers = [[size] * (count // size) + [count % size] * (count % size > 0) for count in (first, total - first)]
         bits = np.packbits(np.arange(sum(map(len, numbers)))[None] < len(numbers[0]), axis=1)
@@ -137,7 +137,7 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: 
 
 
 def chunks(count: int, total: int, numbers: int = 2**17) -> list[slice]:
-    """Chunks of `count` rows of length `total` that hold about so many numbers each; as many as fit the caches."""
+    """Split `count` rows of length `total` into chunks of about `numbers` elements, which fit the caches."""
     size = max(1, numbers // total)
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
@@ -145,8 +145,8 @@ def chunks(count: int, total: int, numbers: int = 2**17) -> list[slice]:
 class Statistics:
     """Squared MMD of every labelling, (1 + B,), for one kernel, from wᵀKw of the weights of `Labellings`.
 
-    The first `exact` of them, all by default, are in double precision, the others off by up to `error`. So is every
-    value of `values` within `tolerance` of the observed one, and of a cut after `settle` or `settle_rank`.
+    The first `exact` of them, by default all, are in double precision, the others off by up to `error`. Values within
+    `tolerance` of the observed one are recomputed exactly, and those near a threshold by `settle` or `settle_rank`.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class Statistics:
         self.settle(self.values[0])
 
     def settle(self, cut: float) -> None:
-        """Make the values near a cut exact; those equal to it but for rounding become equal."""
+        """Recompute the values near a threshold exactly, and make equal those that differ by rounding error only."""
         near = np.flatnonzero(~self.exact & (np.abs(self.values - cut) <= self.tolerance))
         for chunk in chunks(len(near), self._labels.total, CHUNK // 2):
             some = near[chunk]
@@ -179,9 +179,9 @@ class Statistics:
         self.values[np.abs(self.values - cut) <= TIE] = cut
 
     def settle_rank(self, rank: int) -> None:
-        """Make it exact which values are the `rank` largest."""
+        """Make the set of the `rank` largest values exact."""
         settled: list[float] = []
-        # Where the gap exceeds the errors of both its ends, the ranks are right as they are.
+        # If the gap exceeds the errors at both its ends, the ranks are exact already.
         while settled != (cuts := np.sort(self.values)[::-1][rank - 1 : rank + 1].tolist()):
             if cuts[0] - cuts[-1] > 2 * self.tolerance:
                 break
@@ -196,14 +196,14 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
     Parameters
     ----------
     distances : Distances
-        Of N points.
+        Squared distances of N points.
     labels : Labellings
     bandwidths : sequence of S floats
 
     Returns
     -------
     list of S Statistics
-        With the values near the observed one settled.
+        Exact near the observed value.
     """
     if isinstance(distances, MeanDistances):
         sums = _weighted_sums(labels, distances.points)
@@ -232,7 +232,7 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
         if not single:
             found.append(Statistics(distances, labels, s, slow))
             continue
-        # The labellings made in both precisions say how far off the others may be.
+        # Labellings computed in both precisions give an estimate of the error of the others.
         error = max(np.abs(quick[: len(slow)] - slow).max(), 1e-12)
         quick[: len(slow)] = slow
         found.append(Statistics(distances, labels, s, quick, exact=len(slow), error=_SAFETY * error))
@@ -242,11 +242,11 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
 def nystrom_statistics(
     distances: Distances, labels: Labellings, bandwidths: Sequence[float], features: int, seed: int
 ) -> list[Statistics]:
-    """As `permuted_statistics`, but of the kernel's projection on a seeded subset of the points.
+    """As `permuted_statistics`, for the Nyström approximation of the kernel.
 
-    The statistic is ‖Σ w φ‖² with the Nyström features φ of `features` pooled points drawn without looking at
-    the labels. It is another statistic than the MMD and no larger, but the same for all permutations, so the
-    level is exact; the cost grows with N instead of N².
+    The statistic is ‖Σ w φ‖² with the Nyström features φ of `features` pooled points drawn independently of the labels.
+    It differs from the MMD and is never larger, but is the same for all permutations, so the level is exact; the cost
+    is O(N) instead of O(N²).
     """
     if isinstance(distances, MeanDistances):
         return permuted_statistics(distances, labels, bandwidths)
@@ -262,7 +262,7 @@ def nystrom_statistics(
 
 
 def _binned(distances: Distances, kernel: Callable[[Real], Real], starts: Index) -> Real:
-    """Sums of a kernel over bins, (U, q): never are the values of all points in memory."""
+    """Sums of a kernel over bins, (U, q), without holding the values of all points in memory."""
     ends = np.append(starts[1:], len(distances))
 
     def share(rows: slice) -> tuple[int, Real]:
@@ -287,10 +287,10 @@ def _weighted_sums(labels: Labellings, features: Real) -> Real:
 
 def _forms(labels: Labellings, sums: Real) -> Real:
     """wᵀSw of every labelling, (1 + B,), for sums of the kernel between bins, (U, U)."""
-    # The weights of all points sum to 0, so a constant off the kernel changes nothing but what rounding can reach.
+    # The weights of all points sum to 0, so subtracting a constant from the kernel changes nothing but rounding errors.
     sizes = np.diff(labels.starts, append=labels.total)
     sums = sums - np.outer(sizes, sizes) * (sums.sum() / labels.total**2)
-    # S is symmetric: what lies right of its diagonal counts twice, and what lies left of it not at all.
+    # S is symmetric: only its upper triangle is used, with off-diagonal entries doubled.
     sums = 2 * np.triu(sums) - np.diag(np.diag(sums))
 
     def share(some: slice) -> Real:
@@ -306,9 +306,9 @@ def _forms(labels: Labellings, sums: Real) -> Real:
 def nystrom_features(
     points: Real, bandwidth: float, features: int, seed: int, kind: type[Distances] = Distances
 ) -> Real:
-    """Features (N, q) with φφᵀ = K projected on the span of q ≤ `features` seeded points; exact where q = N.
+    """Nyström features (N, q) with φφᵀ = K projected on the span of q ≤ `features` seeded points; exact if q = N.
 
-    A kernel such as -d, positive only for weights that sum to 0, is first centred at one of those points.
+    A kernel such as -d, which is only conditionally positive definite, is first centred at one of those points.
     """
     kernel, root = projection(lambda rows: points[rows], len(points), bandwidth, features, seed, kind)
     return _projected(lambda rows: points[rows], len(points), kernel, root)
@@ -326,11 +326,11 @@ def projection(
     seed: int,
     kind: type[Distances] = Distances,
 ) -> tuple[Callable[[Real], Real], Real]:
-    """The kernel between any points and the seeded ones, and what makes features of it; see `nystrom_features`.
+    """The kernel between any points and the seeded ones, and the matrix that maps it to `nystrom_features`.
 
-    `points` gives some of so many points by their rows.
+    `points` returns points by their rows.
     """
-    # A stream of its own: the permutations come from the seed itself.
+    # A separate stream: the permutations use the seed itself.
     rows = np.random.default_rng([seed, 1]).choice(count, features, replace=False) if count > features else slice(None)
     chosen = points(rows)
 

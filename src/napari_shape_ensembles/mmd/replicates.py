@@ -1,11 +1,11 @@
-"""Tests in which whole replicates (images, dishes, animals) are exchangeable, not the single points in them.
+"""Permutation tests in which whole replicates (images, dishes, animals) are exchangeable, not the points in them.
 
-The kernel of N points is summed once over all pairs of U replicates. What is left is a U × U matrix of mean kernels,
-the inner products of the replicates' mean embeddings. Every statistic here is a quadratic form in that matrix, so a
-permutation of the replicates costs U² and not N².
+The kernel of N points is summed once over all pairs of U replicates. The result is a U × U matrix of mean kernels, the
+inner products of the replicates' mean embeddings. Every statistic here is a quadratic form in that matrix, so a
+permutation of the replicates costs O(U²) instead of O(N²).
 
-A hypothesis is a set of columns over the replicates, such as indicators of groups or a dose; what is taken out of the
-data first (blocks, covariates) is another. So two groups, several groups, trends and interactions are one test.
+A hypothesis is a set of columns over the replicates, such as indicators of groups or a dose; nuisance columns (blocks,
+covariates) are removed from the data first. So two groups, several groups, trends and interactions are one test.
 """
 
 import itertools
@@ -23,13 +23,13 @@ from .kernel import KERNELS, SIGNIFICANCE, Index, Kernel, Real, group_sums, medi
 from .permutations import nystrom_features
 from .two_sample import MMDTest
 
-#: Up to this many labellings all are taken; of more, `DRAWS` are drawn at random.
+#: Up to this many labellings are enumerated; otherwise `DRAWS` are drawn at random.
 ENUMERATED, DRAWS = 20_000, 9_999
-# For more points than this the kernel is projected on so many of them.
+# With more points than this the kernel is projected on this many of them (Nyström approximation).
 MANY, _FEATURES = 20_000, 512
-# Statistics nearer than this share of the largest are equal to rounding.
+# Statistics that differ by less than this fraction of the largest are equal up to rounding error.
 _TIE = 1e-10
-# Numbers in one product of labellings and kernel: what the processor's cache holds.
+# Elements per product of labellings and kernel, which fit in the CPU cache.
 _CHUNK = 2**16
 
 
@@ -40,14 +40,14 @@ class MeanKernels:
     Attributes
     ----------
     between : (U, U) array
-        Mean of k(x, y) over x in one replicate and y in another; on the diagonal without pairs of a point with
-        itself. (Where a replicate has but one point the diagonal is left with them, for all.)
+        Mean of k(x, y) over x in one replicate and y in another; the diagonal excludes pairs of a point with itself.
+        (If any replicate has a single point, the diagonal includes them, for all.)
     counts : (U,) array
-        Number of points of each.
+        Number of points of each replicate.
     bandwidth : float
-        s of the kernel exp(-d²/(2s²)); 1 for kernels without a width.
+        Width s of the kernel exp(-d²/(2s²)); 1 for kernels without a width.
     own : (U,) array
-        Mean kernel of a point with itself.
+        Mean kernel of the points of each replicate with themselves.
     """
 
     between: Real
@@ -57,13 +57,13 @@ class MeanKernels:
 
     @property
     def gram(self) -> Real:
-        """Inner products of the mean embeddings, (U, U): with the pairs of a point with itself; positive definite."""
+        """Inner products of the mean embeddings, (U, U), including pairs of a point with itself: positive definite."""
         if self.counts.min() < 2:
             return self.between
         return self.between + np.diag((self.own - np.diag(self.between)) / self.counts)
 
     def subset(self, chosen: Index) -> "MeanKernels":
-        """Of some of the replicates only."""
+        """Select some of the replicates."""
         return MeanKernels(self.between[np.ix_(chosen, chosen)], self.counts[chosen], self.bandwidth, self.own[chosen])
 
 
@@ -84,18 +84,18 @@ def mean_kernels(
     replicate : (N,) array of int
         Replicate of each point, 0 to U - 1.
     kernel : {"gaussian", "energy", "mean"}
-        exp(-d²/(2s²)); -d, whose statistics are energy distances; or the inner product, of which only means tell.
+        exp(-d²/(2s²)); -d, whose statistics are energy distances; or the inner product, which detects means only.
     bandwidth : float, optional
         s of the Gaussian kernel; by default the median pairwise distance times `factor`.
     factor : float
     seed : int
-        Of the subset over which the median is taken of more than 2000 points, and of the points on which the
-        kernel is projected where there are more than 20 000.
+        Seed of the subset for the median of more than 2000 points, and of the points on which the kernel of more than
+        20 000 points is projected.
 
     Returns
     -------
     MeanKernels
-        A replicate's points weigh the same, and each replicate weighs the same whatever its number of points.
+        Points have equal weights within a replicate, and replicates have equal weights whatever their number of points.
 
     Raises
     ------
@@ -134,18 +134,18 @@ def mean_kernels(
 
 @dataclass(frozen=True, eq=False)
 class Rearrangements:
-    """Orders of the replicates under which a hypothesis is tested.
+    """Permutations of the replicates under which a hypothesis is tested.
 
     Attributes
     ----------
     orders : (1 + B, U) array
-        Row 0 is as observed.
+        Row 0 is the observed order.
     complete : bool
-        Whether they are all the distinct labellings there are.
+        Whether they are all distinct labellings.
     labellings : int
-        How many distinct ones there are.
+        Number of distinct labellings.
     alike : int
-        How many of them no test can tell from the observed one, such as two groups of one size exchanged.
+        Number of labellings that no test distinguishes from the observed one, such as two equal-sized groups exchanged.
     """
 
     orders: Index
@@ -155,21 +155,21 @@ class Rearrangements:
 
     @property
     def least_p(self) -> float:
-        """Smallest p-value that a test on them can have."""
+        """Smallest attainable p-value."""
         return max(self.alike / self.labellings, 0.0 if self.complete else 1 / len(self.orders))
 
 
 def rearrangements(columns: Real, blocks: Index | None = None, *, draws: int = DRAWS, seed: int = 0) -> Rearrangements:
-    """List, or draw, the distinct ways to hand out the rows of a design to the replicates.
+    """Enumerate, or draw, the distinct assignments of the rows of a design to the replicates.
 
     Parameters
     ----------
     columns : (U, q) array
-        Design: rows that are equal are one and the same label.
+        Design; equal rows are the same label.
     blocks : (U,) array, optional
-        Rows are exchanged only within a block.
+        Rows are permuted only within a block.
     draws : int
-        Orders drawn where there are more than 20 000 labellings.
+        Number of random orders if there are more than 20 000 labellings.
     seed : int
 
     Returns
@@ -184,7 +184,7 @@ def rearrangements(columns: Real, blocks: Index | None = None, *, draws: int = D
 
 
 def labellings(columns: Real, blocks: Index | None = None) -> tuple[int, int]:
-    """Number of distinct labellings of a design, and of those that no test can tell from the observed one."""
+    """Number of distinct labellings of a design, and of those that no test distinguishes from the observed one."""
     labels, own = _labels(columns, blocks)
     members = _members(own)
     sizes = [np.unique(labels[rows], return_counts=True)[1].tolist() for rows in members]
@@ -193,7 +193,7 @@ def labellings(columns: Real, blocks: Index | None = None) -> tuple[int, int]:
 
 
 def _labels(columns: Real, blocks: Index | None) -> tuple[Index, Index]:
-    """Label of each row, equal rows one label, and its block."""
+    """Label of each row, shared by equal rows, and its block."""
     rows = np.asarray(columns, dtype=np.float64).reshape(len(columns), -1)
     labels = np.unique(rows, axis=0, return_inverse=True)[1].ravel().astype(np.intp)
     return labels, np.zeros(len(rows), dtype=np.intp) if blocks is None else np.asarray(blocks, dtype=np.intp)
@@ -204,14 +204,14 @@ def _members(own: Index) -> list[Index]:
     return [np.flatnonzero(own == block) for block in np.unique(own)]
 
 
-# All parts of both tests, and of a screen all contrasts of one size, are tested on the same orders.
+# Shared by all parts of both tests, and by all contrasts of one size in a screen.
 @lru_cache(maxsize=2)
 def _orders(labels: bytes, own: bytes, draws: int, seed: int) -> Index:
-    """Orders of rows with these labels and blocks, as observed first: so many drawn, or for 0 every distinct one."""
+    """Orders of rows with these labels and blocks, the observed one first: `draws` random ones, or all for 0."""
     kinds, blocks = np.frombuffer(labels, dtype=np.intp), np.frombuffer(own, dtype=np.intp)
     if draws:
-        # A block's number, random bits (none in the first row), and the number of the row in one integer: to sort these
-        # is much faster than to shuffle one labelling after another.
+        # Block number, random bits (none in the first row) and row number are packed into one integer: sorting these is
+        # much faster than shuffling one labelling after another.
         low = len(kinds).bit_length()
         high = 63 - 2 * low
         orders = np.random.default_rng(seed).integers(1 << high, size=(1 + draws, len(kinds)), dtype=np.intp)
@@ -243,9 +243,9 @@ def _all_orders(labels: Index, members: Sequence[Index]) -> Index:
 
 
 def _arranged(labels: Index, rows: Index) -> Index:
-    """Distinct arrangements of labels over the places of one block, each as the rows that come to these places."""
+    """Distinct arrangements of labels within one block, each as the rows assigned to its places."""
     arranged = np.empty((1, len(rows)), dtype=np.intp)
-    free = np.arange(len(rows))[None]  # places that no label has been put in yet
+    free = np.arange(len(rows))[None]  # places without a label so far
     for kind in np.unique(labels):
         own = rows[labels == kind]
         left = free.shape[1]
@@ -262,8 +262,8 @@ def _arranged(labels: Index, rows: Index) -> Index:
 def _alike(columns: Real, labels: Index, members: Sequence[Index]) -> int:
     """Number of labellings that span the same space as the observed one, and so have the same statistic.
 
-    Groups with the same number of replicates in every block may exchange their names; columns of numbers may be turned
-    round about their means.
+    Groups with the same number of replicates in every block may exchange their names; numeric columns may be reflected
+    about their means.
     """
     table = np.stack([np.bincount(labels[rows], minlength=labels.max() + 1) for rows in members], axis=1)
     names_only = len(table) == 2 or np.isin(columns, (0, 1)).all()
@@ -290,18 +290,18 @@ class ReplicateTest:
     Attributes
     ----------
     p_value : float
-        Joint over the parts (min-p): the share of labellings whose smallest p-value is as small as the observed one.
+        Joint over the parts (min-p): the fraction of labellings whose smallest p-value is at most the observed one.
     statistic : float
         √ of the explained sum of squares of the part with the smallest p-value. Between two groups it is the MMD of
         the replicates' mean embeddings times √(m n / (m + n)).
     parts : mapping of str to float
-        p-value of each part by itself.
+        Unadjusted p-value of each part.
     least_p : float
-        Smallest p-value that so few replicates can have.
+        Smallest p-value attainable with this number of replicates.
     labellings : int
-        Distinct labellings there are.
+        Number of distinct labellings.
     complete : bool
-        Whether all of them were taken.
+        Whether all of them were enumerated.
     """
 
     p_value: float
@@ -318,16 +318,16 @@ class ReplicateTest:
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """Columns over U replicates whose effect is tested, after others have been taken out.
+    """Columns over U replicates whose effect is tested, after nuisance columns have been removed.
 
     Attributes
     ----------
     columns : (U, q) array
         Such as indicators of groups, or a dose.
     blocks : (U,) array of int, optional
-        Replicates are exchanged only within a block, and blocks' means are taken out.
+        Replicates are permuted only within a block, and block means are removed.
     covariates : (U, z) array, optional
-        Taken out by regression (Freedman and Lane): then the test is approximate.
+        Removed by regression (Freedman and Lane), which makes the test approximate.
     """
 
     columns: Real | NDArray[np.bool_]
@@ -336,7 +336,7 @@ class Hypothesis:
 
     @cached_property
     def nuisance(self) -> Real:
-        """Orthonormal columns of what is taken out: the mean, blocks and covariates."""
+        """Orthonormal nuisance columns: the mean, blocks and covariates."""
         parts = [np.zeros((len(self.columns), 0))]
         if self.blocks is not None:
             parts.append((self.blocks[:, None] == np.unique(self.blocks)).astype(np.float64))
@@ -347,12 +347,12 @@ class Hypothesis:
 
     @cached_property
     def tested(self) -> Real:
-        """Orthonormal columns of what is tested, without what is taken out: (U, q')."""
+        """Orthonormal basis of the tested columns, orthogonal to the nuisance columns: (U, q')."""
         columns = _centred(np.asarray(self.columns, dtype=np.float64).reshape(len(self.columns), -1))
         return _orthonormal(columns - self.nuisance @ (self.nuisance.T @ columns))
 
     def rearrangements(self, *, draws: int = DRAWS, seed: int = 0) -> Rearrangements:
-        """Orders of the replicates to test it on."""
+        """Permutations of the replicates to test it on."""
         columns = np.asarray(self.columns, dtype=np.float64)
         if self.covariates is not None:
             columns = np.concatenate([np.reshape(part, (len(part), -1)) for part in (columns, self.covariates)], axis=1)
@@ -360,14 +360,14 @@ class Hypothesis:
 
 
 def _centred(columns: Real) -> Real:
-    """Columns without their means, each over its length."""
+    """Centre the columns and scale them to unit length."""
     columns = columns - columns.mean(axis=0)
     length = np.linalg.norm(columns, axis=0)
     return columns / np.where(length > 0, length, 1)
 
 
 def _orthonormal(columns: Real) -> Real:
-    """Orthonormal basis of the span of centred columns of length 1, or of what projections left of them."""
+    """Orthonormal basis of the span of centred columns of unit length, or of their projections."""
     u, values, _ = np.linalg.svd(columns, full_matrices=False)
     return u[:, values > 1e-8]
 
@@ -376,7 +376,7 @@ def explained(kernels: MeanKernels, hypothesis: Hypothesis, orders: Index) -> Re
     """Statistic of a hypothesis under every order of the replicates, (1 + B,).
 
     Without covariates the explained sum of squares tr(XᵀK X), X the orthonormal tested columns. With covariates its
-    ratio to the residual sum of squares, the residuals under the null permuted (Freedman and Lane 1983).
+    ratio to the residual sum of squares, with the residuals under the null permuted (Freedman and Lane 1983).
     """
     tested, nuisance = hypothesis.tested, hypothesis.nuisance
     exact = hypothesis.covariates is None
@@ -404,9 +404,9 @@ def _forms(kernel: Real, columns: Real, orders: Index) -> Real:
 
 
 def settled(statistics: Real) -> Real:
-    """Statistics (..., 1 + B) with those equal that differ by rounding only: labellings may repeat, or mirror, another.
+    """Make statistics (..., 1 + B) equal that differ by rounding error only: labellings may repeat or mirror another.
 
-    Values are rounded to a grid that the observed one lies on.
+    Values are rounded to a grid that contains the observed one.
     """
     observed = statistics[..., :1]
     step = _TIE * np.maximum(np.abs(statistics).max(axis=-1, keepdims=True), np.finfo(float).tiny)
@@ -414,7 +414,7 @@ def settled(statistics: Real) -> Real:
 
 
 def joint_p_values(statistics: Real) -> tuple[Real, Real]:
-    """p-values of each of several statistics under every labelling, and what combines them.
+    """p-values of each of several statistics under every labelling, and their combination.
 
     Parameters
     ----------
@@ -424,22 +424,22 @@ def joint_p_values(statistics: Real) -> tuple[Real, Real]:
     Returns
     -------
     each : (k, 1 + B) array
-        Share of labellings with a statistic as large.
+        Fraction of labellings with a statistic at least as large.
     joint : (1 + B,) array
-        Smallest of them; among labellings that share it the largest statistic, in standard deviations of its
-        permutations, decides. The joint p-value of a labelling is the share of labellings with a value as small.
+        Smallest of them; ties between labellings are broken by the largest statistic, in standard deviations of its
+        permutations. The joint p-value of a labelling is the fraction of labellings with a value at most as large.
     """
     total = statistics.shape[1]
     each = np.stack([_shares_as_large(row) for row in statistics])
     spread = statistics.std(axis=1, keepdims=True)
     centred = statistics - statistics.mean(axis=1, keepdims=True)
     outstanding = np.round((centred / np.where(spread > 0, spread, 1)).max(axis=0), 9)
-    # A share of at most 1 here weighs less than the step from one p-value to the next.
+    # The tie-breaker stays below the step between successive p-values.
     return each, np.asarray(np.round(each.min(axis=0) + _shares_as_large(outstanding) / (4 * total), 14))
 
 
 def _shares_as_large(values: Real) -> Real:
-    """Share of values at least as large as each."""
+    """Fraction of values at least as large as each."""
     total, order = len(values), np.argsort(values)
     ascending = values[order]
     ties = np.append(False, ascending[1:] == ascending[:-1])
@@ -463,10 +463,10 @@ def replicate_test(
         Parts, each a description of the same U replicates.
     hypothesis : Hypothesis
     *alternatives : Hypothesis
-        Other columns for the same hypothesis, such as ranks beside a dose: tested on the same permutations, and
+        Other columns for the same hypothesis, such as ranks in addition to a dose: tested on the same permutations, and
         combined with it.
     draws : int
-        Labellings drawn where there are more than 20 000.
+        Random labellings if there are more than 20 000.
     seed : int
 
     Returns
@@ -476,7 +476,7 @@ def replicate_test(
     Raises
     ------
     ValueError
-        Where nothing is left to test: a single group, or columns that blocks and covariates determine.
+        If nothing is left to test: a single group, or columns that blocks and covariates determine.
 
     Notes
     -----
@@ -543,8 +543,8 @@ def replicate_mmd_test(
     Returns
     -------
     MMDTest
-        With the MMD between the groups' mean embeddings, in which each replicate weighs the same. Its null holds all
-        other labellings where they are few.
+        MMD between the groups' mean embeddings, with equal weights of the replicates. Its null holds all other
+        labellings if there are few.
     """
     total = len(next(iter(kernels.values())).counts)
     hypothesis = Hypothesis(np.arange(total) >= first)
@@ -552,7 +552,7 @@ def replicate_mmd_test(
     squares = np.stack([explained(one, hypothesis, drawn.orders) for one in kernels.values()])
     each, joint = joint_p_values(settled(squares))
     p_value = float(np.mean(joint <= joint[0]))
-    # The largest p-value of a part with which the whole is rejected.
+    # The largest p-value of a part at which the joint test rejects.
     smallest = each.min(axis=0)
     critical = max((p for p in np.unique(smallest) if np.mean(smallest <= p) <= significance), default=0.0)
     factor = 1 / first + 1 / (total - first)
@@ -572,14 +572,14 @@ def replicate_mmd_test(
 
 
 def _threshold(mmd: Real, p_values: Real, level: float, rejected: bool) -> float:
-    """The largest MMD that is not rejected; consistent with the decision on the observed one, in place 0."""
+    """Largest MMD that is not rejected; consistent with the decision on the observed one, at index 0."""
     kept = mmd[p_values > level]
     threshold = float(kept.max()) if len(kept) else float("inf")
     return min(threshold, float(np.nextafter(mmd[0], -1))) if rejected else max(threshold, float(mmd[0]))
 
 
 def require_testable(hypothesis: Hypothesis) -> None:
-    """Refuse a hypothesis that leaves nothing to test, or no replicate to tell it from chance."""
+    """Raise if a hypothesis leaves nothing to test, or no residual degrees of freedom."""
     tested, nuisance = hypothesis.tested.shape[1], hypothesis.nuisance.shape[1]
     if not tested:
         raise ValueError(
@@ -605,7 +605,7 @@ def closed_p_values(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Real:
-    """Adjust the p-values of several pairs of groups to one family-wise level.
+    """Adjust the p-values of several pairs of groups for the family-wise error rate.
 
     Parameters
     ----------
@@ -615,7 +615,7 @@ def closed_p_values(
     pairs : sequence of (int, int)
         Contrasts.
     p_values : (number of pairs,) array
-        Of each by itself, as `replicate_test` of its replicates gives it.
+        Unadjusted p-value of each pair, from `replicate_test` on its replicates.
     blocks : (U,) array of int, optional
     draws, seed : int
         As in `replicate_test`.
@@ -623,15 +623,15 @@ def closed_p_values(
     Returns
     -------
     (number of pairs,) array
-        Rejecting pairs whose adjusted p-value is at most α errs at all with a probability of at most α, whichever
+        Rejecting pairs with an adjusted p-value of at most α has a family-wise error rate of at most α, whichever
         groups differ.
 
     Notes
     -----
-    Closed testing (Marcus, Peritz and Gabriel 1976). A hypothesis that groups fall into certain sets of equal ones is
-    tested by the smallest p-value over the pairs within the sets, its null from replicates permuted within the sets:
-    so groups that do differ are never mixed with those that do not. Their number grows fast, see `closure`; where they
-    are too many, Holm's method on the p-values of the pairs.
+    Closed testing (Marcus, Peritz and Gabriel 1976). The hypothesis that groups fall into certain sets of equal ones is
+    tested by the smallest p-value over the pairs within the sets, with its null from permutations of replicates within
+    the sets: so groups that do differ are never mixed. The number of such hypotheses grows fast, see `closure`; if
+    there are too many, Holm's method is applied to the p-values of the pairs.
     """
     sets = closure(int(group.max()) + 1, pairs)
     if sets is None:
@@ -658,13 +658,13 @@ def _intersection_p(
     draws: int,
     seed: int,
 ) -> float:
-    """p-value of the hypothesis that the groups of each set of a partition are the same."""
+    """p-value of the hypothesis that the groups within each set of a partition are equal."""
     sets = np.asarray(partition)[group]
     within = sets if blocks is None else sets * (blocks.max() + 1) + blocks
     drawn = rearrangements(group.astype(np.float64), within, draws=draws, seed=seed)
     statistics = []
     for i, j in pairs:
-        # The pair's columns are zero on other groups; the blocks' means are taken out of its own replicates.
+        # The pair's columns are zero on other groups; block means are removed from its own replicates.
         chosen = np.flatnonzero(np.isin(group, (i, j)))
         tested = Hypothesis(group[chosen] == j, None if blocks is None else blocks[chosen]).tested
         column = np.zeros((len(group), tested.shape[1]))
@@ -675,10 +675,10 @@ def _intersection_p(
 
 
 def closure(groups: int, pairs: Sequence[tuple[int, int]], most: int = 64) -> list[tuple[int, ...]] | None:
-    """Ways in which groups can fall into sets of equal ones, each as the set of every group; None for too many.
+    """Partitions of groups into sets of equal ones, each as the set of every group; None if there are too many.
 
-    Of contrasts with one control only its own set matters, so there are 2^(k - 1) - 1 of them; of all pairs, as many
-    as there are partitions of the groups, less one: 4 for three groups, 14 for four, 51 for five.
+    For contrasts with one control only the control's set matters, so there are 2^(k - 1) - 1 of them; for all pairs, as
+    many as there are partitions of the groups, minus one: 4 for three groups, 14 for four, 51 for five.
     """
     common = set.intersection(*map(set, pairs)) if pairs else set()
     if common and len(pairs) > 1:
@@ -700,7 +700,7 @@ def closure(groups: int, pairs: Sequence[tuple[int, int]], most: int = 64) -> li
 
 
 def _partitions(count: int) -> Iterator[tuple[int, ...]]:
-    """Partitions of `count` things, each as the number of every thing's set."""
+    """Yield partitions of `count` elements, each as the set index of every element."""
 
     def extend(sets: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         if len(sets) == count:
@@ -725,7 +725,7 @@ class SmallSampleTest:
     f : float
         F statistic of the replicates' scores; with one tested column t².
     freedom : (int, int)
-        Its degrees of freedom.
+        Degrees of freedom of numerator and denominator.
     """
 
     p_value: float
@@ -738,7 +738,7 @@ class SmallSampleTest:
 
 
 def replicate_means(points: Real, replicate: Index) -> tuple[Real, Real]:
-    """Means of replicates' points (U, c), and the deviations of points within replicates (c,)."""
+    """Means of the replicates' points (U, c), and pooled standard deviations within replicates (c,)."""
     counts = np.bincount(replicate)
     means = np.stack([np.bincount(replicate, column) / counts for column in points.T], axis=1)
     squares = ((points - means[replicate]) ** 2).sum(axis=0)
@@ -746,14 +746,14 @@ def replicate_means(points: Real, replicate: Index) -> tuple[Real, Real]:
 
 
 def small_sample_test(means: Real, within: Real, hypothesis: Hypothesis) -> SmallSampleTest:
-    """Test a hypothesis on one score of each replicate: an F test that holds its level for three a side.
+    """Test a hypothesis on one score per replicate: an F test that holds its level with three replicates a side.
 
     Parameters
     ----------
     means : (U, c) array
         Means of each replicate's points in a few named components.
     within : (c,) array
-        Deviations of the points within replicates, the unit in which replicates are compared; see `replicate_means`.
+        Standard deviations within replicates, the unit of the comparison; see `replicate_means`.
     hypothesis : Hypothesis
 
     Returns
@@ -767,12 +767,12 @@ def small_sample_test(means: Real, within: Real, hypothesis: Hypothesis) -> Smal
 
     Notes
     -----
-    Läuter 1996; Läuter, Glimm and Kropf 1998. Each component, in units of its deviation within replicates, is
-    multiplied by its total deviation over the replicates; the score is the first principal component of these. So what
-    varies most between replicates weighs most, whatever the reason. The weights are functions of the total sum of
-    squares, blind to the hypothesis, and of the deviations within, so for Gaussian means of replicates with one
-    covariance matrix F is exact, however few they are. (The multiplication was chosen on simulated shifts of one, three
-    and all components; see `benchmarks/replicates.py`.)
+    Läuter 1996; Läuter, Glimm and Kropf 1998. Each component, in units of its standard deviation within replicates, is
+    weighted by its total standard deviation over the replicates; the score is the first principal component of these.
+    So components that vary most between replicates have the largest weight, for whatever reason. The weights depend on
+    the total sum of squares, which does not involve the hypothesis, and on the deviations within, so for Gaussian means
+    of replicates with one covariance matrix F is exact, however few there are. (The weighting was chosen on simulated
+    shifts of one, three and all components; see `benchmarks/replicates.py`.)
 
     References
     ----------
@@ -797,7 +797,7 @@ def small_sample_test(means: Real, within: Real, hypothesis: Hypothesis) -> Smal
     left = means - nuisance @ (nuisance.T @ means)
     spread = np.linalg.norm(left, axis=0)
     varies = spread > 1e-9 * np.maximum(np.abs(means).max(axis=0), np.finfo(float).tiny)
-    # Where replicates are single points, all components count as varying alike.
+    # If replicates are single points, all components are scaled to equal variance.
     unit = np.where(np.asarray(within) > 0, within, spread)[varies]
     left = left[:, varies] * spread[varies] / unit**2
     freedom = tested.shape[1], len(means) - nuisance.shape[1] - tested.shape[1]
@@ -806,18 +806,18 @@ def small_sample_test(means: Real, within: Real, hypothesis: Hypothesis) -> Smal
     scores = left @ np.linalg.svd(left, full_matrices=False)[2][0]
     explained_squares = float(((tested.T @ scores) ** 2).sum())
     rest = max(float((scores**2).sum()) - explained_squares, np.finfo(float).tiny)
-    with np.errstate(over="ignore"):  # where replicates are alike to the last digit: infinite, and p = 0
+    with np.errstate(over="ignore"):  # identical replicates: infinite, and p = 0
         f = (explained_squares / freedom[0]) / (np.float64(rest) / freedom[1])
     return SmallSampleTest(float(fdtrc(*freedom, f)), float(f), freedom)
 
 
 def least_p(m: int, n: int) -> float:
-    """Smallest p-value by permutation of m and n replicates."""
+    """Smallest p-value attainable by permuting m and n replicates."""
     return (2 if m == n else 1) / comb(m + n, m)
 
 
 def replicates_needed(significance: float, parts: int = 1) -> int:
-    """Fewest replicates a side with which any one of several parts can reach a level by permutation.
+    """Minimum number of replicates a side for any one of several parts to reach a level by permutation.
 
     Examples
     --------

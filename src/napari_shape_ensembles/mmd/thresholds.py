@@ -1,8 +1,8 @@
-"""Thresholds without permutations: Gretton's distribution-free bound, and a gamma curve through two moments.
+"""Thresholds without permutations: Gretton's distribution-free bound, and a gamma approximation by two moments.
 
-Both are quick and neither is exact. The bound holds for every distribution and every size, and is so wide that it
-misses most differences that a permutation test finds. The gamma curve follows the null closely for samples of
-some dozens and more, but promises nothing.
+Both are fast and neither is exact. The bound holds for every distribution and every sample size, and is so conservative
+that it misses most differences that a permutation test finds. The gamma approximation is close to the null for samples
+of some dozens and more, but guarantees nothing.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _WORDS = {
 
 
 def distribution_free_threshold(m: int, n: int, significance: float) -> float:
-    """MMD that two samples of one distribution exceed with at most the given probability, whatever it is.
+    """MMD that two samples of the same distribution exceed with at most the given probability, for any distribution.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def permutation_moments(points: Real, first: int, bandwidth: float) -> tuple[flo
     first : int
         Size of the first sample.
     bandwidth : float
-        s of the kernel.
+        Width s of the kernel.
 
     Notes
     -----
@@ -86,7 +86,7 @@ def gretton_test(
     Returns
     -------
     MMDTest
-        `null` is empty and `approximation` names the threshold. Several parts are combined by Bonferroni's rule.
+        `null` is empty and `approximation` names the threshold. Several parts are combined by Bonferroni correction.
     """
     if null not in _WORDS:
         raise ValueError(f"null is one of {', '.join(_WORDS)}, not {null!r}")
@@ -175,7 +175,7 @@ def _bound_p_value(mmd: float, sizes: tuple[int, int]) -> float:
 
 def _gamma(observed: float, mean: float, variance: float, significance: float) -> tuple[float, float]:
     """p-value of an MMD² and threshold of the MMD."""
-    if not variance > 0:  # all labellings alike
+    if not variance > 0:  # all labellings give the same value
         return 1.0, float(np.sqrt(max(mean, observed)))
     shape, scale = mean**2 / variance, variance / mean
     return float(gammaincc(shape, observed / scale)), float(np.sqrt(scale * gammainccinv(shape, significance)))

@@ -15,12 +15,12 @@ from .permutations import Labellings, Statistics, nystrom_statistics, permuted_l
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Points the approximation projects on.
+#: Nyström features of the approximation.
 FEATURES = 512
 
 Widths = float | Sequence[float]
 
-# Its square, and that of the distances it is compared with, stay within the range of numbers.
+# Largest kernel width: neither its square nor those of the distances compared with it overflow.
 _WIDEST = 1e100
 
 
@@ -35,22 +35,22 @@ class MMDTest(Sealed):
     p_value : float
         (1 + #{null ≥ observed}) / (B + 1).
     threshold : float
-        `rejected` exactly when `mmd` exceeds it. For a combined test it belongs to the deciding part.
+        `rejected` exactly when `mmd` exceeds it. For a combined test, that of the deciding part.
     rejected : bool
         True: the samples differ at the given significance.
     bandwidth : float
-        s of the kernel: exp(-d²/(2s²)); of an energy distance or a difference of means, the unit of its distances.
+        Width s of the kernel exp(-d²/(2s²)); for an energy distance or a difference of means, the unit of distance.
     null : (B,) array
-        MMD under the permuted labels; where no p-value depends on it, to about six digits. Empty for a test that
-        draws none.
+        MMD under permuted labels, to about six digits where no p-value depends on it. Empty for a test without
+        permutations.
     significance : float
         Level of the test.
     parts : mapping of str to MMDTest
-        For a combined test its parts with their own p-values and thresholds, else empty.
+        Parts of a combined test with their own p-values and thresholds, else empty.
     approximation : str
-        What stands for the kernel or the null, in words; empty for an exact permutation test.
+        Description of the approximation of kernel or null; empty for an exact permutation test.
     left_out : mapping of str to str
-        Parts that cannot see anything with these data and were not tested, with the reason.
+        Parts without any power on these data, which were not tested, with the reason.
 
     References
     ----------
@@ -115,15 +115,15 @@ def mmd_test(
     factor : float or sequence of floats
         Multiples of the median distance, where no `bandwidth` is given.
     approximate_above : int, optional
-        For more pooled points than this the kernel is projected on 512 of them (see Notes); the result then says
-        so in `approximation`. By default nothing is approximated.
+        With more pooled points than this the kernel is projected on 512 of them (see Notes); the result then says so in
+        `approximation`. By default the kernel is exact.
     bins : int
-        With at least four times as many pooled points, about so many random bins of points are permuted in place of
-        single points (see Notes). 0, the default, permutes single points always.
+        With at least four times as many pooled points, about this many random bins of points are permuted instead of
+        single points (see Notes). 0, the default, always permutes single points.
     random_state : int, Generator or RandomState
-        Of the permutations and the subsets.
+        Seed of the permutations and the subsets.
     seed : int, optional
-        Earlier name of `random_state`.
+        Former name of `random_state`.
 
     Returns
     -------
@@ -136,13 +136,13 @@ def mmd_test(
 
     Notes
     -----
-    Gretton et al. 2012, eq. 5 (biased statistic); paper, "Maximum Mean Discrepancy". The approximation replaces
-    K by its Nyström projection on points drawn without looking at the labels: another statistic, the same for
-    all permutations, so the level stays exact while power may be lost.
+    Gretton et al. 2012, eq. 5 (biased statistic); paper, "Maximum Mean Discrepancy". The approximation replaces K by
+    its Nyström projection on points drawn independently of the labels: another statistic, but the same for all
+    permutations, so the level is exact while power may be lost.
 
-    Bins hold equal numbers of points of one sample, drawn at random. Permuting them is a subgroup of permuting the
+    Bins hold equal numbers of points of one sample, drawn at random. Their permutations are a subgroup of those of the
     points: the statistic is the same, and the level is exact (Hemerik and Goeman 2018). The kernel is summed once over
-    all pairs of bins, after which a permutation costs as little as of so many points.
+    all pairs of bins, after which a permutation costs no more than for as many points as there are bins.
 
     References
     ----------
@@ -184,9 +184,9 @@ def combined_mmd_test(
 ) -> MMDTest:
     """Test several descriptions of the same two samples at once, at an exact joint level.
 
-    Every description, at every width of the kernel, is tested on the same permutations; the smallest of their
-    p-values is compared with what it is under those permutations (min-p; Westfall and Young 1993). Where it is the
-    smallest that so many permutations can give, the distance from the mean of the permutations breaks the tie.
+    Every description, at every width of the kernel, is tested on the same permutations; the smallest of their p-values
+    is compared with its distribution under those permutations (min-p; Westfall and Young 1993). If it is the smallest
+    attainable with that many permutations, the distance from the mean of the permutations breaks the tie.
 
     Parameters
     ----------
@@ -194,8 +194,8 @@ def combined_mmd_test(
         Named descriptions, each with the same m and n rows. With only one, and one width, this is `mmd_test`.
     kernels : mapping of str to {"gaussian", "energy", "mean"}, optional
         Kernels of some descriptions, instead of the Gaussian one: -d, whose MMD² is the energy distance, in units of
-        the median distance; or -d²/2, whose MMD is the distance between the means, in units of √d for d coordinates.
-        A `bandwidth` is their unit too; `factor` concerns the Gaussian kernel only.
+        the median distance; or -d²/2, whose MMD is the distance between the means, in units of √d for d coordinates. A
+        `bandwidth` replaces their unit too; `factor` applies to the Gaussian kernel only.
     permutations, significance, bandwidth, factor, approximate_above, bins, seed
         As in `mmd_test`.
 
@@ -235,7 +235,7 @@ def pooled_mmd_test(
     bins: int = 0,
     seed: int = 0,
 ) -> MMDTest:
-    """Do as `combined_mmd_test`, with descriptions (N, d) of both samples, the first of so many points, not copied."""
+    """As `combined_mmd_test`, for pooled descriptions (N, d), which are not copied; the first sample's rows first."""
     kinds = {name: KERNELS[(kernels or {}).get(name, "gaussian")] for name in points}
     check_level(significance)
     labels = permuted_labels(first, len(next(iter(points.values()))), permutations, seed, bins)
@@ -260,7 +260,7 @@ class Procedure:
         found: dict[str, tuple[float, Statistics]] = {}
         for name, distances in descriptions.items():
             bandwidth, factor = self.bandwidth, self.factor
-            if not distances.kind.has_widths:  # one unit serves as well as any other
+            if not distances.kind.has_widths:  # the unit does not affect the test
                 bandwidth, factor = None if bandwidth is None else float(np.max(bandwidth)), 1.0
             named = widths(name, partial(distances.median, self.seed), bandwidth, factor)
             wanted = list(named.values())
@@ -270,7 +270,7 @@ class Procedure:
                 statistics = permuted_statistics(distances, self.labels, wanted)
             found |= {part: (s, one) for (part, s), one in zip(named.items(), statistics, strict=True)}
         if len(found) > 1:
-            # Which permutations have a smallest p-value as small as the observed one is made exact.
+            # Make exact which permutations have a smallest p-value at most as large as the observed one.
             rank = min(int(np.count_nonzero(one.values >= one.values[0])) for _, one in found.values())
             for _, one in found.values():
                 one.settle_rank(rank)
@@ -303,13 +303,13 @@ def common_sizes(samples: Mapping[str, tuple[Real, Real]]) -> tuple[int, int]:
 
 
 def check_level(significance: float) -> None:
-    """Refuse what is no level."""
+    """Raise unless a significance level lies between 0 and 1."""
     if not 0 < significance < 1:
         raise ValueError(f"significance {significance}: give a level between 0 and 1, such as {SIGNIFICANCE}")
 
 
 def widths(name: str, median: Callable[[], float], bandwidth: Widths | None, factor: Widths) -> dict[str, float]:
-    """Widths s of the kernel for a description, under the names of the parts they lead to."""
+    """Kernel widths s for a description, by the names of the resulting parts."""
     values = np.atleast_1d(np.asarray(factor if bandwidth is None else bandwidth, dtype=np.float64))
     kind = "factor" if bandwidth is None else "bandwidth"
     if not values.size or not (np.isfinite(values) & (values > 0)).all():
@@ -329,13 +329,13 @@ def widths(name: str, median: Callable[[], float], bandwidth: Widths | None, fac
 
 
 def _exceeded_when(null: Real, p_value_at_most: float) -> float:
-    """The value that a statistic exceeds exactly when its permutation p-value is small enough."""
+    """Threshold that a statistic exceeds exactly when its permutation p-value is small enough."""
     allowed = int(np.floor(p_value_at_most * (1 + len(null)) * (1 + 1e-12))) - 1
     return float(np.sort(null)[-1 - allowed]) if allowed >= 0 else float("inf")
 
 
 def joint_thresholds(test: MMDTest) -> dict[str, float]:
-    """MMD of each part that the joint test rejects when exceeded; of a test without parts its own, under ""."""
+    """Thresholds of the MMD of each part in the joint test; for a test without parts its own, under ""."""
     if not test.parts:
         return {"": test.threshold}
     return _thresholds(test.parts, _refined_p_values(test.parts).min(axis=0), test.significance)
@@ -344,12 +344,12 @@ def joint_thresholds(test: MMDTest) -> dict[str, float]:
 def _thresholds(tests: Mapping[str, MMDTest], smallest: Real, significance: float) -> dict[str, float]:
     candidates, counts = np.unique(smallest, return_counts=True)
     within = candidates[np.cumsum(counts) <= significance * len(smallest) * (1 + 1e-12)]
-    # The largest of the smallest p-values that the joint test still rejects; 0 where it rejects none.
+    # The largest of the smallest p-values that the joint test rejects; 0 if it rejects none.
     level = float(within[-1]) if len(within) else 0.0
     found = {}
     for name, test in tests.items():
         found[name] = _exceeded_when(test.null, p_value_at_most=level)
-        if 0 < level < 1 / len(smallest):  # none but the largest of a part, and not all of these
+        if 0 < level < 1 / len(smallest):  # only some of the labellings with the largest statistic of a part
             values = np.append(test.mmd, test.null)
             least = values.mean() - values.std() * np.log(level * len(smallest))
             found[name] = max(float(test.null.max()), float(least) * (1 - 1e-12))
@@ -359,9 +359,9 @@ def _thresholds(tests: Mapping[str, MMDTest], smallest: Real, significance: floa
 def _refined_p_values(tests: Mapping[str, MMDTest]) -> Real:
     """p-value that each labelling would have in each test if it were the observed one, (number, 1 + B).
 
-    The largest statistic of a test has the least p-value that B permutations know, however large it is. Among those of
-    several tests the farther from its mean, in standard deviations, counts as the smaller, so that few permutations do
-    not blur the joint test. What is the same function of all labellings keeps the level exact.
+    The largest statistic of a test has the smallest p-value that B permutations can give, however large it is. To break
+    ties between tests, a larger distance from the mean, in standard deviations, counts as a smaller p-value, so that
+    few permutations do not blur the joint test. As the same function is applied to all labellings, the level is exact.
     """
     values = np.stack([np.append(test.mmd, test.null) for test in tests.values()])
     below = np.stack([np.searchsorted(np.sort(row), row, side="left") for row in values])

@@ -1,4 +1,4 @@
-"""The MMD witness: which points are typical of one sample and not of the other."""
+"""The MMD witness function: which points are typical of one sample and not of the other."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,8 @@ def witness(
 ) -> Real:
     """Value of the witness function at every point of the pooled sample.
 
-    f(z) is the mean kernel between z and the points of A less that between z and the points of B: positive where
-    A is denser, negative where B is.
+    f(z) is the mean kernel between z and the points of A minus that between z and the points of B: positive where A is
+    denser, negative where B is.
 
     Parameters
     ----------
@@ -32,30 +32,30 @@ def witness(
     first : int
         Number of points m in A.
     bandwidth : float, optional
-        s of the Gaussian kernel exp(-d²/(2s²)); by default the median distance, as in `mmd_test`.
+        Width s of the Gaussian kernel exp(-d²/(2s²)); by default the median distance, as in `mmd_test`.
     own : bool
-        Count the kernel of a point with itself. It lifts every point of A by 1/m and lowers those of B by 1/n,
-        also where the samples do not differ, so it is left out by default.
+        Include the kernel of a point with itself. It raises every point of A by 1/m and lowers those of B by 1/n even
+        if the samples do not differ, so it is excluded by default.
     features : int, optional
-        Project the kernel on so many of the points, as tests of many points do: in a time that grows with N, not N².
+        Project the kernel on this many of the points, as tests of many points do: O(N) instead of O(N²).
     seed : int
-        Draws these points.
+        Seed for drawing these points.
 
     Returns
     -------
     (N,) array
-        Without unit, between -1 and 1. Its mean over A less that over B is MMD²: the biased one with `own`, the
+        Dimensionless, between -1 and 1. Its mean over A minus that over B is MMD²: the biased one with `own`, the
         unbiased one without.
 
     Raises
     ------
     ValueError
-        When a sample has fewer than 2 points, or the width is not positive.
+        If a sample has fewer than 2 points, or the width is not positive.
 
     Notes
     -----
-    Gretton et al. 2012, section 2.3. Graded evidence, not a test of single points: under a threshold calibrated
-    over all points the right ones are rarely singled out.
+    Gretton et al. 2012, section 2.3. Graded evidence, not a test of single points: a threshold calibrated over all
+    points rarely selects the right ones.
     """
     points = np.asarray(points, dtype=np.float64).reshape(len(points), -1)
     total = len(points)
@@ -65,7 +65,7 @@ def witness(
     if not width > 0:
         raise ValueError(f"bandwidth {width}: the kernel's width is a positive distance")
 
-    unit = np.ldexp(1.0, np.frexp(width)[1])  # a power of two changes no digit, and keeps squares from vanishing
+    unit = np.ldexp(1.0, np.frexp(width)[1])  # a power of two is exact, and scaling prevents underflow of squares
     distances = Distances(points / unit)
     if features is not None and features < total:
         to_a, to_b, with_itself = _projected_sums(distances, first, width / unit, features, seed)
@@ -82,7 +82,7 @@ def _sums(distances: Distances, first: int, width: float) -> Real:
     total = np.zeros((2, len(distances)))
 
     def share(rows: slice) -> tuple[slice, Real, Real]:
-        # The kernel is symmetric: a block of rows meets only the columns from its own on, which it serves as well.
+        # The kernel is symmetric: a block of rows is combined only with the columns from its own on, and used for both.
         kernel = distances.kernel(distances.block(rows), width)
         count, split = len(kernel), max(first - rows.start, 0)
         across = np.stack([kernel[:, :split].sum(axis=1), kernel[:, split:].sum(axis=1)])
@@ -97,7 +97,7 @@ def _sums(distances: Distances, first: int, width: float) -> Real:
 def _projected_sums(
     distances: Distances, first: int, width: float, features: int, seed: int
 ) -> tuple[Real, Real, Real]:
-    """The same of the kernel projected on some points, and that kernel of every point with itself: (N,) each."""
+    """As `_sums` for the kernel projected on some points, and its values for every point with itself: (N,) each."""
     kernel, root = projection(distances.some, len(distances), width, features, seed)
 
     def summed(rows: slice) -> Real:
@@ -115,7 +115,7 @@ def _projected_sums(
 
 
 def most_typical(values: Real, first: int, count: int = 12) -> tuple[Index, Index]:
-    """Places of the curves of A most typical of A, and of those of B most typical of B, strongest first.
+    """Indices of the curves of A most typical of A, and of those of B most typical of B, in decreasing order.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def most_typical(values: Real, first: int, count: int = 12) -> tuple[Index, Inde
     first : int
         Number of points in A.
     count : int
-        Places wanted of each sample; fewer where it has fewer.
+        Number of indices per sample; fewer if it has fewer curves.
     """
     of_a = np.argsort(-values[:first], kind="stable")[:count]
     of_b = first + np.argsort(values[first:], kind="stable")[:count]
