@@ -1,4 +1,4 @@
-"""From images to closed curves: segmented, traced, and cleaned into an ensemble."""
+"""From images to closed curves: segmentation, tracing, and cleaning into an ensemble."""
 
 from .ensemble import Ensemble, account_of, conversion_factor, counted
 from .extract import at_one_pixel_size, at_pixel_size, extract_curves, level_curves, trace_mask

@@ -1,4 +1,4 @@
-"""An ensemble: the closed curves of one image, cleaned once, with a count of what had to be left out."""
+"""An ensemble: the closed curves of one image, validated once, with a count of the rejected ones."""
 
 import itertools
 import re
@@ -20,62 +20,61 @@ if TYPE_CHECKING:
 
 Mask = NDArray[np.bool_]
 
-# Vertices nearer than this share of the largest coordinate differ by rounding only.
+# Vertices closer than this fraction of the largest coordinate differ by rounding error only.
 _SAME = 1e-12
 # A curve is collinear when the smaller of its two RMS extents is below a millionth of the larger ...
 _FLAT = 1e-12
-# ... and encloses nothing when its loops cancel to this share of the squared perimeter.
+# ... and has zero area when its loops cancel to this fraction of the squared perimeter.
 _NOTHING = 1e-12
-# Vertices cleaned together, few enough for the caches.
+# Vertices cleaned per block, few enough for the CPU caches.
 _TOGETHER = 1 << 15
-# Products of eight lengths are taken; beyond these sizes, in any unit, they would overflow or vanish.
+# Products of eight lengths are computed: beyond these limits, in any unit, they would overflow or underflow.
 _SMALLEST, _LARGEST = 1e-30, 1e30
-# Units come from files, and pint would work out whatever formula stands in the place of one, for ever if need be.
+# Units come from files, and pint would evaluate any formula in place of a unit, without end if need be.
 _NAME = re.compile(r"[^\W\d]\w*")
-# What most units are: known as lengths without pint, which is heavy.
+# The most common units: recognised as lengths without pint, which is slow to import.
 _LENGTHS = frozenset(("µm", "um", "nm", "mm", "cm", "m"))
-# "px" is a ninety-sixth of an inch to pint, as in style sheets.
+# For pint, "px" is 1/96 inch, as in CSS.
 _PIXELS = ("px", "pix", "pixel", "pixels")
-#: What is written behind a number, where it is not the name of the unit.
+#: Symbols of units that are not written by name.
 UNIT_SYMBOLS = {"pixel": "px"}
 
 
 class Ensemble:
     """Closed curves of one image.
 
-    Vertices that repeat the next one (a repeated first vertex included) are dropped. Curves that cannot be
-    used are left out and counted by reason: "NaN or infinite vertices" (or masked ones), "vertices beyond 1e+30",
-    "shorter than 1e-30", "fewer than 3 distinct vertices", "collinear", "zero area" (loops that cancel). The direction
-    of traversal stays as it is.
+    Vertices that repeat the next one (a repeated first vertex included) are dropped. Invalid curves are left out and
+    counted by reason: "NaN or infinite vertices" (or masked ones), "vertices beyond 1e+30", "shorter than 1e-30",
+    "fewer than 3 distinct vertices", "collinear", "zero area" (loops that cancel). The direction of traversal is kept.
 
     Parameters
     ----------
     curves : sequence of (m, 2) arrays
         Vertices as (row, column), in `unit`. Closed; the first vertex need not be repeated.
     name : str
-        Of the image, for messages and tables.
+        Name of the image, for messages and tables.
     unit : str
-        Of the coordinates: "pixel" (also "px", "pix", "pixels"), or a unit of length such as "µm".
+        Unit of the coordinates: "pixel" (also "px", "pix", "pixels"), or a unit of length such as "µm".
     ids : sequence, optional
-        One unique id per curve, numbers or texts; by default the place of each curve in `curves`, counted from 0.
+        One unique id per curve, numbers or strings; by default the index of each curve in `curves`.
     dropped : mapping of str to int, optional
-        Objects left out by earlier steps: reason -> count.
+        Objects rejected by earlier steps: reason -> count.
     images : sequence of str, optional
-        Name of the image each curve comes from, where there are several; by default `name`. See `pooled`.
+        Name of the image each curve comes from, if there are several; by default `name`. See `pooled`.
     pixel_size : float or (float, float), optional
-        Side, or height and width, of a pixel of the image in `unit`, where it is known.
+        Side, or height and width, of a pixel of the image in `unit`, if known.
     filled : int
-        How many objects had holes that their outlines leave out.
+        Number of objects with holes that their outlines ignore.
     metadata : DataFrame or mapping of str to values, optional
-        What is known of every curve: condition, well, replicate, ...: N numbers, texts or booleans in a column, or one
-        value for all. It goes with the curves through selection, pooling, files and results.
+        Annotations of the curves such as condition, well or replicate: per column N numbers, strings or booleans, or
+        one value for all. They are kept by selection, pooling, files and results.
     tracing : mapping of str to number, text or bool, optional
-        How the outlines were traced: smoothing, smallest area and so on, as `extract_curves` notes it.
+        Tracing parameters of the outlines: smoothing, minimum area and so on, as recorded by `extract_curves`.
 
     Attributes
     ----------
     vertices : (M, 2) float array
-        All vertices, one curve after the other; read-only.
+        Vertices of all curves, concatenated; read-only.
     offsets : (N + 1,) int array
         Curve i is `vertices[offsets[i]:offsets[i + 1]]`; read-only.
     ids : (N,) array
@@ -86,8 +85,8 @@ class Ensemble:
     Raises
     ------
     ValueError
-        For a curve that is not an (m, 2) array of numbers, ids or metadata that do not match the curves one to one,
-        a unit that is no length, a negative count, or ids and words that no file could hold.
+        For a curve that is not an (m, 2) array of numbers, ids or metadata that do not match the curves one to one, a
+        unit that is not a length, a negative count, or strings that cannot be written to a file.
 
     See Also
     --------
@@ -183,15 +182,15 @@ class Ensemble:
         Parameters
         ----------
         ensembles : sequence of Ensemble
-            Expressed in the unit of the first.
+            Converted to the unit of the first.
         name : str
-            Of the whole; by default the names of the images, joined by " + ".
+            Name of the pooled ensemble; by default the names of the images, joined by " + ".
 
         Returns
         -------
         Ensemble
-            Its `images` tell where each curve comes from. Ids stay as they are where they are of one kind and
-            unique over all images, else they become "image:id". What was left out is added up by reason.
+            Its `images` give the image of each curve. Ids are kept if they have one type and are unique over all
+            images, else they become "image:id". Counts of rejected objects are added up by reason.
 
         Raises
         ------
@@ -235,40 +234,41 @@ class Ensemble:
 
     @property
     def dropped(self) -> dict[str, int]:
-        """What was left out: reason -> count, no zeros."""
+        """Rejected objects: reason -> count, without zeros."""
         return dict(self._dropped)
 
     @property
     def metadata(self) -> "pd.DataFrame":
-        """What is known of every curve, one row each: the columns that were given, or none."""
+        """Annotations of the curves, one row each: the columns that were given, or none."""
         import pandas as pd
 
         return pd.DataFrame(self._metadata, index=range(len(self)))
 
     @property
     def tracing(self) -> dict[str, Any]:
-        """How the outlines were traced, such as {"outline_smoothing": 1.0, "min_area": 16}; empty where unknown.
+        """Tracing parameters of the outlines, such as {"outline_smoothing": 1.0, "min_area": 16}; empty if unknown.
 
-        "differs" stands where pooled images differ.
+        "differs" marks parameters in which pooled images differ.
         """
         return dict(self._tracing)
 
     @property
     def features(self) -> "pd.DataFrame":
-        """One row per curve, in the ensemble's unit.
+        """Features of the curves, one row each, in the ensemble's unit.
 
-        Columns: id; area of the polygon (loops that run the other way round count negative); perimeter;
-        equivalent_diameter, that of a circle of this area; circularity 4π·area/perimeter²; aspect_ratio of the
-        ellipse with the same second moments of area; solidity, area over the area of the convex hull.
+        Columns: id; area of the polygon (loops of opposite orientation count negative); perimeter; equivalent_diameter,
+        that of a circle of this area; circularity 4π·area/perimeter²; aspect_ratio of the ellipse with the same second
+        moments of area; solidity, area over the area of the convex hull.
         """
         if self._features is None:
-            import pandas as pd  # heavy, and not needed for a comparison
+            import pandas as pd  # slow to import, and not needed for a comparison
 
             vertices, counts = self.vertices.view(np.complex128)[:, 0], np.diff(self.offsets)
             after = following(self.offsets)
             here = _centred(vertices, self.offsets)
             there = here[after]
-            # Moments of the area inside, by the exact formula for polygons: the spacing of the vertices plays no part.
+            # Moments of the enclosed area, by the exact formula for polygons: independent of the spacing of the
+            # vertices.
             cross = (here.conj() * there).imag
             square = cross * (here**2 + here * there + there**2)
             power = cross * (np.abs(here) ** 2 + (here * there.conj()).real + np.abs(there) ** 2)
@@ -302,7 +302,7 @@ class Ensemble:
         Raises
         ------
         ValueError
-            When the mask does not hold one boolean per curve.
+            If the mask does not hold one boolean per curve.
         """
         chosen = np.asarray(mask)
         if chosen.dtype != np.bool_ or chosen.shape != (len(self),):
@@ -312,15 +312,15 @@ class Ensemble:
         return self[np.flatnonzero(chosen)]
 
     def derived(self, curves: Sequence[ArrayLike], kept: Index | None = None, **changes: Any) -> "Ensemble":
-        """Return other curves with all else that this ensemble knows of them.
+        """Return other curves with all other attributes of this ensemble.
 
         Parameters
         ----------
         curves : sequence of (m, 2) arrays
         kept : array of int, optional
-            Place in this ensemble of each curve; by default one for one.
+            Index in this ensemble of each curve; by default one for one.
         **changes
-            Parameters of `Ensemble` in place of what is known, such as `dropped`.
+            Parameters of `Ensemble` to override, such as `dropped`.
 
         Examples
         --------
@@ -350,7 +350,7 @@ class Ensemble:
         Parameters
         ----------
         **columns
-            N values per column, or one for all.
+            N values per column, or a scalar.
 
         Examples
         --------
@@ -368,17 +368,17 @@ class Ensemble:
         Parameters
         ----------
         unit : str
-            Any length that pint knows ("um", "µm", "nm", "mm", ...) or the ensemble's own.
+            Any length known to pint ("um", "µm", "nm", "mm", ...) or the ensemble's own.
 
         Returns
         -------
         Ensemble
-            The ensemble itself where nothing changes.
+            The ensemble itself if nothing changes.
 
         Raises
         ------
         ValueError
-            Where no factor leads from one unit to the other, such as from pixels to µm.
+            If the units cannot be converted, such as pixels to µm.
         """
         unit = unit_name(unit)
         if unit == self.unit:
@@ -390,7 +390,7 @@ class Ensemble:
     # ------------------------------------------------------------------------------------- other libraries' objects
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """One row per curve: id, image, the columns of `metadata`, and those of `features`.
+        """Table with one row per curve: id, image, the columns of `metadata`, and those of `features`.
 
         Examples
         --------
@@ -407,48 +407,48 @@ class Ensemble:
         return pd.concat([features[["id"]], images, self.metadata, features.drop(columns="id")], axis=1)
 
     def to_geodataframe(self) -> Any:
-        """Polygons for GeoPandas, x = column and y = row, with the columns of `to_dataframe`.
+        """GeoDataFrame of polygons, x = column and y = row, with the columns of `to_dataframe`.
 
-        `attrs` tell name, unit and pixel size. `from_polygons` makes an ensemble of it again.
+        `attrs` hold name, unit and pixel size. `from_polygons` is the inverse.
 
         Raises
         ------
         ImportError
-            Without GeoPandas, saying how to install it.
+            If GeoPandas is not installed, with instructions.
         """
         return exchange.geodataframe(self.to_dataframe(), self)
 
     def to_anndata(self) -> Any:
-        """Annotated data for scanpy and squidpy: features as X, id, image and metadata as obs.
+        """AnnData for scanpy and squidpy: features as X, id, image and metadata as obs.
 
-        `obsm["spatial"]` holds the centres (x, y), `uns["shape_ensembles"]` the outlines, of which `from_anndata` makes
-        an ensemble again.
+        `obsm["spatial"]` holds the centres (x, y), `uns["shape_ensembles"]` the outlines, which `from_anndata`
+        restores.
 
         Raises
         ------
         ImportError
-            Without anndata, saying how to install it.
+            If anndata is not installed, with instructions.
         """
         known = self.to_dataframe()
         measured = list(self.features.columns.drop("id"))
         return exchange.anndata(known[measured], known.drop(columns=measured), self)
 
     def to_spatialdata(self) -> Any:
-        """SpatialData: the polygons of each image as a shapes element, annotated by a table as of `to_anndata`.
+        """SpatialData: the polygons of each image as a shapes element, annotated by a table as in `to_anndata`.
 
-        Shapes are in the ensemble's unit, the coordinate system "global", and where the size of a pixel is known also
-        in "pixels", counted from the outer corner of the first pixel.
+        Shapes are in the ensemble's unit, the coordinate system "global", and if the pixel size is known also in
+        "pixels", with the origin at the outer corner of the first pixel.
 
         Raises
         ------
         ImportError
-            Without spatialdata, saying how to install it.
+            If spatialdata is not installed, with instructions.
         """
         return exchange.spatialdata(self.to_anndata(), self.to_dataframe(), self)
 
     @classmethod
     def from_anndata(cls, data: Any) -> "Ensemble":
-        """Return the outlines of the observations that `to_anndata` wrote, also of a selection of them.
+        """Restore the outlines of the observations that `to_anndata` wrote, or of a subset of them.
 
         Parameters
         ----------
@@ -457,13 +457,13 @@ class Ensemble:
         Raises
         ------
         ValueError
-            For data that hold no outlines.
+            If the data hold no outlines.
         """
         return cls(**exchange.of_anndata(data))
 
     @classmethod
     def from_labels(cls, labels: ArrayLike, *, metadata: Mapping[str, Any] | None = None, **options: Any) -> "Ensemble":
-        """Trace the outlines of labels or of one mask: `extract_curves` by another name.
+        """Trace the outlines of labels or of a binary mask; an alias of `extract_curves`.
 
         Parameters
         ----------
@@ -471,7 +471,7 @@ class Ensemble:
         metadata : mapping, optional
             One value per column, or one per curve.
         **options
-            Of `extract_curves`: smoothing, scale, unit, border, min_area, name, ...
+            Parameters of `extract_curves`: smoothing, scale, unit, border, min_area, name, ...
 
         Examples
         --------
@@ -490,21 +490,21 @@ class Ensemble:
     def from_masks(
         cls, masks: Sequence[ArrayLike] | NDArray[Any], *, metadata: Mapping[str, Any] | None = None, **options: Any
     ) -> "Ensemble":
-        """Trace one object per mask, as instance segmentation gives them; masks may overlap.
+        """Trace one object per mask, as instance segmentation returns them; masks may overlap.
 
         Parameters
         ----------
         masks : sequence of (rows, columns) arrays, or (N, rows, columns) array
-            Of each mask that falls into pieces the largest counts.
+            If a mask has several connected components, the largest is used.
         metadata : mapping, optional
             One value per column, or one per mask.
         **options
-            Of `extract_curves`.
+            Parameters of `extract_curves`.
 
         Returns
         -------
         Ensemble
-            Ids are the places of the masks, counted from 0.
+            Ids are the indices of the masks.
 
         Examples
         --------
@@ -525,17 +525,17 @@ class Ensemble:
 
     @classmethod
     def from_polygons(cls, polygons: Any, *, order: str = "xy", **options: Any) -> "Ensemble":
-        """Make an ensemble of shapely polygons, a GeoSeries or a GeoDataFrame.
+        """Create an ensemble from shapely polygons, a GeoSeries or a GeoDataFrame.
 
         Parameters
         ----------
         polygons : sequence of shapely geometries, GeoSeries or GeoDataFrame
-            Of a multipolygon the largest part counts; holes are left out and counted in `filled`. Of a GeoDataFrame
-            the columns id and image are used, further ones become metadata, and `attrs` may tell name and unit.
+            Of a multipolygon the largest part is used; holes are ignored and counted in `filled`. Of a GeoDataFrame the
+            columns id and image are used, further ones become metadata, and `attrs` may hold name and unit.
         order : {"xy", "rc"}
             Whether the first coordinate is x (the column) or the row.
         **options
-            Of `Ensemble`: name, unit, ids, pixel_size, metadata.
+            Parameters of `Ensemble`: name, unit, ids, pixel_size, metadata.
 
         Examples
         --------
@@ -551,7 +551,7 @@ class Ensemble:
 
     @classmethod
     def from_contours(cls, contours: Sequence[ArrayLike], *, order: str = "xy", **options: Any) -> "Ensemble":
-        """Make an ensemble of contours as OpenCV's `findContours` returns them, (m, 1, 2) arrays of x and y.
+        """Create an ensemble from contours as OpenCV's `findContours` returns them, (m, 1, 2) arrays of x and y.
 
         OpenCV's contours run through the centres of the outermost pixels, half a pixel inside the boundary.
 
@@ -561,7 +561,7 @@ class Ensemble:
         order : {"xy", "rc"}
             Whether the first coordinate is x (the column) or the row.
         **options
-            Of `Ensemble`.
+            Parameters of `Ensemble`.
 
         Examples
         --------
@@ -580,16 +580,16 @@ class Ensemble:
 
     @classmethod
     def from_paths(cls, paths: Sequence[Any], *, order: str = "xy", **options: Any) -> "Ensemble":
-        """Make an ensemble of Matplotlib paths, such as those of a contour plot or a lasso.
+        """Create an ensemble from Matplotlib paths, such as those of a contour plot or a lasso.
 
         Parameters
         ----------
         paths : sequence of matplotlib.path.Path
-            Bézier curves are flattened. Of several rings in a path the largest counts.
+            Bézier curves are flattened. If a path has several rings, the largest is used.
         order : {"xy", "rc"}
             Whether the first coordinate is x (the column) or the row.
         **options
-            Of `Ensemble`.
+            Parameters of `Ensemble`.
 
         Examples
         --------
@@ -601,7 +601,7 @@ class Ensemble:
         return cls(**exchange.of_paths(paths, order, options))
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is derived from the rest is left behind: it would double what is sent to another process.
+        # Derived attributes are not pickled: they would double what is sent to another process.
         return {name: value for name, value in vars(self).items() if name != "curves"} | {"_features": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -640,14 +640,14 @@ class Ensemble:
 
 
 def _common(sizes: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
-    """The pixel size that several images share; None where they differ, but for rounding, or one is not known."""
+    """Common pixel size of several images; None if they differ by more than rounding error or one is unknown."""
     known = [size for size in sizes if size is not None]
     alike = len(known) == len(sizes) and np.allclose(known, known[:1], rtol=1e-9, atol=0)
     return known[0] if alike else None
 
 
 def distinct(names: list[str]) -> list[str]:
-    """Names of images made different from one another by a number that makes no name of another."""
+    """Make names of images unique by numbers that yield no other image's name."""
     whole = [name or "image" for name in names]
     taken, found = set(whole), set[str]()
     apart = []
@@ -661,7 +661,7 @@ def distinct(names: list[str]) -> list[str]:
 
 
 def _pooled_images(images: Sequence[NDArray[np.str_]]) -> NDArray[np.str_]:
-    """Names of the images of several ensembles, each of which stands for images of its own."""
+    """Names of the images of several ensembles, made unique: equal names in two ensembles are different images."""
     own = [list(dict.fromkeys(names.tolist())) for names in images]
     apart = iter(distinct([name for names in own for name in names]))
     renamed = [{name: next(apart) for name in names} for names in own]
@@ -669,11 +669,11 @@ def _pooled_images(images: Sequence[NDArray[np.str_]]) -> NDArray[np.str_]:
 
 
 def _column(name: str, given: Any, count: int) -> NDArray[Any]:
-    """One value per curve, (N,), of what is given as N values or as one."""
+    """Broadcast N values, or a scalar, to one value per curve, (N,)."""
     if name in exchange.TAKEN:
         raise ValueError(f"metadata cannot be called {name!r}, a measured column has that name: rename it")
     values = np.asarray(given)
-    if values.dtype.kind in "OT":  # texts, or numbers with gaps
+    if values.dtype.kind in "OT":  # strings, or numbers with missing values
         kinds = {type(value) for value in values.ravel().tolist()}
         if not kinds <= {str} and not kinds <= {int, float, bool}:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
@@ -691,7 +691,7 @@ def _column(name: str, given: Any, count: int) -> NDArray[Any]:
 
 
 def _pooled_columns(members: Sequence[Ensemble]) -> dict[str, NDArray[Any]]:
-    """Columns of metadata one after the other; where a member has none, NaN or an empty text."""
+    """Concatenate columns of metadata; NaN or an empty string where a member has none."""
     tables = [one._metadata for one in members]
     pooled = {}
     for name in dict.fromkeys(name for table in tables for name in table):
@@ -709,7 +709,7 @@ def _pooled_columns(members: Sequence[Ensemble]) -> dict[str, NDArray[Any]]:
 
 
 def _pooled_ids(ids: Sequence[NDArray[Any]], names: list[str]) -> NDArray[Any]:
-    """Ids of one kind that are unique; else in words with the image, and a number where even these clash."""
+    """Pool ids if they are unique and of one type; else prefix the image, and number those that still clash."""
     together = [value for group in ids for value in group.tolist()]
     alike = len({array.dtype.kind for array in ids if len(array)}) <= 1
     if alike and len(set(together)) == len(together):
@@ -719,7 +719,7 @@ def _pooled_ids(ids: Sequence[NDArray[Any]], names: list[str]) -> NDArray[Any]:
 
 
 def _arrays(curves: Sequence[ArrayLike] | Real) -> list[NDArray[Any]]:
-    """Vertices of curves as arrays; refuses what are none."""
+    """Convert curves to arrays of vertices; raise for anything else."""
     if not isinstance(curves, Iterable):
         raise ValueError(f"curves are a sequence of (m, 2) arrays, rows and columns of their vertices, not {curves!r}")
     arrays: list[NDArray[Any]] = []
@@ -735,14 +735,14 @@ def _arrays(curves: Sequence[ArrayLike] | Real) -> list[NDArray[Any]]:
             )
         if array.dtype.kind not in "iuf":
             raise ValueError(f"curve {index} holds {array.dtype} values: vertices are real numbers")
-        if isinstance(curve, np.ma.MaskedArray):  # what is masked is not known, as NaN is not
+        if isinstance(curve, np.ma.MaskedArray):  # a masked vertex is unknown, like NaN
             array = np.ma.filled(curve.astype(np.float64), np.nan)
         arrays.append(array)
     return arrays
 
 
 def _unique_ids(ids: ArrayLike, count: int) -> NDArray[Any]:
-    """Ids of so many curves: numbers or texts, each for one curve."""
+    """Validate the ids of `count` curves: unique numbers or strings."""
     names = np.array(ids)
     if names.shape != (count,):
         raise ValueError(f"{count} curves need {count} ids in one sequence, not ids of shape {names.shape}")
@@ -758,11 +758,11 @@ def _unique_ids(ids: ArrayLike, count: int) -> NDArray[Any]:
 
 
 def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[Complex, Index, Index]:
-    """Leave out what cannot be used, adding to `counts`; also return the places of the curves kept.
+    """Drop invalid curves, adding to `counts`; also return the indices of the curves kept.
 
-    A block of curves after the other, as it takes several times their memory.
+    Works on blocks of curves, as temporaries take several times their memory.
     """
-    some, own, kept = vertices, offsets, np.arange(0)  # of the block at hand
+    some, own, kept = vertices, offsets, np.arange(0)  # of the current block
 
     def keep(usable: Mask, reason: str) -> None:
         nonlocal some, own, kept
@@ -779,17 +779,17 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[C
         ends = offsets[start : stop + 1]
         some, own, kept = vertices[ends[0] : ends[-1]], ends - ends[0], np.arange(start, stop)
         for beyond, reason in ((np.inf, "NaN or infinite vertices"), (_LARGEST, f"vertices beyond {_LARGEST:g}")):
-            within = np.maximum(np.abs(some.real), np.abs(some.imag)) < beyond  # NaN is within nothing
+            within = np.maximum(np.abs(some.real), np.abs(some.imag)) < beyond  # NaN compares False
             lost_before = np.append(0, np.cumsum(~within, dtype=np.int64))[own]
             keep(lost_before[1:] == lost_before[:-1], reason)
-        for _ in range(2):  # the second time without repeats
+        for _ in range(2):  # again after removing repeats
             keep(np.diff(own) >= 3, "fewer than 3 distinct vertices")
             largest = np.maximum.reduceat(np.abs(some), own[:-1])
             gap = np.abs(some[following(own)] - some)
             new = gap > _SAME * np.repeat(largest, np.diff(own))
             some, own = some[new], np.append(0, np.cumsum(new, dtype=np.int64))[own]
         spokes, after = _centred(some, own), following(own)
-        # Twice the angle of the longest extent is that of Σz²; moments along it lose no digits to cancellation.
+        # The longest extent is at half the angle of Σz²; moments along it do not suffer from cancellation.
         turn = np.exp(-0.5j * np.angle(np.add.reduceat(spokes * spokes, own[:-1])))
         across = np.add.reduceat((spokes * np.repeat(turn, np.diff(own))).imag ** 2, own[:-1])
         spread = across > _FLAT * np.add.reduceat(np.abs(spokes) ** 2, own[:-1])
@@ -809,13 +809,13 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[C
 def _centred(vertices: Complex, offsets: Index) -> Complex:
     """Vertices relative to the mean vertex of their curve."""
     counts = np.diff(offsets)
-    # From the first vertex first: far from the origin a mean would lose the digits that matter.
+    # Relative to the first vertex first: far from the origin the mean would lose precision.
     near = vertices - np.repeat(vertices[offsets[:-1]], counts)
     return near - np.repeat(np.add.reduceat(near, offsets[:-1]) / counts, counts)
 
 
 def account_of(dropped: Mapping[str, int], filled: int = 0) -> list[str]:
-    """What was left out, and how many objects were filled, in words: "12 objects have holes: filled"."""
+    """Describe rejected and filled objects in words: "12 objects have holes: filled"."""
     holes = "1 object has holes: filled" if filled == 1 else f"{filled} objects have holes: filled"
     return [*(f"{count} left out: {reason}" for reason, count in dropped.items()), *([holes] if filled else [])]
 
@@ -826,17 +826,17 @@ def counted(count: int, noun: str) -> str:
 
 
 def unit_name(unit: str) -> str:
-    """Return a unit as it is kept: every word for pixels as "pixel", all others as they are without blanks around."""
+    """Normalise a unit: all names of pixels become "pixel", of others surrounding whitespace is removed."""
     return "pixel" if unit.strip().lower() in _PIXELS else unit.strip()
 
 
 def length_unit(unit: str) -> str:
-    """Return a unit as it is kept; refuse what is neither pixels nor a length.
+    """Normalise a unit; raise unless it is pixels or a length.
 
     Raises
     ------
     ContentError
-        For any other unit, saying which there are.
+        For any other unit.
     """
     name = unit_name(text(unit, "a unit"))
     if name in ("pixel", *_LENGTHS):
@@ -856,12 +856,12 @@ def conversion_factor(source: str, target: str) -> float:
     Raises
     ------
     ValueError
-        Where no factor leads from one unit to the other, such as from pixels to µm.
+        If the units cannot be converted, such as pixels to µm.
     """
     source, target = unit_name(source), unit_name(target)
     if source == target:
         return 1.0
-    import pint  # heavy, and needed only where two units differ
+    import pint  # slow to import, and needed only if the units differ
 
     registry = pint.get_application_registry()
     try:

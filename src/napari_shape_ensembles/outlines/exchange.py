@@ -1,6 +1,6 @@
-"""Outlines as other libraries have them: polygons, contours, paths and masks, GeoPandas and AnnData.
+"""Conversion of outlines from and to other libraries: polygons, contours, paths, masks, GeoPandas and AnnData.
 
-What takes outlines in returns the parameters of an `Ensemble`. (x, y) becomes (row, column).
+Importing functions return the parameters of an `Ensemble`. (x, y) becomes (row, column).
 """
 
 import json
@@ -24,16 +24,16 @@ _EMPTY, _PIECES, _NOT_POLYGON, _OPEN = (
     *("empty masks", "extra pieces of an object", "not a polygon"),
     "not a closed path",
 )
-#: Under which name outlines are kept in AnnData's `uns`.
+#: Key of the outlines in AnnData's `uns`.
 KEY = "shape_ensembles"
-#: Columns of `Ensemble.features`, and all names that tables of results give to measured columns.
+#: Columns of `Ensemble.features`, and all names reserved for measured columns in tables of results.
 MEASURED = ("area", "perimeter", "equivalent_diameter", "circularity", "aspect_ratio", "solidity")
 DISTANCES = ("product", "undulation", "scale")
 TAKEN = frozenset(("id", "image", "sample", "source", "geometry", "outline", *MEASURED, *DISTANCES))
 
 
 class Outlined(Protocol):
-    """What is read of an `Ensemble`, which this module knows nothing else of."""
+    """Attributes of an `Ensemble` used here, without importing it."""
 
     name: str
     unit: str
@@ -51,11 +51,11 @@ class Outlined(Protocol):
 
     @property
     def dropped(self) -> dict[str, int]:
-        """What was left out."""
+        """Rejected objects by reason."""
 
     @property
     def tracing(self) -> dict[str, Any]:
-        """How the outlines were traced."""
+        """Tracing parameters of the outlines."""
 
 
 def needed(package: str, extra: str, what: str) -> Any:
@@ -64,7 +64,7 @@ def needed(package: str, extra: str, what: str) -> Any:
     Raises
     ------
     ImportError
-        Saying how to install it.
+        With instructions to install it.
     """
     try:
         return import_module(package)
@@ -73,7 +73,7 @@ def needed(package: str, extra: str, what: str) -> Any:
 
 
 def rows_first(curves: Sequence[ArrayLike], order: str) -> list[NDArray[Any]]:
-    """Curves with the row as their first coordinate."""
+    """Convert curves to (row, column) order."""
     if order not in ("xy", "rc"):
         raise ValueError(f'order is "xy" (column, row) or "rc" (row, column), not {order!r}')
     arrays = [np.asarray(curve) for curve in curves]
@@ -86,7 +86,7 @@ def rows_first(curves: Sequence[ArrayLike], order: str) -> list[NDArray[Any]]:
 def of_masks(
     masks: Any, trace: Callable[[NDArray[np.bool_]], Outlined], metadata: Mapping[str, Any], *, name: str
 ) -> Options:
-    """Parameters of an ensemble of one object per mask, each traced by itself."""
+    """Parameters of an ensemble of one object per mask, each traced separately."""
     planes = [np.asarray(mask) for mask in masks]
     if not planes or any(plane.ndim != 2 for plane in planes):
         raise ValueError("masks are planes of pixels, one per object, in a list or an (N, rows, columns) array")
@@ -120,7 +120,7 @@ def of_polygons(polygons: Any, order: str, options: Options) -> Options:
         if {"ids", "images"} <= known.keys():
             known["ids"] = _told_apart(known["ids"], known["images"])
         own = [name for name in frame.columns if name not in TAKEN and name != frame.geometry.name]
-        if "sample" in frame:  # of a comparison, whose distances and coordinates are no metadata
+        if "sample" in frame:  # of a comparison, whose distances and coordinates are not metadata
             own = [name for name in own if not re.fullmatch(r".*_normalized|t\d+|l\d+", str(name))]
         known["metadata"] = {str(name): _without_gaps(frame[name]).to_numpy() for name in own}
     elif hasattr(polygons, "geom_type") and not hasattr(polygons, "index"):
@@ -165,7 +165,7 @@ def of_paths(paths: Sequence[Any], order: str, options: Options) -> Options:
 
 
 def _selected(known: Options, kept: list[int]) -> Options:
-    """Parameters of which those that have one value per object are cut to the objects kept."""
+    """Select the objects kept in all parameters that have one value per object."""
     columns = known.get("metadata", {})
     cut = {name: np.asarray(values)[kept] if np.ndim(values) else values for name, values in columns.items()}
     ids = np.asarray(known["ids"])[kept] if known.get("ids") is not None else np.array(kept, dtype=np.intp)
@@ -176,7 +176,7 @@ def _selected(known: Options, kept: list[int]) -> Options:
 
 
 def geodataframe(table: "pd.DataFrame", ensemble: Outlined) -> Any:
-    """A table with the polygons of its curves."""
+    """Add the polygons of the curves to a table, as a GeoDataFrame."""
     geopandas = needed("geopandas", "geo", "to_geodataframe")
     polygons = [shapely.Polygon(curve[:, ::-1]) for curve in ensemble.curves]
     frame = geopandas.GeoDataFrame(table, geometry=polygons)
@@ -192,18 +192,18 @@ def anndata(
     obsm: Mapping[str, NDArray[Any]] = MappingProxyType({}),
     **more: Any,
 ) -> Any:
-    """Annotated data: numbers and what else is known of every curve, its centre, and the outlines.
+    """AnnData of the features and annotations of every curve, its centre, and the outlines.
 
     Parameters
     ----------
     values, known : DataFrame
-        One row per curve: X, and obs.
+        X and obs, one row per curve each.
     ensemble : Ensemble
         The curves.
     obsm : mapping of str to (N, d) arrays
-        Beside "spatial", the centres.
+        In addition to "spatial", the centres.
     **more
-        Further entries of `uns["shape_ensembles"]`: arrays, numbers and texts.
+        Further entries of `uns["shape_ensembles"]`: arrays, numbers and strings.
     """
     package = needed("anndata", "anndata", "to_anndata")
     obs = known.assign(outline=np.arange(len(known)))
@@ -221,12 +221,12 @@ def anndata(
 
 
 def spatialdata(data: Any, table: "pd.DataFrame", ensemble: Outlined) -> Any:
-    """SpatialData: the polygons of every image as a shapes element, and annotated data as the table of all of them.
+    """SpatialData: the polygons of every image as a shapes element, and annotated data as their common table.
 
     Parameters
     ----------
     data : AnnData
-        Of `anndata`, one row per curve.
+        From `anndata`, one row per curve.
     table : DataFrame
         Columns of the shapes.
     ensemble : Ensemble
@@ -234,8 +234,8 @@ def spatialdata(data: Any, table: "pd.DataFrame", ensemble: Outlined) -> Any:
     Returns
     -------
     SpatialData
-        Shapes are in the ensemble's unit, which is the coordinate system "global"; where the size of a pixel is known
-        they have another one, "pixels", which counts from the outer corner of the first pixel as SpatialData does.
+        Shapes are in the ensemble's unit, which is the coordinate system "global"; if the pixel size is known they have
+        another one, "pixels", with the origin at the outer corner of the first pixel, as in SpatialData.
     """
     package = needed("spatialdata", "spatialdata", "to_spatialdata")
     models, transformations = package.models, package.transformations
@@ -262,7 +262,7 @@ def spatialdata(data: Any, table: "pd.DataFrame", ensemble: Outlined) -> Any:
 
 
 def _region_names(images: list[str]) -> dict[str, str]:
-    """Names of images as SpatialData allows them: letters, digits, points, hyphens and underscores."""
+    """Make names of images valid in SpatialData: letters, digits, points, hyphens and underscores."""
     found: dict[str, str] = {}
     for place, image in enumerate(images):
         plain = re.sub(r"[^A-Za-z0-9._-]+", "_", image).strip("_.") or "outlines"
@@ -272,7 +272,7 @@ def _region_names(images: list[str]) -> dict[str, str]:
 
 
 def of_anndata(data: Any) -> Options:
-    """Parameters of the ensemble of the observations that there are."""
+    """Parameters of the ensemble of the observations in AnnData."""
     kept = getattr(data, "uns", {}).get(KEY)
     if kept is None or "outline" not in data.obs:
         raise ValueError("these data hold no outlines: those that Ensemble.to_anndata or Comparison.to_anndata made do")
@@ -295,17 +295,17 @@ def of_anndata(data: Any) -> Options:
 
 
 def _plain(column: "pd.Series") -> NDArray[Any]:
-    """A column as NumPy has it; AnnData makes categories of texts."""
+    """Column as a NumPy array; AnnData converts strings to categories."""
     return column.to_numpy() if column.dtype.kind in "biuf" else _without_gaps(column).astype(str).to_numpy()
 
 
 def _without_gaps(column: "pd.Series") -> "pd.Series":
-    """A column of texts whose gaps are empty texts, as in the metadata of several ensembles together."""
+    """Replace missing strings by empty ones, as in the metadata of pooled ensembles."""
     return column if column.dtype.kind in "biuf" else column.astype(object).where(column.notna(), "")
 
 
 def _told_apart(ids: NDArray[Any], images: Sequence[str] | NDArray[Any]) -> NDArray[Any]:
-    """Ids with their images where they repeat, as both samples of a comparison may count from 0; else numbers."""
+    """Prefix ids with their images if they repeat, as both samples may count from 0; else number them."""
     if len(set(ids.tolist())) == len(ids):
         return ids
     named = [f"{image}:{value}" for image, value in zip(images, ids.tolist(), strict=True)]

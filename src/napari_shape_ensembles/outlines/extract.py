@@ -1,4 +1,4 @@
-"""From labels, masks and fields to closed curves, with sub-pixel vertices and every object accounted for."""
+"""Trace labels, masks and scalar fields to closed curves with sub-pixel vertices, and account for every object."""
 
 import itertools
 from collections import Counter
@@ -27,20 +27,20 @@ VANISHED = "vanished under smoothing"
 TOO_SMALL = "smaller than {:g} px²"
 EXTRA = "extra pieces of a label"
 NEGATIVE = "negative labels, taken as background"
-# Who counts objects from 0 has -1 for the background, and would lose the first of them.
+# Labels that number objects from 0 have -1 for the background, and would lose the first object.
 FROM_ZERO = "labels -1 and 0, taken as background: where 0 is an object, add 1 to all labels"
 
-# What an ensemble keeps of the recipe that traced it.
+# Parameters of the recipe that are recorded in an ensemble.
 _TRACED = ("outline_smoothing", "smoothing_unit", "min_area", "min_length", "min_vertices", "holes", "keep_border")
-# Beyond this many standard deviations the Gaussian is cut off.
+# Truncation of the Gaussian, in standard deviations.
 _REACH = 4
-# Pixels of standard deviation: wider filters are mistaken units, and would take all memory.
+# Largest standard deviation in pixels: wider filters come from mistaken units, and would exhaust the memory.
 _WIDEST = 1000
-# ... and with narrower ones the next pixel has no weight.
+# ... and with narrower ones the next pixel has zero weight.
 _NO_FILTER = 0.1
-# Objects traced together.
+# Objects traced per block.
 _TOGETHER = 128
-# Pixel sizes within this factor are the same: outlines differ by more between two microscopes of one make.
+# Pixel sizes within this factor count as equal: outlines differ by more between two microscopes of one make.
 _ALIKE = 1.1
 
 
@@ -60,38 +60,37 @@ def extract_curves(
 ) -> Ensemble:
     """Trace the outline of every labelled object.
 
-    The outline is the 0.5 level set of the object's mask after a Gaussian filter. Pixel centres have whole
-    coordinates. Curves run in the direction of positive area in (row, column) axes.
+    The outline is the 0.5 level set of the object's mask after a Gaussian filter. Pixel centres have integer
+    coordinates. Curves have positive signed area in (row, column) axes.
 
     Parameters
     ----------
     labels : (rows, columns) array
-        Whole numbers, 0 = background. Of a mask (booleans, or one value in several places) the connected components.
+        Integers, 0 = background. A mask (booleans, or one value in several places) is split into connected components.
     smoothing : float
         Standard deviation of the filter; 0 for none.
     smoothing_unit : {"pixel", "physical", "window"}
-        Of `smoothing`: pixels; `unit`, so that pixels of unequal sides smooth alike in both directions; or the
-        paper's σ, pixels with the filter cut off to a window of 2⌊σ/2⌋ + 1 of them, nearly a box filter.
+        Unit of `smoothing`: pixels; `unit`, which smooths isotropically also with anisotropic pixels; or the paper's σ,
+        in pixels with the filter truncated to a window of 2⌊σ/2⌋ + 1 of them, nearly a box filter.
     scale, unit : (float, float), str
         Height and width of a pixel, and the unit of both and of the outlines.
     holes, border : bool
         Also trace holes, as curves with ids -1, -2, …; keep objects that touch the image border, closed along it.
     min_area, min_length : float
-        Least area of objects and holes, and length of outlines, in pixels (the paper's batteries: a length of 20).
+        Minimum area of objects and holes, and length of outlines, in pixels (the paper's batteries: a length of 20).
     min_vertices : int
-        Least number of vertices; marching squares set about 1.3 per pixel of length.
+        Minimum number of vertices; marching squares yields about 1.3 per pixel of length.
 
     Returns
     -------
     Ensemble
-        Ids are the label values. Where a label has several pieces, or falls apart under smoothing, the largest is
-        kept. All that is left out is counted by reason in `dropped`, and objects whose holes are not traced in
-        `filled`.
+        Ids are the label values. If a label has several components, or splits under smoothing, the largest is kept.
+        Rejected objects are counted by reason in `dropped`, and objects whose holes are not traced in `filled`.
 
     Raises
     ------
     ValueError
-        For labels that are not a plane of whole numbers, or parameters out of range.
+        For labels that are not a 2D array of integers, or parameters out of range.
 
     References
     ----------
@@ -125,7 +124,7 @@ def extract_curves(
 def outlines_of_labels(
     labels: ArrayLike, recipe: Recipe, *, scale: Sequence[float] = (1, 1), unit: str = "pixel", name: str = ""
 ) -> Ensemble:
-    """Do as `extract_curves`, with the choices of a recipe."""
+    """As `extract_curves`, with the parameters of a recipe."""
     plane = label_plane(labels)
     pixel = pixel_of(scale)
     sigma, radius = _blur(recipe.outline_smoothing, recipe.smoothing_unit, pixel)
@@ -136,8 +135,8 @@ def outlines_of_labels(
         dropped[FROM_ZERO if below.tolist() == [-1, 0] else NEGATIVE] = int((below < 0).sum())
     fast = kernels(__package__, plane.size)
     values, plane, areas, boxes = _surveyed(plane, fast)
-    # What is left out, each object for the first reason that holds. A filter far wider than the object would take time
-    # and memory by its own width.
+    # Rejected objects, each counted for the first reason that applies. A filter far wider than the object would take
+    # time and memory in proportion to its own width.
     refused = {
         small: areas < recipe.min_area,
         AT_BORDER: (boxes[:, :2] == 0).any(axis=1) | (boxes[:, 2:] == plane.shape).any(axis=1),
@@ -158,10 +157,10 @@ def outlines_of_labels(
     lengths = np.add.reduceat(np.hypot(x[after] - x, y[after] - y), starts)
     here, first = np.unique(found.owners, return_index=True)
     dropped[VANISHED] += len(objects) - len(here)
-    # Outer contours run the other way round here, holes in the direction of positive area.
+    # Here outer contours have negative signed area, and holes positive.
     outer = signed < 0
     dropped[EXTRA] += int(np.count_nonzero(outer)) - len(here)
-    chosen = []  # contours, with the labels that they are the outlines of; 0 for holes
+    chosen = []  # contours with their label values; 0 for holes
     for owner, start, stop in zip(here, first, np.append(first, len(found.owners))[1:], strict=True):
         largest = start + int(np.abs(signed[start:stop]).argmax()) if stop > start + 1 else start
         chosen.append((largest, int(values[objects[owner] - 1])))
@@ -196,9 +195,9 @@ def outlines_of_labels(
 
 
 def _surveyed(plane: NDArray[np.integer], fast: Any) -> tuple[Index, NDArray[np.integer], Index, Index]:
-    """Label values, and the plane numbered by them, so that no array need be as long as the largest label.
+    """Label values, and the plane relabelled consecutively, so that no array is as long as the largest label.
 
-    Of the background and all labels also areas, and boxes: first row and column, and those behind the last.
+    Also the areas and bounding boxes of the background and all labels: first row and column, and exclusive ends.
     """
     if plane.max() <= plane.size:
         values = np.arange(1, plane.max() + 1)
@@ -218,12 +217,12 @@ def _surveyed(plane: NDArray[np.integer], fast: Any) -> tuple[Index, NDArray[np.
 
 
 class _Contours(NamedTuple):
-    """Contours of objects, one after the other."""
+    """Contours of objects, concatenated."""
 
     vertices: Real  #: in pixels
-    offsets: Index  #: where each contour starts, and where the last ends
-    owners: Index  #: place among the objects of each contour's own, rising
-    hollow: NDArray[np.bool_]  #: whether an object has holes, where these are looked for
+    offsets: Index  #: start of each contour, and end of the last
+    owners: Index  #: index of each contour's object, ascending
+    hollow: NDArray[np.bool_]  #: whether an object has holes, if requested
 
 
 def _contours(
@@ -255,9 +254,9 @@ def _traced(
     look: bool,
     fast: Any,
 ) -> tuple[Real, Index, Index, NDArray[np.bool_]]:
-    """Contours of some objects: all vertices in pixels, numbers of vertices, place of each one's object, and holes.
+    """Contours of some objects: all vertices in pixels, numbers of vertices, index of each one's object, and holes.
 
-    Objects have holes where these are to be looked for.
+    Holes are detected only if `look` is set.
     """
     if fast is not None:
         weights = [
@@ -287,9 +286,9 @@ def _traced(
 
 
 def has_holes(mask: NDArray[np.bool_]) -> bool:
-    """Whether a mask, of which some is true, encloses background; before any smoothing.
+    """Whether a non-empty mask encloses background, before any smoothing.
 
-    From the number of pieces and Euler's characteristic of its pixels taken as closed squares, which is quicker than
+    Uses the number of components and the Euler characteristic of its pixels as closed squares, which is faster than
     filling it.
     """
     padded = np.pad(mask, 1)
@@ -300,7 +299,7 @@ def has_holes(mask: NDArray[np.bool_]) -> bool:
 
 
 def label_plane(labels: ArrayLike) -> NDArray[np.integer]:
-    """Check labels: one plane of whole numbers, negative ones background; of a mask the numbered components.
+    """Validate labels: a 2D array of integers, negative ones set to 0; masks are split into connected components.
 
     Raises
     ------
@@ -322,15 +321,15 @@ def label_plane(labels: ArrayLike) -> NDArray[np.integer]:
         raise ValueError(f"the highest label is {most}: label values are below 2⁶³")
     if labels.dtype != bool and labels.min() < 0:
         labels, most = labels.clip(min=0), max(most, 0)
-    # Row by row, as the first few tell of most labels that they are no mask.
+    # Row by row, as the first few usually show that labels are not a mask.
     if labels.dtype == bool or all(((row == 0) | (row == most)).all() for row in labels):
         numbered, count = ndimage.label(labels)
-        return numbered if count > 1 or labels.dtype == bool else labels  # a label in one piece is no mask
+        return numbered if count > 1 or labels.dtype == bool else labels  # a label with one component is not a mask
     return labels
 
 
 def pixel_of(scale: Sequence[float]) -> Real:
-    """Height and width of a pixel, two positive numbers."""
+    """Validate the height and width of a pixel, two positive numbers."""
     pixel = np.asarray(scale, dtype=np.float64)
     if pixel.shape != (2,) or not (np.isfinite(pixel).all() and (pixel > 0).all()):
         raise ValueError(f"scale is the height and width of a pixel, two positive numbers, not {scale!r}")
@@ -338,7 +337,7 @@ def pixel_of(scale: Sequence[float]) -> Real:
 
 
 def _blur(smoothing: float, unit: SmoothingUnit, pixel: Real) -> tuple[tuple[float, float], tuple[int, int]]:
-    """Standard deviation and half width, in pixels along rows and columns, of the filter meant by `smoothing`."""
+    """Standard deviation and radius, in pixels along rows and columns, of the filter specified by `smoothing`."""
     if not 0 <= smoothing < np.inf:
         raise ValueError(f"smoothing is a standard deviation, 0 or more, not {smoothing!r}")
     rows, columns = smoothing / pixel if unit == "physical" else (smoothing, smoothing)
@@ -363,7 +362,7 @@ def highest_level(shapes: ArrayLike, sigma: Sequence[float], radius: Sequence[in
 
 
 def signed_area(curve: Real) -> float:
-    """Area of a closed curve in (row, column) axes; negative where it runs the other way round."""
+    """Signed area of a closed curve in (row, column) axes."""
     x, y = (curve - curve[0]).T
     return float(x @ np.roll(y, -1) - np.roll(x, -1) @ y) / 2
 
@@ -381,13 +380,13 @@ def trace_mask(
 ) -> Ensemble:
     """Trace the 0.5 level set of a mask after a Gaussian filter (paper, "Segmentation Efficacy").
 
-    Unlike `extract_curves`, which smooths each object by itself, this smooths the whole image: under a wide filter
+    Unlike `extract_curves`, which smooths each object separately, this smooths the whole image: under a wide filter
     neighbours merge and small objects vanish.
 
     Parameters
     ----------
     mask : (rows, columns) bool array
-        True on objects; of numbers those other than 0.
+        True on objects; non-zero values of other types.
     smoothing : float
         Standard deviation of the filter in pixels; 0 for none.
     scale, unit, name
@@ -395,9 +394,9 @@ def trace_mask(
     holes : bool
         Also trace holes, as curves of their own, with ids -1, -2, …
     border : bool
-        Close curves along the image border; else they are counted as "touching the image border".
+        Close curves along the image border; otherwise they are dropped as "touching the image border".
     min_area : float
-        Curves that enclose fewer pixels are counted as "smaller than … px²".
+        Curves that enclose fewer pixels are dropped as "smaller than … px²".
 
     Returns
     -------
@@ -407,7 +406,7 @@ def trace_mask(
     Raises
     ------
     ValueError
-        For a mask that is no plane, or parameters out of range.
+        For a mask that is not 2D, or parameters out of range.
 
     References
     ----------
@@ -464,34 +463,34 @@ def level_curves(
     min_area: float = Recipe.min_area,
     name: str = "",
 ) -> Ensemble:
-    """Trace the closed curves on which a field has one value, by marching squares on the field itself.
+    """Trace the closed contours of a scalar field at one level, by marching squares on the field itself.
 
     Parameters
     ----------
     field : (rows, columns) array
         Real values, without NaN.
     value, quantile : float
-        One of the two: the level, or the share of pixels below it.
+        Exactly one of the two: the level, or the fraction of pixels below it.
     scale : (float, float)
         Height and width of a pixel in `unit`.
     unit : str
-        Of the resulting coordinates.
+        Unit of the resulting coordinates.
     min_area : float
-        Curves around less than this many pixels are counted as "smaller than … px²".
+        Curves around fewer pixels are dropped as "smaller than … px²".
     name : str
-        Of the ensemble.
+        Name of the ensemble.
 
     Returns
     -------
     Ensemble
-        Ids count from 1. Curves that leave the field are counted as "touching the image border". Maxima and
-        minima are both surrounded by curves; all run in the direction of positive area.
+        Ids count from 1. Curves that leave the field are counted as "touching the image border". Maxima and minima are
+        both enclosed by curves; all have positive signed area.
 
     Raises
     ------
     ValueError
-        For a field that is no plane of finite numbers, other than one of `value` and `quantile`, or parameters out
-        of range.
+        For a field that is not a 2D array of finite numbers, unless exactly one of `value` and `quantile` is given, or
+        for parameters out of range.
 
     References
     ----------
@@ -533,15 +532,15 @@ def level_curves(
 
 
 def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.outline_smoothing) -> Ensemble:
-    """Return the outlines as an image with larger pixels would have shown them.
+    """Return the outlines as they would appear in an image with larger pixels.
 
-    Each outline is filled on a grid of pixels of this size, smoothed by what the smaller pixels' own smoothing left
-    out, and traced again. Objects of fewer than 16 of these pixels are left out and counted.
+    Each outline is rasterized at this pixel size, smoothed by the difference between the two smoothings, and traced
+    again. Objects of fewer than 16 of these pixels are left out and counted.
 
     Parameters
     ----------
     ensemble : Ensemble
-        Of an image whose pixel size is known.
+        Outlines of an image with known pixel size.
     size : float
         Side of the larger pixels, in the ensemble's unit.
     smoothing : float
@@ -550,12 +549,12 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
     Returns
     -------
     Ensemble
-        With the same ids; the ensemble itself where its pixels are as large already.
+        With the same ids; the ensemble itself if its pixels are as large already.
 
     Raises
     ------
     ValueError
-        For a size that is not positive, or an ensemble whose pixel size is not known.
+        For a size that is not positive, or an ensemble with unknown pixel size.
 
     Examples
     --------
@@ -571,7 +570,7 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
         raise ValueError(f"the size of a pixel is a positive number, not {size!r}")
     if ensemble.pixel_size is None:
         raise ValueError(f"the pixel size of {ensemble.name or 'the ensemble'} is not known: give it")
-    own = float(np.sqrt(np.prod(ensemble.pixel_size)))  # the side of a square as large as a pixel
+    own = float(np.sqrt(np.prod(ensemble.pixel_size)))  # the side of a square pixel of the same area
     if size <= own * _ALIKE:
         return ensemble
     left = smoothing * float(np.sqrt(1 - (own / size) ** 2))
@@ -594,16 +593,16 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
 
 
 def at_one_pixel_size(a: Any, b: Any) -> tuple[Any, Any, str]:
-    """Bring all images of two samples to the largest of their pixels; and say so where that changes anything.
+    """Bring all images of two samples to the largest of their pixel sizes; also return a message if this changes any.
 
-    Samples are ensembles or lists of them; all else, and images whose pixel size is not known, stays as it is.
+    Samples are ensembles or lists of them; anything else, and images of unknown pixel size, is returned unchanged.
     """
     sides = [list(side) if isinstance(side, list | tuple) else [side] for side in (a, b)]
     images = [image for side in sides for image in side]
     if not all(isinstance(image, Ensemble) and image.pixel_size and image.unit != "pixel" for image in images):
         return a, b, ""
     sides = [[image.to(images[0].unit) for image in side] for side in sides]
-    # Sides of squares as large as the pixels.
+    # Sides of square pixels of the same area.
     sizes = [float(np.sqrt(np.prod(image.pixel_size))) for side in sides for image in side]
     if not sizes or max(sizes) <= _ALIKE * min(sizes):
         return a, b, ""

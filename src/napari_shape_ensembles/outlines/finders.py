@@ -1,4 +1,4 @@
-"""Objects found by something else than a method of the recipe: a learned model, or a segmenter that is installed."""
+"""Objects found by other means than a method of the recipe: a learned model, or an installed segmenter."""
 
 import os
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ GROUP = "napari_shape_ensembles.segmenters"
 
 
 def segmenters() -> Mapping[str, EntryPoint]:
-    """Return the installed segmenters by name; none of them is loaded.
+    """Return the installed segmenters by name, without loading them.
 
-    A package offers one by an entry point of the group ``napari_shape_ensembles.segmenters``: a function that takes
+    A package registers one by an entry point of the group ``napari_shape_ensembles.segmenters``: a function that takes
     an image, (rows, columns) or with a last axis of colors, and returns (rows, columns) labels, 0 = background.
 
     Examples
@@ -34,13 +34,13 @@ def segmenters() -> Mapping[str, EntryPoint]:
 
 
 def labels_by(find: Finder | str, image: ArrayLike) -> NDArray[np.int32]:
-    """Return the labels that a model or a segmenter finds, checked.
+    """Return the validated labels of a model or a segmenter.
 
     Raises
     ------
     ValueError
-        For a name that stands for nothing, saying what is there; for a segmenter that cannot be loaded, fails, or
-        returns anything but labels of the image.
+        For an unknown name, listing the installed ones; for a segmenter that cannot be loaded, fails, or returns
+        anything but labels of the image.
     """
     name = find if isinstance(find, str) else getattr(find, "__name__", type(find).__name__)
     finder = _named(find) if isinstance(find, str) else find
@@ -65,12 +65,12 @@ def labels_by(find: Finder | str, image: ArrayLike) -> NDArray[np.int32]:
 
 
 def model_of(find: Finder | str | None) -> ObjectModel | None:
-    """The learned model that a recipe finds objects with, also one in a file; None for anything else.
+    """Learned model that a recipe uses, given or loaded from a file; None for anything else.
 
     Raises
     ------
     ValueError
-        For the file of no model.
+        If a file does not hold a model.
     """
     if isinstance(find, str) and os.path.isfile(find):
         find = _named(find)
@@ -78,7 +78,7 @@ def model_of(find: Finder | str | None) -> ObjectModel | None:
 
 
 def _named(find: str) -> Finder:
-    """The model in a file, or the segmenter of this name."""
+    """Load the model in a file, or the segmenter of this name."""
     if os.path.isfile(find):
         state = os.stat(find)
         return _model(str(Path(find).resolve()), state.st_mtime_ns, state.st_size)
@@ -97,5 +97,5 @@ def _named(find: str) -> Finder:
 
 @lru_cache(maxsize=4)
 def _model(path: str, changed: int, size: int) -> ObjectModel:
-    """A model, read once for all images of a study as long as its file stays as it is."""
+    """Load a model; cached for all images of a study as long as its file does not change."""
     return ObjectModel.load(path)

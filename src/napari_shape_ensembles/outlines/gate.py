@@ -1,4 +1,4 @@
-"""Quality control before a test: do the outlines of two samples deserve a test?"""
+"""Quality control before a test: are the outlines of two samples fit for it?"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -21,42 +21,43 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 
-# As in docs/segmentation.md; those that may be serious first.
+# In the order of docs/segmentation.md; potentially serious ones first.
 _CHECKS = ("few curves", "duplicates", "open", "stands out", "specks", "merged", "cut", "vertices", "pixels")
-# Curves of a side below which no row is given.
+# Minimum number of curves on a side for a row of the truth table.
 _FEWEST = 10
-# Of what is common to all curves of a side: below this share of the median area a curve is a speck, and specks are too
-# many from this share on; above this multiple, and of a solidity lower by this, it may be several objects in one.
+# Compared with the median curve of a side: a curve of less than this fraction of the median area is a speck, and this
+# is the tolerated fraction of specks; a curve of more than this multiple, whose solidity is lower by this, may be
+# several objects.
 _SPECK, _SPECKS = 0.05, 0.3
 _MERGED_AREA, _MERGED_SOLIDITY, _MERGED = 1.6, 0.06, 0.2
-# Share of an outline's length that runs straight along a row or a column, and the share of such curves too many.
+# Fraction of an outline's length in one straight run along a row or column, and the tolerated fraction of such curves.
 _STRAIGHT, _CUT = 0.2, 0.15
-# Images that stand out: fewer have no ordinary one among them; robust standard deviations that are far, and too far,
-# and how large a standard deviation is taken to be at least, in log units or of circularity.
+# Outlying images: the minimum number of images; distances, in robust standard deviations, that are reported and that
+# are serious; lower limits of the standard deviation, in log units or of circularity.
 _IMAGES, _FAR, _TOO_FAR = 5, 5.0, 8.0
 _LEAST_SPREAD = {"number of curves": 0.25, "median area": 0.1, "median circularity": 0.02}
-# Closing edges beyond these multiples of the median edge, and of the longest other one, leave an outline open.
+# An outline is open if its closing edge exceeds these multiples of the median and the longest other edge.
 _GAP, _LONGEST, _OPEN = 10.0, 2.0, 0.1
-# Vertices of an outline below which it was clicked rather than traced, and how much medians of two sides may differ.
+# Outlines with fewer vertices were clicked rather than traced; tolerated ratio between the medians of two sides.
 _CLICKED, _DENSITY = 60, 1.25
-# Pixels across an object in the median.
+# Minimum median diameter of the objects in pixels.
 _ACROSS = 10.0
-# Outlines with fewer vertices may be alike by chance; shares of outlines that are there twice.
+# Outlines with fewer vertices may coincide by chance; tolerated fraction of duplicates.
 _TELLING, _TWICE = 40, 0.02
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong, or may be, with the outlines.
+    """One defect, or possible defect, of the outlines.
 
     Attributes
     ----------
     check : str
         "few curves", "duplicates", "open", "stands out", "specks", "merged", "cut", "vertices" or "pixels".
     where : str
-        The image, or the side or sides, that it concerns.
+        The image, or the side or sides, concerned.
     serious : bool
-        Whether a row of the truth table is withheld until a person has looked.
+        Whether the row of the truth table is withheld until someone has inspected the outlines.
     text : str
         A sentence without its period.
     """
@@ -69,7 +70,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Quality:
-    """What the gate found in two samples; falsy where there is nothing.
+    """Findings of the quality gate in two samples; falsy if there are none.
 
     Attributes
     ----------
@@ -91,23 +92,23 @@ class Quality:
 
     @property
     def serious(self) -> tuple[Finding, ...]:
-        """What has to be looked at before there is a row."""
+        """Findings to be inspected before there is a row."""
         return tuple(finding for finding in self.findings if finding.serious)
 
     @property
     def reason(self) -> str | None:
-        """Why there is no row, in words; None where nothing is serious."""
+        """Reason why there is no row; None if nothing is serious."""
         return f"{self.serious[0].text}: look at the outlines first" if self.serious else None
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """One row per finding: check, where, serious, text."""
-        import pandas as pd  # heavy, and not needed for the answer
+        """Table with one row per finding: check, where, serious, text."""
+        import pandas as pd  # slow to import, and not needed for the result
 
         rows = [vars(finding) for finding in self.findings]
         return pd.DataFrame(rows, columns=["check", "where", "serious", "text"])
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw which check found something where, filled where it is serious; returns the Matplotlib axes."""
+        """Plot which check found something where, filled if serious; returns the Matplotlib axes."""
         where = sorted({finding.where for finding in self.findings})
         ax = axes_of(ax, height=3.2)
         for finding in self.findings:
@@ -133,16 +134,16 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     ----------
     a : Ensemble
     b : Ensemble, optional
-        Of one image each, or pooled (`Ensemble.pooled`); their `images` tell which curve is from which.
+        Of one image each, or pooled (`Ensemble.pooled`); their `images` give the image of each curve.
 
     Returns
     -------
     Quality
-        Serious are fewer than ten curves on a side, curves that are there twice, outlines that were open, more than
-        30 % of the objects left out as too small by the default, and images that stand out from the others of their
-        side by more than eight robust standard deviations of the number of curves, the median area or the median
-        circularity. The rest are notes: specks among the curves, merged and cut objects, images that stand out by
-        five, polygons of unequal numbers of vertices, and objects of too few pixels.
+        Serious are fewer than ten curves on a side, duplicate curves, outlines that were open, more than 30 % of the
+        objects rejected as too small by the default, and images that differ from the others of their side by more than
+        eight robust standard deviations in the number of curves, the median area or the median circularity. The rest
+        are notes: specks among the curves, merged and cut objects, images that differ by five, polygons of unequal
+        numbers of vertices, and objects of too few pixels.
 
     References
     ----------
@@ -172,7 +173,7 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     low, high = min(medians.values(), default=0), max(medians.values(), default=0)
     if len(medians) == 2 and low < _CLICKED and high > _DENSITY * low:
         (one, first), (other, second) = medians.items()
-        text = (  # polygons clicked by hand with unequal care
+        text = (  # polygons clicked by hand at unequal density
             f"outlines have {first:g} vertices in {one} and {second:g} in {other}, in the median: what differs in "
             "roughness may be how densely they were drawn"
         )
@@ -185,7 +186,7 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
     features = ensemble.features
     area, circularity = features["area"].to_numpy(), features["circularity"].to_numpy()
     solidity, usual = features["solidity"].to_numpy(), float(np.median(area))
-    # Share of each outline in its longest run along a row or column; whether its closing edge is far too long.
+    # Fraction of each outline in its longest run along a row or column; whether its closing edge is far too long.
     offsets = ensemble.offsets
     edges = ensemble.vertices[following(offsets)] - ensemble.vertices  # a curve's closing edge is its last
     curve, length = np.repeat(np.arange(len(ensemble)), np.diff(offsets)), np.linalg.norm(edges, axis=1)
@@ -211,7 +212,7 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
         "cut": (straight > _STRAIGHT, _CUT, False, "run straight along a row or column, as if cut there"),
         "open": (gaping, _OPEN, True, "were open: their closing edge is many times as long as the others"),
     }
-    # A least area that nobody chose: what lies below are pieces of objects or of the ground.
+    # The default minimum area: objects below are usually fragments or background.
     small = ensemble.dropped.get(TOO_SMALL.format(Recipe.min_area), 0)
     if small > max(1, _SPECKS * (small + len(ensemble))):
         text = (
@@ -256,13 +257,13 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
 
 
 def _duplicates(sides: Mapping[str, Ensemble]) -> Iterator[Finding]:
-    """Outlines that are there twice, wherever they lie: within an image, between images, between sides."""
+    """Find duplicate outlines at any position: within an image, between images, between sides."""
     owners: dict[bytes, list[str]] = {}
     totals: Counter[str] = Counter()
     for side, ensemble in sides.items():
         if not len(ensemble):
             continue
-        # The start and the direction are the curve's own; the place is not.
+        # Compared without position, but with first vertex and direction.
         starts, counts = ensemble.offsets[:-1], np.diff(ensemble.offsets)
         least, most = (extreme.reduceat(ensemble.vertices, starts) for extreme in (np.minimum, np.maximum))
         sizes = (most - least).max(axis=1)

@@ -15,17 +15,17 @@ from .segment import NEIGHBOURS, passes
 Real = NDArray[np.floating]
 Labels = NDArray[np.integer]
 
-# Pixels are foreground above this probability.
+# Foreground threshold of the pixel probability.
 _CUT = 0.45
-# Smoothing of the relief, and how far from the edge depth stops to count, in radii of the examples.
+# Smoothing of the relief, and saturation of the distance to the edge, in radii of the examples.
 _SMOOTH, _DEEPEST = 0.25, 1.5
-# Candidates of less than this share of the smallest example, or more than this multiple of the largest, are none.
+# Minimum area of candidates relative to the smallest example, and maximum relative to the largest.
 _LEAST, _MOST = 0.1, 12.0
-# Standard deviations that the examples are taken to have at least, of log area, concavity, texture and edge; and in
-# terms of their median.
+# Lower limits of the examples' standard deviations of log area, concavity, texture and edge: absolute, and relative to
+# the median.
 _LEAST_SPREAD, _LEAST_SHARE = np.array([0.4, 0.02, 0.02, 0.01]), np.array([0, 0, 0.2, 0.2])
-# Weights of the measures and of their squares, and the constant, of a logistic regression on candidates in the images
-# of mask_corrections in the shared data: `python benchmarks/learning.py --only weights`.
+# Logistic regression on candidates in the images of mask_corrections in the shared data: weights of the measures and of
+# their squares, and the intercept: `python benchmarks/learning.py --only weights`.
 _WEIGHTS = {
     "size": (0.027, -0.0320),
     "off size": (-0.220, -0.0320),
@@ -40,10 +40,10 @@ _WEIGHTS = {
     "at border": (0.066, 0.0660),
 }
 _CONSTANT = -2.166
-# Measures count up to so many standard deviations.
+# Measures are clipped to this many standard deviations.
 _FAR = 4.0
-# An object raises F1 if it is right with more than half of F1 as its probability; F1 is estimated, and at most this is
-# asked for. How often it is estimated anew.
+# An object raises the expected F1 if its probability exceeds F1 / 2; F1 is estimated, so this is an upper limit of that
+# threshold. Number of iterations of the estimate.
 _WORTH, _ROUNDS = 0.4, 3
 
 
@@ -51,22 +51,22 @@ _WORTH, _ROUNDS = 0.4, 3
 class Candidates:
     """What may be objects: a binary tree whose leaves are watershed basins, and whose nodes are unions of two others.
 
-    The relief (distance to the background, plus half the evidence for cores) is divided by a watershed into one basin
-    per peak. Neighbouring basins are merged from the highest pass down.
+    The relief (distance to the background, plus half the core evidence) is segmented by a watershed into one basin per
+    peak. Adjacent basins are merged from the highest saddle down.
 
     Attributes
     ----------
     basins : (rows, columns) int array
-        Numbers of the leaves, from 1; 0 for the background.
+        Labels of the leaves, from 1; 0 for the background.
     children : (N, 2) int array
-        Of each node; -1 for the leaves, which come first.
+        Children of each node; -1 for the leaves, which come first.
     measures : mapping of str to (N,) array
-        What a candidate looks like. In standard deviations of the examples from their median: `size`, the logarithm
-        of its area, and `off size`, the absolute value; `dents`, one minus its solidity; `texture`, the standard
-        deviation of its grey levels; `edge`, the mean gradient along its boundary. As they are: `concavity`, one minus
+        Features of the candidates. In standard deviations of the examples from their median: `size`, the logarithm of
+        its area, and `off size`, the absolute value; `dents`, one minus its solidity; `texture`, the standard deviation
+        of its grey levels; `edge`, the mean gradient along its boundary. Not standardised: `concavity`, one minus
         solidity; `inside`, the mean probability of its pixels, and `rim` of those along its boundary; `joined`, the
-        pass between its parts, and `joins`, that to its neighbour, in terms of the lower peak, and of its own;
-        `at border`, whether the image cuts it.
+        saddle between its parts relative to the lower peak, and `joins`, the saddle to its neighbour relative to its
+        own peak; `at border`, whether the image cuts it.
     possible : (N,) bool array
         Whether its area is in the range of the examples.
 
@@ -83,7 +83,7 @@ class Candidates:
 
     @classmethod
     def of(cls, inside: Real, core: Real, levels: Real, edges: Real, examples: Real) -> "Candidates":
-        """Divide the foreground.
+        """Segment the foreground into candidates.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class Candidates:
         levels, edges : (rows, columns) array
             Grey levels, and the magnitude of their gradient.
         examples : (K, 4) array
-            As `described` returns it.
+            From `described`.
         """
         radius = float(np.sqrt(np.median(examples[:, 0]) / np.pi))
         mask = ndimage.gaussian_filter(inside, min(1.0, 0.1 * radius)) > _CUT
@@ -124,7 +124,7 @@ class Candidates:
         return cls(basins, tree.children, measures, possible)
 
     def objects(self) -> NDArray[np.int64]:
-        """Labels of the candidates without overlap for which the expected F1 is about largest.
+        """Labels of disjoint candidates that approximately maximise the expected F1.
 
         References
         ----------
@@ -141,7 +141,7 @@ class Candidates:
 
     @cached_property
     def expected_f1(self) -> float:
-        """F1 that is expected of `objects`, if the probabilities are right."""
+        """Expected F1 of `objects`, given calibrated probabilities."""
         probability, f1 = self.probability, 2 * _WORTH
         expected = probability[self.best(probability)].sum()
         for _ in range(_ROUNDS):
@@ -151,17 +151,17 @@ class Candidates:
 
     @cached_property
     def probability(self) -> NDArray[np.float64]:
-        """How probable it is that a candidate is an object, (N,)."""
+        """Probability that a candidate is an object, (N,)."""
         terms = [one * term + two * term**2 for term, (one, two) in zip(self.terms, _WEIGHTS.values(), strict=True)]
         return np.where(self.possible, 1 / (1 + np.exp(-(np.sum(terms, axis=0) + _CONSTANT))), 0)
 
     @property
     def terms(self) -> NDArray[np.float64]:
-        """The measures (M, N), none of them beyond 4 in absolute value."""
+        """Measures (M, N), clipped to an absolute value of 4."""
         return np.clip(np.array(list(self.measures.values())), -_FAR, _FAR)
 
     def best(self, gain: Real) -> NDArray[np.int64]:
-        """Return the nodes without overlap whose sum of `gain` (N,) is largest, none with a gain of 0 or less."""
+        """Return the disjoint nodes with the largest sum of `gain` (N,), excluding gains of 0 or less."""
         best, whole = np.maximum(gain, 0), np.asarray(gain > 0)
         for node in np.flatnonzero(self.children[:, 0] >= 0):
             apart = best[self.children[node]].sum()
@@ -175,7 +175,7 @@ class Candidates:
 
 
 def described(labels: Labels, levels: Real, edges: Real) -> NDArray[np.float64]:
-    """Return what is known of every object of a label image, in the order of the labels.
+    """Return the features of every object of a label image, in the order of the labels.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def described(labels: Labels, levels: Real, edges: Real) -> NDArray[np.float64]:
 class _Regions:
     """Sums over the regions 1, 2, … of a plane, and over steps from their pixels to neighbours in other regions.
 
-    Sums over a union are those of its parts; over its boundary, without the steps between the parts.
+    Sums over a union are sums over its parts; along its boundary, minus the steps between the parts.
     """
 
     inside: NDArray[np.float64]  #: (regions, 1 + K): pixels, and sums of K planes
@@ -226,7 +226,7 @@ class _Regions:
 
 @dataclass(frozen=True, eq=False)
 class _Tree:
-    """Sums over all nodes, the areas of their convex hulls, and the passes that join them."""
+    """Sums over all nodes, the areas of their convex hulls, and the saddles that join them."""
 
     children: NDArray[np.int64]
     sums: NDArray[np.float64]
@@ -238,7 +238,7 @@ class _Tree:
 
     @classmethod
     def of(cls, basins: Labels, relief: Real, regions: _Regions) -> "_Tree":
-        """Merge basins from the highest pass down."""
+        """Merge basins from the highest saddle down."""
         count = int(basins.max(initial=0))
         size = max(2 * count - 1, 0)
         children, joined, joins = np.full((size, 2), -1), np.ones(size), np.zeros(size)
@@ -278,7 +278,7 @@ class _Tree:
 
 
 def _shapes(inside: Real, around: Real, hulls: Real) -> NDArray[np.float64]:
-    """What is known of regions, (regions, 4), from their sums and the areas of their convex hulls; see `described`."""
+    """Features of regions, (regions, 4), from their sums and the areas of their convex hulls; see `described`."""
     pixels = inside[:, 0]
     level, square = inside[:, 1] / pixels, inside[:, 2] / pixels
     solidity = np.minimum(pixels / hulls, 1)
@@ -291,7 +291,7 @@ def _with_log_area(shapes: Real) -> NDArray[np.float64]:
 
 
 def _usual(examples: Real) -> tuple[Real, Real]:
-    """Median and standard deviation of what is known of the examples."""
+    """Median and standard deviation of the features of the examples."""
     known = _with_log_area(examples)
     median = np.median(known, axis=0)
     return median, np.maximum(known.std(axis=0), np.maximum(_LEAST_SPREAD, _LEAST_SHARE * median))
@@ -323,7 +323,7 @@ def _root(owner: NDArray[np.int64], node: int) -> int:
 
 
 def _filled(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Labels without holes."""
+    """Fill the holes of labels."""
     for number, box in enumerate(ndimage.find_objects(labels), start=1):
         part = labels[box]
         part[ndimage.binary_fill_holes(part == number) & (part == 0)] = number

@@ -1,4 +1,4 @@
-"""Loops over the pixels of labels that are compiled; see `compiled`."""
+"""Compiled loops over the pixels of labels; see `compiled`."""
 
 import numpy as np
 from numba import njit, types
@@ -8,9 +8,9 @@ _plane, _index = types.int32[:, ::1], types.int64[::1]
 
 @njit(types.void(_plane, _index, types.int64[:, ::1]), cache=True, nogil=True)
 def survey(plane, areas, boxes):
-    """Pixels of every label, (1 + K,), and its box (1 + K, 4): first row, first column, and those behind the last.
+    """Area of every label, (1 + K,), and its bounding box (1 + K, 4): first row, first column, and exclusive ends.
 
-    Both start at zero. Pixels of one label in a row are counted together.
+    Both are zero initially. Runs of one label in a row are counted at once.
     """
     rows, columns = plane.shape
     for i in range(rows):
@@ -37,9 +37,9 @@ def _add(target, source, weight):
 
 @njit(cache=True, nogil=True)
 def _blurred(plane, label, box, down, across, first, level):
-    """Mask of a label with a margin, after a filter along the columns and one along the rows: `level` (H, W).
+    """Mask of a label with a margin, filtered along the columns and then along the rows: `level` (H, W).
 
-    `first` is an array of the same size for what lies between the two.
+    `first` is scratch memory of the same size.
     """
     r, c = len(down) // 2, len(across) // 2
     height, width = box[2] - box[0], box[3] - box[1]
@@ -58,7 +58,7 @@ def _blurred(plane, label, box, down, across, first, level):
 
 @njit(cache=True, nogil=True)
 def _has_holes(plane, label, box, seen, stack):
-    """Whether background, connected by sides, is enclosed; as `extract.has_holes`."""
+    """Whether 4-connected background is enclosed; as `extract.has_holes`."""
     rows, columns = box[2] - box[0] + 2, box[3] - box[1] + 2
     width = columns
     outside = 0
@@ -91,8 +91,8 @@ def _segments(level, begins, ends, starting):
     """Marching squares at 0.5: the edges that every segment leads from and to, in the order of the cells.
 
     Edge 2(i·W + j) lies between a pixel and the one to its right, edge 2(i·W + j) + 1 between it and the one below; a
-    segment has the high side to its left. `starting` tells which segment starts at an edge. Opposite corners of a cell
-    are not connected. The number of segments is negative where a pixel has the value 0.5 itself.
+    segment has the high side to its left. `starting` maps an edge to the segment that starts there. Diagonal corners of
+    a cell are not connected. The number of segments is negative if a pixel has exactly the value 0.5.
     """
     rows, columns = level.shape
     count, exact = 0, False
@@ -150,28 +150,28 @@ def _segments(level, begins, ends, starting):
     nogil=True,
 )
 def trace(plane, labels, boxes, down, across, holes):
-    """Contours at 0.5 of the smoothed masks of some labels, as scikit-image's `find_contours` gives them, but open.
+    """Contours at 0.5 of the smoothed masks of labels, as from scikit-image's `find_contours`, but open.
 
     Parameters
     ----------
     plane : (rows, columns) array of int32
     labels, boxes : (K,) and (K, 4) arrays
-        Of `survey`.
+        From `survey`.
     down, across : arrays of odd length
-        Weights of the filter along the columns, and along the rows.
+        Filter weights along the columns, and along the rows.
     holes : bool
-        Look for holes of the masks.
+        Whether to detect holes of the masks.
 
     Returns
     -------
     vertices : (M, 2) array
-        Of all contours, in pixels of the plane; each starts where the last of its segments, in the order of the cells,
-        ends.
+        Vertices of all contours, in pixels of the plane; each contour starts at the end of the last of its segments, in
+        the order of the cells.
     offsets : (C + 1,) array
     owners : (C,) array
-        Place in `labels`.
+        Index in `labels`.
     has_holes, exact : (K,) bool arrays
-        Whether the mask has holes; whether a pixel has the value 0.5, so that contours may touch.
+        Whether the mask has holes; whether a pixel has exactly the value 0.5, so that contours may touch.
     """
     r, c = len(down) // 2, len(across) // 2
     most = 0
@@ -211,7 +211,7 @@ def trace(plane, labels, boxes, down, across, holes):
             if begins[segment] < 0:
                 continue
             last, place = segment, segment
-            while begins[place] >= 0:  # once around
+            while begins[place] >= 0:  # traverse the contour once
                 begins[place] = -1
                 place = starting[ends[place]]
                 last = max(last, place)
