@@ -1,8 +1,9 @@
-"""Outlines of images too large for the memory: segmented tile by tile, to the labels of the whole image.
+"""Outlines of images too large for memory: segmented tile by tile into the labels of the whole image.
 
-What a threshold needs of the whole image, its range and a histogram, is gathered a tile at a time, from a margin as
-wide as smoothing reaches. The mask is kept packed, a bit per pixel at most. Holes and noise are components of it,
-joined over the seams; touching objects are separated one cluster at a time, from a window that holds it whole.
+What a threshold needs of the whole image, its range and a histogram, is accumulated per tile, with a margin as wide as
+the smoothing filter. The mask is stored packed, at most one bit per pixel. Holes and noise are its connected
+components, joined across the seams; touching objects are split one cluster at a time, in a window that holds the whole
+cluster.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,36 +30,36 @@ from .tiles import Boxes, joined, tiles_of
 Real = NDArray[np.float64]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-#: Applies a function to every item, wherever that is done; results in the items' order.
+#: Maps a function over items, in threads or other processes; results in the items' order.
 Over = Callable[[Callable[[Item], Result], Sequence[Item]], Iterable[Result]]
 
 #: Side of a tile in pixels: 2048 takes a sixth longer and half as much memory again, 512 two fifths longer.
 TILE = 1024
-# What is around a cluster of objects and decides how it is separated: peaks are compared over 3 pixels, of heights
-# smoothed over 8, or of distances to an edge that is nearer than 10 and smoothed over 4.
+# Context of a cluster of objects that affects how it is split: peaks are compared over 3 pixels, of heights smoothed
+# over 8, or of distances to an edge that is nearer than 10 and smoothed over 4.
 _MARGIN = 18
-# Bytes of a pixel while it is smoothed and thresholded, or its objects are separated and traced.
+# Memory per pixel, in bytes, for smoothing and thresholding, or for splitting and tracing its objects.
 _WORK = 64
-# Windows are up to twice as high and wide as a tile, and twice as many as are worked on wait.
+# Windows are up to twice as high and wide as a tile, and twice as many as are processed in parallel are queued.
 _SPARE = 8
-# Tiles above this many pixels a side are whole chunks of most files.
+# Above this size, tiles are multiples of it: whole chunks of most files.
 _CHUNK = 256
 _BINS = 256
-# Standard deviations that scipy's Gaussian filter looks.
+# Truncation of SciPy's Gaussian filter, in standard deviations.
 _REACH = 4
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothedImage:
-    """The values of an image that `segment` compares with a threshold, a box at a time.
+    """Values of an image that `segment` compares with a threshold, computed per box.
 
     Attributes
     ----------
     image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
-        Anything with shape, dtype and slices.
+        Any array-like with shape, dtype and slicing.
     recipe : Recipe
     ends : (float, float)
-        Lowest and highest value of the image.
+        Minimum and maximum of the image.
     """
 
     image: Any
@@ -67,18 +68,18 @@ class SmoothedImage:
 
     @property
     def reach(self) -> int:
-        """How many pixels away a pixel may be that a value depends on."""
-        # The background is a minimum, a maximum and a mean over windows of one width.
+        """Radius in pixels of the neighbourhood that a value depends on."""
+        # Background subtraction applies a minimum, a maximum and a mean filter of one width.
         return int(_REACH * self.recipe.smoothing + 0.5) + 3 * int(np.ceil(self.recipe.background))
 
     @property
     def is_mask(self) -> bool:
-        """Whether the image is taken as the mask itself; the luminance of colors is grey, whatever their type."""
+        """Whether the image itself is the mask; colors of any type are converted to luminance instead."""
         grey = len(self.image.shape) == 3 and self.recipe.channel == "luminance"
         return bool(np.dtype(self.image.dtype) == bool) and not grey
 
     def plane(self, box: Box) -> NDArray[Any]:
-        """The pixels of a box, checked."""
+        """Validated pixels of a box."""
         top, left, bottom, right = box
         try:
             return plane_of(unmasked(self.image[top:bottom, left:right], "the image"), self.recipe.channel)
@@ -86,7 +87,7 @@ class SmoothedImage:
             raise ValueError(f"the tile at row {top}, column {left}: {error}") from error
 
     def within(self, box: Box) -> tuple[Real, float, float]:
-        """What `upwards` finds there in the whole image."""
+        """Result of `upwards` for the whole image, within a box."""
         wide = grown(box, self.reach, self.image.shape)
         plane = self.plane(wide)
         if self.is_mask:
@@ -99,22 +100,22 @@ class SmoothedImage:
 
 @dataclass(frozen=True, eq=False)
 class ObjectWindow:
-    """Clusters of objects that are separated and traced together, and the part of the mask that decides on them.
+    """Clusters of objects that are split and traced together, and the part of the mask that affects the result.
 
     Attributes
     ----------
     box : (int, int, int, int)
-        Top, left, bottom and right of the part.
+        Top, left, bottom and right of the window.
     mask : bytes
-        Of all pixels in it, packed.
+        Packed mask of all pixels in it.
     core : (int, int, int, int)
-        The tile in which the boxes of the clusters start, or the box of a cluster that is larger than a tile.
+        The tile in which the bounding boxes of the clusters start, or the bounding box of a cluster larger than a tile.
     alone : bool
         Whether it is a single cluster.
     values : SmoothedImage
-        Of the image.
+        Values of the image.
     lowest : float, optional
-        Of the values in the mask of the whole image, where objects are separated by them.
+        Lowest value in the mask of the whole image, if objects are split by intensity.
     """
 
     box: Box
@@ -125,9 +126,9 @@ class ObjectWindow:
     lowest: float | None = None
 
     def trace(self, *, scale: Sequence[float] = (1, 1), unit: str = "pixel", name: str = "") -> Ensemble:
-        """Outlines of the objects in the coordinates of the image; ids number the pixels of the image from 1.
+        """Outlines of the objects in the coordinates of the image; ids are indices of its pixels, from 1.
 
-        An object has the number of its first pixel, row by row; holes have ids below 0.
+        An object's id is the index of its first pixel in row-major order; holes have ids below 0.
         """
         recipe, (rows, columns) = self.values.recipe, self.values.image.shape[:2]
         top, left, bottom, right = self.box
@@ -141,20 +142,20 @@ class ObjectWindow:
             found = outlines_of_labels(labels, recipe, scale=scale, unit=unit, name=name)
         ids, places = found.ids.copy(), np.flatnonzero(labels)[::-1]
         first = np.zeros(labels.max(initial=0) + 1, np.int64)
-        first[labels.ravel()[places]] = places  # the last that is set is the first in the window
+        first[labels.ravel()[places]] = places  # assigned in reverse: the first pixel is written last
         row, column = np.divmod(first[ids[ids > 0]], right - left)
         ids[ids > 0] = (row + top) * columns + column + left + 1
         offset = np.array([top, left]) * pixel_of(scale)
         return found.derived([curve + offset for curve in found.curves], ids=ids)
 
     def _are_own(self, places: Sequence[tuple[slice, slice]], shape: tuple[int, int]) -> Mask:
-        """Which clusters in the mask, by their places there, are those that are traced."""
+        """Which clusters in the mask, by their slices, belong to this window."""
         corner = np.array(self.box[:2])
         first = np.array([[side.start for side in place] for place in places], np.int64).reshape(-1, 2) + corner
         last = np.array([[side.stop for side in place] for place in places], np.int64).reshape(-1, 2) + corner
         if self.alone:
             return np.asarray((np.hstack([first, last]) == self.core).all(axis=1))
-        # What the sides of the window cut starts elsewhere, or is larger than a tile.
+        # Clusters cut by the sides of the window start elsewhere, or are larger than a tile.
         cut = (first == corner) & (corner > 0) | (last == self.box[2:]) & (last < shape)
         low, high = np.array(self.core[:2]), np.array(self.core[2:])
         own: Mask = (~cut & (first >= low) & (first < high) & (last - first <= (high - low).max())).all(axis=1)
@@ -162,13 +163,13 @@ class ObjectWindow:
 
 
 def grown(box: Box, margin: int, shape: Sequence[int]) -> Box:
-    """A box with so many pixels around it, as far as the plane reaches."""
+    """Expand a box by a margin, clipped to the plane."""
     top, left, bottom, right = box
     return max(top - margin, 0), max(left - margin, 0), min(bottom + margin, shape[0]), min(right + margin, shape[1])
 
 
 def inner(values: NDArray[Any], wide: Box, box: Box) -> NDArray[Any]:
-    """Of values in a wide box those in a box inside it."""
+    """Crop values of a wide box to a box inside it."""
     top, left = box[0] - wide[0], box[1] - wide[1]
     return values[top : top + box[2] - box[0], left : left + box[3] - box[1]]
 
@@ -183,32 +184,32 @@ def outlines_of_large_image(
     tile: int = TILE,
     memory: float | None = None,
 ) -> Ensemble:
-    """Segment and trace an image of any size, a tile at a time; the outlines that the whole image gives.
+    """Segment and trace an image of any size tile by tile; the result is that of the whole image.
 
     Parameters
     ----------
     image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
-        A Zarr, Dask or memory-mapped array, or anything with shape, dtype and slices.
+        A Zarr, Dask or memory-mapped array, or any array-like with shape, dtype and slicing.
     recipe : Recipe
         With a method of one threshold, or `local`.
     scale, unit, name
         As in `extract_curves`.
     tile : int, optional
-        Side of a tile in pixels, at most, as far as the memory allows.
+        Maximum side of a tile in pixels, reduced as the memory limit requires.
     memory : float, optional
-        GiB that it may take; by default 4.
+        Memory limit in GiB; by default 4.
 
     Returns
     -------
     Ensemble
-        The same whatever the tiles: an object's id is the number of its first pixel, row by row from 1, and the objects
-        are in this order.
+        Independent of the tiles: an object's id is the index of its first pixel in row-major order, from 1, and the
+        objects are in this order.
 
     Raises
     ------
     ValueError
-        For what `segment` refuses, a recipe that needs the whole image at once, or a cluster of objects larger than the
-        memory, saying what to do.
+        For input that `segment` rejects, a recipe that needs the whole image at once, or a cluster of objects that
+        exceeds the memory limit, with a remedy.
 
     Examples
     --------
@@ -224,7 +225,7 @@ def outlines_of_large_image(
     """
     windows = object_windows(image, recipe, tile=tile, memory=memory)
     trace = partial(_traced, scale=scale, unit=unit, name=name)
-    found = [outlines_of_labels(np.zeros((1, 1), np.int32), recipe, scale=scale, unit=unit)]  # where there is no object
+    found = [outlines_of_labels(np.zeros((1, 1), np.int32), recipe, scale=scale, unit=unit)]  # without any object
     report("tracing outlines", 0, len(windows))
     for place, ensemble in enumerate(_one_at_a_time_if_alone(trace, windows), start=1):
         report("tracing outlines", place, len(windows))
@@ -239,7 +240,7 @@ def _traced(window: ObjectWindow, **what: Any) -> Ensemble:
 def _one_at_a_time_if_alone(
     trace: Callable[[ObjectWindow], Ensemble], windows: Sequence[ObjectWindow]
 ) -> Iterator[Ensemble]:
-    """Trace the windows side by side, and after them those that may take all the memory."""
+    """Trace the windows in parallel, then one at a time those that may take all the memory."""
     yield from each_block(trace, [window for window in windows if not window.alone])
     yield from map(trace, [window for window in windows if window.alone])
 
@@ -252,7 +253,7 @@ def object_windows(
     Parameters
     ----------
     over : callable
-        Applies a function of a module to what is read of every tile, wherever that is done.
+        Maps a module-level function over what is read of every tile, possibly in other processes.
     """
     _refuse_what_needs_the_whole(recipe)
     shape = _shape_of(image)
@@ -276,7 +277,7 @@ def object_windows(
 
 @dataclass
 class _Passes:
-    """Work on every tile, and where it is."""
+    """Run work on every tile and report its progress."""
 
     tiles: list[Box]
     over: Over[Any, Any]
@@ -284,11 +285,11 @@ class _Passes:
     def __call__(
         self, name: str, work: Callable[[Any], Result], items: Sequence[Any] | None = None
     ) -> Iterator[Result]:
-        """Do work that reads the image, of every tile or of an item for each."""
+        """Run work that reads the image, on every tile or on one item per tile."""
         return self._told(name, self.over(work, self.tiles if items is None else items))
 
     def here(self, name: str, work: Callable[[int], Result]) -> Iterator[Result]:
-        """Do work on what is in memory, by the number of the tile."""
+        """Run work on data in memory, by the index of the tile."""
         return self._told(name, each_block(work, range(len(self.tiles))))
 
     def _told(self, name: str, results: Iterable[Result]) -> Iterator[Result]:
@@ -299,7 +300,7 @@ class _Passes:
 
 
 def _refuse_what_needs_the_whole(recipe: Recipe) -> None:
-    """Refuse recipes whose result at a pixel depends on more than a threshold, its surroundings and its cluster."""
+    """Raise for recipes whose result at a pixel depends on more than a threshold, its neighbourhood and its cluster."""
     instead = {
         "auto": "find the recipe on a typical part of it (propose), and give that",
         "li": "choose otsu or triangle, or give the threshold that it finds in a typical part (manual)",
@@ -329,7 +330,7 @@ def _shape_of(image: Any) -> tuple[int, int]:
 
 
 def _tile_of(memory: float, most: int) -> int:
-    """Side of tiles of which as many as are worked on side by side fit the memory."""
+    """Side of tiles such that those processed in parallel fit in memory."""
     side = int(np.sqrt(memory * 2**30 / (_SPARE * _WORK * processors())))
     return min(most, side // _CHUNK * _CHUNK if side >= _CHUNK else max(side, 1))
 
@@ -348,13 +349,13 @@ def _refuse_wide_filters(values: SmoothedImage, tile: int, memory: float) -> Non
 
 
 def _ends(values: SmoothedImage, tile: Box) -> tuple[float, float]:
-    """Lowest and highest value of the image in a tile."""
+    """Minimum and maximum of the image in a tile."""
     plane = values.plane(tile)
     return float(plane.min()), float(plane.max())
 
 
 def _range(values: SmoothedImage, tile: Box) -> tuple[float, float]:
-    """Lowest and highest smoothed value in a tile."""
+    """Minimum and maximum of the smoothed values in a tile."""
     smooth = values.within(tile)[0]
     return float(smooth.min()), float(smooth.max())
 
@@ -371,7 +372,7 @@ def _lowest(values: SmoothedImage, item: tuple[Box, bytes]) -> float:
 
 
 def _mask_of(values: SmoothedImage, run: _Passes, none: PackedMask) -> PackedMask:
-    """Where there are objects, cleaned and not yet separated: what `heights_and_mask` finds in the whole image."""
+    """Mask of the objects, cleaned but not yet split: what `heights_and_mask` finds in the whole image."""
     recipe = values.recipe
     found = list(run("finding objects", partial(_above, values, *_levels(values, run))))
     mask = none.with_tiles(low for low, _ in found)
@@ -392,7 +393,7 @@ def _mask_of(values: SmoothedImage, run: _Passes, none: PackedMask) -> PackedMas
 
 
 def _levels(values: SmoothedImage, run: _Passes) -> tuple[tuple[float, ...], float]:
-    """Levels between the classes of the whole image, as far as the recipe needs them, and its range."""
+    """Thresholds between the classes of the whole image, if the recipe needs them, and its range."""
     recipe = values.recipe
     given = recipe.low is not None and recipe.threshold is not None
     binned = recipe.method in ("otsu", "triangle", "multi-otsu") or (recipe.method == "hysteresis" and not given)
@@ -416,7 +417,7 @@ def _levels(values: SmoothedImage, run: _Passes) -> tuple[tuple[float, ...], flo
 def _triangle(counts: NDArray[np.int64], centres: Real) -> float:
     """Threshold by the triangle method: the bin farthest below the line from the peak to the longer tail's end.
 
-    As `skimage.filters.threshold_triangle`, which takes an image and no histogram.
+    As `skimage.filters.threshold_triangle`, which takes an image instead of a histogram.
     """
     first, last = np.flatnonzero(counts)[[0, -1]]
     peak = int(counts.argmax())
@@ -431,7 +432,7 @@ def _triangle(counts: NDArray[np.int64], centres: Real) -> float:
 
 
 def _above(values: SmoothedImage, levels: tuple[float, ...], span: float, tile: Box) -> tuple[bytes, bytes]:
-    """The mask of a tile, packed; of hysteresis that of the low threshold, and that of the high one."""
+    """Packed mask of a tile; for hysteresis, masks of the low and of the high threshold."""
     recipe, shape = values.recipe, values.image.shape
     if values.is_mask:
         plane = values.plane(tile)
@@ -448,7 +449,7 @@ def _above(values: SmoothedImage, levels: tuple[float, ...], span: float, tile: 
         level = levels[-recipe.object_classes]
     elif levels:
         level = levels[0]
-    assert level is not None  # the recipe has checked
+    assert level is not None  # validated by the recipe
     return pack(smooth > level), b""
 
 
@@ -460,7 +461,7 @@ def _kept(
     inside: bool = True,
     marks: PackedMask | None = None,
 ) -> PackedMask:
-    """A mask without some of its components, or with some of what is around it."""
+    """Select components of a mask, or fill components of its background."""
     found = components_of(mask, partial(run.here, "cleaning"), inside=inside, marks=marks)
     wanted = choose(found)
 
@@ -492,7 +493,7 @@ def _closed(mask: PackedMask, radius: float, reach: int, number: int) -> bytes:
 def _windows(
     mask: PackedMask, found: ConnectedComponents, values: SmoothedImage, lowest: float | None, memory: float
 ) -> list[ObjectWindow]:
-    """What is separated and traced together: the clusters that start in one tile, and each larger than a tile."""
+    """Windows to split and trace: the clusters that start in one tile, and each cluster larger than a tile."""
     corners, tile = found.boxes.corners, mask.tile
     owner = corners[:, 0] // tile * mask.across + corners[:, 1] // tile
     large = (corners[:, 2:] - corners[:, :2]).max(axis=1, initial=0) > tile

@@ -1,4 +1,4 @@
-"""Objects found by example: a classifier of pixels learned from a few painted objects, for all images of a study."""
+"""Objects learned from examples: a pixel classifier trained on a few painted objects, for all images of a study."""
 
 import hashlib
 from collections.abc import Sequence
@@ -23,53 +23,53 @@ if TYPE_CHECKING:
 Real = NDArray[np.float32]
 Labels = NDArray[np.int32]
 
-#: Of a saved model.
+#: File format of a saved model.
 FORMAT, LAYOUT = "object-model", 1
 
 # Standard deviations of the Gaussian filters, in pixels; the wide ones are computed on a coarser grid.
 _SCALES = (1, 2, 4, 8, 16)
 _COARSE = 3
-# Standard deviations of the Gaussian windows for local contrast, in pixels, and the contrast that noise has at least.
+# Standard deviations of the Gaussian windows for local contrast, in pixels, and the lower limit of the contrast.
 _SURROUNDINGS, _LEAST_SPREAD = (8, 16), 0.02
-# Percentiles between which an image's values become 0 to 1.
+# Percentiles of an image that are mapped to 0 and 1.
 _DARKEST, _BRIGHTEST = 1, 99.8
-# The four classes of pixels.
+# Classes of pixels.
 _OUTSIDE, _AROUND, _RIM, _CORE = range(4)
-# Width of the rim, and of the ground around an example that is known not to be an object, in radii of the objects.
+# Widths of the rim, and of the known background around an example, in radii of the objects.
 _RIM_WIDTH, _GROUND_WIDTH = 0.25, 1.0
-# Pixels of each class and image that are learned from, and pixels drawn from all of the image.
+# Training pixels per class and image, and pixels sampled from all of the image.
 _PIXELS, _ANYWHERE = 2500, 3000
 _TREES, _LEAF = 30, 30
 # Features of a grey image: its values, four per scale, and six per window.
 _GREY = 1 + 4 * len(_SCALES) + 6 * len(_SURROUNDINGS)
-# Ground that was drawn from anywhere counts as object where examples are this dense among it, relative to their median.
+# Randomly sampled background counts as object where the density of examples, relative to their median, exceeds this.
 _DENSE = 0.3
-# Where more of an image than this looks like objects, whatever does is left out of its ground instead.
+# If a larger fraction of an image looks like objects, all pixels that do are excluded from its background.
 _CROWDED = 0.1
-# How often doubtful pixels of the ground are taken out and the classifier is trained anew.
+# Number of times doubtful background is removed and the classifier is retrained.
 _ROUNDS = 2
-# Diameters of objects in an image that nothing was painted in, in terms of the examples; and the expected F1 that each
+# Diameters of objects tried in images without painted objects, relative to the examples; and the expected F1 that each
 # doubling or halving must add.
 _SIZES, _PER_OCTAVE = (1.0, 0.5, 0.71, 1.41, 2.0), 0.02
-# Pixels that a thread classifies at once.
+# Pixels classified per block.
 _BLOCK = 2**16
 
 
 @dataclass(frozen=True, eq=False)
 class PixelFeatures:
-    """What a classifier sees of every pixel of an image; computed once, and used by as many trainings as needed.
+    """Features of every pixel of an image; computed once for any number of trainings.
 
     `learn_objects` and `ObjectModel.labels` take it wherever they take an image.
 
     Attributes
     ----------
     values : (rows, columns, F) float32 array
-        Of the grey image, or of each of the three colors: its values between the first and the 99.8th percentile;
+        For the grey image, or each of the three colors: its values scaled between the first and the 99.8th percentile;
         then, under Gaussian filters of 1, 2, 4, 8 and 16 pixels, the filtered values, the magnitude of their gradient
         and the two eigenvalues of their Hessian matrix; then, for dim objects, the finest of these in units of the
         standard deviation under Gaussian windows of 8 and of 16 pixels, and this standard deviation.
     digest : str
-        SHA-256 of the image, by which a model knows the images it was learned from.
+        SHA-256 of the image, by which a model recognises its training images.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class PixelFeatures:
 
     @classmethod
     def of(cls, image: "ArrayLike | PixelFeatures") -> "PixelFeatures":
-        """Compute the features of an image; features stay what they are.
+        """Compute the features of an image; features are returned unchanged.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class PixelFeatures:
         Raises
         ------
         ValueError
-            For what is no image of finite numbers, or one of a single value.
+            For anything but an image of finite numbers, or a constant image.
         """
         if isinstance(image, PixelFeatures):
             return image
@@ -125,9 +125,9 @@ class PixelFeatures:
 
 
 def _filtered(plane: NDArray[Any]) -> list[Real]:
-    """The plane and its responses to all filters, by scales."""
+    """The plane and its responses to all filters, by scale."""
     low, high = np.percentile(plane, [_DARKEST, _BRIGHTEST])
-    if high <= low:  # objects on less than the brightest pixels
+    if high <= low:  # objects only among the brightest pixels
         low, high = plane.min(), plane.max()
     values = ((plane - low) / ((high - low) or 1.0)).astype(np.float32)
 
@@ -164,7 +164,7 @@ def _slope(values: Real, axis: int) -> Real:
 
 
 def _binned(values: Real, step: int) -> Real:
-    """Means of squares of `step` pixels, the last ones filled up with their border."""
+    """Block means of `step` × `step` pixels, with edge padding."""
     if step == 1:
         return values
     rows, columns = (-(-side // step) for side in values.shape)
@@ -181,7 +181,7 @@ def _stretched(values: NDArray[Any], step: int, shape: tuple[int, ...]) -> Real:
 
 @dataclass(frozen=True)
 class TrainingImage:
-    """One image that a model was learned from.
+    """One training image of a model.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class TrainingImage:
     shape : (int, int)
         Rows and columns.
     objects : int
-        How many were painted.
+        Number of painted objects.
     digest : str
         SHA-256 of the image.
     """
@@ -202,28 +202,28 @@ class TrainingImage:
 
 @dataclass(frozen=True, eq=False)
 class ObjectModel:
-    """Finds objects that look like the painted ones; made by `learn_objects`, used as ``Outlines(find=model)``.
+    """Detector of objects that look like the painted ones; made by `learn_objects`, used as ``Outlines(find=model)``.
 
-    A model holds the pixels that it was learned from, and trains its classifier anew when it is loaded: a file of
-    numbers and words, from which nothing is executed. The same version of scikit-learn gives the same labels;
-    `versions` says which one it was.
+    A model stores its training pixels and retrains its classifier when it is loaded: the file holds numbers and
+    strings, from which nothing is executed. The same version of scikit-learn gives the same labels; `versions` records
+    it.
 
     Attributes
     ----------
     features : (N, F) float32 array
-        Of the pixels learned from.
+        Features of the training pixels.
     classes : (N,) int array
         Their classes: 0 outside, 1 just outside, 2 just inside, 3 inside.
     areas : (K,) array
-        Of the painted objects, in pixels.
+        Areas of the painted objects, in pixels.
     looks : (K, 3) array
-        One minus the solidity of each, the standard deviation of its grey levels, and the mean gradient along its
-        boundary.
+        For each painted object one minus its solidity, the standard deviation of its grey levels, and the mean gradient
+        along its boundary.
     sources : tuple of TrainingImage
-        The images it was learned from.
+        The training images.
     seed : int
     versions : mapping of str to str
-        Of the libraries it was learned with.
+        Versions of the libraries it was trained with.
 
     Examples
     --------
@@ -258,7 +258,7 @@ class ObjectModel:
         Raises
         ------
         ValueError
-            For an image that has no features, or a grey one where the model was learned from color.
+            For an image that `PixelFeatures` rejects, or a grey one if the model was trained on color.
         """
         found = PixelFeatures.of(image)
         labels = self.candidates(found, step=step).objects()
@@ -267,7 +267,7 @@ class ObjectModel:
         return labels.astype(np.int32)
 
     def candidates(self, image: "ArrayLike | PixelFeatures", *, step: int = 1) -> Candidates:
-        """Return what may be objects, before some of it is chosen; parameters and errors are those of `labels`."""
+        """Return candidate objects before the selection; parameters and errors are those of `labels`."""
         found = PixelFeatures.of(image)
         if found.values.shape[-1] != self.features.shape[1]:
             kinds = {_GREY: "grey", 3 * _GREY: "color"}
@@ -281,7 +281,7 @@ class ObjectModel:
         height = max(1, _BLOCK // columns)
 
         def probabilities(start: int) -> Real:
-            # Tree by tree: the forest's own way resets the warning filters of all threads while it runs.
+            # Tree by tree: `predict_proba` of the forest resets the warning filters of all threads while it runs.
             block = np.ascontiguousarray(pixels[start : start + height]).reshape(-1, pixels.shape[-1])
             votes = sum(tree.predict_proba(block, check_input=False) for tree in self._classifier.estimators_)
             return np.asarray(votes / _TREES, dtype=np.float32)
@@ -306,17 +306,17 @@ class ObjectModel:
         return _trained(self.features, self.classes, self.seed, judging=False)
 
     def save(self, path: StrPath) -> None:
-        """Write the model to one file, complete or not at all.
+        """Write the model to a file atomically.
 
         Raises
         ------
         OSError
-            When the file cannot be written; an earlier file of that name stays.
+            If the file cannot be written; an existing file of that name is kept.
         """
         write_archive(path, FORMAT, LAYOUT, self.to_tree())
 
     def to_tree(self) -> Tree:
-        """Return arrays, numbers and words that `of_tree` makes the same model of, for a file that holds more."""
+        """Return the model as arrays, numbers and strings, for `of_tree` and for files that hold more."""
         return {
             "features": self.features,
             "classes": self.classes,
@@ -329,32 +329,32 @@ class ObjectModel:
 
     @classmethod
     def load(cls, path: StrPath, *, memory: float | None = None) -> "ObjectModel":
-        """Read a model that `save` wrote. Nothing in the file is executed.
+        """Read a model written by `save`. Nothing in the file is executed.
 
         Parameters
         ----------
         path : path
         memory : float, optional
-            GiB that reading may take; by default 4.
+            Memory limit in GiB; by default 4.
 
         Raises
         ------
         ValueError
-            For a file of another kind, of a newer version of this software, a damaged one, or one that takes more
-            memory than it may.
+            For a file of another kind, of a newer version of this software, a damaged one, or one that exceeds the
+            memory limit.
         OSError
-            When there is no such file, or it cannot be read.
+            If the file does not exist, or cannot be read.
         """
         return read_archive(path, FORMAT, LAYOUT, cls.of_tree, memory)
 
     @classmethod
     def of_tree(cls, tree: Tree) -> "ObjectModel":
-        """Return the model of what `to_tree` returned.
+        """Restore a model from the result of `to_tree`.
 
         Raises
         ------
         ValueError
-            For anything that a model cannot have been learned from.
+            For data that no model can have been trained on.
         """
         features, classes, areas = (tree[name] for name in ("features", "classes", "areas"))
         looks = tree.get("looks")
@@ -390,7 +390,7 @@ class ObjectModel:
 
     @cached_property
     def _key(self) -> str:
-        """The same for models that find the same objects."""
+        """Hash that is equal for models that find the same objects."""
         content = b"".join(array.tobytes() for array in (self.features, self.classes, self.areas, self.looks))
         return hashlib.sha256(content + str(self.seed).encode()).hexdigest()
 
@@ -412,27 +412,27 @@ def learn_objects(
     random_state: RandomState = 0,
     seed: int | None = None,
 ) -> ObjectModel:
-    """Learn from a few painted objects what the objects of a study look like.
+    """Learn the appearance of the objects of a study from a few painted ones.
 
-    Paint some objects whole, about five that differ from each other. What is not painted is unknown, but for a ring
-    around each painted object that is ground, or a neighbour: pixels there that look like objects are left out, and
-    all is learned anew. Use one model for all images of a study. With one model per group, differences in what was
-    painted would become differences between the groups.
+    Paint some objects completely, about five that differ from each other. Unpainted pixels are unknown, except for a
+    ring around each painted object, which is background or a neighbour: pixels there that look like objects are
+    excluded, and the model is retrained. Use one model for all images of a study. With one model per group, differences
+    in what was painted would become differences between the groups.
 
     Parameters
     ----------
     images : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A), or a list of them
-        Or their `PixelFeatures`, which saves their computation when more is painted and learned again.
+        Or their `PixelFeatures`, to avoid recomputing them when retraining with more painted objects.
     painted : (rows, columns) array of int, or a list of them
-        0 where unknown; each other value is one object, painted whole.
+        0 where unknown; each other value is one object, painted completely.
     background : (rows, columns) array of bool, or a list of them, or None
-        Where there is surely no object.
+        Where there is certainly no object.
     names : sequence of str, optional
-        Of the images, for the record.
+        Names of the images, for the record.
     random_state : int, Generator or RandomState
-        Of all random draws. `seed` is its earlier name.
+        Seed of all random draws. `seed` is its former name.
     seed : int, optional
-        In place of `random_state`.
+        Overrides `random_state`.
 
     Returns
     -------
@@ -441,14 +441,14 @@ def learn_objects(
     Raises
     ------
     ValueError
-        For numbers or shapes of images and painted labels that differ, where nothing was painted, or an object that
-        is painted as background too; and where the objects leave no ground.
+        If numbers or shapes of images and painted labels differ, nothing was painted, an object is painted as
+        background too, or the objects leave no background.
 
     Notes
     -----
-    Pixels are described by `PixelFeatures` and classified by extremely randomized trees, as outside, just outside,
-    just inside and inside. Objects are nodes of a tree of watershed basins. How probable it is that a node is one,
-    given its size, shape, edge and probabilities and those of the examples, was learned from other images.
+    Pixels are described by `PixelFeatures` and classified by extremely randomized trees, as outside, just outside, just
+    inside and inside. Objects are nodes of a tree of watershed basins. The probability that a node is an object, given
+    its size, shape, edge and probabilities and those of the examples, was learned from other images.
 
     References
     ----------
@@ -527,7 +527,7 @@ def _examples(
     ground: NDArray[np.bool_] | None,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-    """Places of pixels to learn from, and their classes; -1 for pixels drawn from anywhere, -2 for certain ground."""
+    """Indices of training pixels, and their classes; -1 for randomly sampled pixels, -2 for painted background."""
     kind = np.full(plane.shape, -1, dtype=np.int8)
     if len(values):
         apart = ndimage.distance_transform_edt(plane == 0)
@@ -538,7 +538,7 @@ def _examples(
     for value, box in enumerate(ndimage.find_objects(plane), start=1):
         if box is not None:
             mask = plane[box] == value
-            # The border of the image is no edge of the object.
+            # The image border is not an edge of the object.
             open_sides = [(side.start > 0, side.stop < length) for side, length in zip(box, plane.shape, strict=True)]
             padded = np.pad(mask, 1, mode="edge")
             for axis, (first, last) in enumerate(open_sides):
@@ -549,12 +549,12 @@ def _examples(
             rim = depth <= max(1.0, _RIM_WIDTH * np.sqrt(mask.sum() / np.pi))
             kind[box][mask] = np.where(rim, _RIM, _CORE)[mask]
     if ground is not None:
-        kind[ground & (plane == 0) & (kind != _AROUND)] = -2  # what lies just outside stays that
+        kind[ground & (plane == 0) & (kind != _AROUND)] = -2  # pixels just outside an object keep their class
     kinds = kind.ravel()
     drawn = []
     for wanted in (_OUTSIDE, _AROUND, _RIM, _CORE, -2):
         places = np.flatnonzero(kinds == wanted)
-        few_strokes = wanted == -2 and 0 < len(places) < _PIXELS  # what a person says counts for more than chance
+        few_strokes = wanted == -2 and 0 < len(places) < _PIXELS  # painted pixels have more weight than random ones
         drawn.append(
             rng.choice(places, _PIXELS, replace=few_strokes) if few_strokes or len(places) > _PIXELS else places
         )
@@ -566,10 +566,10 @@ def _examples(
 
 
 def _without_doubtful(values: Real, kinds: NDArray[np.int8], seed: int) -> tuple[Real, NDArray[np.int8]]:
-    """Leave out the ground that looks like objects, as judged by trees that did not see it.
+    """Exclude background that looks like objects, according to out-of-bag predictions.
 
-    What is drawn from anywhere holds objects, in an unknown share. Trees that tell it from the examples estimate the
-    ratio of their densities, which is the same over all objects and lower elsewhere (C. Elkan, K. Noto, "Learning
+    Randomly sampled pixels include objects, in an unknown proportion. Trees that discriminate them from the examples
+    estimate the density ratio, which is the same over all objects and lower elsewhere (C. Elkan, K. Noto, "Learning
     classifiers from only positive and unlabeled data", KDD 2008).
     """
     unsure, anywhere, inside = kinds == _OUTSIDE, kinds == -1, (kinds == _RIM) | (kinds == _CORE)
@@ -593,16 +593,16 @@ def _without_doubtful(values: Real, kinds: NDArray[np.int8], seed: int) -> tuple
         if object_like[anywhere].mean() > _CROWDED if anywhere.any() else False:
             doubtful = object_like | (of.get(_OUTSIDE, np.zeros(len(values))) < 0.5)
         before, used = used, ~((unsure & object_like) | (anywhere & doubtful))
-        if (used == before).all():  # the next round would be this one
+        if (used == before).all():  # converged
             break
     return values[used], classes[used]
 
 
 def _trained(values: Real, classes: NDArray[np.int8], seed: int, *, judging: bool = True) -> "ExtraTreesClassifier":
-    """A forest; with `judging`, what the trees that did not see an example say of it, which changes no tree."""
+    """Train a forest; with `judging` also out-of-bag predictions, which do not affect the trees."""
     import warnings
 
-    from sklearn.ensemble import ExtraTreesClassifier  # heavy, and needed by nothing else
+    from sklearn.ensemble import ExtraTreesClassifier  # slow to import, and needed only here
 
     forest = ExtraTreesClassifier(
         _TREES,
@@ -612,7 +612,7 @@ def _trained(values: Real, classes: NDArray[np.int8], seed: int, *, judging: boo
         class_weight="balanced",
         random_state=seed,
     )
-    with warnings.catch_warnings():  # a pixel that every tree saw counts as undecided
+    with warnings.catch_warnings():  # a pixel without out-of-bag prediction counts as undecided
         warnings.filterwarnings("ignore", message="Some inputs do not have OOB scores")
         return forest.fit(values, classes)
 

@@ -1,10 +1,10 @@
-"""Two segmentations of one image, object by object: who is whose, how well they agree, what was merged or split."""
+"""Two segmentations of one image, object by object: matches, agreement, merges and splits."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy  # whose subpackages load when used: optimize alone takes longer than a small comparison
+import scipy  # its subpackages load lazily: optimize alone takes longer to import than a small comparison
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# An object that has this share of its pixels inside another one belongs to it.
+# An object with more than this fraction of its pixels inside another one belongs to it.
 _BELONGS = 0.5
-# Outlines are compared at points this share of their length apart.
+# Number of equidistant points at which outlines are compared.
 _STEPS = 200
 
 
@@ -46,7 +46,7 @@ class Matching:
     splits: dict[int, tuple[int, ...]]
 
     def summary(self) -> str:
-        """Say it in one line."""
+        """Summarise in one line."""
         mean = self.pairs["iou"].mean() if len(self.pairs) else 0.0
         return (
             f"{len(self.pairs)} matched (mean IoU {mean:.3f}), {len(self.only_a)} only in A, {len(self.only_b)} only "
@@ -55,15 +55,15 @@ class Matching:
 
 
 def match_labels(a: ArrayLike, b: ArrayLike, *, min_iou: float = 0.5) -> Matching:
-    """Match the objects of two segmentations one to one, so that the sum of their IoU is largest.
+    """Match the objects of two segmentations one to one, maximising the sum of their IoU.
 
     Parameters
     ----------
     a, b : (rows, columns) arrays
         Labels as for `extract_curves`, of one shape.
     min_iou : float
-        Objects that overlap by less (intersection over union) are no partners. At 0.5 and above partners are
-        unique whatever the assignment.
+        Objects that overlap by less (intersection over union) are not matched. From 0.5 the matching is unique in any
+        case.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def match_labels(a: ArrayLike, b: ArrayLike, *, min_iou: float = 0.5) -> Matchin
 
 @dataclass(frozen=True, eq=False)
 class _Shared:
-    """Every pair of objects that share pixels: their labels, how many, and how many each has in all; (K,) each."""
+    """Pairs of objects that overlap: labels, number of shared pixels, and area of each object; (K,) each."""
 
     a: Index
     b: Index
@@ -136,8 +136,8 @@ class _Shared:
 
 
 def _numbered(plane: NDArray[np.integer]) -> tuple[Index, Index, Index]:
-    """Label values, the place of each pixel's value among them, and their numbers of pixels."""
-    if plane.max(initial=0) <= plane.size:  # counting is much quicker than sorting
+    """Label values, the index of each pixel's value among them, and their numbers of pixels."""
+    if plane.max(initial=0) <= plane.size:  # counting is much faster than sorting
         counts = np.bincount(plane.ravel())
         used = counts > 0
         return np.flatnonzero(used), (np.cumsum(used) - 1)[plane.ravel()], counts[used]
@@ -146,7 +146,7 @@ def _numbered(plane: NDArray[np.integer]) -> tuple[Index, Index, Index]:
 
 
 def _assigned(iou: Real, a: Index, b: Index, min_iou: float) -> Index:
-    """Places of the pairs that are partners: an assignment where an object has several candidates."""
+    """Indices of the matched pairs: a linear assignment where an object has several candidates."""
     enough = np.flatnonzero(iou >= min_iou)
     rivals_a, rivals_b = (np.bincount(np.unique(side[enough], return_inverse=True)[1]) for side in (a, b))
     rows, columns = (np.unique(side[enough], return_inverse=True)[1] for side in (a, b))
@@ -163,13 +163,13 @@ def _assigned(iou: Real, a: Index, b: Index, min_iou: float) -> Index:
 
 
 def _pairs(a: Index, b: Index, iou: Real) -> "pd.DataFrame":
-    import pandas as pd  # heavy, and not needed for a comparison
+    import pandas as pd  # slow to import, and not needed for a comparison
 
     return pd.DataFrame({"a": a, "b": b, "iou": iou})
 
 
 def _holders(wholes: Index, parts: Index, shares: Real) -> dict[int, tuple[int, ...]]:
-    """Wholes that hold most of several parts, pair by pair; `shares` of each part's pixels."""
+    """Objects that hold most of several parts, from pairs; `shares` is the fraction of each part's pixels."""
     held: dict[int, list[int]] = {}
     for whole, part in zip(wholes[shares > _BELONGS].tolist(), parts[shares > _BELONGS].tolist(), strict=True):
         held.setdefault(whole, []).append(part)
@@ -177,18 +177,18 @@ def _holders(wholes: Index, parts: Index, shares: Real) -> dict[int, tuple[int, 
 
 
 def boundary_distances(a: Ensemble, b: Ensemble) -> Real:
-    """Mean and largest distance between the outlines of two ensembles, curve by curve.
+    """Mean and maximum distance between the outlines of two ensembles, curve by curve.
 
     Parameters
     ----------
     a, b : Ensemble
-        Of as many curves in one unit; curve i of one is compared with curve i of the other.
+        With as many curves in the same unit; curve i of one is compared with curve i of the other.
 
     Returns
     -------
     (N, 2) array
-        Mean distance, averaged over both directions, and the Hausdorff distance, in their unit; at 200 equal steps
-        of each outline.
+        Mean distance, averaged over both directions, and the Hausdorff distance, in their unit; at 200 equidistant
+        points of each outline.
     """
     if len(a) != len(b) or a.unit != b.unit:
         raise ValueError(f"{len(a)} curves in {a.unit} cannot be paired with {len(b)} curves in {b.unit}")
@@ -202,6 +202,6 @@ def _distance(one: Real, other: Real) -> tuple[float, float]:
 
 
 def _stepped(curve: Real) -> Real:
-    """Points at equal steps along a closed polygon."""
+    """Equidistant points along a closed polygon."""
     ring = shapely.linearrings(curve)
     return shapely.get_coordinates(shapely.line_interpolate_point(ring, np.arange(_STEPS) / _STEPS, normalized=True))

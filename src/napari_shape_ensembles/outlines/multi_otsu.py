@@ -1,6 +1,6 @@
-"""Otsu's thresholds between several classes of grey levels, found by dynamic programming.
+"""Otsu thresholds between several classes of grey levels, by dynamic programming.
 
-scikit-image tries all thresholds, which takes seconds for five classes and minutes for six; this takes milliseconds.
+The exhaustive search of scikit-image takes seconds for five classes and minutes for six; this takes milliseconds.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ Real = NDArray[np.float64]
 
 
 def multi_otsu(counts: NDArray[np.integer], levels: Real, classes: int) -> Real:
-    """Thresholds that maximize the variance between classes; of equally good ones, the lowest.
+    """Thresholds that maximize the variance between classes; the lowest in case of ties.
 
     Parameters
     ----------
@@ -24,12 +24,12 @@ def multi_otsu(counts: NDArray[np.integer], levels: Real, classes: int) -> Real:
     Returns
     -------
     (classes - 1,) array
-        Level of the last bin of each class but the highest.
+        Level of the last bin of each class except the highest.
 
     Raises
     ------
     ValueError
-        When fewer bins than classes hold pixels.
+        If fewer bins than classes hold pixels.
 
     References
     ----------
@@ -40,12 +40,12 @@ def multi_otsu(counts: NDArray[np.integer], levels: Real, classes: int) -> Real:
     if np.count_nonzero(counts) < classes:
         raise ValueError(f"the image has too few grey levels for {classes} classes: choose fewer, or another method")
     bins = np.arange(len(counts))
-    ends = np.cumsum([counts, counts * bins], axis=1, dtype=np.float64)  # whole numbers, so exact
-    # Of a class, by its first bin and its last.
+    ends = np.cumsum([counts, counts * bins], axis=1, dtype=np.float64)  # integers, hence exact
+    # Indexed by the first and the last bin of a class.
     weight, moment = (end - np.concatenate([[0], end[:-1]])[:, None] for end in ends)
     between = np.divide(moment**2, weight, out=np.zeros_like(weight), where=weight > 0)
     between[bins[:, None] > bins] = -np.inf
-    # The best classes of the bins up to each, then one class more, that begins behind the threshold.
+    # Best partition of the bins up to each, then with one more class, which begins after the threshold.
     best, thresholds = between[0], []
     for _ in range(classes - 1):
         total = best[:-1, None] + between[1:]

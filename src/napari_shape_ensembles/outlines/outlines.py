@@ -1,4 +1,4 @@
-"""The whole way from an image to its curves, as one object that is called."""
+"""The whole pipeline from an image to its outlines, as one callable object."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from .segment import segment
 from .tiling import Tiling
 
 _TABLE = "outlines"
-# The two tables of earlier files; where [outlines] named an option otherwise than now: old name -> new name.
+# Tables of the first file format, and options of its [outlines] that were renamed: old name -> new name.
 _OLD_TABLE = "segmentation"
 _RENAMED = {"smoothing": "outline_smoothing", "border": "keep_border"}
 _OLD_NAMES = {"smoothing", "smoothing_unit", "holes", "border", "min_area", "min_vertices", "min_length"}
@@ -29,8 +29,8 @@ _OLD_NAMES = {"smoothing", "smoothing_unit", "holes", "border", "min_area", "min
 class Outlines(Recipe):
     """How an image becomes outlines: find objects, clean up and split, trace.
 
-    One object holds every choice. It is called with an image and returns an `Ensemble`; `labels` and `trace` are the
-    two halves of that.
+    One object holds all parameters. Calling it with an image returns an `Ensemble`; `labels` and `trace` are its two
+    stages.
 
     Raises
     ------
@@ -53,7 +53,7 @@ class Outlines(Recipe):
         ----------
         image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
         name : str
-            Of the ensemble.
+            Name of the ensemble.
 
         Raises
         ------
@@ -75,29 +75,29 @@ class Outlines(Recipe):
         name: str = "",
         memory: float | None = None,
     ) -> Ensemble:
-        """Return the outlines of the objects of an image of any size, which is read a tile at a time.
+        """Return the outlines of the objects of an image of any size, which is read tile by tile.
 
-        They are those of the whole image, in which thresholds are found and objects on seams are there once.
+        They are those of the whole image: thresholds are global, and objects on seams are found once.
 
         Parameters
         ----------
         image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
-            A Dask, Zarr or memory-mapped array, or anything with shape, dtype and slices.
+            A Dask, Zarr or memory-mapped array, or any array-like with shape, dtype and slicing.
         scale, unit, name
             As for `trace`.
         memory : float, optional
-            GiB that it may take; by default 4.
+            Memory limit in GiB; by default 4.
 
         Returns
         -------
         Ensemble
-            An object's id is the number of its first pixel, row by row from 1, whatever the tiles.
+            An object's id is the index of its first pixel in row-major order, from 1, for any tiles.
 
         Raises
         ------
         ValueError
-            For what `segment` refuses; for a recipe that needs the whole image at once, or objects that touch each
-            other over more of it than fits the memory, saying what to do.
+            For input that `segment` rejects; for a recipe that needs the whole image at once, or a cluster of touching
+            objects that exceeds the memory limit, with a remedy.
 
         Examples
         --------
@@ -119,17 +119,17 @@ class Outlines(Recipe):
         Parameters
         ----------
         labels : (rows, columns) array
-            Whole numbers, 0 = background.
+            Integers, 0 = background.
         scale, unit : (float, float), str, optional
-            Height and width of a pixel and their unit, as the image states them; those of the recipe come first. By
-            default pixels.
+            Height and width of a pixel and their unit, from the image's metadata; those of the recipe take precedence.
+            By default pixels.
         name : str
-            Of the ensemble.
+            Name of the ensemble.
 
         Raises
         ------
         ValueError
-            For labels that are not a plane of whole numbers.
+            For labels that are not a 2D array of integers.
         """
         pixel = self.pixel_scale or tuple(scale or (1.0, 1.0))
         unit = self.unit or unit or "pixel"
@@ -145,37 +145,37 @@ class Outlines(Recipe):
         return found.derived(found.curves, tracing=tracing)
 
     def save(self, path: StrPath) -> None:
-        """Write all choices to a TOML file, complete or not at all.
+        """Write all parameters to a TOML file atomically.
 
         Raises
         ------
         OSError
-            When the file cannot be written; an earlier file of that name stays.
+            If the file cannot be written; an existing file of that name is kept.
         """
         parameters.write_tables(path, {_TABLE: self})
 
     @classmethod
     def load(cls, path: StrPath) -> Self:
-        """Read the choices of a TOML file, also one that holds settings of a comparison beside them.
+        """Read the parameters from a TOML file, which may also hold settings of a comparison.
 
         Raises
         ------
         ValueError
-            For a file that is no TOML, an option that does not exist, or a value out of range.
+            For a file that is not TOML, an unknown option, or a value out of range.
         OSError
-            When there is no such file, or it cannot be read.
+            If the file does not exist, or cannot be read.
         """
         with parameters.file_named(path):
             return cls.from_tables(parameters.read_tables(path))
 
     @classmethod
     def from_tables(cls, tables: Mapping[str, Any]) -> Self:
-        """Return the choices of the tables of a file, of this version or of an earlier one.
+        """Return the recipe in the tables of a file, of this version or of an earlier one.
 
         Raises
         ------
         ValueError
-            For an option that does not exist, or a value out of range.
+            For an unknown option, or a value out of range.
         """
         table = parameters.table(tables, _TABLE)
         if not _is_old(tables, table):
@@ -188,7 +188,7 @@ class Outlines(Recipe):
 
 
 def _is_old(tables: Mapping[str, Any], table: Mapping[str, Any]) -> bool:
-    """Whether a file is of the first version, whose [outlines] was about tracing and `smoothing` that of outlines."""
+    """Whether a file has the first format, where [outlines] held tracing only and `smoothing` was that of outlines."""
     if "version" in tables:
         return bool(tables["version"] == 1)
     return _OLD_TABLE in tables or "border" in table or ("smoothing" in table and set(table) <= _OLD_NAMES)

@@ -1,4 +1,4 @@
-"""Masks of any size, packed tile by tile, and their connected components across the seams."""
+"""Masks of any size, packed tile by tile, and their connected components across tiles."""
 
 import zlib
 from collections.abc import Callable, Iterable, Sequence
@@ -19,17 +19,17 @@ Box = tuple[int, int, int, int]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-# Round objects pack to a quarter of their bits at the lowest level, in a sixth of the time that a seventh takes.
+# The lowest level compresses round objects to a quarter of their bits, in a sixth of the time that a seventh takes.
 _LEVEL = 1
 
 
 def pack(mask: Mask) -> bytes:
-    """A mask in at most a bit per pixel, and a few bytes."""
+    """Compress a mask to at most one bit per pixel, plus a few bytes."""
     return zlib.compress(np.packbits(mask).tobytes(), _LEVEL)
 
 
 def unpack(packed: bytes, rows: int, columns: int) -> Mask:
-    """The mask of this shape that was packed."""
+    """Decompress a mask of this shape."""
     bits = np.frombuffer(zlib.decompress(packed), np.uint8)
     return np.unpackbits(bits, count=rows * columns).view(np.bool_).reshape(rows, columns)
 
@@ -63,12 +63,12 @@ class PackedMask:
         return -(-self.shape[1] // self.tile)
 
     def at(self, number: int) -> Mask:
-        """The mask in one tile."""
+        """Mask of one tile."""
         top, left, bottom, right = self.tiles[number]
         return unpack(self.packed[number], bottom - top, right - left)
 
     def within(self, box: Box) -> Mask:
-        """The mask in a box, nothing where that reaches beyond the plane."""
+        """Mask within a box; False beyond the plane."""
         top, left, bottom, right = box
         found, tile = np.zeros((bottom - top, right - left), np.bool_), self.tile
         for row in range(max(top, 0) // tile, -(-min(bottom, self.shape[0]) // tile)):
@@ -86,7 +86,7 @@ class PackedMask:
 
 
 class _Part(NamedTuple):
-    """Components in one tile: their boxes in the plane, which are marked, and those along its four sides."""
+    """Components in one tile: bounding boxes in the plane, which are marked, and labels along its four sides."""
 
     boxes: Boxes
     marked: Mask
@@ -95,18 +95,18 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ConnectedComponents:
-    """Pixels that hang together by their sides, in a mask or in what is around it.
+    """4-connected components of a mask or of its background.
 
     Attributes
     ----------
     boxes : Boxes
-        Of all components; their values are numbers from 1.
+        Bounding boxes of all components; their values are numbers from 1.
     marked : (K,) array of bool
-        Which have a pixel of another mask.
+        Which contain a pixel of another mask.
     owners : list of arrays
-        Number of the component of every part of one, by tile; first that of the background, 0.
+        For every tile, the component that each of its parts belongs to; first that of the background, 0.
     inside : bool
-        Whether they are of the mask.
+        Whether they are components of the mask, not of its background.
     """
 
     boxes: Boxes
@@ -119,15 +119,15 @@ def components_of(
     mask: PackedMask, parts: Callable[[Callable[[int], _Part]], Iterable[_Part]], *,
     inside: bool = True, marks: PackedMask | None = None,
 ) -> ConnectedComponents:  # fmt: skip
-    """Components of a mask, joined over the seams of its tiles.
+    """Connected components of a mask, joined across the seams of its tiles.
 
     Parameters
     ----------
     mask : PackedMask
     parts : callable
-        Applies a function to the number of every tile, in order.
+        Maps a function over the indices of the tiles, in order.
     inside : bool
-        Of the mask, or of what is around it.
+        Components of the mask, or else of its background.
     marks : PackedMask, optional
         Components with a pixel of it are marked.
     """
@@ -180,7 +180,7 @@ def of_components(
 
 
 def _labels(mask: PackedMask, number: int, inside: bool) -> tuple[NDArray[np.int32], int]:
-    """Components in one tile, numbered alike every time."""
+    """Label the components in one tile; deterministic."""
     here = mask.at(number)
     labels, count = ndimage.label(here if inside else ~here)
     return labels, int(count)

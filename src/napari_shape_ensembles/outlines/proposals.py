@@ -1,4 +1,4 @@
-"""Recipes proposed for images: several are tried on a part of each and ranked by what the outlines themselves tell."""
+"""Recipes proposed for images: several are tried on a part of each and ranked by measures of the outlines alone."""
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from .segment import NEIGHBOURS, heights_and_mask, plane_of, separated
 Real = NDArray[np.float64]
 Labels = NDArray[np.int32]
 
-# What is tried: every way to find objects, bright and dark, and what is found not split and split in two ways.
+# Search space: methods, each for bright and dark objects, without splitting and with two ways of splitting.
 _WAYS: tuple[dict[str, Any], ...] = (
     {"method": "otsu"},
     {"method": "otsu", "background": 40.0},
@@ -39,12 +39,12 @@ _WAYS: tuple[dict[str, Any], ...] = (
 )
 _SPLITS: tuple[Split, ...] = ("none", "distance", "intensity")
 _ALWAYS: dict[str, Any] = {"smoothing": 1.0, "min_size": 30}
-# What proposals say, beside `min_size` where a person said nothing.
+# Parameters that proposals set, in addition to `min_size` if the user did not set it.
 _PROPOSED = (
     *("method", "find", "objects", "split_touching", "smoothing", "background"),
     *("window", "offset", "classes", "object_classes"),
 )
-# In words: what may tell two of them apart that find objects of one kind by one method.
+# Descriptions of what distinguishes two proposals with the same objects and method.
 _SAID: dict[str, Callable[[Any], str]] = {
     "window": lambda width: f"window {width:g} px",
     "offset": lambda offset: f"offset {offset:g}",
@@ -54,20 +54,20 @@ _SAID: dict[str, Callable[[Any], str]] = {
     "split_touching": lambda how: "not split" if how == "none" else f"split by {how}",
     "smoothing": lambda width: f"smoothing {width:g} px",
 }
-# Images are shrunk until their longer side has at most this many pixels; of what is left, a window of this width.
+# Images are downsampled until their longer side has at most this many pixels, then cropped to a window of this width.
 _LARGEST, _WINDOW = 1300, 360
-# More objects than this in the window are texture, which takes long to measure.
+# More objects than this in the window are texture, which is slow to measure.
 _MOST = 2500
-# Of more images than this, so many from the first to the last are tried.
+# Of more images than this, as many are tried, evenly spaced from the first to the last.
 _IMAGES = 6
 # Objects below this many pixels are specks.
 _SPECK = 60
-# Around objects: pixels that their contrast is measured against, and those next to the outline that are left out of it.
+# Widths of the neighbourhood used as background for contrast, and of the part next to the outline excluded from it.
 _RING, _NEXT = 7, 3
-# Two objects are the same where their centres are nearer than this share of the radius, and the logarithms of their
-# areas than that; and by how much of a better edge a recipe counts e times as much.
+# Two objects are the same if the distance of their centres, relative to the radius, and the difference of their log
+# areas are below these; the increase in edge strength that multiplies a recipe's weight by e.
 _NEAR, _LIKE, _BETTER = 0.3, 0.4, 0.1
-# Proposals that share more of their objects than this are variants of one.
+# Proposals whose objects agree by more than this (F1) are variants of one.
 _ALIKE = 0.7
 # Weights of the measures, from a ridge regression of F1 on images of corrected masks
 # (`python benchmarks/proposals.py weights`); the figures of docs/segmentation.md are of other images.
@@ -85,21 +85,21 @@ _WEIGHTS = {
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """One recipe, and what it finds in a part of the image, of several images in a part of the first.
+    """One recipe, and what it finds in a part of the image (of several images, in a part of the first).
 
     Attributes
     ----------
     recipe : Outlines or Recipe
         For the whole image at its full resolution.
     score : float
-        The higher the better, in the mean over the images; comparable between the proposals for the same images only.
+        The higher the better, averaged over the images; comparable between proposals for the same images only.
     measures : mapping of str to float
-        What the score is made of, in the mean over the images in which it finds something: `closed`, the share of the
-        objects' area that does not touch the border; `covered`, the share of the image that objects cover; `contrast`,
-        how far the ranks of grey levels in an object lie from those around it, in the mean; `edge`, the rank of the
-        gradient along its outline, in the mean, and `sharp`, how far it lies above that of the ground nearby; `round`,
-        mean circularity; `specks`, the share of objects below 60 pixels; `repeatable`, how well its objects agree (F1)
-        with those of the other recipes, of which the ones with better edges count more.
+        Terms of the score, averaged over the images in which it finds something: `closed`, the fraction of the objects'
+        area that does not touch the border; `covered`, the fraction of the image that objects cover; `contrast`, the
+        mean difference in rank between the grey levels in an object and those around it; `edge`, the mean rank of the
+        gradient along its outline, and `sharp`, its excess over the background nearby; `round`, mean circularity;
+        `specks`, the fraction of objects below 60 pixels; `repeatable`, the agreement (F1) of its objects with those of
+        the other recipes, weighted towards recipes with stronger edges.
     labels : (rows, columns) int32 array
         The objects in the thumbnail.
     thumbnail : (rows, columns) array
@@ -126,7 +126,7 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
     """Try several recipes on a part of an image, or of each of several, and rank them without a reference.
 
     Methods, bright and dark objects, and ways to split them are tried on the window of the image with the strongest
-    edges. What is preferred are outlines that are closed, contrasting, round, and found by other recipes too.
+    edges. Preferred are outlines that are closed, rich in contrast, round, and found by other recipes too.
 
     Parameters
     ----------
@@ -134,12 +134,12 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
         All images of a study, in a list, to find one recipe for all of them. Of more than six, six from the first to
         the last are tried.
     recipe : Outlines, optional
-        What it says about tracing, cleaning up and the size of pixels is kept in the proposals.
+        Its parameters of tracing, cleaning up and pixel size are kept in the proposals.
 
     Returns
     -------
     list of Proposal
-        The best first; those that find the same objects only once.
+        The best first, without duplicates.
 
     Raises
     ------
@@ -149,8 +149,8 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
     Notes
     -----
     The weights of the score are a ridge regression of F1, at an intersection over union of 0.5, on images of nuclei
-    whose masks people corrected. For a study, propose for all images together and use one recipe: a choice per image
-    can make a difference between groups out of nothing.
+    with manually corrected masks. For a study, propose for all images together and use one recipe: a choice per image
+    can create a spurious difference between groups.
 
     Examples
     --------
@@ -228,23 +228,23 @@ def why_not_tried(image: ArrayLike, recipe: Recipe) -> str:
 
 
 def places_tried(count: int) -> list[int]:
-    """Places of the images that are tried of so many: all, or six from the first to the last."""
+    """Indices of the images that are tried: all, or six, evenly spaced from the first to the last."""
     return [round(place) for place in np.linspace(0, count - 1, min(count, _IMAGES))]
 
 
 def says_how_to_find(recipe: Recipe) -> bool:
-    """Whether a recipe says anything of what proposals say: by default nothing."""
+    """Whether a recipe sets any parameter that proposals set; by default it does not."""
     return recipe.find is not None or any(name in recipe.changed() for name in _PROPOSED)
 
 
 def finding_words(recipe: Recipe) -> str:
-    """How a recipe finds objects, in a few words."""
+    """Describe in a few words how a recipe finds objects."""
     split = "" if recipe.split_touching == "none" else f", split by {recipe.split_touching}"
     return f"{recipe.method}, {recipe.objects}{split}"
 
 
 def words_that_differ(recipes: Sequence[Recipe]) -> list[str]:
-    """How each of several recipes finds objects, with all settings that play a part in it and in which some differ.
+    """Describe how each of several recipes finds objects, with all relevant settings in which some differ.
 
     Examples
     --------
@@ -265,7 +265,7 @@ def words_that_differ(recipes: Sequence[Recipe]) -> list[str]:
 
 
 def varied(proposals: Sequence[Proposal], count: int) -> list[Proposal]:
-    """Return the first proposals that find other objects than those before them, then others, in their order."""
+    """Return the first proposals that find other objects than those before them, then others, in order."""
     first: list[Proposal] = []
     for proposal in proposals:
         if len(first) < count and all(_f1(proposal.labels, known.labels) < _ALIKE for known in first):
@@ -275,17 +275,17 @@ def varied(proposals: Sequence[Proposal], count: int) -> list[Proposal]:
 
 
 def _f1(one: Labels, other: Labels) -> float:
-    """Share of the objects in both that have a partner in the other."""
+    """F1 score: fraction of the objects in both that have a partner in the other."""
     return float(2 * len(match_labels(one, other).pairs) / (one.max() + other.max()))
 
 
 def best_recipe(images: Sequence[ArrayLike], recipe: Any) -> Any:
-    """One recipe for all images, the first proposal; for masks, or where none finds anything, that of Otsu's method.
+    """One recipe for all images, the first proposal; for masks, or if nothing is found, Otsu's method.
 
-    Images that cannot be segmented, such as blank ones, have no say in it: by any recipe they are refused.
+    Images that cannot be segmented by any recipe, such as blank ones, are ignored.
     """
     if recipe.find is not None:
-        return replace(recipe, method="otsu")  # which plays no part
+        return replace(recipe, method="otsu")  # ignored with `find`
     grey = [image for image in images if np.asarray(image).dtype != bool and not why_not_tried(image, recipe)]
     found = propose(grey, recipe) if grey else []
     return found[0].recipe if found else replace(recipe, method="otsu")
@@ -301,7 +301,7 @@ _Tried: TypeAlias = tuple[Labels, dict[str, float]]
 
 
 def _all_tried(scene: "_Scene") -> dict[Recipe, _Tried]:
-    """What every recipe finds in a scene, and its measures; those that find nothing are left out."""
+    """Objects that every recipe finds in a scene, and their measures; recipes that find nothing are omitted."""
     found = [one for some in over_blocks(lambda way: _tried(scene, way), list(_candidates())) for one in some]
     tried = {way: (labels, measures) for way, labels, measures in found}
     for (_, measures), repeatable in zip(tried.values(), _agreement(list(tried.values())), strict=True):
@@ -310,7 +310,7 @@ def _all_tried(scene: "_Scene") -> dict[Recipe, _Tried]:
 
 
 def _tried(scene: "_Scene", way: Recipe) -> list[tuple[Recipe, Labels, dict[str, float]]]:
-    """A recipe with every way to split, its labels and their measures; not where it finds nothing or texture."""
+    """A recipe with every way of splitting, its labels and their measures; empty if it finds nothing or texture."""
     try:
         values, mask = heights_and_mask(scene.part, way)
     except ValueError:  # too few grey levels for several classes
@@ -330,7 +330,7 @@ def _shrunk(plane: Real, factor: int) -> Real:
 
 
 def _window(plane: Real) -> Real:
-    """The window with the strongest edges, no single one of which counts for much."""
+    """Window with the strongest edges, clipped so that no single edge dominates."""
     height, width = (min(side, _WINDOW) for side in plane.shape)
     if (height, width) == plane.shape:
         return plane
@@ -347,7 +347,7 @@ def _score(measures: Mapping[str, float]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Scene:
-    """What all recipes are tried on, with the ranks of its grey levels and of their gradient, from 0 to 1."""
+    """Part of an image that recipes are tried on, with normalised ranks of its grey levels and their gradient."""
 
     part: Real
     levels: Real
@@ -361,14 +361,14 @@ class _Scene:
 
 
 def _ranks(values: Real) -> Real:
-    """Ranks from 0 to 1, equal ones for equal values."""
+    """Normalised ranks from 0 to 1, averaged over ties."""
     ordered = np.sort(values, axis=None)
     both = [np.searchsorted(ordered, values, side) for side in ("left", "right")]
     return (both[0] + both[1]) / (2 * values.size)
 
 
 def _measures(scene: _Scene, labels: Labels) -> dict[str, float]:
-    """See `Proposal.measures`."""
+    """Compute `Proposal.measures`."""
     count = int(labels.max())
     areas = np.bincount(labels.ravel(), minlength=count + 1)[1:].astype(np.float64)
     steps = np.zeros(count + 1)
@@ -378,11 +378,11 @@ def _measures(scene: _Scene, labels: Labels) -> dict[str, float]:
         a, b = labels[here], labels[there]
         differ = a != b
         steps += weight * (np.bincount(a[differ], minlength=count + 1) + np.bincount(b[differ], minlength=count + 1))
-    lengths = np.maximum(steps[1:] * np.pi / 8, 1.0)  # the formula of Cauchy and Crofton in four directions
+    lengths = np.maximum(steps[1:] * np.pi / 8, 1.0)  # Cauchy-Crofton formula in four directions
     at_border = np.zeros(count + 1, dtype=bool)
     for side in (labels[0], labels[-1], labels[:, 0], labels[:, -1]):
         at_border[side] = True
-    # Each pixel of the ground belongs to an object next to it, and to one around which it lies.
+    # Each background pixel is assigned to an object next to it, and to one whose surroundings it belongs to.
     next_to, around = (ndimage.maximum_filter(labels, width) for width in (_NEXT, _RING))
     ground, rim = labels == 0, (labels > 0) & (ndimage.minimum_filter(labels, _NEXT) != next_to)
 

@@ -1,4 +1,4 @@
-"""Closed curves as a label image: thousands of polygons filled in one go."""
+"""Rasterization of closed curves into a label image: thousands of polygons in one vectorised pass."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,30 +8,30 @@ from numpy.typing import DTypeLike, NDArray
 
 Real = NDArray[np.float64]
 
-# Vertices, and pixels, that are worked on together: what fits the processor's cache.
+# Vertices, and pixels, per block, which fit in the CPU cache.
 _TOGETHER = 2**16
 
 
 def rasterize(curves: Sequence[Real], shape: tuple[int, int], dtype: DTypeLike = np.int32) -> NDArray[Any]:
-    """Fill closed curves in a label image: the first with 1, the next with 2, and so on.
+    """Rasterize closed curves into a label image: the first with 1, the next with 2, and so on.
 
-    A pixel belongs to a curve if its centre lies inside, by the even-odd rule; of curves that overlap, the later is on
-    top. A centre exactly on an edge belongs to the curve below or right of the edge, so that curves which share an
-    edge leave no gap. What lies beyond the image is cut off.
+    A pixel belongs to a curve if its centre lies inside, by the even-odd rule; of overlapping curves, the later is on
+    top. A centre exactly on an edge belongs to the curve below or right of the edge, so that curves which share an edge
+    leave no gap. Curves are clipped to the image.
 
     Parameters
     ----------
     curves : sequence of (m, 2) arrays
-        Vertices in rows and columns; whole numbers are centres of pixels.
+        Vertices in rows and columns; integers are centres of pixels.
     shape : (int, int)
         Height and width of the image.
     dtype : data type, optional
-        Of the labels; it has to hold the number of curves.
+        Data type of the labels; it has to hold the number of curves.
 
     Returns
     -------
     (height, width) array
-        0 is the background. A curve without the centre of any pixel is not in it.
+        0 is the background. A curve that contains no pixel centre is absent.
 
     See Also
     --------
@@ -39,8 +39,8 @@ def rasterize(curves: Sequence[Real], shape: tuple[int, int], dtype: DTypeLike =
 
     Notes
     -----
-    Every edge crosses the lines of pixels between its ends; sorted along each line, the crossings of a curve are in
-    turn where it begins and where it ends.
+    Scanline algorithm: every edge crosses the pixel rows between its ends; sorted along each row, the crossings of a
+    curve alternate between the start and the end of a run.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def rasterize(curves: Sequence[Real], shape: tuple[int, int], dtype: DTypeLike =
         following = np.arange(1, len(here) + 1)
         following[closing - 1] = np.concatenate([[0], closing[:-1]])
         there = here[following]
-        # Lines from the first at or below the upper end to the last above the lower end.
+        # Rows from the first at or below the upper end to the last above the lower end.
         rows, below = (np.clip(np.ceil(end[:, 0]), 0, height).astype(np.int64) for end in (here, there))
         crossing = np.flatnonzero(rows != below)
         counts = np.abs(rows - below)[crossing]

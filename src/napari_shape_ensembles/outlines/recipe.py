@@ -1,4 +1,4 @@
-"""The recipe: every choice from an image to its outlines, each with its one default, range, unit and help."""
+"""The recipe: every parameter from an image to its outlines, each with its one default, range, unit and help."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, Self, get_args, runtime_checkable
@@ -30,30 +30,30 @@ SmoothingUnit = Literal["pixel", "physical", "window"]
 
 @runtime_checkable
 class Finder(Protocol):
-    """What finds objects in an image: a model learned from examples, or any function from an image to labels."""
+    """Detector of objects in an image: a model learned from examples, or any function from an image to labels."""
 
     def __call__(self, image: Any) -> NDArray[Any]:
-        """Return (rows, columns) whole numbers, 0 = background."""
+        """Return (rows, columns) integers, 0 = background."""
         ...
 
 
-#: Methods that divide the whole plane between neighbours, without background.
+#: Methods that partition the whole plane between neighbours, without background.
 TILINGS: tuple[Method, ...] = ("boundaries", "superpixels")
 
 _FIND, _CLEAN, _TRACE, _PIXEL = "Find", "Clean up and split", "Trace", "Pixel size"
 _THRESHOLDS: tuple[Method, ...] = tuple(method for method in get_args(Method) if method not in TILINGS)
 _TILING = ({"method": ("boundaries",)}, {"method": ("superpixels",), "all_regions": (True,)})
 _NO_TILING = ({"method": _THRESHOLDS}, {"method": ("superpixels",), "all_regions": (False,)})
-# Pixels: longer than anything in an image, and short enough for the memory that a filter of this width takes.
+# Upper limit in pixels: longer than anything in an image, with filters of this width still fitting in memory.
 _LONGEST = 5_000
-# Steps, after which boundaries are as smooth as they become.
+# Number of iterations after which boundaries no longer become smoother.
 _MOST_STEPS = 10_000
 
 
 @documented
 @dataclass(frozen=True)
 class Recipe:
-    """All choices from an image to its outlines, without the methods of `Outlines`; what the single steps take.
+    """All parameters from an image to its outlines, without the methods of `Outlines`; taken by the single steps.
 
     Raises
     ------
@@ -371,17 +371,17 @@ class Recipe:
 
     @property
     def is_tiling(self) -> bool:
-        """Whether the labels divide the plane between neighbours, with boundaries in common."""
+        """Whether the labels partition the plane between neighbours, with shared boundaries."""
         return self.method == "boundaries" or (self.method == "superpixels" and self.all_regions)
 
     @property
     def pixel_scale(self) -> tuple[float, float] | None:
-        """Height and width of a pixel, where the recipe sets them."""
+        """Height and width of a pixel, if set in the recipe."""
         size = self.pixel_size
         return (size, size) if isinstance(size, int | float) else size
 
     def at_resolution(self, factor: float) -> Self:
-        """Return the same choices for an image of `factor` times as many pixels per length."""
+        """Return the recipe for an image with `factor` times as many pixels per length."""
         powers = {"px": 1, "px²": 2}
         declared = [item for item in parameters_of(type(self)).values() if item.unit in powers]
         changes: dict[str, Any] = {
@@ -396,5 +396,5 @@ class Recipe:
         return replace(self, **changes)
 
     def changed(self) -> dict[str, Any]:
-        """What differs from the defaults, for a record that can be read."""
+        """Return the parameters that differ from the defaults, for a readable record."""
         return parameters.changed(self)

@@ -1,4 +1,4 @@
-"""What an image holds: grey levels, labels, a mask, or classes; and the objects of classes."""
+"""Recognise the content of an image: grey levels, labels, a mask, or classes; and label the objects of classes."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -14,23 +14,24 @@ Content = Literal["grey", "mask", "labels", "classes"]
 
 # Values from this one on are sorted rather than counted.
 _SORTED = 1 << 22
-# Pieces of one value have at least this many pixels on average in labels and classes; in grey images, 1 to 4.
+# Connected components of one value have at least this many pixels on average in labels and classes; in grey images, 1
+# to 4.
 _FLAT = 10
-# Labels have up to this many pieces per value; classes have more, and no values above this.
+# Labels have up to this many components per value; classes have more, and no values above this.
 _PIECES, _CLASSES = 2, 20
 
 
-# Channels of coloured lines differ by more than this, and of grey pixels by no more than that (of 255).
+# Minimum difference between the channels of coloured lines, and maximum of grey pixels (of 255).
 _COLOURED, _GREY = 40, 30
-# Drawn lines cover less than this share, vanish when eroded so often, and enclose this many regions at least.
+# Drawn lines cover less than this fraction, vanish after this many erosions, and enclose at least this many regions.
 _THIN, _THICK, _ENCLOSED = 0.25, 4, 3
 
 
 def content_of(image: ArrayLike) -> Content:
-    """Tell labels and classes from grey levels.
+    """Distinguish labels, masks and classes from grey levels.
 
-    Labels are whole numbers in flat regions, nearly each value in one piece. Classes are few values in many pieces,
-    such as the phases of a material. A mask has two values, one of them 0.
+    Labels are integers in flat regions, nearly each value in one connected component. Classes are few values in many
+    components, such as the phases of a material. A mask has two values, one of them 0.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ def content_of(image: ArrayLike) -> Content:
 
 
 def _numbered(pixels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Values of whole numbers from 0, in order, and the place of each pixel's value among them."""
+    """Unique values of non-negative integers, ascending, and the index of each pixel's value among them."""
     if pixels.max() >= _SORTED:
         return np.unique(pixels, return_inverse=True)
     numbers = pixels.astype(np.intp)
@@ -84,13 +85,13 @@ def _numbered(pixels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def objects_of_classes(image: ArrayLike, classes: Sequence[int] | None = None) -> NDArray[np.int32]:
-    """Number the components of each class; the background is 0, or what is left out.
+    """Label the components of each class; 0 is the background, or an excluded class.
 
     Parameters
     ----------
     image : (rows, columns) array of whole numbers
     classes : sequence of int, optional
-        Values whose components are wanted; by default all above 0. Called once per class, this gives two groups to
+        Values whose components are labelled; by default all above 0. Called once per class, this gives two groups to
         compare.
 
     Returns
@@ -100,7 +101,7 @@ def objects_of_classes(image: ArrayLike, classes: Sequence[int] | None = None) -
     Raises
     ------
     ValueError
-        For what is no plane of whole numbers, or a class that is not in it.
+        For anything but a 2D array of integers, or a class that does not occur in it.
 
     Examples
     --------
@@ -127,7 +128,7 @@ def objects_of_classes(image: ArrayLike, classes: Sequence[int] | None = None) -
 
 
 def drawn_outlines(image: ArrayLike) -> int:
-    """How many regions are enclosed by thin coloured lines on a grey image, as in a figure; 0 for all other images.
+    """Number of regions enclosed by thin coloured lines on a grey image, as in a figure; 0 for all other images.
 
     Parameters
     ----------
@@ -150,12 +151,12 @@ def drawn_outlines(image: ArrayLike) -> int:
     colour = np.ptp(pixels[..., :3].astype(np.int16), axis=2)
     lines = colour > _COLOURED
     grey = pixels[..., 0][colour <= _GREY]
-    # Coloured objects on black are no drawing: around drawn lines there is an image, and nothing of them is thick.
+    # Coloured objects on black are not a drawing: drawn lines are thin, and surrounded by an image.
     if not (0 < lines.mean() < _THIN and grey.size > 0.5 * lines.size and grey.std() > _GREY):
         return 0
     if ndimage.binary_erosion(lines, iterations=_THICK).sum() > 0.02 * lines.sum():
         return 0
-    regions, _ = ndimage.label(~ndimage.binary_dilation(lines))  # gaps of one pixel are closed
+    regions, _ = ndimage.label(~ndimage.binary_dilation(lines))  # closes gaps of one pixel
     outside = np.unique(np.concatenate([regions[[0, -1]].ravel(), regions[:, [0, -1]].ravel()]))
     sizes = np.bincount(regions.ravel())
     sizes[outside] = sizes[0] = 0
@@ -164,19 +165,19 @@ def drawn_outlines(image: ArrayLike) -> int:
 
 
 def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDArray[Any] | None, str]:
-    """Return the labels that an image holds, None where it is to be segmented; and a note on what was recognized.
+    """Return the labels that an image holds, None if it is to be segmented; and a note on what was recognized.
 
     Parameters
     ----------
     pixels : array
-        Of a file.
+        Pixels of a file.
     insist : bool, optional
-        Whether they are labels, by what a person said; by default what they look like.
+        Whether the user declared them as labels; by default their content is recognised.
 
     Raises
     ------
     ValueError
-        For grey levels that are said to be labels.
+        For grey levels that are declared as labels.
     """
     if insist is None and (count := drawn_outlines(pixels)):
         raise ValueError(

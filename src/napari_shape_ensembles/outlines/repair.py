@@ -1,4 +1,4 @@
-"""Outlines that touch or cross themselves: found, and cut back to the largest simple part."""
+"""Detection of outlines that touch or cross themselves, and reduction to their largest simple part."""
 
 import numpy as np
 import shapely
@@ -21,13 +21,13 @@ def self_touching(ensemble: Ensemble) -> Mask:
 def repaired(ensemble: Ensemble) -> Ensemble:
     """Replace each self-touching curve by the outline of its largest simple part.
 
-    Whiskers without width go; of loops only the largest stays, the others are counted in `dropped` as
-    "loops cut off self-touching outlines". Curves that do not touch themselves stay as they are, to the bit.
+    Spikes of zero width are removed; of loops only the largest is kept, the others are counted in `dropped` as "loops
+    cut off self-touching outlines". Curves that do not touch themselves are unchanged, bit for bit.
 
     Returns
     -------
     Ensemble
-        With the same ids. The ensemble itself where nothing touches itself.
+        With the same ids. The ensemble itself if nothing touches itself.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def repaired(ensemble: Ensemble) -> Ensemble:
     curves = list(ensemble.curves)
     cut = 0
     for index in np.flatnonzero(touching):
-        # What the curve encloses, an odd number of times each; what only touches at a point included.
+        # The regions that the curve encloses an odd number of times, including those that touch at a point only.
         valid = shapely.get_parts(shapely.make_valid(shapely.Polygon(curves[index])))
         parts = shapely.get_parts([part for part in valid if part.geom_type in ("Polygon", "MultiPolygon")]).tolist()
         if parts:

@@ -1,4 +1,4 @@
-"""From an image to labels: smooth, find, clean, split; one plane at a time."""
+"""From an image to labels: smoothing, thresholding, cleaning, splitting; one plane at a time."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -26,18 +26,18 @@ Labels = NDArray[np.int32]
 Index = NDArray[np.int64]
 Value = TypeVar("Value", bound=np.generic)
 
-#: Index pairs that lay each pixel of a plane on its left, and on its upper, neighbour.
+#: Index pairs that align each pixel of a plane with its left, and with its upper, neighbour.
 NEIGHBOURS = (np.s_[:, 1:], np.s_[:, :-1]), (np.s_[1:, :], np.s_[:-1, :])
 
-# What red, green and blue contribute to brightness (Rec. 709, as scikit-image has it).
+# Weights of red, green and blue in the luminance (Rec. 709, as in scikit-image).
 _LUMINANCE = np.array([0.2125, 0.7154, 0.0721])
-# Rows that are worth a thread.
+# Minimum number of rows per thread.
 _FEWEST = 128
-# How many standard deviations a Gaussian filter of scipy's looks.
+# Truncation of SciPy's Gaussian filter, in standard deviations.
 _REACH = 4
-# Peaks nearer to each other than this many pixels are one.
+# Peaks closer to each other than this many pixels are one.
 _APART = 3
-# The landscape of grey levels is smoothed once more: texture inside an object is no neck.
+# Additional smoothing of grey levels before splitting: texture inside an object is not a neck.
 _TEXTURE = 2.0
 
 
@@ -49,21 +49,21 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
     image : (rows, columns) array of any real type, or with a last axis of 3 or 4 for RGB(A)
         A boolean image is taken as the mask itself.
     recipe : Outlines, optional
-        All choices together; those of tracing play no part.
+        All parameters together; those of tracing are ignored.
     **changes
-        Single choices, in place of those of `recipe`: `method="local"`, `objects="dark"`, `smoothing=2`, ...; see
+        Single parameters that override those of `recipe`: `method="local"`, `objects="dark"`, `smoothing=2`, ...; see
         `Outlines` for all of them.
 
     Returns
     -------
     (rows, columns) int32 array
-        1, 2, … for the objects, 0 for the background. Nothing is removed for touching the border;
-        `extract_curves` does that, and counts it.
+        1, 2, … for the objects, 0 for the background. Objects that touch the border are kept; `extract_curves` removes
+        and counts them.
 
     Raises
     ------
     ValueError
-        For an empty image, a stack, NaNs, an image of one value, or choices out of range.
+        For an empty image, a stack, NaNs, a constant image, or parameters out of range.
 
     References
     ----------
@@ -82,12 +82,12 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
     settings = recipe or Recipe()
     settings = replace(settings, **changes) if changes else settings
     if settings.find is not None:
-        from .finders import labels_by  # which uses this module
+        from .finders import labels_by  # circular import
 
         found = labels_by(settings.find, image)
         return _largest(found) if settings.largest else found
     if settings.method == "auto":
-        from .proposals import best_recipe  # which uses this module
+        from .proposals import best_recipe  # circular import
 
         settings = best_recipe([image], settings)
     pixels = unmasked(image, "the image")
@@ -105,7 +105,7 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
 
 
 def refuse_wider(settings: Recipe, shape: Sequence[int]) -> None:
-    """Refuse filters wider than the image, which leave nothing and take time and memory by their own width."""
+    """Raise for filters wider than the image, which leave nothing and take time and memory by their own width."""
     rows, columns = shape
     for name in ("smoothing", "background", "opening", "closing"):
         if (width := getattr(settings, name)) > max(rows, columns):
@@ -116,9 +116,9 @@ def refuse_wider(settings: Recipe, shape: Sequence[int]) -> None:
 
 
 def heights_and_mask(plane: NDArray[Any], settings: Recipe) -> tuple[Real, Mask]:
-    """Values of a checked plane with the objects upwards, and where there are objects, cleaned and not yet separated.
+    """Values of a validated plane with bright objects, and the mask of the objects, cleaned but not yet split.
 
-    Of the methods, those that do not tile the image.
+    For the methods that do not tile the image.
     """
     report("smoothing")
     if plane.dtype == bool:
@@ -130,7 +130,7 @@ def heights_and_mask(plane: NDArray[Any], settings: Recipe) -> tuple[Real, Mask]
     report("cleaning")
     if settings.opening:
         mask = opened_by_disc(mask, settings.opening)
-    if settings.closing:  # as if the plane went on, empty, beyond its border; nothing grows along the border
+    if settings.closing:  # padded with background, so that nothing grows along the border
         margin = int(np.ceil(settings.closing)) + 1
         mask = closed_by_disc(np.pad(mask, margin), settings.closing)[margin:-margin, margin:-margin]
     if settings.fill_holes:
@@ -139,7 +139,7 @@ def heights_and_mask(plane: NDArray[Any], settings: Recipe) -> tuple[Real, Mask]
 
 
 def separated(values: Real, mask: Mask, settings: Recipe, lowest: float | None = None) -> Labels:
-    """Labels of the objects in what `heights_and_mask` returns; `lowest` of the values in the mask of a whole image."""
+    """Label the objects in the result of `heights_and_mask`; `lowest` is the minimum in the mask of a whole image."""
     if settings.split_touching == "distance":
         labels = _split_by_distance(mask, settings.neck)
     elif settings.split_touching == "intensity" and mask.any():
@@ -151,7 +151,7 @@ def separated(values: Real, mask: Mask, settings: Recipe, lowest: float | None =
 
 
 def _largest(labels: NDArray[Any]) -> NDArray[Any]:
-    """The object with the most pixels, as label 1."""
+    """Keep the object with the most pixels, as label 1."""
     pixels = np.bincount(labels.ravel(), minlength=2)
     pixels[0] = 0
     return ((labels == pixels.argmax()) & (labels > 0)).astype(labels.dtype)
@@ -169,7 +169,7 @@ def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any
     Yields
     ------
     (rows, columns) int32 array
-        Labels of one plane. Numbers start again in each.
+        Labels of one plane, numbered separately.
 
     Examples
     --------
@@ -188,19 +188,19 @@ def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any
 
 
 def plane_of(image: NDArray[Any], channel: str | int = "luminance") -> NDArray[Any]:
-    """Reduce an image to one checked plane: colours to luminance or to one channel.
+    """Reduce an image to one validated plane: colours to luminance or to one channel.
 
     Raises
     ------
     ValueError
-        For an empty image, a stack, NaNs, or values that are no real numbers.
+        For an empty image, a stack, NaNs, or values other than real numbers.
     """
     if image.size == 0:
         raise ValueError(f"the image is empty (shape {image.shape}): choose another one")
     if image.ndim == 3 and image.shape[-1] in (3, 4):
         if channel != "luminance":
             image = image[..., int(channel)]
-        else:  # what is no number stays to be refused
+        else:  # other types are rejected below
             image = _luminance(image) if image.dtype.kind in "biuf" else image[..., 0]
     if image.ndim == 0:
         raise ValueError(f"an image is an array, not {image.item()!r:.80}: io.read_image(path).pixels reads one")
@@ -215,7 +215,7 @@ def plane_of(image: NDArray[Any], channel: str | int = "luminance") -> NDArray[A
 
 
 def _luminance(image: NDArray[Any]) -> Real:
-    """Brightness of colors: sums in one order, as those of a matrix product depend on where a pixel is."""
+    """Luminance of colors: summed in a fixed order, as a matrix product may depend on the position of a pixel."""
     red, green, blue = (
         np.multiply(image[..., place], weight, dtype=np.float64) for place, weight in enumerate(_LUMINANCE)
     )
@@ -226,10 +226,10 @@ def _luminance(image: NDArray[Any]) -> Real:
 def upwards(
     plane: NDArray[Any], settings: Recipe, ends: tuple[float, float] | None = None
 ) -> tuple[Real, float, float]:
-    """Smoothed values in a range of about 1, objects upwards and the background taken off.
+    """Smoothed values in a range of about 1, with bright objects and the background subtracted.
 
-    Also returns the `zero` and `unit` of these values: the image's value v is at (v - zero) / unit. Of a part of an
-    image, `ends` are the lowest and the highest value of all of it.
+    Also returns the `zero` and `unit` of these values: the image value v is mapped to (v - zero) / unit. For a part of
+    an image, `ends` are the minimum and maximum of all of it.
     """
     grey = plane.astype(np.float64)
     lowest, highest = ends or (float(grey.min()), float(grey.max()))
@@ -244,7 +244,7 @@ def upwards(
     if sigma := settings.smoothing:
         values = by_strips(partial(ndimage.gaussian_filter, sigma=sigma), values, int(_REACH * sigma + 0.5))
     if settings.background:
-        # An opening by a square window, smoothed: what is left when everything narrower than the window is taken off.
+        # Background estimate: opening by a square window, which removes everything narrower, then smoothed.
         width = 2 * int(np.ceil(settings.background)) + 1
         floor = ndimage.minimum_filter(values, width, mode="nearest")
         floor = ndimage.maximum_filter(floor, width, mode="nearest")
@@ -253,7 +253,7 @@ def upwards(
 
 
 def _above_threshold(values: Real, zero: float, unit: float, settings: Recipe) -> Mask:
-    """Objects by the method of the settings, from what `upwards` returns."""
+    """Mask of the objects by the method of the settings, from the result of `upwards`."""
     low, level = (None if given is None else (given - zero) / unit for given in (settings.low, settings.threshold))
     match settings.method:
         case "otsu":
@@ -273,7 +273,7 @@ def _above_threshold(values: Real, zero: float, unit: float, settings: Recipe) -
             found = _otsu_levels(values, 3) if low is None or level is None else (0.0, 0.0)
             ends = sorted((found[0] if low is None else low, found[1] if level is None else level))
             return filters.apply_hysteresis_threshold(values, *ends)
-    assert level is not None  # the recipe has checked
+    assert level is not None  # validated by the recipe
     return values > level
 
 
@@ -283,27 +283,27 @@ def _otsu_levels(values: Real, classes: int) -> Real:
 
 
 def above_neighbourhood(values: Real, settings: Recipe, span: float | None = None) -> Mask:
-    """Above the mean of the window around each pixel, by a share of the range, of a whole image `span`."""
+    """Pixels above the mean of the window around them by a fraction of the range, of a whole image `span`."""
     width = 2 * int(settings.window / 2) + 1
     span = np.ptp(values) if span is None else span
     return values > ndimage.uniform_filter(values, width, mode="nearest") + settings.offset * span
 
 
 def opened_by_disc(mask: Mask, radius: float) -> Mask:
-    """What of a mask a disc fits into."""
-    if mask.all():  # there is no edge to be far from
+    """Morphological opening of a mask by a disc."""
+    if mask.all():  # there is no edge to measure a distance to
         return mask
     left = isotropic_erosion(mask, radius)
     return isotropic_dilation(left, radius) if left.any() else left
 
 
 def closed_by_disc(mask: Mask, radius: float) -> Mask:
-    """A mask, and what around it a disc does not fit into."""
+    """Morphological closing of a mask by a disc."""
     return ~opened_by_disc(~mask, radius)
 
 
 def _without_small(mask: Mask, min_size: int) -> Mask:
-    """Drop components of fewer pixels."""
+    """Remove components of fewer pixels."""
     if min_size <= 1:
         return mask
     components, _ = ndimage.label(mask)
@@ -314,8 +314,8 @@ def _without_small(mask: Mask, min_size: int) -> Mask:
 
 
 def _split_by_distance(mask: Mask, neck: float) -> NDArray[np.integer]:
-    """Cut where an object is narrower than `neck` times the lesser of the two radii beside the neck."""
-    if mask.all():  # there is no edge to be far from
+    """Cut where an object is narrower than `neck` times the smaller of the two radii beside the neck."""
+    if mask.all():  # there is no edge to measure a distance to
         return _split(mask, np.ones(mask.shape), neck)
     farthest = int(ndimage.distance_transform_cdt(mask, metric="taxicab").max())
     depth = by_strips(
@@ -327,11 +327,11 @@ def _split_by_distance(mask: Mask, neck: float) -> NDArray[np.integer]:
 
 
 def _split(mask: Mask, height: Real, neck: float) -> NDArray[np.integer]:
-    """Watershed of `height` in the mask, whose basins are joined again where no neck parts them.
+    """Watershed of `height` in the mask, with basins merged where no neck separates them.
 
-    A neck is a pass lower than `neck` times the lower of the two peaks beside it.
+    A neck is a saddle lower than `neck` times the lower of the two peaks beside it.
     """
-    # Pixels that are highest within `_APART` pixels; neighbours of one height are one peak.
+    # Local maxima within `_APART` pixels; adjacent pixels of equal height are one peak.
     highest = ndimage.maximum_filter(np.where(mask, height, 0), 2 * _APART + 1)
     peaks = ndimage.label(mask & (height == highest) & (height > 0))[0]
     # Only components with several peaks need a watershed, which takes most of the time.
@@ -344,13 +344,13 @@ def _split(mask: Mask, height: Real, neck: float) -> NDArray[np.integer]:
     basins = only[components]
     if contested.any():
         basins = np.where(contested, watershed(-height, np.where(contested, peaks, 0), mask=contested), basins)
-    # Components without a peak are numbered as well, so that nothing of the mask is lost.
+    # Components without a peak are labelled as well, so that nothing of the mask is lost.
     missed = mask & (basins == 0)
     if missed.any():
         basins = np.where(missed, ndimage.label(missed)[0] + basins.max(), basins)
     summits = np.zeros(basins.max() + 1)
     np.maximum.at(summits, basins[mask], height[mask])
-    # From the highest pass down, each basin joins its neighbour with the higher peak unless a neck parts them.
+    # From the highest saddle down, each basin is merged with the neighbour of higher peak unless a neck separates them.
     parent = np.arange(len(summits))
     for low, high, level in passes(basins, height):
         while parent[low] != low:
@@ -368,7 +368,7 @@ def _split(mask: Mask, height: Real, neck: float) -> NDArray[np.integer]:
 
 
 def passes(basins: NDArray[np.integer], height: NDArray[np.floating]) -> list[tuple[int, int, float]]:
-    """Basins that touch and the highest point on the line between them, their pass; the highest first."""
+    """Adjacent basins and the height of the saddle between them; the highest first."""
     lower, upper, levels = [], [], []
     for here, there in NEIGHBOURS:
         a, b = basins[here], basins[there]
@@ -385,16 +385,16 @@ def passes(basins: NDArray[np.integer], height: NDArray[np.floating]) -> list[tu
 
 
 def _unique_pairs(one: NDArray[np.integer], other: NDArray[np.integer]) -> tuple[Index, Index, Index]:
-    """Pairs of numbers from 0, each once and in order, and the place of every given pair among them."""
+    """Unique pairs of non-negative integers, sorted, and the index of every given pair among them."""
     width = int(other.max(initial=0)) + 1
-    pairs, index = np.unique(one.astype(np.int64) * width + other, return_inverse=True)  # rows would take far longer
+    pairs, index = np.unique(one.astype(np.int64) * width + other, return_inverse=True)  # unique over rows is slower
     return *np.divmod(pairs, width), index
 
 
 def _cells(values: Real, settings: Recipe) -> NDArray[np.integer]:
-    """Cells between lines that are lower than what surrounds them; neighbours meet along the bottom of the line.
+    """Cells between lines that are lower than their surroundings; neighbours meet along the bottom of the line.
 
-    Gaps in a line are closed where they are narrower than a neck (`split_touching`).
+    Gaps in a line are closed if they are narrower than a neck (`split_touching`).
     """
     inside = _without_small(~above_neighbourhood(-values, settings), settings.min_size)
     split = settings.split_touching != "none"
@@ -405,7 +405,7 @@ def _cells(values: Real, settings: Recipe) -> NDArray[np.integer]:
 
 
 def _superpixels(image: NDArray[np.generic], values: Real, settings: Recipe) -> NDArray[np.integer]:
-    """SLIC regions, those of like colour merged, and of these the ones on the objects' side (or all)."""
+    """SLIC regions, merged by similar colour, restricted to those on the objects' side (or all)."""
     coloured = image.ndim == 3 and settings.channel == "luminance"
     colours = image[..., :3].astype(np.float64) if coloured else values[..., None]
     colours = (colours - colours.min()) / np.ptp(colours)
@@ -417,7 +417,7 @@ def _superpixels(image: NDArray[np.generic], values: Real, settings: Recipe) -> 
         convert2lab=False,
         start_label=0,
     )
-    # Regions that touch and differ by less than `merge` in colour are one.
+    # Adjacent regions that differ by less than `merge` in colour are merged.
     means = _region_means(fine, colours)
     pairs = np.concatenate([np.stack([fine[here].ravel(), fine[there].ravel()]) for here, there in NEIGHBOURS], axis=1)
     pairs = np.unique(pairs[:, pairs[0] != pairs[1]], axis=1)
@@ -440,9 +440,9 @@ def _region_means(regions: NDArray[np.integer], colours: Real) -> Real:
 
 
 def by_strips(work: Callable[[NDArray[Any]], NDArray[Value]], plane: NDArray[np.generic], reach: int) -> NDArray[Value]:
-    """Apply work whose result at a pixel depends on no pixel more than `reach` rows away, in strips side by side."""
+    """Apply a filter that reaches at most `reach` rows to horizontal strips, in parallel."""
     rows = max(_FEWEST, -(-len(plane) // processors()))
-    if 2 * reach > rows:  # strips would see more than they find
+    if 2 * reach > rows:  # strips would be mostly margin
         return work(plane)
 
     def strip(start: int) -> NDArray[Value]:

@@ -1,9 +1,9 @@
-"""Periodic cubic splines through many closed curves at once, and the lengths along them.
+"""Periodic cubic splines through many closed curves at once, and their arc lengths.
 
-A ragged ensemble is held flat: all vertices in one complex array (row + 1j * column) with `offsets`, curve
-q being `vertices[offsets[q]:offsets[q + 1]]`. Segment i runs from vertex i to the next vertex of its curve,
-with a local parameter u from 0 to 1. Each curve's spline system is a block of one tridiagonal matrix, so one
-banded solve serves them all.
+A ragged ensemble is stored flat: all vertices in one complex array (row + 1j * column) with `offsets`, curve q being
+`vertices[offsets[q]:offsets[q + 1]]`. Segment i runs from vertex i to the next vertex of its curve, with a local
+parameter u from 0 to 1. Each curve's spline system is a block of one tridiagonal matrix, so a single banded solve is
+enough.
 """
 
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ Real = NDArray[np.float64]
 Index = NDArray[np.int64]
 Number = TypeVar("Number", np.float64, np.complex128)
 
-# A polygon turns at no more corners than these, by this angle or more, and with them by this share of its turning.
-# Smooth curves turn at all vertices, the steps of pixels at far more of them.
+# A polygon has at most this many corners, of at least this angle, that make up at least this fraction of its total
+# turning. Smooth curves turn at all vertices, pixel steps at far more of them.
 MOST_CORNERS, CORNER, SHARE = 24, np.deg2rad(20), 0.95
-# Speeds at three Gauss-Legendre nodes fix a length to the seventh order in the chord: finer than the spline is.
+# Three Gauss-Legendre nodes give lengths to seventh order in the chord: more accurate than the spline itself.
 _NODES, _WEIGHTS = (np.asarray(values) for values in leggauss(3))
 NODES: Real = (_NODES + 1) / 2
 WEIGHTS: Real = _WEIGHTS / 2
@@ -57,16 +57,16 @@ class RaggedSpline:
 
 
 def following(offsets: Index) -> Index:
-    """Index of the next vertex around each vertex's own curve."""
+    """Index of the next vertex of the same curve, for each vertex."""
     following = np.arange(1, offsets[-1] + 1)
     following[offsets[1:] - 1] = offsets[:-1]
     return following
 
 
 def interpolate(vertices: Complex, offsets: Index, kind: str) -> RaggedSpline:
-    """Closed curves through the vertices: `"spline"` (C², chordal parameter), `"polygon"`, or `"auto"`: as each is.
+    """Closed curves through the vertices: `"spline"` (C², chord-length parameter), `"polygon"`, or `"auto"`: per curve.
 
-    A polygon is a curve that turns at a few corners alone, however many vertices lie on the edges between them.
+    A polygon is a curve that turns at a few corners only, however many vertices lie on the edges between them.
     """
     after = following(offsets)
     chord = vertices[after] - vertices
@@ -74,8 +74,8 @@ def interpolate(vertices: Complex, offsets: Index, kind: str) -> RaggedSpline:
     coefficients[0] = vertices
     if kind != "polygon":
         # The second derivatives at the vertices solve one cyclic tridiagonal system per curve. The corner entry h of
-        # each is split off as h·(e₀ + e₋₁)(e₀ + e₋₁)ᵀ, which leaves a positive definite tridiagonal matrix; Sherman
-        # and Morrison's formula puts it back.
+        # each is split off as h·(e₀ + e₋₁)(e₀ + e₋₁)ᵀ, which leaves a positive definite tridiagonal matrix; the
+        # Sherman-Morrison formula restores it.
         length = np.abs(chord)
         direction = chord / length
         first, last = offsets[:-1], offsets[1:] - 1

@@ -1,7 +1,7 @@
-"""Outlines of labels too large for the memory: tile by tile, every object once and whole, wherever seams lie.
+"""Outlines of labels too large for memory: tile by tile, with every object found once and whole, also across seams.
 
-First the box of every label is found, a tile at a time. Then each tile traces the objects whose boxes start in it, from
-a window that holds all of them whole. An object's outline depends on its own pixels alone, so it is the one that
+First the bounding box of every label is found, tile by tile. Then each tile traces the objects whose boxes start in it,
+from a window that holds all of them whole. An object's outline depends on its own pixels alone, so it is the one that
 `extract_curves` finds in the whole plane.
 """
 
@@ -24,24 +24,24 @@ Index = NDArray[np.int64]
 
 #: Side of a tile in pixels.
 TILE = 2048
-# Highest label up to which labels are looked up in a table rather than searched for.
+# Labels up to this one are looked up in a table, higher ones by binary search.
 _TABLE = 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """Where the labels of a plane are.
+    """Bounding boxes of the labels of a plane.
 
     Attributes
     ----------
     values : (K,) array of int
-        Labels above 0, rising.
+        Labels above 0, ascending.
     corners : (K, 4) array of int
-        Top, left, bottom and right of each, the last two being the first row and column left out.
+        Top, left, bottom and right of each; bottom and right are exclusive.
     areas : (K,) array of int
         Numbers of pixels.
     negative : int
-        How many tiles hold labels below 0.
+        Number of tiles with labels below 0.
     """
 
     values: Index
@@ -51,7 +51,7 @@ class Boxes:
 
     @classmethod
     def joined(cls, parts: Sequence["Boxes"]) -> "Boxes":
-        """The boxes of several tiles as those of one plane."""
+        """Merge the boxes of several tiles into those of one plane."""
         values = np.concatenate([part.values for part in parts])
         order = np.argsort(values, kind="stable")
         values, starts = np.unique(values[order], return_index=True)
@@ -73,7 +73,7 @@ class Window:
     box : (int, int, int, int)
         Top, left, bottom, right.
     values : (k,) array of int
-        Their labels, rising.
+        Their labels, ascending.
     dropped : mapping of str to int
         Objects of this tile that are not traced, by reason.
     """
@@ -91,7 +91,7 @@ def tiles_of(shape: Sequence[int], tile: int = TILE) -> list[tuple[int, int, int
 
 
 def boxes_in(labels: Any, tile: tuple[int, int, int, int]) -> Boxes:
-    """Boxes of the labels in one tile, from the runs of equal pixels in its rows."""
+    """Bounding boxes of the labels in one tile, from the runs of equal pixels in its rows."""
     top, left, bottom, right = tile
     plane = np.asarray(labels[top:bottom, left:right])
     if plane.ndim != 2 or plane.dtype.kind not in "iu":
@@ -112,7 +112,7 @@ def boxes_in(labels: Any, tile: tuple[int, int, int, int]) -> Boxes:
 
 
 def windows_of(boxes: Boxes, shape: Sequence[int], recipe: Recipe, tile: int = TILE) -> list[Window]:
-    """Which objects each tile traces: those whose box starts in it. Objects larger than a tile stand alone."""
+    """Assign objects to the tile in which their box starts; objects larger than a tile have a window of their own."""
     top, left, bottom, right = boxes.corners.T
     small = boxes.areas < recipe.min_area
     at_border = (top == 0) | (left == 0) | (bottom == shape[0]) | (right == shape[1])
@@ -155,12 +155,10 @@ def trace_window(
     else:
         place = np.minimum(np.searchsorted(window.values, plane), max(len(window.values) - 1, 0))
         own = np.where(window.values[place] == plane, place + 1, 0)
-    # Background around it: no object touches the border of the window.
+    # Padded with background, so that no object touches the border of the window.
     own, whole = np.pad(own, 1), replace(recipe, keep_border=True)
     beside: Counter[str] = Counter()
-    if (
-        len(window.values) == 1
-    ):  # would be taken for a mask, whose pieces are objects; with a pixel of another it is not
+    if len(window.values) == 1:  # a single label would be split like a mask; a pixel of another label prevents this
         own[0, 0] = 2
         beside.update(outlines_of_labels(np.pad([[1]], 1), whole, scale=scale).dropped)
     traced = outlines_of_labels(own, whole, scale=scale, unit=unit, name=name)
@@ -186,14 +184,14 @@ def outlines_in_tiles(
     name: str = "",
     tile: int = TILE,
 ) -> Ensemble:
-    """Trace labels of any size, a tile at a time; the outlines of `outlines_of_labels`.
+    """Trace labels of any size tile by tile; the result is that of `outlines_of_labels`.
 
     Parameters
     ----------
     labels : (rows, columns) array
-        A Zarr, Dask or memory-mapped array, or anything with shape, dtype and slices; each value one object.
+        A Zarr, Dask or memory-mapped array, or any array-like with shape, dtype and slicing; each value one object.
     recipe : Recipe
-        Its choices of tracing.
+        Parameters of tracing.
     scale, unit, name
         As in `extract_curves`.
     tile : int
@@ -207,7 +205,7 @@ def outlines_in_tiles(
     Raises
     ------
     ValueError
-        For what is no plane of whole numbers, or an object larger than the memory.
+        For anything but a 2D array of integers, or an object larger than the memory.
 
     Examples
     --------
@@ -234,7 +232,7 @@ def outlines_by_tile(
     name: str = "",
     tile: int = TILE,
 ) -> Iterator[Ensemble]:
-    """The same, an ensemble per tile as soon as it is traced, so that all of them need not be in memory."""
+    """As `outlines_in_tiles`, one ensemble per tile as soon as it is traced, to save memory."""
     tiles = tiles_of(labels.shape, tile)
     found = []
     report("finding objects", 0, 2 * len(tiles))
@@ -250,7 +248,7 @@ def outlines_by_tile(
 
 
 def joined(parts: Sequence[Ensemble], *, name: str, unit: str, scale: Sequence[float], by_id: bool = False) -> Ensemble:
-    """The outlines of all windows as those of one image, as they come or by id; holes are numbered anew."""
+    """Merge the outlines of all windows into those of one image, in order or sorted by id; holes are renumbered."""
     ids = np.concatenate([part.ids for part in parts]) if parts else np.empty(0, np.int64)
     curves = [curve for part in parts for curve in part.curves]
     if by_id:

@@ -1,8 +1,8 @@
-"""Tilings: the boundaries that neighbours in a label image share, smoothed once for both sides.
+"""Tilings: boundaries shared by neighbours in a label image, smoothed once for both sides.
 
-The network lies on the corners between pixels; pixel (r, c) has its corners at (r ± ½, c ± ½). Each step from corner
-to corner between two different labels is one edge, held once. Corners where three or four edges meet are junctions.
-The background (0) and the outside of the image (-1) are neighbours like any other.
+The network lies on the corners between pixels; pixel (r, c) has its corners at (r ± ½, c ± ½). Each step from corner to
+corner between two different labels is one edge, stored once. Corners where three or four edges meet are junctions. The
+background (0) and the outside of the image (-1) are treated as labels.
 """
 
 from collections import Counter
@@ -23,10 +23,10 @@ from .spline import Index, Real
 
 OUTSIDE = -1
 
-# Share of the way to the mean of its two neighbours that a corner moves in one iteration: to the mean of all three.
-# A full step would never end the zigzag of a diagonal line.
+# Relaxation factor of a smoothing step: a corner moves to the mean of itself and its two neighbours. A full step would
+# never remove the zigzag of a diagonal line.
 _STEP = 2 / 3
-# Directions a step can take, in (row, column), each a quarter turn to the left of the one before.
+# Directions of a step, in (row, column), each a quarter turn to the left of the one before.
 _DOWN, _RIGHT = 0, 1
 _HEADINGS = np.array([(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)])
 
@@ -38,7 +38,7 @@ class Boundary:
     Attributes
     ----------
     labels : (int, int)
-        Left and right of the points in their order; -1 is the outside of the image, 0 the background.
+        Labels left and right of the points in their order; -1 is the outside of the image, 0 the background.
     points : (m, 2) array
         From junction to junction; a boundary without junctions is closed and repeats its first point.
     """
@@ -58,7 +58,7 @@ class Tiling:
     edges : (E, 2) int array
         Indices of the two corners of every edge.
     directions : (E,) int array
-        0 for edges that lead down a row, 1 for edges that lead right a column.
+        0 for edges to the next row, 1 for edges to the next column.
     sides : (E, 2) int array
         Labels left and right of every edge, where right is a quarter turn from the column axis to the row axis.
     pixels : dict of int to int
@@ -88,7 +88,7 @@ class Tiling:
         Raises
         ------
         ValueError
-            For labels that are not a plane of whole numbers.
+            For labels that are not a 2D array of integers.
         """
         plane = label_plane(labels).astype(np.int64)
         values, counts = np.unique(plane, return_counts=True)
@@ -105,7 +105,7 @@ class Tiling:
 
     @cached_property
     def fixed(self) -> Mask:
-        """Corners that smoothing leaves in place: junctions, and the border of the image."""
+        """Corners that smoothing does not move: junctions, and the border of the image."""
         fixed = self.degrees > 2
         fixed[self.edges[(self.sides == OUTSIDE).any(axis=1)]] = True
         return fixed
@@ -113,13 +113,13 @@ class Tiling:
     def smoothed(self, iterations: int) -> "Tiling":
         """Move every free corner to the mean of itself and its two neighbours, `iterations` times.
 
-        Junctions and the border stay in place, and a corner belongs to both of its sides, so neighbours stay flush
+        Junctions and the border are fixed, and each corner is shared by both sides, so neighbours stay flush
         (constrained Laplacian smoothing).
 
         Raises
         ------
         ValueError
-            For a number of iterations that is not whole, or negative.
+            If the number of iterations is not an integer, or negative.
         """
         if not isinstance(iterations, int | np.integer) or iterations < 0:
             raise ValueError(f"iterations is a whole number of 0 or more, not {iterations!r}")
@@ -140,23 +140,23 @@ class Tiling:
         return _Halves.of(self)
 
     def rings(self) -> Iterator[tuple[int, Index]]:
-        """Label and corner indices of every closed line around a label, seen with the label on the left.
+        """Yield the label and corner indices of every closed line around a label, with the label on the left.
 
-        Before smoothing outer lines have positive area in (row, column) axes, holes negative. Pixels that meet at a
-        corner only do not hang together.
+        Before smoothing, outer lines have positive area in (row, column) axes, holes negative. Pixels that meet only at
+        a corner are not connected.
         """
         for label, corners, _ in self._loops():
             yield label, corners
 
     def _loops(self) -> Iterator[tuple[int, Index, bool]]:
-        """The same, and whether each is an outer line: by its steps on the grid, as smoothing may turn it over."""
+        """As `rings`, and whether each is an outer line: by its steps on the grid, as smoothing may invert it."""
         halves = self._halves
         for cycle in _chains(halves.following, np.flatnonzero(halves.left > 0)):
             steps = _HEADINGS[halves.heading[cycle]]
             yield int(halves.left[cycle[0]]), halves.tail[cycle], signed_area(np.cumsum(steps, axis=0)) > 0
 
     def boundaries(self) -> list[Boundary]:
-        """Every boundary between two neighbours, once."""
+        """Return every boundary between two neighbours, once."""
         halves = self._halves
         chained = np.where(self.degrees[halves.head] > 2, -1, halves.following)
         starts = np.flatnonzero(self.degrees[halves.tail] > 2)
@@ -179,13 +179,13 @@ class Tiling:
         min_area: float = Recipe.min_area,
         name: str = "",
     ) -> Ensemble:
-        """Put the boundaries together to one closed curve per label; parameters as for `extract_curves`.
+        """Assemble the boundaries into one closed curve per label; parameters as for `extract_curves`.
 
         Returns
         -------
         Ensemble
-            Ids are the label values. Of labels in several pieces the largest is kept, the others are counted as
-            "extra pieces of a label"; labels that smoothing turned over, as "vanished under smoothing".
+            Ids are the label values. If a label has several components, the largest is kept, the others are counted as
+            "extra pieces of a label"; labels that smoothing inverted, as "vanished under smoothing".
         """
         parameters_of(Recipe)["min_area"].checked(min_area)
         holes, border = switch(holes, "holes"), switch(border, "border")
@@ -219,10 +219,10 @@ class Tiling:
 
 @dataclass(frozen=True, eq=False)
 class _Halves:
-    """Every edge twice, once for each side: what a walker with a label on the left follows.
+    """Half-edges: every edge twice, once for each side, with the label of that side on the left.
 
-    Half h < E leads along edge h, half E + h back along it. `following` is the next half around the label on the
-    left, by the sharpest turn to the left.
+    Half-edge h < E runs along edge h, half-edge E + h back along it. `following` is the next half-edge around the label
+    on the left, by the sharpest turn to the left.
     """
 
     edge: Index
@@ -264,7 +264,7 @@ def _edges(plane: NDArray[np.int64]) -> tuple[Index, Index, Index]:
 
 
 def _chains(following: Index, starts: Index) -> Iterator[Index]:
-    """Follow from every start not yet passed, until a place passed before or an end (-1)."""
+    """Follow links from every start not yet visited, until a visited place or an end (-1)."""
     after = following.tolist()
     passed = bytearray(len(after))
     for start in starts.tolist():
