@@ -1,4 +1,4 @@
-"""Two ensembles compared: learning, two tests, and one row of the truth table."""
+"""Comparison of two ensembles: learning, two tests, and one row of the truth table."""
 
 from ..mmd.contrasts import Estimate
 from .compare import (

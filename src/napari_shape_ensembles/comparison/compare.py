@@ -1,4 +1,4 @@
-"""The comparison of two ensembles: registration, learning, two tests and one row of the truth table."""
+"""Comparison of two ensembles: registration, learning, two tests and one row of the truth table."""
 
 import platform
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,40 +49,40 @@ if TYPE_CHECKING:
 Real = NDArray[np.float64]
 Images = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
 
-#: What a saved comparison is called, and the newest version of its layout (docs/files.md).
+#: Format name of a saved comparison, and the newest version of its layout (docs/files.md).
 FORMAT, LAYOUT = "shape-ensembles comparison", 1
 
 _PARTS = ("a", "b", "settings", "space", "coordinates", "undulation", "scale", "matches", "versions")
 _FLAGS = ("archetype_is_ambiguous", "row_depends_on_archetype", "archetypes_agree")
-# Beyond π/4 from the mean neither the mean nor the normal coordinates need be unique.
+# Beyond π/4 from the mean, neither the mean nor the normal coordinates are guaranteed to be unique.
 _FAR = np.pi / 4
-# Above this share of ambiguous matches the choice of archetype colours the result.
+# Above this fraction of ambiguous matches the choice of archetype influences the result.
 _MANY = 0.5
-# Outlines of up to so many pixels across have a form that depends on that number; what ratio of it is worth a word.
+# Diameter in pixels up to which the form depends on the resolution; ratio of diameters that gives a warning.
 _PIXELLED, _APART = 50, 1.15
-# Coordinates known worse than to this share of an outline's size are worth a word.
+# A relative precision of the coordinates worse than this gives a warning.
 _BLURRED = 1e-5
-# Seconds from which on the time a comparison takes is said beforehand.
+# From this many seconds on, the expected duration is reported beforehand.
 LONG = 10.0
-# Multiplications per pair of curves beside the permutations; rows of the product that the speed is measured by.
+# Multiplications per pair of curves apart from the permutations; rows of the product used to measure the speed.
 _PER_PAIR, _PROBE = 100, 256
-# Below this many curves on one side a missed difference says little.
+# With fewer curves than this on one side, a missed difference means little.
 _FEW = 30
 
 
-# Reading the metadata of a package takes as long as comparing twenty curves.
+# Cached, as reading the metadata of a package takes as long as comparing twenty curves.
 _version = cache(version)
 
 
 def software_versions() -> dict[str, str]:
-    """Versions of the software that decides the digits."""
+    """Versions of the software that affects the digits of the result."""
     packages = ("napari-shape-ensembles", "numpy", "scipy", "scikit-image")
     return {"python": platform.python_version()} | {name: _version(name) for name in packages}
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Sealed):
-    """Result of `compare`: the row of the truth table, both tests, and the coordinates they rest on.
+    """Result of `compare`: the row of the truth table, both tests, and the underlying coordinates.
 
     Attributes
     ----------
@@ -102,23 +102,23 @@ class Comparison(Sealed):
     ambiguous : int
         Curves whose best match with the archetype is hardly better than the second best; see `Registration`.
     archetype_is_ambiguous : bool
-        Whether the archetype (nearly) repeats itself, so that matches with it are not unique.
+        Whether the archetype is (nearly) symmetric, so that matches with it are not unique.
     row_depends_on_archetype : bool
-        Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then no answer.
+        Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then inconclusive.
     archetypes_agree : bool
-        Whether the row is known to stay with other archetypes (`archetype_sensitivity`).
+        Whether the row is known to be the same with other archetypes (`archetype_sensitivity`).
     versions : mapping of str to str
-        Versions of the software that decided the digits.
+        Versions of the software that affects the digits of the result.
     descriptors : (N, k) array
-        What the roughness and the concavity were tested by; see `parts.form_descriptors`. Empty (k = 0)
-        where the settings ask for other parts, and in a comparison that an earlier version saved.
+        Numbers by which roughness and concavity were tested; see `parts.form_descriptors`. Empty (k = 0) if the
+        settings select other parts, and in a comparison saved by an earlier version.
     small_sample : (float, float), optional
-        Where images were permuted: p-values of undulation and scale by the small-sample test
+        If images were permuted: p-values of undulation and scale by the small-sample test
         (`mmd.replicates.small_sample_test`), for few images.
     note : str
-        What was done to the outlines before: those of smaller pixels brought to the size of the larger.
+        Preprocessing of the outlines: those of smaller pixels resampled at the size of the larger.
     inputs : Inputs, optional
-        The files that the outlines came from, with their checksums, and how they were read, where this is known.
+        Files that the outlines came from, with their checksums, and how they were read, if known.
 
     References
     ----------
@@ -160,7 +160,7 @@ class Comparison(Sealed):
 
     @property
     def permuted(self) -> str:
-        """What was exchangeable between the samples: "images", or "curves" (see `Settings.permute`)."""
+        """Exchangeable units of the two samples: "images", or "curves" (see `Settings.permute`)."""
         return "curves" if exchangeable_images(self.a, self.b, self.settings) is None else "images"
 
     @property
@@ -184,7 +184,7 @@ class Comparison(Sealed):
 
     @cached_property
     def quality(self) -> Quality:
-        """What is wrong, or may be, with the outlines; serious faults withhold the row unless `settings.overrule`."""
+        """Defects, or possible defects, of the outlines; serious ones withhold the row unless `settings.overrule`."""
         return quality(self.a, self.b)
 
     @property
@@ -198,24 +198,24 @@ class Comparison(Sealed):
         return float(np.hypot(self.undulation.threshold, self.scale.threshold))
 
     def form_parts(self) -> Parts:
-        """What the test of undulation looked at, from the coordinates and the descriptors."""
+        """Parts of the undulation test, from the coordinates and the descriptors."""
         return form_parts(self.t, self.descriptors, self.settings)
 
     def scale_parts(self) -> Parts:
-        """What the test of scale looked at."""
+        """Parts of the scale test."""
         return scale_parts(self.l, self.space.scale_mean, self.settings)
 
     @property
     def distances(self) -> "pd.DataFrame":
         """Distance of every curve from the mean shape: one row per curve, a's first.
 
-        Columns: source ("A" or "B"), id, then product ‖(t, ℓ)‖, undulation ‖t‖ and scale ‖ℓ‖, and each over
-        its largest (`..._normalized`, 0 to 1).
+        Columns: source ("A" or "B"), id, then product ‖(t, ℓ)‖, undulation ‖t‖ and scale ‖ℓ‖, and each divided by its
+        maximum (`..._normalized`, 0 to 1).
         """
         return self._distances.copy()
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """One row per curve, a's first, of all that is known of it.
+        """Table with one row per curve, a's first, of everything known about it.
 
         Columns: id, image, sample ("A" or "B"), the metadata of the ensembles, their features, the distances from the
         mean shape as in `distances`, then the coordinates t1, ..., tr and l1, l2, l3.
@@ -234,7 +234,7 @@ class Comparison(Sealed):
         import pandas as pd
 
         known = pd.concat([self.a.to_dataframe(), self.b.to_dataframe()], ignore_index=True)
-        if self.a.metadata.shape[1] or self.b.metadata.shape[1]:  # in one place, where one side alone has them
+        if self.a.metadata.shape[1] or self.b.metadata.shape[1]:  # in one place, even if only one side has them
             own = list(dict.fromkeys([*self.a.metadata, *self.b.metadata]))
             known = known[["id", "image", *own, *(name for name in known if name not in ("id", "image", *own))]]
         known.insert(2, "sample", self._distances["source"])
@@ -247,15 +247,15 @@ class Comparison(Sealed):
         return [str(name) for name in self.space.get_feature_names_out()[: self.t.shape[1] + 3]]
 
     def to_geodataframe(self) -> Any:
-        """Polygons for GeoPandas, with the columns of `to_dataframe`; see `Ensemble.to_geodataframe`."""
+        """GeoDataFrame of polygons with the columns of `to_dataframe`; see `Ensemble.to_geodataframe`."""
         return exchange.geodataframe(self.to_dataframe(), self._both)
 
     def to_anndata(self) -> Any:
-        """Annotated data for scanpy and squidpy: coordinates as X, all else that is known of a curve as obs.
+        """AnnData for scanpy and squidpy: coordinates as X, all other properties of the curves as obs.
 
-        obs tells id, image, sample and group (the name of the sample), features and distances;
-        `obsm["undulation"]` and `obsm["scale"]` hold the coordinates t and l, `obsm["spatial"]` the centres (x, y);
-        `uns["shape_ensembles"]` also case, p_undulation and p_scale; see `Ensemble.to_anndata`.
+        obs holds id, image, sample and group (the name of the sample), features and distances; `obsm["undulation"]` and
+        `obsm["scale"]` hold the coordinates t and l, `obsm["spatial"]` the centres (x, y); `uns["shape_ensembles"]`
+        also case, p_undulation and p_scale; see `Ensemble.to_anndata`.
         """
         table, names = self.to_dataframe(), self._names
         answer: dict[str, Any] = {
@@ -267,7 +267,7 @@ class Comparison(Sealed):
         if "group" not in known:
             groups = [side.name or letter for side, letter in ((self.a, "A"), (self.b, "B"))]
             known.insert(3, "group", np.repeat(groups, [len(self.a), len(self.b)]).astype(object))
-            answer["grouped"] = True  # the column is made here, and no metadata of the curves
+            answer["grouped"] = True  # the column is made here, and is not metadata of the curves
         coordinates = {"undulation": np.array(self.t), "scale": np.array(self.l)}
         return exchange.anndata(table[names], known, self._both, coordinates, **answer)
 
@@ -277,11 +277,11 @@ class Comparison(Sealed):
 
     @property
     def _both(self) -> Ensemble:
-        """The curves of both samples, b in a's unit as the comparison has it."""
+        """The curves of both samples, b in a's unit."""
         return Ensemble.pooled([self.a, self.b])
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw both tests and their parts, observed and under permuted labels.
+        """Plot both tests and their parts, observed and under permuted labels.
 
         Examples
         --------
@@ -295,12 +295,12 @@ class Comparison(Sealed):
 
     @cached_property
     def effects(self) -> EffectSizes:
-        """How large the difference is, with bootstrap intervals: `effect_sizes` with the seed of the settings."""
+        """Effect sizes with bootstrap intervals: `effect_sizes` with the seed of the settings."""
         return effect_sizes(self, random_state=self.settings.seed)
 
     @cached_property
     def _distances(self) -> "pd.DataFrame":
-        import pandas as pd  # heavy, and not needed for the answer
+        import pandas as pd  # slow to import, and not needed for the result
 
         sizes = {
             "product": np.hypot(np.linalg.norm(self.t, axis=1), np.linalg.norm(self.l, axis=1)),
@@ -309,12 +309,12 @@ class Comparison(Sealed):
         }
         shares = {f"{name}_normalized": size / (size.max() or 1.0) for name, size in sizes.items()}
         source = np.repeat(["A", "B"], [len(self.a), len(self.b)])
-        ids = [*self.a.ids.tolist(), *self.b.ids.tolist()]  # numbers and words stay apart, as in the ensembles
+        ids = [*self.a.ids.tolist(), *self.b.ids.tolist()]  # numbers and strings stay distinct, as in the ensembles
         return pd.DataFrame({"source": source, "id": ids, **sizes, **shares})
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader should know before trusting the row, in plain sentences."""
+        """Caveats to the row, in plain sentences."""
         found = [f"{words}." for words in (self.note, *(finding.text for finding in self.quality.findings)) if words]
         if self.a.unit == "pixel":
             found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
@@ -361,7 +361,7 @@ class Comparison(Sealed):
         return tuple(found)
 
     def summary(self) -> str:
-        """Return the answer as one sentence."""
+        """Return the result as one sentence."""
         images = [f"{counted(count, 'image')}, " if self.permuted == "images" else "" for count in self.image_counts]
         names = " and ".join(
             f"{ensemble.name or side} ({own}{counted(len(ensemble), 'curve')})"
@@ -380,31 +380,31 @@ class Comparison(Sealed):
         return f". By the small-sample test undulation p = {undulation:.2g}, scale p = {scale:.2g}"
 
     def save(self, path: StrPath, *, view: Tree | None = None) -> None:
-        """Write the whole comparison to one file, complete or not at all.
+        """Write the whole comparison to a file atomically.
 
         Parameters
         ----------
         path : path
-            Such as "nuclei.comparison.npz", by which napari knows the file again.
+            Such as "nuclei.comparison.npz", which napari recognises.
         view : dict, optional
-            What a viewer needs to show it as it was: numbers, words, lists and dicts of them, as JSON has them.
+            State of a viewer, to be restored: JSON-compatible numbers, strings, lists and dicts of them.
 
         Raises
         ------
         OSError
-            When the file cannot be written; an earlier file of that name stays.
+            If the file cannot be written; an existing file of that name is kept.
         ValueError
-            For ids or a view that a file cannot hold.
+            For ids or a view that cannot be stored.
         """
         write_archive(path, FORMAT, LAYOUT, {**self._tree(), "view": view or {}})
 
     def numbers(self) -> dict[str, Any]:
-        """Every number of the result by its name: what it rests on, the coordinates, and both tests with their parts.
+        """Return every number of the result by name: shape space, coordinates, and both tests with their parts.
 
         Returns
         -------
         dict
-            Numbers, texts and arrays, such as "undulation.parts.roughness.p_value".
+            Numbers, strings and arrays, such as "undulation.parts.roughness.p_value".
 
         Examples
         --------
@@ -420,7 +420,7 @@ class Comparison(Sealed):
         return {"case": self.case} | records.flattened({name: tree[name] for name in known} | small)
 
     def to_layers(self, viewer: Any) -> list[Any]:
-        """Add one painted Shapes layer per image to a napari viewer, and return the two."""
+        """Add one colored Shapes layer per image to a napari viewer, and return the layers."""
         return [viewer.add_shapes(curves, **options) for curves, options, _ in self.layer_data()]
 
     def layer_data(
@@ -431,7 +431,7 @@ class Comparison(Sealed):
         by_pixels: bool = False,
         thin: bool = True,
     ) -> list[LayerData]:
-        """Curves as the data of Shapes layers, which know this comparison; see `display.curve_layer_data`."""
+        """Layer data of Shapes layers that hold a reference to this comparison; see `display.curve_layer_data`."""
         layers = curve_layer_data(self.a, self.b, self.distances, view, columns, by_pixels=by_pixels, thin=thin)
         for _, options, _ in layers:
             options["metadata"][MARK]["comparison"] = self
@@ -446,26 +446,26 @@ class Comparison(Sealed):
 
     @classmethod
     def load(cls, path: StrPath, *, memory: float | None = None) -> "Comparison":
-        """Read a comparison that `save` wrote, to the same digits. Nothing in the file is executed.
+        """Read a comparison written by `save`, to the same digits. Nothing in the file is executed.
 
         Parameters
         ----------
         path : path
         memory : float, optional
-            GiB that reading may take; by default 4.
+            Memory limit in GiB; by default 4.
 
         Raises
         ------
         ValueError
-            For a file of another kind, of a newer version of this software, a damaged one, or one that takes more
-            memory than it may.
+            For a file of another kind, of a newer version of this software, a damaged one, or one that exceeds the
+            memory limit.
         OSError
-            When there is no such file, or it cannot be read.
+            If the file does not exist, or cannot be read.
         """
         return read_archive(path, FORMAT, LAYOUT, cls._of, memory)
 
     def _tree(self) -> Tree:
-        """The layout of a saved comparison (docs/files.md), but for its view."""
+        """Tree of a saved comparison (docs/files.md), without its view."""
         return {
             "a": records.ensemble_tree(self.a),
             "b": records.ensemble_tree(self.b),
@@ -483,7 +483,7 @@ class Comparison(Sealed):
 
     @classmethod
     def _of(cls, tree: Tree) -> "Comparison":
-        """Return the comparison that `_tree` wrote."""
+        """Restore the comparison from the result of `_tree`."""
         parts = {name: records.value(tree, name, dict) for name in _PARTS}
         a, b = records.ensemble_of_tree(parts["a"]), records.ensemble_of_tree(parts["b"])
         small = records.value(tree, "small_sample", list) if "small_sample" in tree else None
@@ -491,7 +491,7 @@ class Comparison(Sealed):
         return cls(
             a,
             b,
-            # Comparisons of earlier versions permuted curves, and did not say so.
+            # Earlier versions permuted curves, and did not record it.
             from_tree(Settings, {"permute": "curves", **parts["settings"]}),
             space,
             records.real(parts["coordinates"], "t", (count, space.rank)),
@@ -504,13 +504,13 @@ class Comparison(Sealed):
             small_sample=None if small is None else (float(small[0]), float(small[1])),
             note=str(tree.get("note", "")),
             inputs=Inputs.of_tree(records.value(tree, "inputs", dict)) if "inputs" in tree else None,
-            # Earlier versions did not keep that archetypes were found to agree.
+            # Earlier versions did not record that archetypes agree.
             **{name: records.value({"archetypes_agree": False, **parts["matches"]}, name, bool) for name in _FLAGS},
         )
 
 
 def read_view(path: StrPath) -> Tree:
-    """Return the `view` that was given to `Comparison.save`; errors as those of `Comparison.load`.
+    """Return the `view` that was passed to `Comparison.save`; errors as those of `Comparison.load`.
 
     Examples
     --------
@@ -539,13 +539,13 @@ def compare(
     Parameters
     ----------
     a, b : Ensemble, or a sequence of them or of (m, 2) arrays
-        The two samples of curves. Where a sample is several images (or a pooled ensemble of several), whole images
-        are permuted, unless `settings.permute` says otherwise. Arrays are the closed curves of one image, in pixels.
+        The two samples of curves. If a sample is several images (or a pooled ensemble of several), whole images are
+        permuted, unless `settings.permute` overrides it. Arrays are the closed curves of one image, in pixels.
     settings : Settings
     progress : callable, optional
-        Called with the `Progress` of each step before it starts; an exception that it raises ends the work.
+        Called with the `Progress` of each step before it starts; an exception that it raises aborts the computation.
     **changes
-        Single settings, in place of those of `settings`: `rank=50`, ...; see `Settings` for all of them.
+        Single settings that override those of `settings`: `rank=50`, ...; see `Settings` for all of them.
 
     Returns
     -------
@@ -554,10 +554,9 @@ def compare(
     Raises
     ------
     ValueError
-        When an ensemble has no usable curve, the units do not fit together, or a step fails; the message
-        says what to do.
+        If an ensemble has no usable curve, the units are incompatible, or a step fails; the message suggests a remedy.
     TypeError
-        For a setting that does not exist, naming it, or a third sample.
+        For an unknown setting, or a third sample.
 
     See Also
     --------
@@ -565,7 +564,7 @@ def compare(
 
     Notes
     -----
-    Images of one condition differ more than a permutation of single curves expects, so that permuting curves rejects
+    Images of one condition differ more than a permutation of single curves assumes, so that permuting curves rejects
     far too often. With several images the tests are those of `experiment`, on the kernel summed over pairs of images.
 
     References
@@ -593,7 +592,7 @@ def compare(
     a, b, note = comparable(a, b)
     with reporting(progress), one_library_thread():
         expected = expected_seconds(a, b, settings)
-        if expected > LONG:  # said before the first step, as this may be the time to choose something else
+        if expected > LONG:  # before the first step, while the settings can still be changed
             report(f"comparing {counted(len(a) + len(b), 'curve')}, {duration(expected)} expected", 0, len(STEPS))
         learned = learn((a, b), settings)
         images = exchangeable_images(a, b, settings)
@@ -617,9 +616,9 @@ def compare(
 
 
 def expected_seconds(a: Ensemble, b: Ensemble, settings: Settings) -> float:
-    """Seconds that comparing two samples is likely to take on this computer, to a factor of about two.
+    """Expected duration in seconds of a comparison on this computer, to a factor of about two.
 
-    Nearly all of it goes into sums of kernels over permutations, whose number of multiplications is known.
+    Nearly all of it is spent on sums of kernels over permutations, whose number of multiplications is known.
     """
     total, parts = len(a) + len(b), 5 if settings.coordinates == "components" else 3
     widths = len(settings.bandwidth) if isinstance(settings.bandwidth, tuple) else 1
@@ -631,7 +630,7 @@ def expected_seconds(a: Ensemble, b: Ensemble, settings: Settings) -> float:
 
 @cache
 def _seconds_per_multiplication() -> float:
-    """Of one thread, in a product of matrices; measured once, as that takes as long as comparing ten curves."""
+    """Seconds per multiplication in a matrix product, in one thread; cached, as measuring takes a while."""
     left, right = np.ones((_PROBE, _PROBE), np.float32), np.ones((_PROBE, 4 * _PROBE), np.float32)
     took = []
     with one_library_thread():
@@ -643,7 +642,7 @@ def _seconds_per_multiplication() -> float:
 
 
 def exchangeable_images(a: Ensemble, b: Ensemble, settings: Settings) -> NDArray[np.intp] | None:
-    """Image of each pooled curve, a's images first, (N,), where images are permuted; None where curves are."""
+    """Image of each pooled curve, a's images first, (N,), if images are permuted; None if curves are."""
     several = max(len(set(side.images.tolist())) for side in (a, b)) > 1
     if settings.permute == "curves" or (settings.permute == "auto" and not several):
         return None
@@ -651,7 +650,7 @@ def exchangeable_images(a: Ensemble, b: Ensemble, settings: Settings) -> NDArray
 
 
 def small_sample_p_values(measured: Quantities, images: NDArray[np.intp], first: int) -> tuple[float, float] | None:
-    """p-values of undulation and scale by the small-sample test; None of two images."""
+    """p-values of undulation and scale by the small-sample test; None for two images."""
     count = int(images[:first].max()) + 1
     group = np.arange(images.max() + 1) >= count
     if len(group) < 3:
@@ -663,9 +662,9 @@ def small_sample_p_values(measured: Quantities, images: NDArray[np.intp], first:
 
 
 def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble, str]:
-    """Pool the images of each side at one pixel size, b in a's unit, and say so where pixels had to change.
+    """Pool the images of each side at one pixel size, b in a's unit; also return a note if pixel sizes had to change.
 
-    Ensembles without curves are refused.
+    Raises for ensembles without curves.
     """
     a, b, note = at_one_pixel_size(a, b)
     a, b = sample_of(a), sample_of(b)
@@ -674,7 +673,7 @@ def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble, str]:
 
 
 def sample_of(side: Images) -> Ensemble:
-    """One sample: an ensemble as it is, several images pooled, and arrays of vertices as the curves of one image.
+    """Return one sample: pools several images, and takes arrays of vertices as the curves of one image.
 
     Raises
     ------
@@ -708,7 +707,7 @@ def sample_of(side: Images) -> Ensemble:
 
 
 def require_curves(ensembles: Sequence[Ensemble]) -> None:
-    """Refuse ensembles without curves, and say what was left out of them."""
+    """Raise for ensembles without curves, listing what was left out of them."""
     for side, ensemble in zip("AB", ensembles, strict=False):
         if not len(ensemble):
             reasons = "; ".join(f"{count} {reason}" for reason, count in ensemble.dropped.items())
@@ -722,9 +721,9 @@ def require_curves(ensembles: Sequence[Ensemble]) -> None:
 def tests_of_learned(
     learned: Learned, first: int, settings: Settings, images: NDArray[np.intp] | None
 ) -> tuple[MMDTest, MMDTest]:
-    """Test the undulation and the scale of learned curves, of which so many are A's and come first.
+    """Test the undulation and the scale of learned curves, the `first` of which are A's.
 
-    Whole images are exchangeable where `images` tells the image of each curve (`exchangeable_images`).
+    If `images` gives the image of each curve (`exchangeable_images`), whole images are exchangeable.
     """
     tests = []
     for name, parts in (
@@ -754,7 +753,7 @@ def tests_of_learned(
 
 
 def permutation_options(settings: Settings) -> dict[str, Any]:
-    """What the permutation tests take of the settings; refuses settings that ask for another null."""
+    """Options of the permutation tests from the settings; raises if these select another null."""
     if settings.null != "permutation":
         raise ValueError(f"null {settings.null!r} serves single comparisons only: choose null='permutation' here")
     return {

@@ -1,4 +1,4 @@
-"""The design of an experiment: which image shows which group, replicate and block, and the covariates of each."""
+"""Design of an experiment: group, replicate, block and covariates of each image."""
 
 import re
 from collections.abc import Sequence
@@ -19,34 +19,33 @@ if TYPE_CHECKING:
 
 Index = NDArray[np.intp]
 
-#: Columns of a design with a meaning of their own; others are covariates (numbers) or factors (words).
+#: Columns of a design with a special meaning; others are covariates (numbers) or factors (strings).
 GROUP, REPLICATE, BLOCK, IMAGE = "group", "replicate", "block", "image"
-# Parts of the scale test, the more of the two: any one of them alone should be able to reach the level.
+# Number of parts of the scale test (the larger of the two): each part alone should be able to reach the level.
 _PARTS = 3
-# Below so many replicates a side permutations say little, and a small-sample test stands beside them.
+# With fewer replicates a side permutations have little power, and a small-sample test is reported as well.
 FEW = 5
-# A number with a word after it, such as a dose with its unit.
-# A number with a decimal point, a decimal comma, or thousands in groups.
+# A number with a decimal point, a decimal comma, or grouped thousands; and one followed by a unit, such as a dose.
 _NUMBER = re.compile(r"[-+]?(\d+(,\d+)*(\.\d*)?|\.\d+)(e[-+]?\d+)?$", re.IGNORECASE)
 _WITH_UNIT = re.compile(r"\s*[-+]?\d+([.,]\d+)?\s*[^\d\s]+\s*$")
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A checked design of k groups of U replicates.
+    """A validated design of k groups of U replicates.
 
     Attributes
     ----------
     replicates : DataFrame
-        One row per replicate: group, replicate, block (where there are blocks), images (their number), covariates
-        (means over its images) and factors.
+        One row per replicate: group, replicate, block (if any), images (their number), covariates (means over its
+        images) and factors.
     of_image : (number of images,) array of int
         Replicate of each image.
     groups : tuple of k str
-        In their order of appearance, the control first where there is one.
+        In order of appearance, but the control first.
     control : str, optional
     notes : tuple of str
-        What a reader of the design should know.
+        Remarks on the design for the reader.
     """
 
     replicates: "pd.DataFrame"
@@ -74,7 +73,7 @@ class Design:
 
     @property
     def factors(self) -> tuple[str, ...]:
-        """Names of the columns of words, the group first."""
+        """Names of the string columns, the group first."""
         return (GROUP, *self._named("O"))
 
     def _named(self, kind: str) -> list[str]:
@@ -104,12 +103,12 @@ class Design:
         return (values[:, None] == np.unique(values)).astype(np.float64)
 
     def hypothesis(self, columns: NDArray[np.float64], given: Sequence[str] = ()) -> Hypothesis:
-        """Columns tested over all replicates, blocks and given covariates taken out."""
+        """Hypothesis on columns over all replicates, adjusted for blocks and given covariates."""
         taken = np.concatenate([self.column(name) for name in given], axis=1) if given else None
         return Hypothesis(columns, self.blocks, taken)
 
     def forecast(self, significance: float) -> list[str]:
-        """Say, before any image is read, which contrasts cannot reach a level by permutation, and what could."""
+        """Report which contrasts cannot reach a level by permutation, and what could, before any image is read."""
         said: dict[str, list[str]] = {}
         for i, j in self.pairs:
             m, n = (int((self.group == g).sum()) for g in (i, j))
@@ -123,7 +122,7 @@ class Design:
         return [f"{pairs[0]}{others}: {words}" for (words, pairs), others in zip(said.items(), more, strict=True)]
 
     def to_tree(self) -> Tree:
-        """The same as arrays, numbers and words, for `archive`."""
+        """Return the design as arrays, numbers and strings, for `archive`."""
         table = self.replicates
         columns = {f"column{place}": np.asarray(table[name].tolist()) for place, name in enumerate(table)}
         return {
@@ -136,7 +135,7 @@ class Design:
 
     @classmethod
     def of_tree(cls, tree: Tree) -> "Design":
-        """The design that `to_tree` wrote; a ValueError for what cannot have been written by it."""
+        """Restore a design from the result of `to_tree`; raises ValueError for invalid data."""
         import pandas as pd
 
         kept = records.value(tree, "replicates", dict)
@@ -163,14 +162,14 @@ class Design:
 
 @dataclass(frozen=True)
 class Asked:
-    """Tests of a design that a person asks for, beside those of groups and trends.
+    """Tests of a design requested by the user, in addition to those of groups and trends.
 
     Attributes
     ----------
     given : tuple of str
-        Covariates and factors that are taken out of the groups and the trends.
+        Covariates and factors for which the tests of groups and trends are adjusted.
     interactions : tuple of (str, str)
-        Pairs of columns, of which the effect of one may depend on the other.
+        Pairs of columns to be tested for an interaction.
     """
 
     given: tuple[str, ...] = ()
@@ -178,7 +177,7 @@ class Asked:
 
     @classmethod
     def of_words(cls, design: Design, given: Sequence[str], interactions: Sequence[str]) -> "Asked":
-        """Of names, and of pairs such as "group:sex"; a ValueError names what the design does not have."""
+        """Parse names of columns, and pairs such as "group:sex"; raises ValueError for unknown columns."""
         pairs = []
         for words in interactions:
             one, _, other = (part.strip() for part in words.partition(":"))
@@ -190,12 +189,12 @@ class Asked:
         return cls(tuple(dict.fromkeys(given)), tuple(dict.fromkeys(pairs)))
 
 
-#: Groups and trends alone.
+#: No requests: groups and trends only.
 NOTHING = Asked()
 
 
 def numbers_below(tree: Tree, name: str, total: int, count: int) -> Index:
-    """An array in an archive that numbers things, each below their total."""
+    """Read an array of indices below `total` from an archive."""
     found = records.array(tree, name, "iu", (count,)).astype(np.intp)
     if count and not (found.min() >= 0 and found.max() < total):
         raise ContentError(f"{name} holds numbers that are not 0 to {total - 1}")
@@ -203,7 +202,7 @@ def numbers_below(tree: Tree, name: str, total: int, count: int) -> Index:
 
 
 def cannot_reach(m: int, n: int, significance: float, least: float, unit: str = "images", blocked: bool = False) -> str:
-    """Say that so few replicates cannot reach a level, and how many could."""
+    """Report that so few replicates cannot reach a level, and how many could."""
     enough = replicates_needed(significance, _PARTS)
     more = "" if blocked else f"; {enough} and {enough} could"
     where = " within blocks" if blocked else ""
@@ -211,14 +210,14 @@ def cannot_reach(m: int, n: int, significance: float, least: float, unit: str = 
 
 
 def checked_design(table: "pd.DataFrame", images: int, control: str | None = None) -> Design:
-    """Check a design table and find its replicates.
+    """Validate a design table and identify its replicates.
 
     Parameters
     ----------
     table : DataFrame
         One row per image.
     images : int
-        How many images there are.
+        Number of images.
     control : str, optional
         Name of the control group.
 
@@ -229,7 +228,7 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
     Raises
     ------
     ValueError
-        For a table that does not fit the images, no group, missing values, an unknown control.
+        For a table that does not match the images, without a group, with missing values, or an unknown control.
     """
     import pandas as pd
 
@@ -286,9 +285,9 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
 
 
 def with_numbers(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """A column of numbers as text as numbers, with a decimal point or a decimal comma; any other as it is.
+    """Convert a string column of numbers, with decimal points or decimal commas, to numbers; return others unchanged.
 
-    Where all numbers with a comma have three digits after it, it may group thousands: they stay text.
+    If all numbers with a comma have three digits after it, these may be grouped thousands, and stay strings.
     """
     import pandas as pd
 
@@ -307,7 +306,7 @@ def _groups_meet(group: Index, blocks: Index) -> bool:
 
 
 def _doubts(groups: Sequence[str]) -> list[str]:
-    """Groups that may be one and the same."""
+    """Warn of groups that may be the same."""
     spelled: dict[str, list[str]] = {}
     for name in groups:
         spelled.setdefault(name.casefold(), []).append(name)
@@ -319,14 +318,14 @@ def _doubts(groups: Sequence[str]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """A name as text: 1.0, as a table with gaps has whole numbers, is "1"; accents and spaces are of one kind."""
+    """Normalise a name: 1.0, as in a table with missing values, becomes "1"; Unicode and whitespace are normalised."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return normalize("NFC", " ".join(str(value).split()))
 
 
 def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | None) -> Design:
-    """Replicates of a table: one per combination of group, block and replicate."""
+    """Collect the replicates of a table: one per combination of group, block and replicate."""
     import pandas as pd
 
     notes = _doubts(groups)
@@ -373,7 +372,7 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
                 notes.append(f"{name} differs between images of one replicate: its mean counts.")
             if rows[name].nunique() < 2:
                 notes.append(f"{name} is the same in all replicates: there is no trend to test.")
-        elif not varies:  # what differs within a replicate, such as the field, is no property of it
+        elif not varies:  # a factor that varies within replicates, such as the field, is not a property of them
             several = table[name].nunique() > 1
             text = table[name].astype(str).str.strip()
             words = text[~text.map(lambda cell: bool(_NUMBER.match(cell)))]
@@ -397,25 +396,25 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
 
 
 def design_from_names(names: Sequence[str], pattern: str = "{group}_{replicate}_{field}") -> "pd.DataFrame":
-    """Fill a design table from the names of images.
+    """Build a design table from the names of images.
 
     Parameters
     ----------
     names : sequence of str
-        Such as file names; folders and the ending after the last dot do not count.
+        Such as file names; folders and the extension after the last dot are ignored.
     pattern : str
         Columns in braces with the text between them: "{group}_{replicate}_{field}" reads `ctrl_m3_f02.tif` as group
-        ctrl, replicate m3, field f02. A column that is not wanted is "{}".
+        ctrl, replicate m3, field f02. "{}" is a column to be ignored.
 
     Returns
     -------
     DataFrame
-        Column image and those of the pattern; columns of numbers only are numeric.
+        Column image and those of the pattern; columns that hold only numbers are numeric.
 
     Raises
     ------
     ValueError
-        For a pattern without columns or with one twice, or a name that does not fit.
+        For a pattern without columns or with one twice, or a name that does not match.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The smallest difference that so many curves could have shown, and how many would show a given one."""
+"""Smallest detectable differences for given numbers of curves, and numbers of curves needed for given differences."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -18,24 +18,24 @@ from .compare import Comparison
 from .parts import scale_measures, scale_parts, sides
 from .settings import Settings
 
-# Kernels of the parts, where not the Gaussian one.
+# Kernels of the parts other than the Gaussian.
 _KINDS: dict[str, Kernel] = {"coarse form": "energy", "mean size": "mean", "elongation": "mean"}
-# Points that stand for the population, and halvings of the bracket.
+# Size of the sample that represents the population, and iterations of the bisection.
 _POINTS, _HALVINGS = 500, 40
 
 
 @dataclass(frozen=True)
 class Detectable:
-    """Differences that the tests would have found with the given probability; infinite where none would do.
+    """Differences that the tests would detect with the given probability; infinite if no difference would be.
 
     Attributes
     ----------
     size_ratio : float
-        All outlines of one image so many times as long as the other's, form and elongation alike.
+        Ratio of the lengths of all outlines of one image to those of the other, at equal form and elongation.
     elongation_ratio : float
-        All outlines of one image elongated to so many times their ratio of length to width, area alike.
+        Ratio of the elongations (length to width) of all outlines of one image to the other's, at equal area.
     form_shift : float
-        All outlines of one image moved so far along the leading undulation coordinate, in its standard deviations.
+        Shift of all outlines of one image along the leading undulation coordinate, in its standard deviations.
     power : float
         The probability.
     """
@@ -58,12 +58,12 @@ def detectable_differences(
     seed: int | None = None,
     scale_mean: Real | None = None,
 ) -> Detectable:
-    """Smallest differences that these samples could have shown.
+    """Smallest differences that would be detected with samples of this size.
 
     Parameters
     ----------
     t : Comparison, or (N, r) array
-        A result; or the undulation coordinates of the pooled curves, A's rows first, with all that follows.
+        A result; or the undulation coordinates of the pooled curves, A's rows first, with all following parameters.
     l : (N, 3) array, optional
         Their scale coordinates.
     first : int, optional
@@ -71,13 +71,13 @@ def detectable_differences(
     undulation, scale : MMDTest, optional
         The permutation tests of these coordinates.
     power : float
-        Probability with which the difference would be found, between 0.5 and 1.
+        Probability of detecting the difference, between 0.5 and 1.
     random_state : int, Generator or RandomState
-        Of the subset of 500 curves that stands for the population.
+        Seed of the subset of 500 curves that represents the population.
     seed : int, optional
-        Earlier name of `random_state`.
+        Former name of `random_state`.
     scale_mean : (2, 2) array, optional
-        `ShapeSpace.scale_mean`, which elongations are measured from; by default as if outlines were round on average.
+        `ShapeSpace.scale_mean`, the reference of elongations; by default as if outlines were round on average.
 
     Returns
     -------
@@ -86,18 +86,18 @@ def detectable_differences(
     Raises
     ------
     ValueError
-        For tests that drew no permutations, a comparison that permuted images, or a power out of range.
+        For tests without permutations, a comparison that permuted images, or a power out of range.
     TypeError
         For anything but a comparison, or all of t, l, first, undulation and scale.
 
     Notes
     -----
-    Of tests that permuted curves; what more images would find is told by `Experiment.planning`.
-    From the tests' own null, and the normal limit of the MMD of two samples of which one is shifted (Gretton et al.
-    2012, asymptotic distribution under the alternative). `benchmarks/calibration.py` checks it by simulation. Of a
-    combined test the part is taken that is made for the difference (mean size, elongation, coarse form or raw
-    coordinates), at the level that the combination leaves to it. Other parts may find it too, so this is the worst
-    case.
+    For tests that permuted curves; for the number of images see `Experiment.planning`.
+
+    Based on the tests' own null, and the normal limit of the MMD of two samples of which one is shifted (Gretton et al.
+    2012, asymptotic distribution under the alternative). `benchmarks/calibration.py` checks it by simulation. In a
+    combined test, the part designed for the difference is used (mean size, elongation, coarse form or raw coordinates),
+    at the level that the combination leaves to it. Other parts may detect it too, so this is the worst case.
 
     References
     ----------
@@ -114,7 +114,7 @@ def detectable_differences(
     1.6
     """
     if undulation is None or scale is None:
-        coordinates_of(t, l, first)  # a result alone, or a word about what is missing
+        coordinates_of(t, l, first)  # raises unless given a result alone, or all arguments
         result = cast("Comparison", t)
         if result.permuted == "images":
             raise ValueError(
@@ -139,7 +139,7 @@ def detectable_differences(
             for name in ("mean size", "elongation")
         )
     else:
-        # l along (1, 0, 1): both lengths times e; along (½, 0, -½): their ratio.
+        # l along (1, 0, 1): log of both lengths; along (½, 0, -½): log of their ratio.
         size = chances(l, np.array([1.0, 0, 1.0]), scale, "")
         elongation = chances(l, np.array([0.5, 0, -0.5]), scale, "")
     name = next((name for name in ("coarse form", "raw") if name in undulation.parts), next(iter(undulation.parts), ""))
@@ -157,20 +157,20 @@ def planned_power(
     draws: int = 200,
     random_state: RandomState = 0,
 ) -> float:
-    """Probability that the test of scale finds a given difference with so many outlines.
+    """Probability that the test of scale detects a given difference with so many outlines.
 
     Parameters
     ----------
     result : Comparison
-        Its outlines tell how outlines vary; its settings, what is tested and at which level.
+        Its outlines give the variation, its settings what is tested and at which level.
     count : int or (int, int)
-        Outlines planned on each side.
+        Number of outlines planned on each side.
     size_ratio, elongation_ratio : float
-        How many times as long B's outlines are as A's; how many times as large their ratio of length to width is.
+        Ratio of the lengths of B's outlines to A's; ratio of their elongations (length to width).
     draws : int
-        Of a simulated experiment: 200 know a probability of one half to ± 0.07.
+        Number of simulated experiments: 200 estimate a probability of one half to ± 0.07.
     random_state : int, Generator or RandomState
-        Of the draws.
+        Seed of the draws.
 
     Returns
     -------
@@ -183,9 +183,9 @@ def planned_power(
 
     Notes
     -----
-    The bootstrap: outlines are drawn from these, with replacement and without the difference that these have; B's are
-    scaled, and stretched along their own axes; the whole test is done with permutations. It is the power for outlines
-    that are drawn independently: where images or animals are what is replicated, see `Experiment.planning`.
+    Bootstrap: outlines are resampled with replacement after removing the difference between the samples; B's are
+    scaled, and stretched along their own axes; the whole test is done with permutations. This is the power for outlines
+    that are drawn independently: if images or animals are replicated, see `Experiment.planning`.
 
     Examples
     --------
@@ -228,17 +228,17 @@ def planned_power(
 
 
 def _without_difference(points: Real, first: int) -> Real:
-    """Both samples moved to the mean 0, so that the difference there is does not count as spread."""
+    """Centre both samples, so that the difference between them does not count as spread."""
     return np.concatenate([part - part.mean(axis=0) for part in (points[:first], points[first:])])
 
 
 def _moved_scales(l: Real, mean: Real) -> dict[str, tuple[Real, Real]]:
-    """Points of two parts of scale, and where they move when the logarithms of size and elongation grow by 1."""
+    """Points of two parts of scale, and their derivatives with respect to log size and log elongation."""
     parts = scale_parts(l, mean, Settings()).tested
     size, elongations = scale_measures(l, mean)
     moved = {}
     if "mean size" in parts:
-        # Sizes far out are winsorized; those between the quartiles never are.
+        # Extreme sizes are winsorized; those between the quartiles never are.
         points = parts["mean size"].points
         moved["mean size"] = (
             points,
@@ -257,7 +257,7 @@ def _moved_scales(l: Real, mean: Real) -> dict[str, tuple[Real, Real]]:
 def _shift(
     points: Real, direction: Real, test: MMDTest, name: str, *, sizes: tuple[int, int], power: float, seed: int
 ) -> float:
-    """Multiple of the direction by which one sample must move for the test to find it with the given probability."""
+    """Multiple of the direction by which one sample must be shifted for the test to have the given power."""
     part = test.parts.get(name, test)
     threshold = joint_thresholds(test)[name if test.parts else ""] ** 2
     reach = 20 * (part.bandwidth + float(points.std(axis=0).max())) / float(np.linalg.norm(direction))
@@ -275,7 +275,7 @@ def _shift(
 
 
 class _Power:
-    """Probability that the test finds a shift, by the normal limit of its statistic."""
+    """Power of the test for a shift, by the normal limit of its statistic."""
 
     def __init__(
         self,
@@ -299,7 +299,7 @@ class _Power:
         apart = (self._within - across) * len(across) / max(1, len(across) - 1)
         witness_x, witness_y = apart.mean(axis=1), -apart.mean(axis=0)
         squared = float(witness_x.mean() - witness_y.mean())
-        # The shift spreads the pooled sample, and with it the null that the test will draw.
+        # The shift widens the pooled sample, and with it the null distribution of the test.
         share = m / (m + n)
         wider = 1 + share * (1 - share) * squared / max(self._spread, np.finfo(float).tiny)
         variance = self._null_variance + 4 * (witness_x.var() / m + witness_y.var() / n)
@@ -307,7 +307,7 @@ class _Power:
         return float(ndtr((squared + self._null_mean - wider * self._threshold) / deviation))
 
     def _kernel(self, others: Real) -> Real:
-        """Kernel of the points with others, but for each point's pair with itself, of which the population has none."""
+        """Kernel of the points with others, without self-pairs, which a population does not have."""
         kernel = self._kind.kernel(squared_distances(self._points, others), self._bandwidth)
         np.fill_diagonal(kernel, 0)
         return kernel

@@ -1,4 +1,4 @@
-"""A comparison to look at, without a viewer: its curves as layer data, its answer as a table for a notebook."""
+"""Display of a comparison without a viewer: curves as layer data, results as an HTML table for notebooks."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 LayerData = tuple[Any, dict[str, Any], str]
 
-#: Key in a layer's metadata by which the plugin knows the layers it made.
+#: Metadata key of layers made by the plugin.
 MARK = "napari-shape-ensembles"
 COLORMAP = "viridis"
 PAINTED = ("product", "undulation", "scale")
 
 _TEST_HEADINGS = ("test", "MMD", "threshold", "p", "difference")
-# The few most unusual curves may share the last colour, or they would leave one colour to all others.
+# Percentile at which the color scale ends, so that a few extreme curves do not compress it for all others.
 _CLIPPED = 99
-# Outlines are thinned for display only, by at most this much of a pixel, or this share of a curve's typical diameter.
+# Outlines are simplified for display only, by at most this much of a pixel, or this fraction of the typical diameter.
 _TOLERANCE, _THINNED = 0.25, 0.002
-# Pixels of a file that is not damaged, in whatever unit; beyond, coordinates in pixels would not be numbers any more.
+# Plausible pixel sizes in any unit; beyond them a file is damaged, and coordinates in pixels would overflow.
 _SMALLEST, _LARGEST = 1e-12, 1e12
-# From here on lines around curves, and what is finer than half a pixel of them, cost more time than they help the eye.
+# From this many curves on, edges and sub-pixel detail cost more time than they are worth.
 _MANY = 2000
 
 
@@ -43,33 +43,33 @@ def curve_layer_data(
     by_pixels: bool = False,
     thin: bool = True,
 ) -> list[LayerData]:
-    """One Shapes layer per side of a comparison, or per image, its curves filled by distance from the mean shape.
+    """One Shapes layer per side of a comparison, or per image, with faces colored by distance from the mean shape.
 
     Parameters
     ----------
     a, b : Ensemble
     distances : DataFrame
-        Of every curve from the mean shape, as `Comparison.distances`.
+        Distances of every curve from the mean shape, as `Comparison.distances`.
     view : dict, optional
-        "painted": "product", "undulation", "scale" or one of the columns; "a" and "b": {"scale": size of a pixel in
-        the comparison's unit, "translate": (row, column)}. Where a side is several images with layers of their own,
-        "images" in it is a list of their names with a scale and a translate each. What is left out has pixels of one
-        unit, at the origin, painted by product.
+        "painted": "product", "undulation", "scale" or one of the columns; "a" and "b": {"scale": size of a pixel in the
+        comparison's unit, "translate": (row, column)}. If a side is several images with layers of their own, "images"
+        in it is a list of their names with a scale and a translate each. Defaults: pixels of one unit, at the origin,
+        colored by product.
     columns : DataFrame, optional
         Further features, one row per pooled curve.
     by_pixels : bool
-        Thin curves by a quarter of a pixel, thousands by half of one, where its size is known, rather than by a share
-        of their diameter: fewer vertices, and none that could be told from the pixels.
+        Simplify curves by a quarter of a pixel, thousands of them by half a pixel, if its size is known, instead of by
+        a fraction of their diameter: fewer vertices, without visible differences.
     thin : bool
-        False leaves the curves as they are.
+        Whether to simplify the curves.
 
     Returns
     -------
     list of (curves, options, "shapes")
-        A's before B's, as napari's readers return them. All share one colour scale, from 0 to the 99th percentile of
-        all curves.
+        A's before B's, as napari's readers return them. All share one color scale, from 0 to the 99th percentile of all
+        curves.
     """
-    import pandas as pd  # heavy, and not needed for a comparison
+    import pandas as pd  # slow to import, and not needed for a comparison
 
     view = view or {}
     more = pd.DataFrame(index=range(len(distances))) if columns is None else columns
@@ -123,7 +123,7 @@ def curve_layer_data(
 
 
 def image_names(view: Tree, side: str) -> list[str]:
-    """Names of the images of A or B that have layers of their own; none where the side is one layer."""
+    """Names of the images of A or B that have layers of their own; empty if the side is one layer."""
     place = view.get(side.lower(), {})
     places = place.get("images", []) if isinstance(place, dict) else None
     if not isinstance(places, list) or not all(isinstance(one, dict) and "name" in one for one in places):
@@ -132,7 +132,7 @@ def image_names(view: Tree, side: str) -> list[str]:
 
 
 def _place(place: Tree, side: str) -> Tree:
-    """Size of a pixel and place of a layer, as far as they are stated; checked, as they come out of files."""
+    """Pixel size and position of a layer, if given; validated, as they come from files."""
     try:
         pairs: Tree = {name: [float(part) for part in place[name]] for name in ("scale", "translate") if name in place}
     except (TypeError, ValueError) as error:
@@ -144,7 +144,7 @@ def _place(place: Tree, side: str) -> Tree:
 
 
 def edge_width(ensemble: Ensemble, place: Tree) -> float:
-    """A thin line, in the layer's own pixels, that leaves small curves their colour; none around thousands."""
+    """Edge width in the layer's own pixels: thin, so that small curves keep their color; zero for thousands."""
     if len(ensemble) > _MANY:
         return 0.0
     width = float(ensemble.features["equivalent_diameter"].median()) / 40 / float(np.mean(place.get("scale", 1.0)))
@@ -152,10 +152,10 @@ def edge_width(ensemble: Ensemble, place: Tree) -> float:
 
 
 def simplified(curves: Sequence[np.ndarray], tolerance: float = _TOLERANCE) -> list[np.ndarray]:
-    """Thin curves for display, each by at most a tolerance: of curves in pixels, a quarter of a pixel.
+    """Simplify curves for display, each by at most a tolerance: for curves in pixels, a quarter of a pixel.
 
-    All at once, as a call per curve takes ten times as long. The few that would cross themselves are thinned again
-    with more care.
+    Vectorised, as a call per curve takes ten times as long. The few that would self-intersect are simplified again with
+    preserved topology.
     """
     import shapely
 
@@ -163,7 +163,7 @@ def simplified(curves: Sequence[np.ndarray], tolerance: float = _TOLERANCE) -> l
         return []
     closed = [np.concatenate([curve, curve[:1]]) for curve in curves]
     place = np.repeat(np.arange(len(closed)), [len(curve) for curve in closed])
-    # Lines rather than rings: of a ring the first vertex may go as well, and with it the bound.
+    # Lines rather than rings: simplifying a ring may also remove its first vertex, and exceed the tolerance.
     rings = shapely.linestrings(np.concatenate(closed), indices=place)
     thinned = shapely.simplify(rings, tolerance, preserve_topology=False)
     doubtful = (shapely.get_num_coordinates(thinned) < 4) | ~shapely.is_simple(thinned)
@@ -174,7 +174,7 @@ def simplified(curves: Sequence[np.ndarray], tolerance: float = _TOLERANCE) -> l
 
 
 def summary_html(summary: str, case: str, tests: Mapping[str, MMDTest], warnings: Sequence[str]) -> str:
-    """An answer with the truth table, its row marked, and the tests by their names; names are escaped."""
+    """HTML of a result: the truth table with its row marked, and the tests by name; names are escaped."""
     rows = "".join(_row_html(row, words, row == case) for row, words in TRUTH_TABLE.items())
     lines = "".join(_test_html(name, test, case in TRUTH_TABLE) for name, test in tests.items())
     notes = "".join(f"<li>{escape(text)}</li>" for text in warnings)

@@ -1,4 +1,4 @@
-"""How large a difference is, where it lies, and how small a one could have been seen."""
+"""Effect sizes: how large a difference is, and in which aspects of shape it lies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,31 +21,31 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-# Undulation coordinates that hold this share of the pooled variance are the coarse form; the rest is roughness.
+# Undulation coordinates that explain this fraction of the pooled variance are the coarse form; the rest is roughness.
 _COARSE = 0.9
-#: Of fewer images a side the bootstrap covers too little: 80 to 86 % with 3 in simulations, 93 to 95 % with 4.
+#: With fewer images a side the bootstrap undercovers: 80 to 86 % with 3 in simulations, 93 to 95 % with 4.
 LEAST_IMAGES = 4
 
 
 @dataclass(frozen=True)
 class EffectSizes:
-    """How large the difference of two samples is.
+    """Effect sizes of the difference between two samples.
 
     Attributes
     ----------
     mmd : mapping of str to Estimate
-        For "undulation", "scale" and every aspect: MMD without the bias that grows as samples shrink; 0 where the
-        samples are as alike as two of one kind. It has no unit and lies between 0 and √2.
+        For "undulation", "scale" and every aspect: MMD without its small-sample bias; 0 if the samples are as similar
+        as two of one distribution. Dimensionless, between 0 and √2.
     standardized : mapping of str to Estimate
-        The same over the spread within the samples, as Cohen's d is to a difference of means: at 1 the samples
-        are as far apart as the curves of one sample are from each other.
+        The same relative to the spread within the samples, analogous to Cohen's d: at 1 the samples are as far apart as
+        the curves of one sample are from each other.
     shares : mapping of str to Estimate
-        Of "size", "elongation", "coarse form" and "roughness" in the sum of their squared standardized
-        values; they add up to 1. NaN where there is no difference to share out.
+        Shares of "size", "elongation", "coarse form" and "roughness" in the sum of their squared standardized values;
+        they add up to 1. NaN if there is no difference.
     size_ratio : Estimate
-        Mean length of B's outlines over that of A's (geometric means): 1.1 is 10 % longer in every direction.
+        Mean length of B's outlines over that of A's (geometric means): 1.1 means 10 % longer in every direction.
     resampled : {"curves", "images"}
-        What the intervals are about: single curves, of these images alone, or images.
+        Resampling unit of the intervals: single curves (these images alone), or images.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class EffectSizes:
     resampled: str = "curves"
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """One row per aspect: aspect, then mmd, standardized and share, each with `_low` and `_high`."""
+        """Table with one row per aspect: aspect, then mmd, standardized and share, each with `_low` and `_high`."""
         import pandas as pd
 
         kinds = {"mmd": self.mmd, "standardized": self.standardized, "share": self.shares}
@@ -79,26 +79,26 @@ class EffectSizes:
         return pd.DataFrame(rows)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the standardized size of every aspect with its interval; returns the Matplotlib axes."""
+        """Plot the standardized size of every aspect with its interval; returns the Matplotlib axes."""
         return plot_effects(self.standardized, self.size_ratio, ax)
 
 
 def aspects(t: Real, l: Real) -> dict[str, Real]:
-    """Split coordinates into what a microscopist would call the difference.
+    """Split coordinates into interpretable aspects: size, elongation, coarse form and roughness.
 
     Parameters
     ----------
     t : (N, r) array
-        Undulation coordinates, by falling variance.
+        Undulation coordinates, by decreasing variance.
     l : (N, 3) array
         Scale coordinates (a, √2 b, c) of the symmetric matrix log(P₀^-½ P P₀^-½).
 
     Returns
     -------
     dict
-        "size" (N, 1): the trace of that matrix, over √2; "elongation" (N, 2): the rest of it;
-        "coarse form": the leading undulation coordinates that hold 90 % of the variance; "roughness": the
-        others over their deviations. The last is missing where there is but one undulation coordinate.
+        "size" (N, 1): the trace of that matrix, over √2; "elongation" (N, 2): its traceless part; "coarse form": the
+        leading undulation coordinates that explain 90 % of the variance; "roughness": the others over their deviations,
+        missing if there is only one undulation coordinate.
     """
     root = np.sqrt(2)
     parts = {
@@ -130,15 +130,15 @@ def effect_sizes(
     t : Comparison, or (N, r) array
         A result; or the undulation coordinates of the pooled curves, A's rows first.
     l : (N, 3) array, optional
-        With an array t: their scale coordinates.
+        Scale coordinates, if t is an array.
     first : int, optional
-        With an array t: the number of A's rows.
+        Number of A's rows, if t is an array.
     resamples : int
         Bootstrap resamples of the curves, or of the images, of each sample.
     random_state : int, Generator or RandomState
-        Of the resamples.
+        Seed of the resamples.
     seed : int, optional
-        Earlier name of `random_state`.
+        Former name of `random_state`.
 
     Returns
     -------
@@ -153,14 +153,14 @@ def effect_sizes(
 
     Notes
     -----
-    Of a comparison that permuted images, images are resampled, and each weighs the same: MMD between the images' mean
-    embeddings, without pairs within an image. With fewer than 4 images a side these have no interval
-    (NaN at both ends). The size ratio has Student's interval (Welch) of the images' means, from 2 a side on. See
-    `Experiment.effects` for those of every plain quantity. In all other cases curves are resampled: intervals speak of
-    these images alone.
-    Percentile intervals, widened for small samples; that of the size ratio is a symmetric bootstrap-t. Pairs of a
-    curve with itself are left out, in the samples and the resamples alike, so neither is biased by their size.
-    Intervals hold the coordinates fixed: they do not count that the shape space was itself learned from these curves.
+    For a comparison that permuted images, images are resampled, with equal weights: MMD between the images' mean
+    embeddings, without pairs within an image. With fewer than 4 images a side these have no interval (NaN at both
+    ends). The size ratio has Student's interval (Welch) of the images' means, from 2 a side on. See
+    `Experiment.effects` for those of every plain quantity. In all other cases curves are resampled, and intervals hold
+    for these images alone.
+    Percentile intervals, widened for small samples; that of the size ratio is a symmetric bootstrap-t. Pairs of a curve
+    with itself are excluded, in the samples and the resamples alike, so neither is biased by their size. Intervals are
+    conditional on the coordinates: they ignore that the shape space was itself learned from these curves.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def effect_sizes(
 
 @runtime_checkable
 class _Permuted(Protocol):
-    """What a comparison says of its images."""
+    """Attributes of a comparison that concern its images."""
 
     a: Ensemble
     b: Ensemble
@@ -229,19 +229,19 @@ def image_numbers(sides: Sequence[Ensemble]) -> NDArray[np.intp]:
 
 
 def resample(first: int, total: int, resamples: int, seed: int) -> Real:
-    """How often each curve is drawn, (1 + resamples, N); row 0 holds the samples as they are."""
+    """Bootstrap counts of each curve, (1 + resamples, N); row 0 holds the samples as they are."""
     rng = np.random.default_rng(seed)
     sides = [rng.multinomial(size, np.full(size, 1 / size), resamples) for size in (first, total - first)]
     return np.concatenate([np.ones((1, total)), np.concatenate(sides, axis=1)])
 
 
 def unbiased(points: Real, counts: Real, first: int, bandwidth: float) -> tuple[Real, Real]:
-    """Squared MMD of every resample without its bias, and the mean spread 1 - k within the samples."""
+    """Unbiased squared MMD of every resample, and the mean spread 1 - k within the samples."""
     side = np.arange(len(points)) < first
     sizes = first, len(points) - first
     of_x, of_y = np.where(side, counts / sizes[0], 0), np.where(side, 0, counts / sizes[1])
     weights = np.concatenate([of_x - of_y, of_x, of_y])
-    # Row 0 of each third is as observed: in double precision.
+    # Row 0 of each third is the observed one: in double precision.
     rows = np.arange(3) * len(counts)
     fast, precise = quadratic_forms(Distances(points), [bandwidth], weights.astype(np.float32), weights[rows])
     forms = fast[0].reshape(3, -1)
@@ -256,21 +256,21 @@ def unbiased(points: Real, counts: Real, first: int, bandwidth: float) -> tuple[
 
 
 def unbiased_of_images(between: Real, counts: Real, own: int) -> tuple[Real, Real]:
-    """Squared MMD of every resample of images, and the mean spread 1 - k between images of one sample.
+    """Unbiased squared MMD of every resample of images, and the mean spread 1 - k between images of one sample.
 
     Parameters
     ----------
     between : (U, U) array
         Mean kernels between images, those of the first sample first.
     counts : (1 + R, U) array
-        Of `resample`.
+        From `resample`.
     own : int
-        Number of images of the first sample. Of a single image the pairs within it stand in for those between images.
+        Number of images of the first sample. For a single image the pairs within it replace those between images.
 
     Returns
     -------
     squared, spread : (1 + R,) arrays
-        NaN where a resample is one and the same image over and over.
+        NaN if a resample repeats a single image.
     """
 
     def within(side: slice) -> Real:
@@ -291,7 +291,7 @@ def unbiased_of_images(between: Real, counts: Real, own: int) -> tuple[Real, Rea
 
 
 def _size_ratio_of_images(l: Real, image: NDArray[np.intp], own: int) -> Estimate:
-    """The same of images, with Student's interval of their means."""
+    """Size ratio of images, with Student's interval of their means."""
     means = np.bincount(image, (l[:, 0] + l[:, 2]) / 2) / np.bincount(image)
     value, error, freedom = welch(means[:own], means[own:])
     reach = stdtrit(freedom, 0.975) * error if freedom > 0 else np.nan
@@ -307,7 +307,7 @@ def _size_ratio(l: Real, counts: Real, first: int) -> Estimate:
 
 
 def _estimate(values: Real, ends: tuple[float, float] | None) -> Estimate:
-    """The first value with the percentiles of the others, at shares `ends`."""
+    """The first value with quantiles of the others, at levels `ends`."""
     rest = values[1:][np.isfinite(values[1:])]
     if ends is None or not len(rest):
         return Estimate(float(values[0]), float("nan"), float("nan"))

@@ -1,4 +1,4 @@
-"""Experiments: several images of several groups, compared with the replicate as what is exchangeable."""
+"""Experiments: several images of several groups, compared with replicates as exchangeable units."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -48,21 +48,21 @@ if TYPE_CHECKING:
 Real = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: The two tests, and the quantities that each stands for in plain words.
+#: The two tests, and the plain quantities that correspond to each.
 TESTS = {"undulation": tuple(band_name(*band) for band in LOBES), "scale": ("size", "elongation")}
-#: The quantity whose ratio the table gives as the effect.
+#: Quantities whose ratios are the effects in the table.
 EFFECTS = {"undulation": "roughness", "scale": "size"}
-# From this many contrasts on a table is a screen: the false discovery rate is controlled.
+# From this many contrasts on, a table is a screen: the false discovery rate is controlled.
 _SCREEN = 20
-# Of more outlines than this the shape space is learned from equally many of each replicate.
+# Of more outlines than this, equally many of each replicate are drawn for learning the shape space.
 LEARNED = 20_000
-# Outlines of a replicate, below which its mean is noted to say little.
+# A replicate with fewer outlines than this gives a note that its mean is imprecise.
 _FEW_OUTLINES = 10
 _STEPS = (*STEPS[:-2], "measuring outlines", "kernels between replicates", "done")
 _COVERAGE = 0.95
-# Columns of the table of outlines that tell one from another.
+# Columns that identify an outline.
 _PLACES = ("id", "image", "replicate")
-# Arrays of mean kernels.
+# Array attributes of mean kernels.
 _OF_KERNELS = ("between", "counts", "own")
 _KINDS = ("p", "p_adjusted", "small_sample_p", "small_sample_p_adjusted")
 _NUMBERS = (*_KINDS, "statistic", "effect", "low", "high", "n_replicates", "least_p")
@@ -102,26 +102,26 @@ class HypothesisTests(NamedTuple):
 
     @property
     def p_values(self) -> Joint:
-        """By permutation."""
+        """p-values of the permutation tests."""
         return Joint(self.undulation.p_value, self.scale.p_value)
 
 
 class Difference(NamedTuple):
-    """A difference of two means of replicates, with its standard error and degrees of freedom."""
+    """Difference of two means of replicates, with its standard error and degrees of freedom."""
 
     value: float
     error: float
     freedom: float
 
     def interval(self, coverage: float = _COVERAGE) -> tuple[float, float]:
-        """Student's interval; infinite where nothing is replicated."""
+        """Student's interval; infinite without replication."""
         if not self.freedom > 0:
             return -np.inf, np.inf
         reach = float(stdtrit(self.freedom, (1 + coverage) / 2)) * self.error
         return self.value - reach, self.value + reach
 
     def equivalence_p(self, margin: float) -> float:
-        """p-value of "at least as far apart as the margin": two one-sided t-tests."""
+        """p-value of the null "at least as far apart as the margin": two one-sided t-tests (TOST)."""
         if not self.freedom > 0:
             return 1.0
         error = max(self.error, np.finfo(float).tiny)
@@ -138,17 +138,17 @@ class Experiment:
         Groups, replicates, blocks and covariates.
     settings : Settings
     coordinates : mapping of str to mapping of str to Points
-        For "undulation" and "scale" their parts: what describes the outlines.
+        Descriptions of the outlines by the parts of "undulation" and "scale".
     kernels : mapping of str to mapping of str to MeanKernels
-        The same summed over pairs of replicates.
+        Kernels of these parts, averaged over pairs of replicates.
     outlines : DataFrame
-        One row per outline: its id, image and replicate (their numbers), and the logarithms of its quantities.
+        One row per outline: its id, image and replicate (indices), and the logarithms of its quantities.
     correction : {"family", "fdr"}
-        How the contrasts' p-values are adjusted.
+        Adjustment of the contrasts' p-values.
     unit : str
-        Of the outlines.
+        Unit of the outlines.
     note : str
-        What was done to images of unequal pixel size.
+        Resampling of images of unequal pixel size.
 
     Examples
     --------
@@ -174,15 +174,15 @@ class Experiment:
     # ------------------------------------------------------------------------------------------- tests
 
     def test(self, column: str = "group", given: Sequence[str] = ()) -> HypothesisTests:
-        """Test whether a column of the design matters, others taken out.
+        """Test the effect of a column of the design, adjusted for others.
 
         Parameters
         ----------
         column : str
             The group, another factor, or a covariate (as a linear and a monotone trend).
         given : sequence of str
-            Columns taken out first (allometry: form given size). Then means of named quantities are tested (bands of
-            lobes; size and elongation), in place of whole distributions, and permuting is approximate.
+            Columns to adjust for (allometry: form given size). Then means of named quantities are tested (bands of
+            lobes; size and elongation) instead of whole distributions, and the permutation test is approximate.
 
         Returns
         -------
@@ -194,16 +194,16 @@ class Experiment:
         return self._tests([self.design.hypothesis(one, given) for one in columns])
 
     def overall(self, given: Sequence[str] = (), interactions: Sequence[tuple[str, str]] = ()) -> list[str]:
-        """Sentences on all groups at once, on a trend with every covariate, and on what more replicates would find.
+        """Sentences on all groups at once, on the trend with every covariate, and on the power of more replicates.
 
-        What cannot be tested with so few replicates, or such a design, says so.
+        Tests that are impossible with so few replicates, or such a design, are reported as such.
 
         Parameters
         ----------
         given : sequence of str
-            Columns that are taken out of the groups and the trends (see `test`), which are said without that, too.
+            Columns that tests of groups and trends are adjusted for (see `test`), in addition to the unadjusted tests.
         interactions : sequence of (str, str)
-            Pairs of columns, of which the effect of one may depend on the other; see `interaction`.
+            Pairs of columns to be tested for an interaction; see `interaction`.
         """
         between, trend = (
             ("differs between groups", "does not differ detectably"),
@@ -251,13 +251,13 @@ class Experiment:
         return ";".join(words) if before else "; ".join(words)
 
     def _adjusted_ratios(self, given: Sequence[str]) -> str:
-        """The ratios of two groups with columns taken out, in words."""
+        """Describe the adjusted ratios of two groups."""
         if len(self.design.groups) > 2:
             return ""
         second, words = (self.design.group == 1).astype(np.float64), ""
         try:
             hypothesis = self.design.hypothesis(second[:, None], given)
-        except ValueError:  # an unknown column, which the test has named
+        except ValueError:  # an unknown column, already reported by the test
             return ""
         for quantity in EFFECTS.values():
             ratio = _slope(second, self.means[quantity].to_numpy(), hypothesis)
@@ -268,14 +268,14 @@ class Experiment:
 
     @property
     def omnibus(self) -> Joint:
-        """p-values of the undulation and the scale test of whether any of the groups differ."""
+        """Omnibus p-values of the undulation and the scale test: whether any of the groups differ."""
         return self.test().p_values
 
     def trend(self, column: str, given: Sequence[str] = ()) -> Joint:
         """p-values of the undulation and the scale test of a trend with a covariate, such as a dose.
 
         A linear and a monotone trend (in the ranks) are tested on the same permutations and combined. See `slopes` for
-        its size, and `test` for details.
+        the effect size, and `test` for details.
         """
         if column not in self.design.covariates:
             known = ", ".join(self.design.covariates) or "none"
@@ -283,9 +283,9 @@ class Experiment:
         return self.test(column, given).p_values
 
     def interaction(self, first: str, second: str) -> HypothesisTests:
-        """Test whether the effect of one factor or covariate depends on another; both effects themselves taken out.
+        """Test the interaction of two factors or covariates, adjusted for both main effects.
 
-        As with `test` and `given`, of means of named quantities: there two effects that add up are no interaction.
+        As `test` with `given`, based on means of named quantities, in which additive effects are not an interaction.
         """
         one, other = self.design.column(first), self.design.column(second)
         if {first, second} <= set(self.design.factors):
@@ -316,10 +316,10 @@ class Experiment:
         )
 
     def _kernel_of_means(self, test: str) -> dict[str, MeanKernels]:
-        """Inner products of the replicates' means in the quantities of a test, in deviations of outlines.
+        """Inner products of the replicates' means in the quantities of a test, in standard deviations of outlines.
 
-        Effects that add up in these means do not in embeddings of whole distributions: a kernel of outlines would take
-        two additive effects for an interaction.
+        Effects that are additive in these means are not so in embeddings of whole distributions: a kernel of outlines
+        would report two additive effects as an interaction.
         """
         names = list(TESTS[test])
         within = np.asarray(self._within[names], dtype=np.float64)
@@ -336,20 +336,20 @@ class Experiment:
 
     @cached_property
     def table(self) -> "pd.DataFrame":
-        """One row per contrast: all pairs of groups, or all against the control.
+        """Table with one row per contrast: all pairs of groups, or all against the control.
 
         Columns: contrast ("b - a"), a, b, case (row of the truth table by the adjusted p-values, or "inconclusive"),
-        small_sample_case, permuted ("replicates"; "curves" where neither side has a replicate: then the row speaks
-        of these images alone). For undulation and scale each, as `undulation_p`, ...:
+        small_sample_case, permuted ("replicates"; "curves" if neither side has replicates: then the row holds for these
+        images alone). For undulation and scale each, as `undulation_p`, ...:
 
         - p, p_adjusted: by permuting replicates; closed family-wise, or false discovery rate in a screen;
         - small_sample_p, small_sample_p_adjusted: see `small_sample_test`; Holm's method, or false discovery rate;
         - statistic: MMD of the mean embeddings, of the part with the smallest p-value;
         - effect, low, high: ratio b over a of the roughness, and of the size, with its 95 % interval;
         - n_replicates: of both groups together;
-        - least_p: the smallest p-value that so few replicates can have.
+        - least_p: the smallest p-value attainable with this number of replicates.
         """
-        import pandas as pd  # heavy, and not needed for the tests
+        import pandas as pd  # slow to import, and not needed for the tests
 
         rows: list[dict[str, Any]] = []
         for place, (i, j) in enumerate(self.design.pairs):
@@ -378,11 +378,11 @@ class Experiment:
 
     @property
     def _options(self) -> _Options:
-        """How labellings are drawn. They cost next to nothing: at least ten thousand, the observed one among them."""
+        """Options of drawing labellings. They are cheap: at least ten thousand, including the observed one."""
         return {"draws": max(self.settings.permutations, DRAWS), "seed": self.settings.seed}
 
     def _contrast(self, i: int, j: int) -> dict[str, Any]:
-        """One row of the table, before anything is adjusted."""
+        """One row of the table, unadjusted."""
         design = self.design
         chosen = np.flatnonzero(np.isin(design.group, (i, j)))
         sizes = [int((design.group == g).sum()) for g in (i, j)]
@@ -392,7 +392,7 @@ class Experiment:
         found["permuted"] = "curves" if by_curves else "replicates"
         blocks = None if design.blocks is None else design.blocks[chosen]
         hypothesis = Hypothesis(design.group[chosen] == j, blocks)
-        # Not of two groups that share no block.
+        # False for two groups that share no block.
         enough = hypothesis.tested.shape[1] > 0 and len(chosen) > hypothesis.nuisance.shape[1] + 1
         for test in TESTS:
             if by_curves:
@@ -420,7 +420,7 @@ class Experiment:
         return found
 
     def _curve_test(self, test: str, i: int, j: int) -> tuple[float, float, float]:
-        """p-value, MMD and least p-value with single outlines exchangeable: of these images alone."""
+        """p-value, MMD and least p-value with single outlines exchangeable: for these images alone."""
         samples = {}
         for name, points in self.coordinates[test].items():
             group = self.design.group[points.replicate]
@@ -447,10 +447,10 @@ class Experiment:
         return pd.Series(np.sqrt((left**2).sum(axis=0) / freedom), values.columns)
 
     def _difference(self, quantity: str, i: int, j: int) -> Difference:
-        """Mean of group j less that of group i, at the level of replicates.
+        """Mean of group j minus mean of group i, at the level of replicates.
 
-        Welch's where both groups have at least two replicates and there are no blocks, else least squares with one
-        residual variance.
+        By Welch's method if both groups have at least two replicates and there are no blocks, else by least squares
+        with one residual variance.
         """
         group, values = self.design.group, self.means[quantity].to_numpy()
         a, b = values[group == i], values[group == j]
@@ -501,12 +501,12 @@ class Experiment:
 
     @cached_property
     def variance(self) -> "pd.DataFrame":
-        """How much replicates of one group differ, beside the outlines within them; one row per quantity.
+        """Variance components of the replicates of one group and the outlines within them; one row per quantity.
 
         Columns: quantity; within, between: standard deviations (of logarithms) of outlines within a replicate, and of
-        replicates of one group beyond what their numbers of outlines explain; icc, the intraclass correlation, is the
-        share of the variance between replicates; outlines, their mean number per replicate; design_effect,
-        1 + (outlines - 1)·icc; worth, how many independent outlines those of one replicate are worth.
+        replicates of one group beyond the sampling error of their outlines; icc, the intraclass correlation, is the
+        share of the variance between replicates; outlines, their mean number per replicate; design_effect, 1 +
+        (outlines - 1)·icc; worth, the effective number of independent outlines per replicate.
         """
         import pandas as pd
 
@@ -529,30 +529,30 @@ class Experiment:
     def equivalence(
         self, margin: float = 0.1, *, form: float = 0.2, of_replicates: float | None = None
     ) -> "pd.DataFrame":
-        """Test whether groups are the same to within a margin; one row per contrast.
+        """Test whether groups are equivalent within a margin; one row per contrast.
 
         Parameters
         ----------
         margin : float
-            Of size and elongation, as a share: 0.1 is a ratio between 1/1.1 and 1.1.
+            Margin of size and elongation, as a fraction: 0.1 is a ratio between 1/1.1 and 1.1.
         form : float
-            Of the logarithmic amplitude of each band of lobes, in standard deviations of the outlines of one replicate.
+            Margin of the log amplitude of each band of lobes, in standard deviations of the outlines of one replicate.
         of_replicates : float, optional
-            In place of both: in standard deviations of replicates' means, for all quantities.
+            Overrides both: margin in standard deviations of replicates' means, for all quantities.
 
         Returns
         -------
         DataFrame
-            contrast; case, with "=" for what is the same to within the margin, "0" for what differs and "1" where
-            neither was detected; undulation_p, scale_p: largest p-value over the quantities of the test, each of "at
-            least as far apart as the margin"; undulation_p_adjusted, scale_p_adjusted: by Holm's method, or the false
+            contrast; case, with "=" for equivalence within the margin, "0" for a difference and "1" if neither was
+            detected; undulation_p, scale_p: largest p-value over the quantities of the test, each of the null "at least
+            as far apart as the margin"; undulation_p_adjusted, scale_p_adjusted: by Holm's method, or the false
             discovery rate in a screen.
 
         Notes
         -----
         Two one-sided t-tests of the means of replicates for each quantity (Schuirmann 1987), all of which must reject
-        (Berger 1982), so no further adjustment is due within a row. With `of_replicates` the F test with a noncentral
-        null (Wellek 2010, section 6.1). What is shown to be the same are the means of these quantities.
+        (Berger 1982), so no further adjustment is needed within a row. With `of_replicates` the F test with a
+        noncentral null (Wellek 2010, section 6.1). Equivalence is shown for the means of these quantities only.
 
         References
         ----------
@@ -597,22 +597,22 @@ class Experiment:
         return float(ncf.cdf(t**2, 1, found.freedom, margin**2 / (1 / sizes[0] + 1 / sizes[1])))
 
     def power(self, ratio: float, replicates: int, quantity: str = "size") -> float:
-        """Probability that so many replicates a side find a ratio of a quantity.
+        """Probability that so many replicates a side detect a ratio of a quantity.
 
         Parameters
         ----------
         ratio : float
-            Of the means of two groups, such as 1.15.
+            Ratio of the means of two groups, such as 1.15.
         replicates : int
-            A side, each with as many outlines as here.
+            Number of replicates a side, each with as many outlines as here.
         quantity : str
-            One of `variance`.
+            One of the quantities of `variance`.
 
         Returns
         -------
         float
-            Of a two-sided t-test of replicates at the level of the settings, with the variation between replicates
-            found here.
+            Power of a two-sided t-test of replicates at the level of the settings, with the variance between replicates
+            estimated here.
         """
         spread = self._spread_of_means(quantity)
         if not ratio > 0 or replicates < 2:
@@ -620,13 +620,13 @@ class Experiment:
         return _power(abs(float(np.log(ratio))) / max(spread, 1e-12), replicates, self.settings.significance)
 
     def planning(self, replicates: Sequence[int] = (3, 4, 5, 6, 8, 10, 12, 20), power: float = 0.8) -> "pd.DataFrame":
-        """Smallest ratio of each quantity that so many replicates a side find with a given probability.
+        """Smallest ratio of each quantity that so many replicates a side detect with a given probability.
 
         Returns
         -------
         DataFrame
             One row per number of replicates a side: replicates, least_p by permutation, and a column for each quantity.
-            The variation between replicates is as found here (see `variance`).
+            The variance between replicates is estimated here (see `variance`).
         """
         import pandas as pd
         from scipy.optimize import brentq
@@ -652,7 +652,7 @@ class Experiment:
 
     @cached_property
     def distance(self) -> "pd.DataFrame":
-        """Distance between all pairs of groups, a row and a column for each.
+        """Distance matrix of all pairs of groups.
 
         The norm of the MMDs of undulation and scale, each for the mean of its parts' kernels.
         """
@@ -670,7 +670,7 @@ class Experiment:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader should know before trusting the table, in plain sentences."""
+        """Caveats to the table, in plain sentences."""
         found = [*self.design.notes, *self.design.forecast(self.settings.significance)[:3]]
         if self.note:
             found.append(f"{self.note}.")
@@ -697,18 +697,18 @@ class Experiment:
         return tuple(found)
 
     def sentences(self, margin: float = 0.1) -> list[str]:
-        """One sentence per contrast, in graded words.
+        """Return one sentence per contrast.
 
         Parameters
         ----------
         margin : float
-            Ratio of size that counts as the same, as in `equivalence`.
+            Ratio of size that counts as equivalent, as in `equivalence`.
 
         Returns
         -------
         list of str
-            Of form and of scale each: that it differs; that it is the same to within the margin; or that no difference
-            was detected, with the largest ratio that could have been missed.
+            For form and scale each: that it differs; that it is equivalent within the margin; or that no difference was
+            detected, with the largest ratio that could have been missed.
         """
         same = self.equivalence(margin).to_dict("records")
         return [
@@ -751,7 +751,7 @@ class Experiment:
         return f"{found['b']} against {found['a']}{alone}: {'; '.join(words)}."
 
     def summary(self) -> str:
-        """Return groups, replicates and the rows of the table in a few words."""
+        """Summarise groups, replicates and the rows of the table."""
         sizes = np.bincount(self.design.group)
         groups = ", ".join(f"{name} ({size})" for name, size in zip(self.design.groups, sizes, strict=True))
         cases = self.table["case"].value_counts(sort=False)
@@ -763,9 +763,9 @@ class Experiment:
         return f"{head}; {counted(len(self.table), 'contrast')}: {rows} ({self.settings.significance:g}, {kind})."
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """One row per outline: id, image, replicate, the design of its replicate, and its plain quantities.
+        """Table with one row per outline: id, image, replicate, the design of its replicate, and its plain quantities.
 
-        Columns: id; image and replicate, their numbers counted from 0; group, block, covariates and factors of the
+        Columns: id; image and replicate, their indices from 0; group, block, covariates and factors of the
         design; size (in the unit of the outlines), elongation, roughness, and the amplitudes of the bands of lobes.
         """
         import pandas as pd
@@ -777,7 +777,7 @@ class Experiment:
         return pd.concat([known, rows, pd.DataFrame(np.exp(measured))], axis=1)
 
     def to_tree(self) -> Tree:
-        """The whole result as arrays, numbers and words, for `archive` (docs/files.md)."""
+        """Return the whole result as arrays, numbers and strings, for `archive` (docs/files.md)."""
         outlines = self.outlines
         quantities = [name for name in outlines if name not in _PLACES]
         return {
@@ -809,7 +809,7 @@ class Experiment:
 
     @classmethod
     def of_tree(cls, tree: Tree) -> "Experiment":
-        """The result that `to_tree` wrote, to the same digits; a ValueError for what cannot have been written by it."""
+        """Restore a result from `to_tree`, to the same digits; raises ValueError for invalid data."""
         import pandas as pd
 
         design = Design.of_tree(records.value(tree, "design", dict))
@@ -844,9 +844,9 @@ class Experiment:
         return cls(design, settings, coordinates, kernels, outlines, correction, unit, note)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the ratios of size and roughness of every contrast with their intervals.
+        """Plot the ratios of size and roughness of every contrast with their intervals.
 
-        `studies.superplot.superplot` draws the replicates over their outlines.
+        `studies.superplot.superplot` plots the replicates over their outlines.
         """
         return plot_experiment(self.table, self.effects, self.settings.significance, ax)
 
@@ -864,7 +864,7 @@ def experiment(
     progress: Listener | None = None,
     **changes: Any,
 ) -> Experiment:
-    """Compare groups of images, with the replicate as what is exchangeable.
+    """Compare groups of images, with replicates as exchangeable units.
 
     Parameters
     ----------
@@ -874,16 +874,16 @@ def experiment(
         One row per image. Columns: group; and optionally replicate (dish, animal, specimen; by default each image is
         one), block (pair, batch, day: permuted only within), numeric covariates such as a dose, and further factors.
     settings : Settings
-        Its permutations count where there are more than 20 000 labellings, and then at least 9999 are drawn.
+        Its number of permutations is used, but at least 9999, if there are more than 20 000 labellings.
     control : str, optional
         Group that all others are compared with; by default all pairs are compared.
     correction : {"auto", "family", "fdr"}
-        Of the contrasts' p-values: family-wise by closed testing, or the false discovery rate (Benjamini and Hochberg).
-        "auto" takes the second for more than 20 contrasts.
+        Adjustment of the contrasts' p-values: family-wise by closed testing, or the false discovery rate (Benjamini and
+        Hochberg). "auto" selects the latter for more than 20 contrasts.
     progress : callable, optional
-        Called with the `Progress` of each step before it starts; an exception that it raises ends the work.
+        Called with the `Progress` of each step before it starts; an exception that it raises aborts the computation.
     **changes
-        Single settings, in place of those of `settings`.
+        Single settings that override those of `settings`.
 
     Returns
     -------
@@ -892,7 +892,7 @@ def experiment(
     Raises
     ------
     ValueError
-        For a design that does not fit the images, images without outlines, units that do not fit together.
+        For a design that does not match the images, images without outlines, incompatible units.
 
     See Also
     --------
@@ -901,11 +901,11 @@ def experiment(
 
     Notes
     -----
-    Undulation and scale are tested by the parts that `compare` tests. The kernel of all outlines is summed over pairs
+    Undulation and scale are tested by the same parts as in `compare`. The kernel of all outlines is summed over pairs
     of replicates once, then replicates are permuted; parts are combined by their smallest p-value on the same
-    permutations. All labellings are taken where there are at most 20 000. Each replicate weighs the same. Of more than
-    20 000 outlines the tests see as many, drawn at random, equally many of each replicate; all outlines count for the
-    plain quantities.
+    permutations. Up to 20 000 labellings are enumerated. Replicates have equal weights. Of more than 20 000 outlines, a
+    random sample of that size enters the tests, with equally many of each replicate; all outlines enter the plain
+    quantities.
 
     References
     ----------
@@ -927,7 +927,7 @@ def experiment(
     settings = replace(settings, **changes)
     if correction not in ("auto", "family", "fdr"):
         raise ValueError(f'correction is "auto", "family" or "fdr", not {correction!r}')
-    ensembles = list(ensembles)  # a generator, for one
+    ensembles = list(ensembles)  # it may be a generator
     checked = checked_design(design, len(ensembles), control)
     ensembles, _, note = at_one_pixel_size(_usable(ensembles), [])
     if note:  # outlines that are too small for the largest pixels are left out
@@ -968,7 +968,7 @@ def experiment(
 
 
 def _power(shift: float, replicates: int, significance: float) -> float:
-    """Power of a two-sided t-test of so many replicates a side, `shift` in standard deviations of their means."""
+    """Power of a two-sided t-test with so many replicates a side, `shift` in standard deviations of their means."""
     from scipy.stats import nct  # slow to import
 
     freedom, apart = 2 * replicates - 2, shift / np.sqrt(2 / replicates)
@@ -977,7 +977,7 @@ def _power(shift: float, replicates: int, significance: float) -> float:
 
 
 def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
-    """All ensembles in the unit of the first; refuses all those without outlines at once, and what is no ensemble."""
+    """Convert all ensembles to the unit of the first; raises if any have no outlines, or for other types."""
     ensembles = [sample_of(one) for one in ensembles]
     empty = [one.name or f"image {i}" for i, one in enumerate(ensembles, start=1) if not len(one)]
     if empty:
@@ -995,7 +995,7 @@ def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
 
 
 def _in_unit(one: Ensemble, unit: str, place: int) -> Ensemble:
-    """An image in another unit; a ValueError names it."""
+    """Convert an image to another unit; the error message names it."""
     try:
         return one.to(unit)
     except ValueError as error:
@@ -1003,7 +1003,7 @@ def _in_unit(one: Ensemble, unit: str, place: int) -> Ensemble:
 
 
 def equal_draws(replicate: Index, seed: int) -> NDArray[np.bool_]:
-    """Which outlines the shape space is learned from: all, or of very many equally many of each replicate."""
+    """Select the outlines the shape space is learned from: all, or if very many, equally many of each replicate."""
     counts = np.bincount(replicate)
     if len(replicate) <= LEARNED:
         return np.ones(len(replicate), dtype=np.bool_)
@@ -1027,10 +1027,10 @@ def _kernels(points: Points, blocks: Index | None, settings: Settings) -> MeanKe
 
 
 def _without_blocks(points: Real, replicate: Index, blocks: Index | None) -> Real:
-    """Points with the mean over each block's replicates moved to one place, where there are blocks.
+    """Points with the block means over replicates removed, if there are blocks.
 
-    The kernel is local: without this, what is alike in blocks that lie apart would not add up. Permuting within blocks
-    leaves these means as they are, so the test stays exact.
+    The kernel is local: without this, equal effects in distant blocks would not add up. Permutations within blocks do
+    not change these means, so the test stays exact.
     """
     if blocks is None:
         return points
@@ -1051,7 +1051,7 @@ def _factor(settings: Settings) -> float:
 
 
 def _ranks(columns: Real) -> Real:
-    """Mean ranks of one column, (U, 1)."""
+    """Ranks of one column, averaged over ties, (U, 1)."""
     values, place, counts = np.unique(columns[:, 0], return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     return np.asarray((ends - (counts - 1) / 2)[place.ravel()][:, None]) if len(values) else columns
@@ -1063,7 +1063,7 @@ def _basis(columns: Real) -> Real:
 
 
 def _slope(x: Real, y: Real, hypothesis: Hypothesis) -> Difference:
-    """Least squares slope of y on x, what the hypothesis takes out taken out of both."""
+    """Least squares slope of y on x, both adjusted for the nuisance columns of the hypothesis."""
     nuisance = hypothesis.nuisance
     x, y = (values - nuisance @ (nuisance.T @ values) for values in (x, y))
     square = float(x @ x)
@@ -1075,7 +1075,7 @@ def _slope(x: Real, y: Real, hypothesis: Hypothesis) -> Difference:
 
 
 def _adjusted(p_values: Real, correction: str) -> Real:
-    """Holm's family-wise p-values, or those of Benjamini and Hochberg; NaN stays and does not count."""
+    """Holm's family-wise p-values, or those of Benjamini and Hochberg; NaN is kept and not counted."""
     adjusted = np.full(len(p_values), np.nan)
     known = np.flatnonzero(~np.isnan(p_values))
     order = known[np.argsort(p_values[known], kind="stable")]

@@ -1,6 +1,6 @@
-"""What comparisons, their effect sizes and experiments draw of themselves, on Matplotlib axes that are returned.
+"""Plots of comparisons, their effect sizes and experiments, on Matplotlib axes, which are returned.
 
-Nothing is told by colour alone, and no state of pyplot is used: without axes, a figure of its own is made, which is
+Color is never the only cue, and the state of pyplot is not used: without axes, a new figure is created, which is
 `ax.figure`.
 """
 
@@ -26,7 +26,7 @@ _QUANTITIES = (("size", "o"), ("roughness", "s"))
 
 
 def plot_comparison(undulation: MMDTest, scale: MMDTest, case: str, ax: "Axes | None" = None) -> "Axes":
-    """Draw the two tests and their parts: the MMD observed, and under permuted labels, over the threshold.
+    """Plot the two tests and their parts: observed MMD and its permutation distribution, relative to the threshold.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def plot_comparison(undulation: MMDTest, scale: MMDTest, case: str, ax: "Axes | 
     case : str
         Row of the truth table, such as "1∧0".
     ax : matplotlib Axes, optional
-        By default those of a new figure.
+        By default the axes of a new figure.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def plot_comparison(undulation: MMDTest, scale: MMDTest, case: str, ax: "Axes | 
 
 
 def _draw_nulls(rows: Sequence[tuple[str, Real, float, float, float, bool]], ax: "Axes") -> None:
-    """Rows from top to bottom of name, values under permuted labels, observed, threshold, p-value, and rejected."""
+    """Plot rows from top to bottom of name, permuted values, observed value, threshold, p-value, and rejected."""
     ax.axvline(1, color="0.3", linestyle=":", label="threshold")
     for place, (_, null, observed, threshold, p_value, rejected) in enumerate(rows):
         low = len(rows) - place - 1
@@ -77,13 +77,13 @@ def _draw_nulls(rows: Sequence[tuple[str, Real, float, float, float, bool]], ax:
 
 
 def plot_position(form: DependenceTest, scale: DependenceTest, ax: "Axes | None" = None) -> "Axes":
-    """Draw the HSIC of form and of scale with position, observed and permuted, over the threshold.
+    """Plot the HSIC of form and of scale with position, observed and permuted, relative to the threshold.
 
     Parameters
     ----------
     form, scale : DependenceTest
     ax : matplotlib Axes, optional
-        By default those of a new figure.
+        By default the axes of a new figure.
 
     Returns
     -------
@@ -101,23 +101,23 @@ def plot_position(form: DependenceTest, scale: DependenceTest, ax: "Axes | None"
 
 
 def _threshold(test: DependenceTest) -> float:
-    """The permuted value which an observed one has to exceed, with the observed one among them."""
+    """Critical value of the permutation distribution, including the observed value."""
     return float(np.quantile(np.append(test.null, test.hsic), 1 - test.significance, method="higher"))
 
 
 def plot_sensitivity(
     p_values: Mapping[str, Sequence[float]], significance: float, title: str, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw the p-value of both tests for every archetype, the first as a diamond, beside the level.
+    """Plot the p-values of both tests for every archetype, the first as a diamond, and the level.
 
     Parameters
     ----------
     p_values : mapping of str to sequence of float
-        Of each test, one for each archetype.
+        p-values of each test, one per archetype.
     significance : float
     title : str
     ax : matplotlib Axes, optional
-        By default those of a new figure.
+        By default the axes of a new figure.
 
     Returns
     -------
@@ -138,16 +138,16 @@ def plot_sensitivity(
 
 
 def plot_effects(standardized: Mapping[str, Estimate], ratio: Estimate, ax: "Axes | None" = None) -> "Axes":
-    """Draw the standardized size of every aspect of a difference, with its 95 % interval.
+    """Plot the standardized size of every aspect of a difference, with its 95 % interval.
 
     Parameters
     ----------
     standardized : mapping of str to Estimate
-        Of every aspect.
+        Standardized difference of every aspect.
     ratio : Estimate
-        Length of B's outlines over that of A's.
+        Ratio of the lengths of B's outlines to A's.
     ax : matplotlib Axes, optional
-        By default those of a new figure.
+        By default the axes of a new figure.
 
     Returns
     -------
@@ -168,21 +168,21 @@ def plot_effects(standardized: Mapping[str, Estimate], ratio: Estimate, ax: "Axe
 def plot_experiment(
     table: "pd.DataFrame", effects: "pd.DataFrame", significance: float, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw the ratio of size and of roughness of every contrast, with its 95 % interval over replicates.
+    """Plot the ratio of size and of roughness of every contrast, with its 95 % interval over replicates.
 
     Parameters
     ----------
     table, effects : DataFrame
-        Of an `Experiment`.
+        Attributes of an `Experiment`.
     significance : float
     ax : matplotlib Axes, optional
-        By default those of a new figure.
+        By default the axes of a new figure.
 
     Returns
     -------
     matplotlib Axes
-        Filled where the test of the contrast (scale for the size, undulation for the roughness) rejects. Without
-        replicates there is no interval.
+        Filled markers where the test of the contrast (scale for the size, undulation for the roughness) rejects.
+        Without replicates there is no interval.
     """
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 

@@ -1,4 +1,4 @@
-"""What went into a result: files with their checksums, and how they were read."""
+"""Provenance of a result: input files with their checksums, and how they were read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,24 +11,24 @@ _CHECKSUM = 64
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file that outlines came from.
+    """An input file of outlines.
 
     Attributes
     ----------
     path : str
-        Where it was, absolute.
+        Absolute path at the time.
     sha256 : str
-        Checksum of its bytes, in hexadecimal digits.
+        SHA-256 checksum, hexadecimal.
     sample : int
-        Of a comparison: 0 for A, 1 for B. Of an experiment: the row of its design, counted from 0.
+        In a comparison: 0 for A, 1 for B. In an experiment: the row of its design, counted from 0.
     part : mapping
-        Plane, region or class of the image, as far as it is not all of it.
+        Plane, region or class of the image, unless it is all of it.
     pixel_size, unit : (float, float) or None, str
-        In place of what the file states; None and "" where that counted.
+        Override of the file's metadata; None and "" if the metadata were used.
     excluded : tuple of str
-        Ids of outlines that were left out by hand.
+        Ids of manually excluded outlines.
     labels : bool, optional
-        Whether the image holds labels; None where it was told by looking.
+        Whether the image holds labels; None if that was recognised automatically.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class InputFile:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files of a result, and the recipe that made outlines of them.
+    """Input files of a result, and the recipe that made outlines of them.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Inputs:
     recipe : mapping
         Parameters of `Outlines` by name.
     curve_column : str, optional
-        Of tables of curves: the column that tells them apart.
+        In tables of curves: the column that identifies the curve.
 
     Examples
     --------
@@ -73,11 +73,11 @@ class Inputs:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Where the files were."""
+        """Paths of the files."""
         return tuple(file.path for file in self.files)
 
     def to_tree(self) -> Tree:
-        """As an archive keeps it."""
+        """Return the inputs as a tree for an archive."""
         return {
             "files": [asdict(file) for file in self.files],
             "recipe": dict(self.recipe),
@@ -86,7 +86,7 @@ class Inputs:
 
     @classmethod
     def of_tree(cls, tree: Mapping[str, Any]) -> "Inputs":
-        """Return what `to_tree` wrote.
+        """Restore the inputs from the result of `to_tree`.
 
         Raises
         ------

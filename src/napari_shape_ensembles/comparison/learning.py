@@ -1,4 +1,4 @@
-"""Learning from pooled curves: landmarks, registration and the shape space, as the first steps of a comparison."""
+"""Learning from pooled curves: landmarks, registration and the shape space, the first steps of a comparison."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -17,12 +17,12 @@ from .settings import Settings
 
 Real = NDArray[np.float64]
 
-# No outline is known to this share of its size: what varies less is rounding and interpolation, no form and no scale.
+# Lower limit of the relative precision of outlines: smaller variation is rounding and interpolation error.
 _KNOWN = 1e-8
-# Conversions between units are powers of ten nearly always; the size of a pixel is known where the reader knew it.
+# Multiples of 1/16 of a pixel are exact in single precision, and tell nothing of the type they were stored in.
 _GRID = 16
 _EPS = np.finfo(np.float64).eps
-# Vertices looked at together.
+# Vertices examined per block.
 _SOME = 1 << 14
 _FACTORS = tuple(10.0**power for power in (0, -3, 3, -6, 6))
 
@@ -41,8 +41,8 @@ STEPS = (
 class Learned(NamedTuple):
     """A shape space, and the undulation (N, r) and scale (N, 3) coordinates of the curves it was learned from.
 
-    With them how many curves have an ambiguous match, whether the archetype is ambiguous itself, the descriptors of
-    form (N, k) of `form_descriptors`, and the share of its size to which an outline is known.
+    Also the number of curves with an ambiguous match, whether the archetype itself is ambiguous, the descriptors of
+    form (N, k) of `form_descriptors`, and the relative precision of the outlines.
     """
 
     space: ShapeSpace
@@ -55,7 +55,7 @@ class Learned(NamedTuple):
 
 
 def learn(ensembles: Sequence[Ensemble], settings: Settings) -> Learned:
-    """Place landmarks, register and learn on the pooled curves of any number of ensembles of one unit.
+    """Place landmarks, register and learn on the pooled curves of several ensembles in one unit.
 
     Returns
     -------
@@ -76,11 +76,11 @@ def learn(ensembles: Sequence[Ensemble], settings: Settings) -> Learned:
 def learn_landmarks(
     landmarks: Real, places: Real, settings: Settings, lobes: float = np.inf, *, overwrite: bool = False
 ) -> Learned:
-    """Register and learn from landmarks (N, n, 2) known to `places` (N,): what `learn` does with them.
+    """Register and learn from landmarks (N, n, 2) with a precision of `places` (N,): the second part of `learn`.
 
-    Landmarks of a curve do not depend on other curves. Who compares many subsets of the same curves places them once.
-    Bands of more `lobes` than the outlines' pixels hold are no descriptors. `overwrite` landmarks that are of no more
-    use: undulations then take their place.
+    Landmarks of a curve do not depend on other curves, so comparisons of many subsets of the same curves place them
+    once. Bands of more `lobes` than the outlines' pixels resolve are not used as descriptors. With `overwrite`,
+    undulations overwrite the landmarks.
     """
     space = ShapeSpace(
         settings.rank,
@@ -96,11 +96,11 @@ def learn_landmarks(
     ambiguous = int(np.any([match.ambiguous for match in matches], axis=0).sum())
     no_archetype = any(match.archetype_is_ambiguous for match in matches)
     del matches
-    space.rank = len(space.basis_)  # of a comparison, what there is counts
+    space.rank = len(space.basis_)  # record the actual rank
     space.bands_ = tuple(band for band in space.bands_ if band[1] <= lobes)
     with one_library_thread():
         known = known_share(places, scale)
-        # Other parts than the named ones do not look at descriptors.
+        # Only the named components use descriptors.
         described = tests_components(settings)
         descriptors = form_descriptors(undulation, known, lobes) if described else np.empty((len(scale), 0))
         t, l = space.coordinates(undulation, scale)
@@ -110,10 +110,10 @@ def learn_landmarks(
 
 
 def coordinate_precision(ensemble: Ensemble) -> Real:
-    """Half the last place of the coordinates of every curve, (N,), in the ensemble's unit.
+    """Half a unit in the last place of the coordinates of every curve, (N,), in the ensemble's unit.
 
-    Coordinates that were once kept in single precision are known to 7 digits, whatever type they have now: they are
-    recognised by being numbers of single precision, or such numbers times the size of a pixel or a power of ten.
+    Coordinates that were once stored in single precision have 7 digits, whatever type they have now: they are
+    recognised as numbers representable in single precision, possibly times the pixel size or a power of ten.
 
     Parameters
     ----------
@@ -137,15 +137,15 @@ def coordinate_precision(ensemble: Ensemble) -> Real:
 
 
 def is_single(ensemble: Ensemble) -> bool:
-    """Whether all coordinates are numbers of single precision, in the unit that they came in."""
+    """Whether all coordinates are representable in single precision, in the unit in which they were stored."""
     pixel, given = np.asarray(ensemble.pixel_size or (1.0, 1.0)), ensemble.vertices
-    parts = [slice(start, start + _SOME) for start in range(0, len(given), _SOME)]  # the first few tell, as a rule
+    parts = [slice(start, start + _SOME) for start in range(0, len(given), _SOME)]  # usually decided by the first few
 
     for unit in {tuple(size * factor) for size, factor in product((np.ones(2), pixel), _FACTORS)}:
         by = np.array(unit)
         places = (given[part] / by * _GRID for part in parts)
         if all(np.array_equal(some, np.rint(some)) for some in places):
-            continue  # whole pixels and simple fractions are exact in any precision
+            continue  # integers and simple fractions are exact in any precision
         places = (given[part] / by for part in parts)
         with np.errstate(over="ignore"):
             if all((np.abs(some.astype(np.float32) - some) <= 4 * _EPS * np.abs(some)).all() for some in places):
@@ -154,26 +154,27 @@ def is_single(ensemble: Ensemble) -> bool:
 
 
 def clear_still(coordinates: Real, known: float) -> None:
-    """Set columns of coordinates (N, d) to 0 that vary by no more than the outlines are known."""
+    """Set columns of coordinates (N, d) to 0 in place if they vary by no more than the precision of the outlines."""
     middle = coordinates.mean(axis=0)
     squares = [np.square(coordinates[part] - middle).sum(axis=0) for part in curve_blocks(len(coordinates))]
     coordinates[:, np.sqrt(np.sum(squares, axis=0) / len(coordinates)) <= known] = 0
 
 
 def known_share(places: Real, scale: Real) -> float:
-    """Share of its size to which an outline is known, by the last place of its coordinates; at least 10⁻⁸.
+    """Relative precision of the outlines, from the last place of their coordinates; at least 10⁻⁸.
 
     Parameters
     ----------
     places : (N,) array
-        Of `coordinate_precision`.
+        From `coordinate_precision`.
     scale : (N, 2, 2) array
-        Of the same curves, in the same unit.
+        Scales of the same curves, in the same unit.
 
     Returns
     -------
     float
-        Places known to ± δ move a form by at most √2 δ over the smaller RMS extent; the RMS of that over the curves.
+        An error of ± δ in the coordinates changes a form by at most √2 δ over the smaller RMS extent; the RMS over the
+        curves.
     """
     moved = np.sqrt(2) * places / np.linalg.eigvalsh(scale)[:, 0]
     return float(max(_KNOWN, np.sqrt(np.mean(moved**2))))

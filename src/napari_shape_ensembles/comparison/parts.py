@@ -1,8 +1,7 @@
-"""What the two tests look at: named parts of form and of scale, learned from the pooled curves without their labels.
+"""Parts of the two tests: named components of form and of scale, learned from the pooled curves without their labels.
 
-Each part is a table of numbers, one row per curve, and a kernel (`mmd.KERNELS`). The parts of one test are combined
-on shared permutations, so that the joint level is exact whatever the parts are. The names are those of the
-explanation's components.
+Each part is an array with one row per curve, and a kernel (`mmd.KERNELS`). The parts of one test are combined on shared
+permutations, so that the joint level is exact for any parts. The names are those of the explanation's components.
 """
 
 from collections.abc import Mapping
@@ -22,27 +21,26 @@ Real = NDArray[np.float64]
 #: Parts of form, and of scale.
 FORM = ("coarse form", "roughness", "concavity")
 SCALE = ("mean size", "size", "elongation", "size and elongation")
-#: Parts that depend on how many undulation coordinates are kept.
+#: Parts that depend on the number of undulation coordinates.
 OF_RANK = ("coarse form", "raw", "normalized")
-# No outline is known to this share of its size, however many digits its coordinates have: interpolation, as much as
-# rounding, decides what lies below.
+# Lower limits of amplitude and concavity, relative to the size of an outline: smaller ones are interpolation and
+# rounding error, whatever the number of digits of the coordinates.
 _AMPLITUDE, _CONCAVITY = 1e-4, 1e-3
-# Where pixels hold fewer lobes (outlines of about 33 pixels across), how much they round off an outline decides what it
-# lacks of its convex hull.
+# If pixels resolve fewer lobes (outlines of about 33 pixels across), their rounding dominates the concavity.
 _CONCAVE = 12
-# Why a part is left out where pixels are too few for it, and where nothing varies.
+# Reasons for omitting a part: too few pixels for it, or no variation.
 _TOO_FEW_PIXELS = "the outlines are too few pixels across to tell it from the steps of the pixels"
 _ALIKE = "it is the same in all outlines, as far as their coordinates are known"
-# No outline counts as farther from the median size than so many median absolute deviations, two standard deviations of
-# normal numbers: few objects that were merged or cut would hide a difference between all others.
+# Winsorization limit of sizes, in median absolute deviations from the median (two standard deviations of a normal
+# distribution): a few merged or cut objects would hide a difference between all others.
 _FARTHEST = 2 * 1.482602218505602
-# Logarithms that vary by less than this (1 %) tell curves apart by what is below the floor.
+# Logarithms that vary by less than this (1 %) reflect variation below the floor only.
 _STILL = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Points (N, d) of the pooled curves, and the kernel they are tested with."""
+    """Points (N, d) of the pooled curves, and the kernel of their test."""
 
     points: Real
     kernel: Kernel = "gaussian"
@@ -50,30 +48,30 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The parts of one test, and those that cannot see anything with these curves: name → reason."""
+    """The parts of one test, and those that have no power with these curves: name → reason."""
 
     tested: Mapping[str, Part]
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> Real:
-    """Numbers that describe the form of every curve wherever it starts and however it is turned: (N, k + 2).
+    """Descriptors of the form of every curve, invariant to its first landmark and rotation: (N, k + 2).
 
     Parameters
     ----------
     undulation : (N, n, 2) array
-        Orthonormal columns, all traversed the same way round.
+        Orthonormal columns, all traversed in the same direction.
     known : float
-        Share of its size to which an outline is known.
+        Relative precision of the outlines.
     lobes : float
-        The most lobes that pixels hold; see `learning.learn`.
+        Largest number of lobes that the pixels resolve; see `learning.learn`.
 
     Returns
     -------
     (N, k + 2) array
-        Logarithms of the RMS amplitudes of the k `BANDS` that n landmarks, and the pixels, can hold; of the share of
-        its convex hull that an outline lacks; of how much longer it is than a circle of its area, in squares; 0 for
-        the last two where pixels are too coarse for them. A linear map of an outline changes none of them.
+        Logarithms of the RMS amplitudes of the k `BANDS` that n landmarks, and the pixels, resolve; of the fraction of
+        its convex hull that an outline does not fill; of its excess squared length over a circle of equal area; 0 for
+        the last two if pixels are too coarse for them. All are invariant to linear maps of an outline.
     """
     n = undulation.shape[1]
     held = [band for band in BANDS if 2 * (band[1] + 1) < n and band[1] <= lobes]
@@ -90,62 +88,62 @@ def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> R
 
 
 def form_parts(t: Real, descriptors: Real, settings: Settings, *, any_rank: bool = False) -> Parts:
-    """What the test of form looks at.
+    """Parts of the test of form.
 
     Parameters
     ----------
     t : (N, r) array
         Undulation coordinates; those below the precision of the outlines are zero.
     descriptors : (N, k + 2) array
-        Of `form_descriptors`.
+        From `form_descriptors`.
     settings : Settings
     any_rank : bool
-        Keep normalized coordinates that nothing can be seen in at this rank: for tests at lower ranks too.
+        Keep normalized coordinates even if they have no power at this rank, for tests at lower ranks.
 
     Returns
     -------
     Parts
-        With coordinates "components": the coarse form, by the energy distance of the raw coordinates; the roughness,
-        by that of the amplitudes of all bands of modes and their squares, hence of their levels and spreads; and the
-        concavity, by Hotelling's T² of its two numbers and half as much of the difference between the means of their
-        squares. Otherwise raw coordinates, normalized ones, or both.
+        With coordinates "components": the coarse form, by the energy distance of the raw coordinates; the roughness, by
+        that of the amplitudes of all bands of modes and their squares, hence of their levels and spreads; and the
+        concavity, by Hotelling's T² of its two numbers and, with half the weight, the difference between the means of
+        their squares. Otherwise raw coordinates, normalized ones, or both.
     """
     if not tests_components(settings):
         return _coordinates(t, settings, any_rank=any_rank)
     varying = descriptors.std(axis=0) > _STILL
     bands, rest = descriptors[:, :-2][:, varying[:-2]], descriptors[:, -2:][:, varying[-2:]]
-    # An outline that lacks more of its hull is longer, too. What is longer than that explains is rough.
+    # An outline with more concavity is longer, too. Length beyond that is roughness.
     both, squares = _uncorrelated(standardized(rest)), standardized(standardized(rest) ** 2)
     parts = {
         "coarse form": Part(t if t.any() else t[:, :0], "energy"),
         "roughness": Part(_with_squares(bands), "energy"),
         "concavity": Part(np.concatenate([both, squares / np.sqrt(2)], axis=1), "mean"),
     }
-    # Neither is exactly 0 but where `form_descriptors` has found too few pixels.
+    # They are exactly 0 only if `form_descriptors` found too few pixels.
     coarse = {"roughness": descriptors.shape[1] <= 2, "concavity": not descriptors[:, -2:].any()}
     return _visible(parts, {name: _TOO_FEW_PIXELS for name in coarse if coarse[name]})
 
 
 def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 1e-8) -> Parts:
-    """What the test of scale looks at.
+    """Parts of the test of scale.
 
     Parameters
     ----------
     l : (N, 3) array
         Scale coordinates.
     scale_mean : (2, 2) array
-        The mean that they start from.
+        Base point of the coordinates.
     settings : Settings
     known : float
-        Share of its size to which an outline is known.
+        Relative precision of the outlines.
 
     Returns
     -------
     Parts
-        With coordinates "components": the mean of log size; the size, by Hotelling's T² of log size and the square of
-        that, hence of its mean and spread; the elongation, by the means of its logarithm, whatever its direction, and
-        of the two elongations in the registered frame; and size and elongation, by the energy distance of both at once,
-        whatever the direction. Log sizes are winsorized. Otherwise l as it is.
+        With coordinates "components": the mean of log size; the size, by Hotelling's T² of log size and its square,
+        hence of its mean and spread; the elongation, by the means of its logarithm, in any direction, and of the two
+        elongations in the registered frame; and size and elongation, by the energy distance of both together, in any
+        direction. Log sizes are winsorized. Otherwise l as it is.
     """
     if not tests_components(settings):
         return Parts({"": Part(l)})
@@ -169,7 +167,7 @@ def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 1e
 
 
 def scale_measures(l: Real, scale_mean: Real) -> tuple[Real, Real]:
-    """Size (N, 1), and elongation (N, 3): whatever its direction, and along and across the registered frame.
+    """Size (N, 1), and elongation (N, 3): in any direction, and along and across the registered frame.
 
     All are logarithms: of the geometric mean of the RMS extents; of their ratio; and the traceless part of l.
     """
@@ -179,37 +177,37 @@ def scale_measures(l: Real, scale_mean: Real) -> tuple[Real, Real]:
 
 
 def sides(parts: Mapping[str, Part], first: int) -> tuple[dict[str, tuple[Real, Real]], dict[str, Kernel]]:
-    """Parts as `combined_mmd_test` takes them: both samples of each, the first of so many curves; and the kernels."""
+    """Parts in the format of `combined_mmd_test`: both samples of each, split at `first`; and the kernels."""
     samples = {name: (part.points[:first], part.points[first:]) for name, part in parts.items()}
     return samples, {name: part.kernel for name, part in parts.items()}
 
 
 def tests_components(settings: Settings) -> bool:
-    """Whether the parts are named components; thresholds without permutations know the Gaussian kernel only."""
+    """Whether the parts are named components; thresholds without permutations support the Gaussian kernel only."""
     return settings.coordinates == "components" and settings.null == "permutation"
 
 
 def standardized(values: Real) -> Real:
-    """Columns (N, d) less their mean, over their deviation."""
+    """Standardize columns (N, d): zero mean, unit standard deviation."""
     spread = values.std(axis=0)
     return (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1)
 
 
 def _with_squares(values: Real) -> Real:
-    """Standardized columns and their standardized squares: the means of both tell of levels and of spreads."""
+    """Standardized columns and their standardized squares: their means capture levels and spreads."""
     levels = standardized(values)
     return np.concatenate([levels, standardized(levels**2)], axis=1)
 
 
 def _uncorrelated(values: Real) -> Real:
-    """Centred columns, turned and stretched until none tells of another: a mean difference is Hotelling's T."""
+    """Whiten centred columns, so that the difference of means is Hotelling's T."""
     variances, directions = np.linalg.eigh(values.T @ values / len(values))
     kept = variances > 1e-6 * variances.max(initial=0)
     return np.asarray(values @ directions[:, kept] / np.sqrt(variances[kept]))
 
 
 def _visible(parts: dict[str, Part], reasons: Mapping[str, str] = MappingProxyType({})) -> Parts:
-    """Those that vary; where none does, one point that all curves share, which no test tells apart."""
+    """Parts that vary; if none does, a constant point, which no test rejects."""
     blind = {name: reasons.get(name, _ALIKE) for name in parts if not parts[name].points.size}
     tested = {name: part for name, part in parts.items() if name not in blind}
     count = len(next(iter(parts.values())).points)
@@ -217,9 +215,9 @@ def _visible(parts: dict[str, Part], reasons: Mapping[str, str] = MappingProxyTy
 
 
 def _coordinates(t: Real, settings: Settings, *, any_rank: bool) -> Parts:
-    """Raw or normalized coordinates, or both; normalized ones only where they are fewer than what fixes N points.
+    """Raw or normalized coordinates, or both; normalized ones only if they do not determine the N points.
 
-    N points in N - 1 normalized coordinates are all equally far from each other: no kernel tells any of them apart.
+    N points in N - 1 normalized coordinates are all equidistant: no kernel separates them.
     """
     spread = t.std(axis=0)
     kinds = {"raw": Part(t), "normalized": Part(t / np.where(spread > 0, spread, 1))}

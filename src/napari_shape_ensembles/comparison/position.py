@@ -1,7 +1,7 @@
-"""Does shape depend on where in its image an outline lies?
+"""Test whether shape depends on the position of an outline within its image.
 
-Where it does (light that falls off, a gradient of the material, a lens), any two parts of an image differ, and two
-images of different places differ for the same reason: a warning light for comparisons of one image a side.
+If it does (uneven illumination, a gradient of the material, lens distortion), any two parts of an image differ, and two
+images of different places differ for the same reason: a warning for comparisons of one image a side.
 """
 
 from collections.abc import Sequence
@@ -25,20 +25,20 @@ from .settings import Settings
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Fewer outlines in every image have hardly any order of their own.
+# With fewer outlines in every image permutations have hardly any power.
 _LEAST = 8
 
 
 @dataclass(frozen=True, eq=False)
 class PositionDependence:
-    """Whether form and scale depend on position within images.
+    """Dependence of form and scale on position within images.
 
     Attributes
     ----------
     undulation, scale : DependenceTest
-        Of the parts that the comparison tests against the centroids; each at half the level.
+        Tests of the parts of the comparison against the centroids; each at half the level.
     images : int
-        How many images were looked at.
+        Number of images tested.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class PositionDependence:
 
     @property
     def p_value(self) -> float:
-        """Of either: twice the smaller p-value (Bonferroni)."""
+        """p-value for either: twice the smaller p-value (Bonferroni)."""
         return min(2 * min(self.undulation.p_value, self.scale.p_value), 1.0)
 
     @property
@@ -64,11 +64,11 @@ class PositionDependence:
         return self.undulation.rejected or self.scale.rejected
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw both tests over their thresholds, permuted and observed; returns the Matplotlib axes."""
+        """Plot both tests relative to their thresholds, permuted and observed; returns the Matplotlib axes."""
         return plot_position(self.undulation, self.scale, ax)
 
     def sentence(self) -> str:
-        """What was found, and what it means for a comparison of single images."""
+        """State the result, and its implication for a comparison of single images."""
         tests = (("form", self.undulation), ("scale", self.scale))
         numbers = ", ".join(f"{name} p = {test.p_value:.2g}" for name, test in tests)
         where = "the image" if self.images == 1 else "the images"
@@ -85,12 +85,12 @@ class PositionDependence:
 def position_dependence(
     outlines: Comparison | Ensemble | Sequence[Ensemble], settings: Settings | None = None
 ) -> PositionDependence:
-    """Test whether shape depends on where in its image an outline lies.
+    """Test whether shape depends on the position of an outline within its image.
 
     Parameters
     ----------
     outlines : Comparison, Ensemble or a sequence of them
-        A result, whose coordinates are tested as they are; or the outlines of one or several images, of which a shape
+        A result, whose coordinates are tested as they are; or the outlines of one or several images, from which a shape
         space is learned.
     settings : Settings, optional
         Its permutations, level and seed; by default those of the comparison, or `Settings()`.
@@ -102,7 +102,7 @@ def position_dependence(
     Raises
     ------
     ValueError
-        For anything else (of an experiment, give its ensembles), or where no image has at least 8 outlines.
+        For anything else (for an experiment, pass its ensembles), or if no image has at least 8 outlines.
 
     See Also
     --------
@@ -110,10 +110,10 @@ def position_dependence(
 
     Notes
     -----
-    HSIC of the parts that are tested, their kernels added, against the outlines' centroids;
-    centroids are permuted within each image, so images may differ from each other in anything. The test is exact where
-    outlines of an image are exchangeable. Large outlines touch the border, and are left out, more often near it: with
-    few and large objects in an image that alone is a dependence.
+    HSIC of the tested parts, with their kernels summed, against the outlines' centroids; centroids are permuted within
+    each image, so images may differ from each other in any respect. The test is exact if outlines of an image are
+    exchangeable. Large outlines touch the border, and are left out, more often near it: with few and large objects in
+    an image that alone is a dependence.
 
     Examples
     --------

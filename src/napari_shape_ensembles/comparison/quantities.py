@@ -1,4 +1,4 @@
-"""A few plain quantities of every outline: size, elongation, and the amplitudes of its lobes.
+"""Plain quantities of every outline: size, elongation, and the amplitudes of its lobes.
 
 They depend on no registration, no mean and no other outline. The form of an outline, without its scale, is a Fourier
 series of z = row + 1j·column; harmonics 1 ± k make k lobes around a circle.
@@ -19,13 +19,13 @@ from .settings import Settings
 
 Real = NDArray[np.float64]
 
-#: Bands of lobes around the outline; what has more than 25 is limited by the landmarks and the pixels.
+#: Bands of lobes around the outline; more than 25 lobes are limited by the landmarks and the pixels.
 LOBES = BANDS
-#: Lobes that count as roughness.
+#: Range of lobes that count as roughness.
 ROUGH = (6, 60)
-# No outline is known to this share of its size: what is smaller is rounding.
+# Lower limit of amplitudes relative to the size: smaller ones are rounding error.
 _FLOOR = 1e-6
-# Outlines taken at a time.
+# Outlines per block.
 _BLOCK = 2000
 
 
@@ -41,7 +41,7 @@ class Quantities(NamedTuple):
     lobes : (N, 9) array
         log RMS amplitude of each band of `LOBES`, relative to the RMS radius of the form.
     roughness : (N,) array
-        The same of 6 and more lobes.
+        log RMS amplitude of all modes with 6 and more lobes.
     """
 
     size: Real
@@ -56,7 +56,7 @@ class Quantities(NamedTuple):
 
 
 def quantities(ensembles: Sequence[Ensemble], settings: Settings) -> Quantities:
-    """Measure the outlines of several ensembles of one unit, in their order."""
+    """Measure the outlines of several ensembles in one unit, in order."""
     options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
     numbers = 2 * settings.landmarks * sum(map(len, ensembles))
 
@@ -74,13 +74,13 @@ def quantities(ensembles: Sequence[Ensemble], settings: Settings) -> Quantities:
 
 @one_library_thread()
 def quantities_of_landmarks(landmarks: Real) -> Quantities:
-    """Measure outlines by their landmarks (N, n, 2)."""
+    """Measure outlines from their landmarks (N, n, 2)."""
     undulation, scale = decompose(landmarks)
     extents = np.linalg.eigvalsh(scale)
     n = landmarks.shape[1]
     power = np.abs(np.fft.fft(undulation[..., 0] + 1j * undulation[..., 1])) ** 2 / (2 * n)
     harmonic = np.rint(np.fft.fftfreq(n, 1 / n)).astype(int)
-    # Outlines traversed the other way round have their circle at -1.
+    # Outlines traversed in the other direction have their circle at -1.
     other_way = power[:, -1] > power[:, 1]
     power[other_way] = power[np.ix_(other_way, -harmonic % n)]
     power[:, [0, 1, -1]] = 0  # position, and the linear part

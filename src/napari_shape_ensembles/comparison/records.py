@@ -1,7 +1,7 @@
-"""Parts of a comparison as trees of arrays and words for `archive`, and back to the same digits.
+"""Parts of a comparison as trees of arrays and strings for `archive`, and back to the same digits.
 
-Every pair of functions states one piece of the layout that `docs/files.md` documents. Reading checks what it gets:
-a tree that could not have been written raises `ValueError`.
+Every pair of functions defines one piece of the layout documented in `docs/files.md`. Reading validates its input: an
+invalid tree raises `ValueError`.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _NUMBERS = ("mmd", "p_value", "threshold", "bandwidth", "significance")
 
 
 def ensemble_tree(ensemble: Ensemble) -> Tree:
-    """Vertices of all curves in one array, where each curve starts, ids, and the words; images where there are many."""
+    """Vertices of all curves in one array, offsets, ids, and strings; images if there are several."""
     more: Tree = {"images": ensemble.images} if set(ensemble.images) - {ensemble.name} else {}
     if ensemble.pixel_size is not None:
         more["pixel_size"] = list(ensemble.pixel_size)
@@ -46,7 +46,7 @@ def ensemble_tree(ensemble: Ensemble) -> Tree:
 
 
 def ensemble_of_tree(tree: Mapping[str, Any]) -> Ensemble:
-    """Return the ensemble that `ensemble_tree` wrote; exactly its curves or an error."""
+    """Restore an ensemble from `ensemble_tree`, with exactly the same curves, or raise."""
     vertices = real(tree, "vertices", (None, 2))
     offsets = array(tree, "offsets", "iu", (None,)).astype(np.int64)
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(vertices) or (np.diff(offsets) < 3).any():
@@ -77,7 +77,7 @@ def ensemble_of_tree(tree: Mapping[str, Any]) -> Ensemble:
 
 
 def space_tree(space: ShapeSpace) -> Tree:
-    """Means, basis and singular values of a shape space; its archetypes and parameters where it places new curves."""
+    """Means, basis and singular values of a shape space; archetypes and parameters if it can register curves."""
     learned = {name: getattr(space, f"{name}_") for name in _LEARNED}
     if not hasattr(space, "archetype_"):
         return learned
@@ -92,7 +92,7 @@ def space_tree(space: ShapeSpace) -> Tree:
 
 
 def space_of(tree: Mapping[str, Any]) -> ShapeSpace:
-    """Return the shape space that `space_tree` wrote; one of an earlier version has no archetype."""
+    """Restore a shape space from `space_tree`; one of an earlier version has no archetype."""
     mean = real(tree, "undulation_mean", (None, 2))
     n = len(mean)
     basis = real(tree, "basis", (None, n, 2))
@@ -112,12 +112,12 @@ def space_of(tree: Mapping[str, Any]) -> ShapeSpace:
 
 
 def _planar(points: Real) -> Real:
-    """The same values, each coordinate in one run of memory, as `tensors` lays them out: sums round alike."""
+    """The same values with each coordinate contiguous in memory, as computed: sums then round identically."""
     return np.ascontiguousarray(points.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
 def mmd_test_tree(test: MMDTest) -> Tree:
-    """Numbers, null distribution and parts of a test; numbers that JSON lacks are written as words."""
+    """Numbers, null distribution and parts of a test; non-finite numbers are stored as strings."""
     numbers = {name: getattr(test, name) for name in _NUMBERS}
     return {
         **{name: json_number(number) for name, number in numbers.items()},
@@ -132,12 +132,12 @@ def mmd_test_tree(test: MMDTest) -> Tree:
 
 
 def _key(place: int, name: str) -> str:
-    """Where a part is kept: under its name, or its place where the name cannot stand in a path."""
+    """Key of a part: its name, or its index if the name is not valid in a path."""
     return name if name.isascii() and name.isidentifier() else f"part_{place}"
 
 
 def mmd_test_of(tree: Mapping[str, Any]) -> MMDTest:
-    """Return the test that `mmd_test_tree` wrote."""
+    """Restore a test from `mmd_test_tree`."""
     numbers = {name: _number(tree, name) for name in _NUMBERS}
     kept = value(tree, "parts", dict)
     parts = {str(value(kept, key, dict).get("name", key)): mmd_test_of(kept[key]) for key in kept}
@@ -152,17 +152,17 @@ def mmd_test_of(tree: Mapping[str, Any]) -> MMDTest:
 
 
 def descriptors_of(coordinates: Mapping[str, Any], count: int) -> Real:
-    """Descriptors of the form of so many curves; none in a comparison of an earlier version."""
+    """Descriptors of the form of `count` curves; none in a comparison of an earlier version."""
     return real(coordinates, "descriptors", (count, None)) if "descriptors" in coordinates else np.empty((count, 0))
 
 
 def json_number(number: float) -> float | str:
-    """A number as JSON has it, or the word "inf", "-inf" or "nan"."""
+    """Return a number in JSON: non-finite ones as the string "inf", "-inf" or "nan"."""
     return float(number) if isfinite(number) else str(float(number))
 
 
 def flattened(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The leaves of a tree by their names, joined by points: all that a result consists of."""
+    """Flatten a tree to its leaves, with names joined by points."""
     found: dict[str, Any] = {}
     for key, leaf in tree.items():
         if isinstance(leaf, Mapping):
@@ -180,7 +180,7 @@ def _number(tree: Mapping[str, Any], name: str) -> float:
 
 
 def value(tree: Mapping[str, Any], name: str, kind: type) -> Any:
-    """Return an entry of a tree that must be of a kind."""
+    """Return an entry of a tree, validating its type."""
     found = tree.get(name) if isinstance(tree, Mapping) else None
     if not isinstance(found, kind):
         raise ContentError(f"{name} is missing, or no {kind.__name__}")
@@ -188,7 +188,7 @@ def value(tree: Mapping[str, Any], name: str, kind: type) -> Any:
 
 
 def real(tree: Mapping[str, Any], name: str, shape: tuple[int | None, ...]) -> Real:
-    """Return a float64 array of finite numbers and a given shape; None stands for any length."""
+    """Return a float64 array of finite numbers, validating its shape; None is any length."""
     found = array(tree, name, "f", shape)
     if found.dtype != np.float64:
         raise ContentError(f"{name} holds {found.dtype} values, not float64")
@@ -199,7 +199,7 @@ def real(tree: Mapping[str, Any], name: str, shape: tuple[int | None, ...]) -> R
 
 
 def array(tree: Mapping[str, Any], name: str, kinds: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
-    """Return an array of given kinds of values (NumPy's letters) and a given shape."""
+    """Return an array, validating its kind (NumPy's letters) and shape."""
     found = value(tree, name, np.ndarray)
     fits = found.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, found.shape, strict=True))
     if found.dtype.kind not in kinds or not fits:

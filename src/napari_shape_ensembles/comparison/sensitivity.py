@@ -1,4 +1,4 @@
-"""Does the result depend on the archetype? The comparison again, against several of them."""
+"""Sensitivity of a result to the archetype: the comparison repeated with several of them."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ArchetypeSensitivity:
-    """Comparisons of the same ensembles that differ in the archetype alone.
+    """Comparisons of the same ensembles that differ only in the archetype.
 
     Attributes
     ----------
     comparisons : tuple of Comparison
-        The first with the settings' own archetype, the others with drawn curves; `settings.archetype` tells which.
+        The first with the archetype of the settings, the others with random curves, given by `settings.archetype`.
 
     Examples
     --------
@@ -42,16 +42,16 @@ class ArchetypeSensitivity:
 
     @property
     def stable(self) -> bool:
-        """Whether all archetypes lead to the same row."""
+        """Whether all archetypes give the same row."""
         return len(set(self.cases)) == 1
 
     @property
     def comparison(self) -> Comparison:
-        """The comparison with the settings' own archetype, marked as inconclusive where archetypes disagree."""
+        """The comparison with the archetype of the settings, marked as inconclusive if archetypes disagree."""
         return self.judged(self.comparisons[0])
 
     def judged(self, comparison: Comparison) -> Comparison:
-        """The same comparison, which knows whether its row stays with other archetypes."""
+        """Mark a comparison with whether its row is the same for other archetypes."""
         return replace(comparison, row_depends_on_archetype=not self.stable, archetypes_agree=self.stable)
 
     def p_values(self, test: str) -> tuple[float, float]:
@@ -65,7 +65,7 @@ class ArchetypeSensitivity:
         return min(values), max(values)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the p-values of both tests for every archetype beside the level; returns the Matplotlib axes."""
+        """Plot the p-values of both tests for every archetype and the level; returns the Matplotlib axes."""
         p_values = {
             test: [getattr(comparison, test).p_value for comparison in self.comparisons]
             for test in ("undulation", "scale")
@@ -74,7 +74,7 @@ class ArchetypeSensitivity:
         return plot_sensitivity(p_values, self.comparisons[0].settings.significance, title, ax)
 
     def summary(self) -> str:
-        """Return the finding as one sentence."""
+        """Return the result as one sentence."""
         count = len(self.cases)
         ranges = "; ".join(
             f"{test} p from {low:.2g} to {high:.2g}"
@@ -101,11 +101,11 @@ def archetype_sensitivity(
     a, b : Ensemble, or a sequence of them
         The two samples of curves.
     settings : Settings
-        Its archetype comes first; the others are pooled curves drawn with its seed.
+        Its archetype comes first; the others are pooled curves, drawn at random with its seed.
     archetypes : int
-        How many, at least 2; no more than there are curves.
+        Number of archetypes, at least 2; no more than there are curves.
     progress : callable, optional
-        Called with the `Progress` of each step before it starts; an exception that it raises ends the work.
+        Called with the `Progress` of each step before it starts; an exception that it raises aborts the computation.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a comparison does: every choice with its one default, range and help."""
+"""Settings of a comparison: every parameter with its one default, range and help."""
 
 from dataclasses import InitVar, dataclass
 from typing import Any, Literal, cast
@@ -16,17 +16,17 @@ NullKind = Literal["permutation", "gamma", "bound"]
 Exchangeable = Literal["auto", "curves", "images"]
 
 _ANALYSIS, _ADVANCED = "Analysis", "Advanced"
-# Enough for levels of a millionth, and a limit for slips of the keyboard: more would take days.
+# Enough for levels of a millionth; catches typing errors, as more would take days.
 _MOST_PERMUTATIONS = 10_000_000
 
 
 @documented
 @dataclass(frozen=True)
 class Settings:
-    """What a comparison does. The defaults are the project's; `Settings.paper` gives the paper's own.
+    """Settings of a comparison. The defaults are the project's; `Settings.paper` gives the paper's own.
 
-    Three shorthands: `register=False` is registration "none"; `normalize` picks the coordinates "normalized" or "raw";
-    `random_state` gives the seed, as a number or a generator.
+    Three shorthands: `register=False` is registration "none"; `normalize` selects the coordinates "normalized" or
+    "raw"; `random_state` gives the seed, as a number or a generator.
 
     Raises
     ------
@@ -193,7 +193,7 @@ class Settings:
             object.__setattr__(self, "registration", "none")
         if normalize is not None:
             object.__setattr__(self, "coordinates", "normalized" if switch(normalize, "normalize") else "raw")
-        if cast("int | None", self.approximate_above) is None:  # as older files and scripts say "never"
+        if cast("int | None", self.approximate_above) is None:  # "never" in older files and scripts
             object.__setattr__(self, "approximate_above", 0)
         parameters.check(self)
         if isinstance(self.bandwidth, tuple) and len(set(self.bandwidth)) < len(self.bandwidth):
@@ -201,9 +201,9 @@ class Settings:
 
     @classmethod
     def paper(cls, **changes: Any) -> "Settings":
-        """Return the choices of the paper: arc length, one raw match, a random archetype, raw coordinates.
+        """Return the settings of the paper: arc length, one raw match, a random archetype, raw coordinates.
 
-        Other settings may be given by name.
+        Other settings may be passed by name.
         """
         choices: dict[str, Any] = {
             "measure": "arc-length",

@@ -1,11 +1,11 @@
-"""The truth table: two decisions become one of four answers."""
+"""The truth table: four outcomes of two decisions."""
 
 from math import comb, sqrt
 from types import MappingProxyType
 
 from ..mmd import distribution_free_threshold
 
-#: What each row of the truth table (undulation ∧ scale; 1 = no difference detected) says about two images.
+#: Meaning of each row of the truth table (undulation ∧ scale; 1 = no difference detected) for two images.
 TRUTH_TABLE = MappingProxyType(
     {
         "1∧1": "no difference detected",
@@ -18,9 +18,9 @@ TRUTH_TABLE = MappingProxyType(
 INCONCLUSIVE = "inconclusive"
 DEPENDS_ON_ARCHETYPE = "the row depends on the archetype: choose the mean outline or the least symmetric one"
 
-# No two samples have a larger MMD where the kernel lies between 0 and 1.
+# Upper bound of the MMD for kernels between 0 and 1.
 _LARGEST = sqrt(2)
-# Curves on the smaller side from which on there are more than 2**1100 labellings.
+# From this many curves on the smaller side there are more than 2**1100 labellings.
 _MOST_COUNTED = 1100
 
 
@@ -30,21 +30,21 @@ def table_row(undulation_rejected: bool, scale_rejected: bool) -> str:
 
 
 def smallest_p_value(m: int, n: int, permutations: int) -> float:
-    """Smallest p-value to be expected of two perfectly separated samples of m and n.
+    """Smallest p-value to be expected for two perfectly separated samples of m and n.
 
-    A random relabelling of small samples repeats the observed one, or mirrors it where m = n, with a
-    probability of one (two) in all (m + n choose m) labellings.
+    A random relabelling of small samples repeats the observed one, or its mirror image if m = n, with a probability of
+    one (two) in all (m + n choose m) labellings.
     """
-    # Of tens of thousands of curves the number of labellings takes a second; one over it is 0 from 2**1100 on.
+    # For tens of thousands of curves counting labellings takes a second; the inverse is 0 from 2**1100 on.
     repeats = (2 if m == n else 1) / comb(m + n, m) if min(m, n) < _MOST_COUNTED else 0.0
     return (1 + permutations * repeats) / (1 + permutations)
 
 
 def too_few(m: int, n: int, permutations: int, significance: float) -> str | None:
-    """Say why a test cannot reach its significance level, or None when it can.
+    """Explain why a test cannot reach its significance level; None if it can.
 
-    The smallest p-value must lie at half the level or below: nearer to it the luck of the draw of
-    permutations decides.
+    The smallest p-value must be at most half the level: closer to it the result depends on the random draw of
+    permutations.
     """
     if smallest_p_value(m, n, permutations) <= significance / 2:
         return None
@@ -54,18 +54,18 @@ def too_few(m: int, n: int, permutations: int, significance: float) -> str | Non
 
 
 def inconclusive(m: int, n: int, permutations: int, significance: float, *, null: str = "permutation") -> str | None:
-    """Say why a comparison has no answer, with the remedy, or None when it has one.
+    """Explain why a comparison is inconclusive, with a remedy; None if it is not.
 
     Parameters
     ----------
     m, n : int
-        Curves on either side.
+        Number of curves on either side.
     permutations : int
-        Random relabellings B.
+        Number B of random relabellings.
     significance : float
         Level of each test.
     null : {"permutation", "gamma", "bound"}
-        What the statistics are compared with.
+        Null distribution of the statistics.
     """
     drawn = permutations if null == "permutation" else 10**9
     reason = too_few(m, n, drawn, significance)
