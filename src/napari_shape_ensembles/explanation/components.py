@@ -1,4 +1,4 @@
-"""How much of the difference is size, elongation, coarse form and roughness."""
+"""Shares of size, elongation, coarse form and roughness in a difference."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ Real = NDArray[np.float64]
 
 #: The four components a difference is split into.
 COMPONENTS = ("size", "elongation", "coarse form", "roughness")
-#: Those that are scale, and those that are form.
+#: Components of scale, and components of form.
 OF_SCALE, OF_FORM = COMPONENTS[:2], COMPONENTS[2:]
 #: What each of the two tests is of, in the words of the answer.
 CALLED = {"scale": "size or elongation", "undulation": "form"}
@@ -41,32 +41,32 @@ _WORDS = {
     "roughness": ("smoother", "rougher"),
 }
 _ROWS = 512
-# A change of spread by less than this factor is not put into words.
+# A ratio of spreads below this factor is not reported in sentences.
 _SPREAD = 1.15
 
 
 @dataclass(frozen=True, eq=False)
 class Components(Sealed):
-    """The difference taken apart.
+    """Decomposition of the difference into components.
 
     Attributes
     ----------
     tests : FamilyTests
-        One test per component of `COMPONENTS`, joint over the four.
+        One test per component of `COMPONENTS`, with joint p-values.
     share : (4,) array
-        Unbiased MMD² of each component, none below zero, over their sum: the parts of the MMD² of the sum of
-        their kernels. All zero where no component shows any.
+        Unbiased MMD² of each component, clipped at zero, over their sum: the additive parts of the MMD² of the sum of
+        their kernels. All zero if no component shows a difference.
     share_interval : (2, 4) array
-        95 % bootstrap interval of the shares; NaN where images are too few for one.
+        95 % bootstrap interval of the shares; NaN if there are too few images.
     ratio : (4,) array
-        B over A: geometric means of size, elongation (ratio of the RMS extents) and fine amplitude; NaN for
-        the coarse form, which no single number describes.
+        B over A: geometric means of size, elongation (ratio of the RMS extents) and fine amplitude; NaN for the coarse
+        form, which is not a scalar.
     ratio_interval : (2, 4) array
         95 % interval of the ratios, by symmetric bootstrap-t.
     spread : (4,) array
-        Standard deviation of B over that of A, of the logarithms; NaN for the coarse form, and where neither varies.
+        Standard deviation of B over that of A, of the logarithms; NaN for the coarse form, and if neither varies.
     spread_interval : (2, 4) array
-        95 % interval of these, by symmetric bootstrap-t.
+        95 % interval of these ratios, by symmetric bootstrap-t.
     """
 
     tests: FamilyTests
@@ -78,12 +78,12 @@ class Components(Sealed):
     spread_interval: Real
 
     def differing(self, significance: float = SIGNIFICANCE) -> tuple[str, ...]:
-        """Names of the components that differ, family-wise."""
+        """Names of the components that differ at a family-wise error rate."""
         rejected = self.tests.rejected(significance)
         return tuple(name for name, differs in zip(COMPONENTS, rejected, strict=True) if differs)
 
     def sentence(self, component: str) -> str:
-        """How B differs from A in one component, with the numbers."""
+        """Describe how B differs from A in one component, with the numbers."""
         i = COMPONENTS.index(component)
         p = f"adjusted p = {self.tests.adjusted[i]:.2g}"
         if component not in _WORDS:
@@ -100,7 +100,7 @@ class Components(Sealed):
         return f"{'; '.join(parts) or f'The distribution of {component} differs'} ({p})."
 
     def ratio_sentence(self) -> str:
-        """Ratios of all components that have one, without a word on whether they differ."""
+        """Describe the ratios of all scalar components, without a statement on whether they differ."""
         listed = []
         for name in _WORDS:
             i = COMPONENTS.index(name)
@@ -134,7 +134,7 @@ def _holds_one(interval: Real) -> bool:
 
 
 def ratio_words(*ratios: float) -> list[str]:
-    """Ratios with two digits, or as many more as it takes to tell them from 0 and from 1."""
+    """Format ratios with two digits, or as many more as distinguish them from 0 and from 1."""
     for digits in range(2, 6):
         words = [f"{ratio:.{digits}f}" for ratio in ratios]
         if not {0.0, 1.0} & {float(word) for word in words}:
@@ -156,8 +156,8 @@ def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
     -------
     dict of str to array
         size (N,): logarithm of the geometric mean of the RMS extents. elongation (N,): logarithm of their ratio.
-        coarse form (N, d): waves of up to `COARSE` lobes, in the registered frame. roughness (N,): logarithm of
-        the RMS amplitude of all finer waves that the r coordinates keep.
+        coarse form (N, d): waves of up to `COARSE` lobes, in the registered frame. roughness (N,): logarithm of the RMS
+        amplitude of all finer waves in the r coordinates.
     """
     tangents = np.tensordot(t, space.basis[: t.shape[1]], axes=1)
     undulation = grassmann.exp(space.undulation_mean, tangents)
@@ -180,22 +180,22 @@ def component_tests(
     rounds: int = 500,
     seed: int = 0,
 ) -> Components:
-    """Test the four components jointly, and say how much of the difference each carries.
+    """Test the four components jointly, and compute their shares in the difference.
 
     Parameters
     ----------
     parts : dict of str to array
-        Of `components`, A's rows first.
+        From `components`, A's rows first.
     first : int
         Number of curves in A.
     image : (N,) array of int, optional
-        Image of each curve, those of A numbered first: then images are permuted and redrawn, each weighs the same, and
+        Image of each curve, those of A numbered first: then images are permuted and resampled, with equal weights, and
         ratios have Student's interval (Welch) over the images' means, spreads over the logarithms of the deviations
         within images. With fewer than 4 images a side shares have no interval.
     permutations : int
         Random relabellings.
     rounds : int
-        Bootstrap rounds, each redrawing the curves, or the images, of each sample.
+        Bootstrap resamples of the curves, or the images, of each sample.
     seed : int
 
     Returns
@@ -204,8 +204,8 @@ def component_tests(
 
     Notes
     -----
-    The MMD of a sum of kernels, each on its own component, is exactly the sum of the components' MMD²: that is what
-    makes them shares. It is blind to how components depend on each other.
+    The MMD² of a sum of kernels, each on its own component, is exactly the sum of the components' MMD², which makes the
+    shares additive. It does not detect differences in the dependence between components.
     """
     if image is not None:
         return _over_images(parts, first, image, permutations, rounds, seed)
@@ -226,7 +226,7 @@ def component_tests(
 def _over_images(
     parts: dict[str, Real], first: int, image: Index, permutations: int, rounds: int, seed: int
 ) -> Components:
-    """The same with images in place of curves."""
+    """As `component_tests`, with images instead of curves."""
     own, total = int(image[:first].max()) + 1, int(image.max()) + 1
     counts = resample(own, total, rounds, seed)
     squared = []
@@ -255,7 +255,7 @@ def _over_images(
 
 
 def _welch_ratio(logarithms: Real, own: int) -> Real:
-    """Ratio of the geometric means of two groups of logarithms, with Student's interval; 0 to infinity of one."""
+    """Ratio of the geometric means of two groups of logarithms, with Student's interval (infinite for one image)."""
     value, error, freedom = welch(logarithms[:own], logarithms[own:])
     reach = float(stdtrit(freedom, 0.975)) * error if freedom > 0 else np.inf
     with np.errstate(over="ignore"):
@@ -269,7 +269,7 @@ def _shares(squared: Real) -> Real:
 
 
 def _ratios(parts: dict[str, Real], first: int, counts: Real) -> tuple[Real, Real, Real, Real]:
-    """Ratios and their interval, spreads and theirs; NaN for what has more than one coordinate."""
+    """Ratios and their interval, spreads and theirs; NaN for components with more than one coordinate."""
     single = [name for name in COMPONENTS if parts[name].ndim == 1]
     where = [COMPONENTS.index(name) for name in single]
     values = np.stack([parts[name] for name in single], axis=1)
@@ -281,7 +281,7 @@ def _ratios(parts: dict[str, Real], first: int, counts: Real) -> tuple[Real, Rea
 
 
 def _unbiased_squared_mmd(x: Real, first: int, weights: Real) -> Real:
-    """MMD² for every row of counts (R, N) of the curves, no curve paired with itself: (R,)."""
+    """MMD² for every row of counts (R, N) of the curves, without self-pairs: (R,)."""
     x = x.reshape(len(x), -1)
     width = median_distance(x)
     a, b = weights.copy(), weights.copy()

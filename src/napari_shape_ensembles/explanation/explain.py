@@ -1,4 +1,4 @@
-"""Why two ensembles differ: all explanations of one comparison."""
+"""All explanation analyses of one comparison: why two ensembles differ."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
@@ -56,16 +56,16 @@ STEPS = (
 
 @dataclass(frozen=True, eq=False)
 class Descriptors:
-    """Hand-picked descriptors tested beside the shape tensors.
+    """Hand-picked descriptors, tested for comparison with the shape tensors.
 
     Attributes
     ----------
     tests : FamilyTests
-        One test per descriptor, joint over all.
+        One test per descriptor, with joint p-values.
     difference : (k,) array
-        Mean of B less mean of A, in within-sample standard deviations.
+        Mean of B minus mean of A, in within-sample standard deviations.
     medians : (2, k) array
-        Of A and of B.
+        Medians of A and of B.
     """
 
     tests: FamilyTests
@@ -75,22 +75,22 @@ class Descriptors:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What carries the difference that a comparison found.
+    """Result of `explain`: the analyses of a difference found by a comparison.
 
     Attributes
     ----------
     comparison : Comparison
     witness : DataFrame
-        One row per curve, a's first: source, id, undulation and scale, the two witness values (positive: typical
-        of A). The undulation's is that of the description which decided its test.
+        One row per curve, a's first: source, id, undulation and scale, the two witness values (positive: typical of A).
+        The undulation's is that of the deciding part of its test.
     properties : dict of str to (N,) array
-        Measured on every curve; see `discrepancy.properties`.
+        Measurements of every curve; see `explanation.properties`.
     components : Components
     modes : Modes
     form : OutlineDifference
-        Along the outline, with every curve at the mean scale.
+        Difference along the outline, with every curve at the mean scale.
     descriptors : Descriptors
-        Of `Ensemble.features`.
+        Tests of `Ensemble.features`.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Explanation:
     descriptors: Descriptors
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the share of each component in the difference on Matplotlib axes; `explanation.figures` has all others.
+        """Plot the share of each component in the difference; `explanation.figures` has all other figures.
 
         Examples
         --------
@@ -125,7 +125,7 @@ class Explanation:
         return plot_shares(self, ax)
 
     def sentences(self) -> tuple[str, ...]:
-        """The explanation in plain sentences, strongest statements first."""
+        """Return the explanation in plain sentences, strongest statements first."""
         level, by_images = self.comparison.settings.significance, self.comparison.permuted == "images"
         said = [self.components.sentence(name) for name in self.components.differing(level)]
         if self.comparison.case == INCONCLUSIVE and by_images:
@@ -143,7 +143,7 @@ class Explanation:
         )
 
     def _beside_the_answer(self, level: float) -> list[str]:
-        """Where a test of the answer and the tests of its single components find different things."""
+        """List where a test of the answer and the tests of its individual components disagree."""
         said, differing = [], self.components.differing(level)
         tests = (("scale", OF_SCALE, self.comparison.scale), ("undulation", OF_FORM, self.comparison.undulation))
         for name, own, test in tests:
@@ -186,7 +186,7 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     comparison : Comparison
         Its settings give the level, the permutations and the seed.
     progress : callable, optional
-        Called with the `Progress` of each step before it starts; an exception that it raises ends the work.
+        Called with the `Progress` of each step before it starts; an exception that it raises aborts the computation.
 
     Returns
     -------
@@ -195,14 +195,14 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     Raises
     ------
     ValueError
-        When a sample has fewer than 2 curves.
+        If a sample has fewer than 2 curves.
     TypeError
         For anything but a Comparison.
 
     Notes
     -----
-    Where the comparison permuted images, so do all tests here, exactly where there are at most 20 000 labellings; each
-    image weighs the same, and intervals are over images. The witness compares curves.
+    If the comparison permuted images, so do all tests here, exactly for up to 20 000 labellings; images have equal
+    weights, and intervals are over images. The witness compares curves.
 
     References
     ----------
@@ -249,7 +249,7 @@ class _Draws(TypedDict):
 
 
 def _draws(comparison: Comparison, image: NDArray[np.intp] | None) -> _Draws:
-    """What is permuted, how often: images at least ten thousand times, as that costs next to nothing."""
+    """Units and number of permutations: for images at least ten thousand, as these are cheap."""
     permutations, seed = comparison.settings.permutations, comparison.settings.seed
     return {"image": image, "permutations": permutations if image is None else max(permutations, DRAWS), "seed": seed}
 
@@ -267,8 +267,8 @@ def _enough(comparison: Comparison) -> None:
 def witnesses(comparison: Comparison) -> "pd.DataFrame":
     """Witness value of every curve for undulation and for scale: columns source, id, undulation, scale.
 
-    Positive values are typical of A, negative ones of B. The witness is that of a Gaussian kernel on what the deciding
-    part of each test looked at; of so many curves that the tests project theirs, it is projected as well.
+    Positive values are typical of A, negative ones of B. The witness uses a Gaussian kernel on the deciding part of
+    each test; if the tests project their kernel for so many curves, this one is projected as well.
     """
     table, settings = comparison.distances[["source", "id"]].copy(), comparison.settings
     features = FEATURES if 0 < settings.approximate_above < len(table) else None
@@ -276,7 +276,7 @@ def witnesses(comparison: Comparison) -> "pd.DataFrame":
         ("undulation", comparison.undulation, comparison.form_parts()),
         ("scale", comparison.scale, comparison.scale_parts()),
     ):
-        # The part with the smallest p-value, without its width; none of a test without parts.
+        # The part with the smallest p-value, without its width; none if the test has no parts.
         deciding = min(test.parts, key=lambda part: test.parts[part].p_value, default="").split(", s = ")[0]
         part = parts.tested.get(deciding, next(iter(parts.tested.values())))
         width = test.bandwidth if part.kernel == "gaussian" else None
@@ -285,9 +285,9 @@ def witnesses(comparison: Comparison) -> "pd.DataFrame":
 
 
 def descriptor_tests(comparison: Comparison, image: NDArray[np.intp] | None = None) -> Descriptors:
-    """Test every column of `Ensemble.features` by its own MMD, jointly: what hand-picked numbers would have said.
+    """Test every column of `Ensemble.features` by its own MMD, jointly, for comparison with the shape tensors.
 
-    With the images of the pooled curves, A's first, these are permuted.
+    If the images of the pooled curves are given, A's first, these are permuted.
     """
     tables = [ensemble.features.drop(columns="id") for ensemble in (comparison.a, comparison.b)]
     columns = [name for name in tables[0] if all(np.isfinite(table[name]).all() for table in tables)]

@@ -1,7 +1,7 @@
 """Figures of an explanation, each a function that returns a Matplotlib figure.
 
-A is blue and drawn first, B orange and dashed or hatched, so that nothing is told by color alone. No figure holds a
-name that came from a file: captions and legends say A and B.
+A is blue and drawn first, B orange and dashed or hatched, so that color is never the only cue. No figure contains a
+name from a file: captions and legends say A and B.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -28,13 +28,13 @@ Real = NDArray[np.float64]
 
 A, B, GREY = COLOR_A, COLOR_B, "0.35"
 _MODES, _TYPICAL = 4, 10
-# Units and words are drawn as they are, dollar signs included; the salt makes files repeatable.
+# Units and labels are drawn literally, dollar signs included; the salt makes files reproducible.
 _STYLE: dict[Any, Any] = {"text.parse_math": False, "svg.hashsalt": "shape-ensembles", "font.size": 9}
 
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw and save figures as this module does."""
+    """Apply the style of this module to drawing and saving."""
     with mpl.rc_context(_STYLE):
         yield
 
@@ -112,7 +112,7 @@ def typical_curves(explanation: Explanation) -> Figure:
 
 
 def mode_figure(explanation: Explanation) -> Figure:
-    """The modes that differ most: the outline along each, and the distributions of A and B."""
+    """The modes with the largest differences: the outline along each, and the distributions of A and B."""
     result, modes = explanation.comparison, explanation.modes
     chosen = modes.order()[:_MODES].tolist()
     figure, axes = _panels(2, len(chosen), height=4.2)
@@ -134,7 +134,7 @@ def mode_figure(explanation: Explanation) -> Figure:
 
 
 def outline_figure(explanation: Explanation) -> Figure:
-    """Where on the outline the form differs: shift of the mean, and ratio of variabilities."""
+    """Where on the outline the form differs: shift of the mean, and ratio of the variabilities."""
     found = explanation.form
     figure, axes = _panels(1, 2, height=3.4)
     ratio = np.log2(found.spread_b / found.spread_a)
@@ -167,7 +167,7 @@ def mean_figure(explanation: Explanation) -> Figure:
     return figure
 
 
-#: Name of every figure, the function that draws it, and its caption.
+#: Name of every figure, its plotting function, and its caption.
 FIGURES: dict[str, tuple[Callable[[Explanation], Figure], str]] = {
     "tests": (
         null_distributions,
@@ -214,7 +214,7 @@ def figures(explanation: Explanation, names: Iterable[str] = tuple(FIGURES)) -> 
 def save_figures(
     explanation: Explanation, folder: Path | str, *, formats: Iterable[str] = ("svg", "png"), dpi: int = 300
 ) -> list[Path]:
-    """Save every figure as `<name>.<format>` into a folder, which is made where it is missing.
+    """Save every figure as `<name>.<format>` into a folder, which is created if missing.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def save_figures(
     folder : path
     formats : iterable of {"svg", "png", "pdf"}
     dpi : int
-        Of pixel formats.
+        Resolution of raster formats.
 
     Returns
     -------
@@ -239,7 +239,7 @@ def save_figures(
                 saved.append(folder / f"{name}.{kind}")
                 with replacing(saved[-1]) as file:
                     figure.savefig(file, format=kind, dpi=dpi)
-                figure.set_layout_engine("none")  # laid out by now, which takes as long as drawing
+                figure.set_layout_engine("none")  # laid out already, which takes as long as drawing
     return saved
 
 
@@ -265,7 +265,7 @@ _B_STEPS: dict[str, Any] = {"histtype": "step", "color": B, "linestyle": "--", "
 
 
 def _closed(curve: Real) -> tuple[Real, Real]:
-    """Column and row of a closed curve, to be plotted with rows downwards."""
+    """Column and row of a closed curve, for plotting with rows downwards."""
     around = np.concatenate([curve, curve[:1]])
     return around[:, 1], around[:, 0]
 
@@ -277,7 +277,7 @@ def _bare(axis: Axes) -> None:
 
 
 def _lined_up(axis: Axes, curves: list[Real], colour: str) -> None:
-    """Outlines beside each other at one scale."""
+    """Draw outlines side by side at one scale."""
     step = 1.15 * max((float(np.ptp(curve, axis=0).max()) for curve in curves), default=1.0)
     for place, curve in enumerate(curves):
         centred = curve - (curve.min(axis=0) + curve.max(axis=0)) / 2 + [0, place * step]
@@ -289,7 +289,7 @@ def _lined_up(axis: Axes, curves: list[Real], colour: str) -> None:
 
 
 def _painted(figure: Figure, axis: Axes, found: OutlineDifference, values: Real, words: str) -> None:
-    """The mean outline, coloured by a signed value along it, white at zero."""
+    """Draw the mean outline, colored by a signed value along it, white at zero."""
     x, y = _closed(found.mean)
     points = np.stack([x, y], axis=-1)
     limit = float(np.abs(values).max()) or 1.0

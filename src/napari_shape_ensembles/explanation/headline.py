@@ -1,4 +1,4 @@
-"""The answer of a comparison as a scientist reports it: direction, size and interval, and what it speaks for."""
+"""Headline of a comparison: direction, effect size and interval, and the scope of the result."""
 
 from dataclasses import dataclass
 
@@ -25,16 +25,16 @@ _ROUNDS = 500  # of the bootstrap
 
 @dataclass(frozen=True, eq=False)
 class Headline(Sealed):
-    """What stands above the numbers of a comparison.
+    """Headline of a comparison.
 
     Attributes
     ----------
     sentence : str
         What differs, in which direction and how much, with 95 % intervals; or that nothing was detected.
     missed : str
-        How large a difference could have been missed; empty where both tests detected one.
+        Largest difference that could have been missed; empty if both tests detected one.
     scope : str
-        Whether the answer speaks for the conditions or for these images alone.
+        Whether the result holds for the conditions or for these images alone.
     mean_a, mean_b : (n, 2) arrays
         Mean outlines of A and of B, centred, each at its own mean scale, in the unit of the comparison.
     image_sizes : tuple of two dicts of str to float
@@ -50,7 +50,7 @@ class Headline(Sealed):
 
 
 def headline(result: Comparison) -> Headline:
-    """Put the answer of a comparison into a sentence with direction, size and interval.
+    """State the result of a comparison in a sentence with direction, effect size and interval.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def headline(result: Comparison) -> Headline:
     Notes
     -----
     Ratios are those of geometric means, B over A: of size, of elongation (ratio of the RMS extents) and of roughness
-    (RMS amplitude of waves finer than the coarse form). Where single outlines were permuted, intervals are symmetric
-    bootstrap-t over outlines; where whole images were, Student's (Welch's) over the means of images.
+    (RMS amplitude of waves finer than the coarse form). If single outlines were permuted, intervals are symmetric
+    bootstrap-t over outlines; if whole images were, Student's (Welch's) over the means of images.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def headline(result: Comparison) -> Headline:
 
 
 def _ratios(parts: dict[str, Real], result: Comparison) -> dict[str, Real]:
-    """B over A with its 95 % interval, (3,), for each of `_WORDS`; over images where these were permuted."""
+    """Ratio of B over A with its 95 % interval, (3,), for each of `_WORDS`; over images if these were permuted."""
     first, values = len(result.a), np.stack([parts[name] for name in _WORDS], axis=1)
     if result.permuted != "images":
         found = difference_of_means(values, first, bootstrap_counts(first, len(values), _ROUNDS, result.settings.seed))
@@ -123,7 +123,7 @@ def _ratios(parts: dict[str, Real], result: Comparison) -> dict[str, Real]:
 
 
 def _answer(result: Comparison, ratios: dict[str, Real]) -> str:
-    """What differs, in which direction and how much, the scale first."""
+    """State what differs, in which direction and how much, the scale first."""
     level, directed, undirected, not_found = result.settings.significance, [], [], []
     for test, found in (("scale", result.scale), ("undulation", result.undulation)):
         if not found.rejected:
@@ -133,7 +133,7 @@ def _answer(result: Comparison, ratios: dict[str, Real]) -> str:
         for name in names:
             ratio, low, high = ratio_words(*ratios[name].tolist())
             directed.append(f"{_WORDS[name][int(ratios[name][0] > 1)]}: {ratio} times A's ({low} to {high})")
-        # Parts that a ratio tells of already, such as the size and elongation together, say nothing more.
+        # Parts covered by a ratio, such as the size and elongation together, add no information.
         parts = parts_that_differ(found, level, names)
         if parts or not names:
             listed = f": {', '.join(parts)}" if parts else ""
@@ -143,7 +143,7 @@ def _answer(result: Comparison, ratios: dict[str, Real]) -> str:
 
 
 def _missed(result: Comparison, ratios: dict[str, Real]) -> str:
-    """How large a difference the tests that detected none could have missed."""
+    """State how large a difference could have been missed by tests that did not reject."""
     missed = []
     if result.permuted == "images":
         for test, found in (("scale", result.scale), ("undulation", result.undulation)):

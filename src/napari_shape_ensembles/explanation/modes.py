@@ -1,4 +1,4 @@
-"""Which principal modes of undulation carry the difference, and what they look like."""
+"""Tests of the principal modes of undulation, and their interpretation."""
 
 from dataclasses import dataclass
 
@@ -15,40 +15,40 @@ from .properties import COARSE, PROPERTIES, Property
 
 Real = NDArray[np.float64]
 
-# A mode is named after a property only where their rank correlation over all curves is at least this ...
+# A mode is named after a property only if their rank correlation over all curves is at least this.
 _SUPPORT = 0.6
-# Properties whose correlations are this near to the best one support a name alike.
+# Properties whose correlations are this close to the best one support a name equally.
 _ALIKE = 0.05
 _WAVES = ("triangularity", "squareness", "asymmetry", "roughness")
-# ... and said to differ in its mean, or its spread, from these on, and only by more than so many standard errors.
+# Minimum shift and spread ratio of a mode that are reported, and the number of standard errors they must exceed.
 _SHIFTED, _SPREAD = 0.2, 1.15
 _ERRORS = 2.0
-# A mode of a smaller share of the variance moves no outline by what can be seen.
+# A mode with a smaller fraction of the variance has no visible effect on the outline.
 _SEEN = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class Modes(Sealed):
-    """The r tangent principal modes, by falling variance.
+    """The r tangent principal modes, by decreasing variance.
 
     Attributes
     ----------
     tests : FamilyTests
-        One test per mode, joint over all modes; names "mode 1" to "mode r".
+        One test per mode, with joint p-values; names "mode 1" to "mode r".
     variance : (r,) array
-        Share of the variance of all undulation coordinates.
+        Fraction of the variance of all undulation coordinates.
     mean_difference : (r,) array
-        Mean of B less mean of A, in within-sample standard deviations.
+        Mean of B minus mean of A, in within-sample standard deviations.
     spread_ratio : (r,) array
         Standard deviation of B over that of A.
     correlation : (r, k) array
         Rank correlation of the mode's coordinate with each of the k properties of `PROPERTIES`.
     property_difference : (k,) array
-        Of the properties themselves, B less A, in standard deviations of their ranks.
+        Difference of the properties themselves, B minus A, in standard deviations of their ranks.
     sizes : (m, n)
-        Curves in A and B; where images were permuted, how many independent curves their images are worth.
+        Curves in A and B; if images were permuted, the effective number of independent curves.
     bands : (r, 2) int array
-        Fewest and most lobes of the waves that each mode consists of; see `properties.bands`. 0 where not known.
+        Minimum and maximum lobes of the waves of each mode; see `properties.bands`. 0 if unknown.
     """
 
     tests: FamilyTests
@@ -64,27 +64,27 @@ class Modes(Sealed):
         return len(self.variance)
 
     def order(self) -> NDArray[np.intp]:
-        """Modes by rising adjusted p-value; of equal ones, those that vary most, and are easiest to see, first."""
+        """Modes by ascending adjusted p-value; ties by decreasing variance."""
         return np.lexsort((-self.variance, self.tests.adjusted))
 
     def to_look_at(self) -> list[int]:
-        """The same, those first along which the outline moves enough to be seen."""
+        """As `order`, but with visible modes first."""
         return sorted(self.order().tolist(), key=lambda mode: self.variance[mode] < _SEEN)
 
     def named(self, mode: int) -> tuple[Property, float] | None:
-        """The property that mode (from 0) goes with, and the correlation; None where none supports a name."""
+        """The property that mode (from 0) correlates with, and the correlation; None if no property supports a name."""
         best = PROPERTIES.index(_clearest(np.abs(self.correlation[mode])))
         correlation = float(self.correlation[mode, best])
         return (PROPERTIES[best], correlation) if abs(correlation) >= _SUPPORT else None
 
     def label(self, mode: int) -> str:
-        """The name of mode (from 0) with what supports it, for a table; empty where nothing supports one."""
+        """Name of mode (from 0) with its correlation, for a table; empty if nothing supports one."""
         if named := self.named(mode):
             return f"{named[0].name} ({abs(named[1]):.2f})"
         return self._waves(mode) if self._fine(mode) else ""
 
     def sentence(self, mode: int) -> str:
-        """What is known of mode (from 0) in words: its p-value, what it goes with, how B differs along it."""
+        """Describe mode (from 0): its p-value, the property it correlates with, and how B differs along it."""
         words = [
             f"Mode {mode + 1} (adjusted p = {self.tests.adjusted[mode]:.2g}, {self.variance[mode]:.1%} of variance)"
         ]
@@ -102,7 +102,7 @@ class Modes(Sealed):
         return f"waves of {low} lobes" if low == high else f"waves of {low} to {high} lobes"
 
     def _direction(self, mode: int) -> str:
-        """How B differs from A; a word for the form only where the property itself differs the same way."""
+        """Describe how B differs from A; names the form only if the property itself differs in the same direction."""
         shift, ratio = self.mean_difference[mode], self.spread_ratio[mode]
         parts = []
         if abs(shift) >= self._clear:
@@ -113,7 +113,7 @@ class Modes(Sealed):
 
     @property
     def _clear(self) -> float:
-        """The least shift, in standard deviations, that is no luck of the draw of so few curves."""
+        """Smallest shift, in standard deviations, that exceeds the sampling error at these sample sizes."""
         return max(_SHIFTED, _ERRORS * float(np.sqrt(sum(1 / size for size in self.sizes))))
 
     def _spread_words(self, ratio: float) -> list[str]:
@@ -124,7 +124,7 @@ class Modes(Sealed):
         return [f"B varies {ratio:.2f} times as widely as A"] if abs(np.log(ratio)) >= least else []
 
     def _rough_words(self, mode: int) -> list[str]:
-        """Waves that vary more widely make rougher outlines: said of fine ones, where roughness itself differs so."""
+        """Wider variation of fine waves makes rougher outlines: stated only if roughness itself differs accordingly."""
         rough = next(i for i, one in enumerate(PROPERTIES) if one.name == "roughness")
         measured, wider = self.property_difference[rough], self.spread_ratio[mode] > 1
         if self.named(mode) or not self._fine(mode) or abs(measured) < self._clear or wider != (measured > 0):
@@ -143,10 +143,10 @@ class Modes(Sealed):
 
 
 def _clearest(support: Real) -> Property:
-    """The property with the most support; every wave makes concave places, and a notch is made of several waves."""
+    """Property with the most support; every wave makes concavities, and a notch consists of several waves."""
     alike = {one.name: one for one, value in zip(PROPERTIES, support, strict=True) if value >= support.max() - _ALIKE}
     waves = [alike[name] for name in _WAVES if name in alike]
-    if "triangularity" in alike:  # three lobes are asymmetric by themselves
+    if "triangularity" in alike:  # three lobes are asymmetric by nature
         waves = [one for one in waves if one.name != "asymmetry"]
     if "concavity" in alike and waves:
         return waves[0] if len(waves) == 1 else alike["concavity"]
@@ -173,11 +173,11 @@ def mode_tests(
     first : int
         Number of curves in A.
     measured : dict of str to (N,) array
-        `properties` of the same curves, which may name modes.
+        `properties` of the same curves, after which modes may be named.
     image : (N,) array of int, optional
-        Image of each curve, those of A numbered first: then images are permuted, and each weighs the same.
+        Image of each curve, those of A numbered first: then images are permuted, with equal weights.
     bands : (r, 2) int array, optional
-        `properties.bands` of the modes, which may name those that no property names.
+        `properties.bands` of the modes, which describe those not named after a property.
     permutations, seed
         As in `family_tests`.
 
@@ -187,8 +187,8 @@ def mode_tests(
 
     Notes
     -----
-    Modes are ranked by the MMD of one coordinate alone. Gradients of the joint MMD and leaving one coordinate out
-    miss changes of spread.
+    Modes are ranked by the MMD of their single coordinate. Gradients of the joint MMD, or leaving one coordinate out,
+    would miss changes of spread.
     """
     tests = family_tests(
         {f"mode {j + 1}": t[:, j] for j in range(t.shape[1])}, first, image=image, permutations=permutations, seed=seed
@@ -214,7 +214,7 @@ def along_mode(space: ShapeSpace, t: Real, mode: int, deviations: Real | tuple[f
     ----------
     space : ShapeSpace
     t : (N, r) array
-        Undulation coordinates whose mean and standard deviation set the steps.
+        Undulation coordinates, whose mean and standard deviation define the steps.
     mode : int
         Counted from 0.
     deviations : sequence of k floats
@@ -231,7 +231,7 @@ def along_mode(space: ShapeSpace, t: Real, mode: int, deviations: Real | tuple[f
 
 
 def exaggeration(space: ShapeSpace, t: Real, mode: int, visible: float = 0.08) -> int:
-    """How many times ± 2 sd of a mode must be enlarged before the outline moves by a visible share of its radius."""
+    """Factor by which ± 2 sd of a mode must be exaggerated for a visible change relative to the radius."""
     low, mean, high = along_mode(space, t, mode)
     moved = np.linalg.norm(high - low, axis=1).max() / 2
     radius = np.linalg.norm(mean, axis=1).mean()
@@ -239,9 +239,9 @@ def exaggeration(space: ShapeSpace, t: Real, mode: int, visible: float = 0.08) -
 
 
 def _worth(values: Real, first: int, image: NDArray[np.intp]) -> tuple[float, float]:
-    """How many independent curves the images of A, and of B, are worth: by the mean intraclass correlation of columns.
+    """Effective number of independent curves in the images of A and of B, from the mean intraclass correlation.
 
-    No fewer than there are images, and no more than there are curves.
+    At least the number of images, and at most the number of curves.
     """
     counts = np.bincount(image)
     own, total = int(image[:first].max()) + 1, len(counts)
@@ -256,7 +256,7 @@ def _worth(values: Real, first: int, image: NDArray[np.intp]) -> tuple[float, fl
 
 
 def _ranks(values: Real) -> Real:
-    """Rank of every value within its column, from 1; equal ones share their mean rank, so that their order is none."""
+    """Rank of every value within its column, from 1, averaged over ties."""
     pairs = zip(np.sort(values, axis=0).T, values.T, strict=True)
     return np.stack([(np.searchsorted(s, v) + np.searchsorted(s, v, "right") + 1) / 2 for s, v in pairs], axis=1)
 

@@ -1,4 +1,4 @@
-"""Where on the outline two ensembles differ: in their mean, and in how much they vary there."""
+"""Where on the outline two ensembles differ, in their mean and in their variability."""
 
 from dataclasses import dataclass
 
@@ -13,29 +13,29 @@ from ..shapes import ShapeSpace
 
 Real = NDArray[np.float64]
 
-# No outline is known better than this share of its size; and statistics nearer than this share of them are equal.
+# Relative precision of outlines; statistics closer than this fraction are equal.
 _KNOWN, _TIE = 1e-7, 1e-9
-# Labellings at a time: of images there may be 20 000.
+# Labellings per block: of images there may be 20 000.
 _LABELLINGS = 2000
 
 
 @dataclass(frozen=True, eq=False)
 class OutlineDifference(Sealed):
-    """Two ensembles along the outline, landmark by landmark of the registered curves.
+    """Difference of two ensembles along the outline, per landmark of the registered curves.
 
     Attributes
     ----------
     mean, mean_a, mean_b : (n, 2) arrays
         Mean curves of all, of A and of B, in the ensembles' unit.
     shift : (n,) array
-        How far B's mean lies outside A's, along the outward normal of the mean outline, in the unit.
+        Displacement of B's mean from A's, along the outward normal of the mean outline, in the unit.
     effect : (n,) array
-        The same in standard deviations of single curves there.
+        The same in standard deviations of single curves at that landmark.
     spread_a, spread_b : (n,) arrays
         Standard deviation of the curves of A, and of B, along the normal.
     effect_threshold, spread_threshold : float
-        |effect|, and |log(spread_b / spread_a)|, exceed these anywhere on the outline with a probability of at
-        most the significance level if there is no difference.
+        If there is no difference, |effect|, and |log(spread_b / spread_a)|, exceed these anywhere on the outline with a
+        probability of at most the significance level.
     """
 
     mean: Real
@@ -50,12 +50,12 @@ class OutlineDifference(Sealed):
 
     @property
     def shifted(self) -> NDArray[np.bool_]:
-        """Landmarks at which the means differ, at the level of the whole outline."""
+        """Landmarks at which the means differ, at the family-wise level of the whole outline."""
         return np.abs(self.effect) > self.effect_threshold
 
     @property
     def spread(self) -> NDArray[np.bool_]:
-        """Landmarks at which the variability differs, at the level of the whole outline."""
+        """Landmarks at which the variability differs, at the family-wise level of the whole outline."""
         return np.abs(np.log(self.spread_b / self.spread_a)) > self.spread_threshold
 
 
@@ -79,13 +79,13 @@ def outline_difference(
     t : (N, r) array
         Undulation coordinates, A's rows first.
     l : (N, 3) array
-        Scale coordinates. Zeros put every curve at the mean scale, so that only the form is left to differ.
+        Scale coordinates. Zeros put every curve at the mean scale, so that only form can differ.
     first : int
         Number of curves in A.
     image : (N,) array of int, optional
-        Image of each curve, those of A numbered first: then images are permuted, and each weighs the same.
+        Image of each curve, those of A numbered first: then images are permuted, with equal weights.
     permutations, significance, seed
-        Of the two thresholds, which hold for the outline as a whole (largest value over all landmarks).
+        Parameters of the two thresholds, which hold for the outline as a whole (maximum over all landmarks).
 
     Returns
     -------
@@ -100,7 +100,7 @@ def outline_difference(
         moments, lost = (along, along**2), 2
         in_a = label_weights(first, len(along), permutations, seed) > 0
         mean_a, mean_b = curves[:first].mean(axis=0), curves[first:].mean(axis=0)
-    else:  # each image by its own mean and mean square
+    else:  # mean and mean square of each image
         share = (image == np.arange(image.max() + 1)[:, None]) / np.bincount(image)[:, None]
         moments, lost = (share @ along, share @ along**2), 0
         in_a = image_label_weights(image, first, permutations, seed) > 0
@@ -127,12 +127,12 @@ def outline_difference(
 
 
 def outward_normals(curve: Real) -> Real:
-    """Unit normals (n, 2) of a closed curve (n, 2), away from what it encloses; derivatives by Fourier series."""
+    """Outward unit normals (n, 2) of a closed curve (n, 2); derivatives by Fourier series."""
     n = len(curve)
     z = curve[:, 0] + 1j * curve[:, 1]
     k = np.fft.fftfreq(n, 1 / n)
     if n % 2 == 0:
-        k[n // 2] = 0  # the highest mode has no derivative on the grid
+        k[n // 2] = 0  # the derivative of the Nyquist mode vanishes on the grid
     tangent = np.fft.ifft(1j * k * np.fft.fft(z))
     side = np.sign((z.conj() * tangent).imag.sum()) or 1.0
     normal = -1j * side * tangent / np.maximum(np.abs(tangent), 1e-300)
@@ -142,7 +142,7 @@ def outward_normals(curve: Real) -> Real:
 def _compared(along: Real, squared: Real, in_a: NDArray[np.bool_], floor: float, lost: int) -> tuple[Real, Real, Real]:
     """Effect, and spreads of A and of B, at every landmark for every labelling: (labellings, n) each.
 
-    The observed labelling is one of them, so that it is rounded as the others are.
+    The observed labelling is included, so that rounding errors are the same for all.
     """
     moments = []
     for chosen in (in_a, ~in_a):
@@ -156,5 +156,5 @@ def _compared(along: Real, squared: Real, in_a: NDArray[np.bool_], floor: float,
 
 
 def _threshold(largest: Real, significance: float) -> float:
-    """What the observed one of these exceeds at most with the given probability; ties but for rounding do not."""
+    """Threshold exceeded by the observed value with at most the given probability, ties up to rounding excluded."""
     return float(np.quantile(largest, 1 - significance, method="higher")) * (1 + _TIE)

@@ -1,4 +1,4 @@
-"""What a paper takes of a comparison: one figure, a paragraph of methods, tables of objects and of images."""
+"""Output for a publication: one figure, a paragraph of methods, tables of objects and of images."""
 
 from typing import TYPE_CHECKING
 
@@ -25,13 +25,13 @@ _DOTS = 2000  # outlines drawn of each side at most
 
 
 def answer_figure(result: Comparison, known: Headline) -> Figure:
-    """Draw the mean outlines over each other, and size, elongation and roughness of every outline and image.
+    """Draw the overlaid mean outlines, and size, elongation and roughness of every outline and image.
 
     Parameters
     ----------
     result : Comparison
     known : Headline
-        Of this result.
+        Headline of this result.
 
     Returns
     -------
@@ -72,15 +72,15 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
 
 
 def methods(result: Comparison, outlines: Outlines | None, known: Headline) -> str:
-    """Write the paragraph on methods, with counts, settings and versions, and the result below it.
+    """Write the paragraph on methods, with counts, settings and versions, followed by the result.
 
     Parameters
     ----------
     result : Comparison
     outlines : Outlines or None
-        The recipe of the outlines, where it is known.
+        Recipe of the outlines, if known.
     known : Headline
-        Of this result.
+        Headline of this result.
     """
     settings, said = result.settings, []
     for letter, side in (("A", result.a), ("B", result.b)):
@@ -114,7 +114,7 @@ def methods(result: Comparison, outlines: Outlines | None, known: Headline) -> s
 
 
 def _described(choices: Outlines | object) -> str:
-    """Every choice that matters, with its unit."""
+    """List every relevant parameter, with its unit."""
     fields = parameters_of(type(choices))
     values = {name: getattr(choices, name) for name in fields if matters(choices, name)}
     return ", ".join(
@@ -125,7 +125,7 @@ def _described(choices: Outlines | object) -> str:
 
 
 def object_table(result: Comparison) -> "pd.DataFrame":
-    """One row per outline: side, image, id, its measures, and its distances from the mean shape."""
+    """Table with one row per outline: side, image, id, its features, and its distances from the mean shape."""
     import pandas as pd
 
     sides = []
@@ -138,7 +138,7 @@ def object_table(result: Comparison) -> "pd.DataFrame":
 
 
 def image_table(result: Comparison) -> "pd.DataFrame":
-    """One row per image: its outlines, and the geometric means of their size, elongation and roughness."""
+    """Table with one row per image: its outlines, and the geometric means of size, elongation and roughness."""
     import pandas as pd
 
     parts, rows = components(result.space, result.t, result.l), []

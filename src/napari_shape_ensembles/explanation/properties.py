@@ -1,4 +1,4 @@
-"""Measured properties of single curves that plain words exist for."""
+"""Measured properties of single curves that have names in plain words."""
 
 from dataclasses import dataclass
 
@@ -12,24 +12,24 @@ from ..shapes.lobes import LINEAR, Complex, harmonics
 
 Real = NDArray[np.float64]
 
-#: Waves of up to this many lobes around the outline are its coarse form, more are fine roughness.
+#: Waves of up to this many lobes around the outline are its coarse form, higher ones are roughness.
 COARSE = 5
-# Shares of the power below the lower and the upper end of a band.
+# Fractions of the power below the lower and the upper end of a band.
 _BAND = 0.1, 0.9
-# No curve is known better than this share of its size.
+# Relative precision of curves.
 _FLOOR = 1e-9
 
 
 @dataclass(frozen=True)
 class Property:
-    """A property of curves and the words for less and more of it."""
+    """A property of curves, with the words for less and more of it."""
 
     name: str
     less: str
     more: str
 
 
-#: What `properties` measures, in its order.
+#: Properties measured by `properties`, in order.
 PROPERTIES = (
     Property("size", "smaller", "larger"),
     Property("elongation", "less elongated", "more elongated"),
@@ -42,7 +42,7 @@ PROPERTIES = (
 
 
 def bands(mean: Real, directions: Real) -> NDArray[np.intp]:
-    """Of how many lobes the waves are that each direction adds to a mean form.
+    """Numbers of lobes of the waves that each direction adds to a mean form.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def bands(mean: Real, directions: Real) -> NDArray[np.intp]:
     Returns
     -------
     (r, 2) int array
-        Fewest and most lobes of the waves that hold 80 % of the power, 10 % being left below and above.
+        Minimum and maximum lobes of the waves that hold 80 % of the power, with 10 % below and 10 % above.
     """
     coefficients, lobes = harmonics(np.concatenate([mean[None], directions]))
     power = np.abs(coefficients[1:]) ** 2
@@ -64,7 +64,7 @@ def bands(mean: Real, directions: Real) -> NDArray[np.intp]:
 
 
 def coarse_coordinates(undulation: Real) -> Real:
-    """Real and imaginary parts of the coarse waves, (N, d): their pattern, in the registered frame."""
+    """Real and imaginary parts of the coarse waves, (N, d), in the registered frame."""
     coefficients, lobes = harmonics(undulation)
     coarse = (lobes > 0) & (lobes <= COARSE)
     coarse[LINEAR] = False
@@ -80,12 +80,12 @@ def fine_amplitude(undulation: Real) -> Real:
 
 @one_library_thread()
 def properties(landmarks: Real) -> dict[str, Real]:
-    """Measure every property of `PROPERTIES` on every curve; none depends on position, direction or start.
+    """Measure every property of `PROPERTIES` on every curve, invariant to position, direction and first landmark.
 
     Parameters
     ----------
     landmarks : (N, n, 2) array
-        At equal weights.
+        Landmarks at equal weights.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The report of an explanation: one HTML page that needs nothing else, or the same as PDF."""
+"""Report of an explanation: a self-contained HTML page, or the same as PDF."""
 
 import textwrap
 import warnings
@@ -25,7 +25,7 @@ REFERENCES = (
     "P. H. Westfall, S. S. Young (1993): Resampling-based multiple testing. Wiley.",
 )
 _LISTED = 12
-# Lines of text on a page, and the height of one as a share of the page.
+# Lines of text on a page, and the height of one as a fraction of the page.
 _LINES, _LINE = 58, 0.0152
 
 _STYLE = """
@@ -51,12 +51,12 @@ def report_html(explanation: Explanation, *, swaps: Iterable[Swap] = ()) -> str:
     ----------
     explanation : Explanation
     swaps : iterable of Swap
-        Of `resynthesis`, when it was run: the proof is then part of the report.
+        Result of `resynthesis`, if it was run: the control experiment is then part of the report.
 
     Returns
     -------
     str
-        Figures are inline SVG; there is no script and no link to anything outside. Every name is escaped.
+        Figures are inline SVG; there are no scripts and no external links. All names are escaped.
     """
     drawn = figures(explanation)
     parts = [
@@ -84,7 +84,7 @@ def report_html(explanation: Explanation, *, swaps: Iterable[Swap] = ()) -> str:
 
 
 def save_report(explanation: Explanation, path: Path | str, *, swaps: Iterable[Swap] = ()) -> Path:
-    """Save the report as HTML or PDF, by the ending of the path; complete or not at all.
+    """Save the report as HTML or PDF, by the extension of the path, atomically.
 
     Parameters
     ----------
@@ -97,12 +97,12 @@ def save_report(explanation: Explanation, path: Path | str, *, swaps: Iterable[S
     Returns
     -------
     Path
-        Of the file written.
+        Path of the file written.
 
     Raises
     ------
     ValueError
-        For another ending.
+        For another extension.
     """
     path = Path(path)
     if report_kind(path) == "html":
@@ -115,12 +115,12 @@ def save_report(explanation: Explanation, path: Path | str, *, swaps: Iterable[S
 
 
 def report_kind(path: Path) -> Literal["html", "pdf"]:
-    """Kind of report that a path asks for by its ending.
+    """Kind of report for the extension of a path.
 
     Raises
     ------
     ValueError
-        For another ending.
+        For another extension.
     """
     kind = path.suffix.lower()
     if kind not in (".html", ".htm", ".pdf"):
@@ -129,7 +129,7 @@ def report_kind(path: Path) -> Literal["html", "pdf"]:
 
 
 def paragraphs(explanation: Explanation) -> tuple[str, ...]:
-    """The explanation in full sentences: what differs, by how much, and what was compared."""
+    """Return the explanation in full sentences: what differs, by how much, and what was compared."""
     result = explanation.comparison
     counts = (
         f"{len(result.a)} outlines of A ({result.a.name or 'unnamed'}) and {len(result.b)} of B "
@@ -159,7 +159,7 @@ def paragraphs(explanation: Explanation) -> tuple[str, ...]:
 
 
 def tables(explanation: Explanation, swaps: tuple[Swap, ...] = ()) -> list[Table]:
-    """The tables of the report: title, headings and rows."""
+    """Return the tables of the report: title, headings and rows."""
     found = [_component_table(explanation), _mode_table(explanation), _descriptor_table(explanation)]
     return [*found, _swap_table(explanation, swaps)] if swaps else found
 
@@ -277,12 +277,12 @@ def _figure(drawn: dict[str, Figure], name: str) -> str:
 
 
 def _save_pdf(explanation: Explanation, file: BytesIO, swaps: tuple[Swap, ...]) -> None:
-    """Pages of text, then the figures with their captions."""
+    """Write pages of text, then the figures with their captions."""
     lines = [explanation.comparison.summary(), *explanation.comparison.warnings, *paragraphs(explanation)]
     listed = [_verdict_table(explanation), *tables(explanation, swaps), *_settings_tables(explanation)]
     with style(), PdfPages(file, metadata={"Title": _title(explanation), "CreationDate": None}) as pages:
         with warnings.catch_warnings():
-            # A name in a script that the font lacks is drawn as boxes; the HTML page has it in full.
+            # Glyphs that the font lacks are drawn as boxes; the HTML page has the full name.
             warnings.filterwarnings("ignore", message="Glyph .* missing from font")
             for page in text_pages(_title(explanation), [*lines, "", "References", *REFERENCES]):
                 pages.savefig(page)
@@ -294,10 +294,10 @@ def _save_pdf(explanation: Explanation, file: BytesIO, swaps: tuple[Swap, ...]) 
 
 
 def text_pages(title: str, lines: Sequence[str]) -> Iterator[Figure]:
-    """Pages with the title on the first, as many as the text takes."""
+    """Yield pages of text, with the title on the first."""
     heading = _wrapped(title, 54)
     text = "\n\n".join(_wrapped(line, 84) for line in lines).split("\n")
-    taken = 2 * (heading.count("\n") + 2)  # lines of text that fit where the title stands
+    taken = 2 * (heading.count("\n") + 2)  # lines of text that the title takes up
     while text:
         page = Figure(figsize=(8.27, 11.69))
         page.text(0.08, 0.95, heading, fontsize=15, weight="bold", va="top")

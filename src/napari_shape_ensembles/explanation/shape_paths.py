@@ -1,4 +1,4 @@
-"""Points of a comparison's shape space and ways through it: free coordinates, and geodesics between two curves."""
+"""Points and paths in a comparison's shape space: free coordinates, and geodesics between two curves."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class Place:
 
 
 class ShapePlaces:
-    """The named points of a comparison's shape space: its means, its curves, and whatever sliders say."""
+    """Named points of a comparison's shape space: its means, its curves, and points set by sliders."""
 
     def __init__(self, comparison: Comparison) -> None:
         self.comparison = comparison
@@ -50,8 +50,8 @@ class ShapePlaces:
     def curve(self, row: int) -> tuple[Place, Real]:
         """One of the pooled curves, and its traced outline (n, 2) in the same pose.
 
-        Undulations and scales may have been registered separately. What is drawn has to fit together, so the
-        scale is taken in the frame of the curve's own undulation.
+        Undulations and scales may have been registered separately. To draw them together, the scale is expressed in the
+        frame of the curve's own undulation.
         """
         side, ensemble, index = self.origin(row)
         settings = self.comparison.settings
@@ -67,17 +67,17 @@ class ShapePlaces:
         return Place(t, scale[0], f"{side} · {ensemble.ids[index]}"), product.compose((undulation, scale))[0]
 
     def undulation(self, t: Real) -> Real:
-        """The representative (n, 2) of undulation coordinates (r',) that faces the mean."""
+        """Representative (n, 2) of undulation coordinates (r',), aligned with the mean."""
         tangent = np.tensordot(t, self.space.basis[: len(t)], axes=1)
         return grassmann.exp(self.space.undulation_mean, tangent[None])[0]
 
     def origin(self, row: int) -> tuple[str, Ensemble, int]:
-        """Side, ensemble and place in it of one of the pooled curves."""
+        """Side, ensemble and index in it of one of the pooled curves."""
         first = len(self.comparison.a)
         return ("A", self.comparison.a, row) if row < first else ("B", self.comparison.b, row - first)
 
     def moved(self, modes: dict[int, float], scales: dict[str, float]) -> Place:
-        """The overall mean, moved by standard deviations along modes (from 0) and `SCALE_AXES`."""
+        """The overall mean, shifted by standard deviations along modes (from 0) and `SCALE_AXES`."""
         mean = self.mean("")
         t, l = mean.t.copy(), self.comparison.l.mean(axis=0)
         for mode, deviations in modes.items():
@@ -100,9 +100,9 @@ class ShapePlaces:
 
 
 class Geodesic:
-    """The shortest path between two places, ready to be evaluated at any time between 0 and 1.
+    """Shortest geodesic between two places, precomputed for evaluation at any time between 0 and 1.
 
-    The end is turned to face the start, as `shapes.product.geodesic` does.
+    The end is aligned with the start, as in `shapes.product.geodesic`.
     """
 
     def __init__(self, places: ShapePlaces, start: Place, end: Place) -> None:
@@ -118,10 +118,10 @@ class Geodesic:
 
 
 def lipschitz(curve: Real, finer: int = 8) -> float:
-    """Lipschitz constant of a closed curve (n, 2) over its mean speed, without unit: 1 for a circle.
+    """Lipschitz constant of a closed curve (n, 2) over its mean speed, dimensionless: 1 for a circle.
 
-    The greatest speed of the Fourier series through the landmarks on a grid `finer` times as dense: live, where
-    `shapes.TrigonometricExpansion.lipschitz` is exact but slow.
+    The maximum speed of the Fourier series through the landmarks on a grid `finer` times as dense: fast enough for
+    interactive use, while `shapes.TrigonometricExpansion.lipschitz` is exact but slow.
     """
     n = len(curve)
     spectrum = np.fft.fft(curve[:, 0] + 1j * curve[:, 1])

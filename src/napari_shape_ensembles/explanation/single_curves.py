@@ -10,7 +10,7 @@ from ..shapes import register, to_landmarks
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-_LANDMARKS = 200  # enough for pictures of a few centimetres
+_LANDMARKS = 200  # enough for figures of a few centimetres
 
 
 def mean_outline(result: Comparison) -> Real:
@@ -20,7 +20,7 @@ def mean_outline(result: Comparison) -> Real:
 
 
 def aligned(result: Comparison, rows: ArrayLike) -> Real:
-    """Landmarks (k, n, 2) of pooled curves, registered to the mean by rotation and reflection (where allowed)."""
+    """Landmarks (k, n, 2) of pooled curves, registered to the mean by rotation and reflection (if allowed)."""
     mean = Ensemble([mean_outline(result)])
     chosen = Ensemble([pooled_curve(result, row) for row in np.atleast_1d(np.asarray(rows))])
     target, landmarks = (to_landmarks(part, _LANDMARKS, interpolation="polygon") for part in (mean, chosen))
@@ -34,7 +34,7 @@ def pooled_curve(result: Comparison, row: int) -> Real:
 
 
 def nearest_curves(result: Comparison, row: int, count: int = 3) -> tuple[Index, Index]:
-    """The pooled rows of A and of B nearest to a curve in (t, ℓ), nearest first, without itself."""
+    """Indices of the pooled curves of A and of B nearest to a curve in (t, ℓ), nearest first, excluding itself."""
     coordinates = np.hstack([result.t, result.l])
     distance = np.linalg.norm(coordinates - coordinates[row], axis=1)
     distance[row] = np.inf
@@ -44,7 +44,7 @@ def nearest_curves(result: Comparison, row: int, count: int = 3) -> tuple[Index,
 
 
 def nearest_and_farthest(result: Comparison, count: int = 6) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
-    """For A and for B: the pooled rows nearest to the mean shape, and those farthest from it, farthest first."""
+    """For A and for B: indices of the pooled curves nearest to the mean shape, and of the farthest, farthest first."""
     product = result.distances["product"].to_numpy()
     first = len(result.a)
     sides = np.arange(first), np.arange(first, len(product))

@@ -26,15 +26,15 @@ Rows = NDArray[np.intp]
 class Swap:
     """Curves with the form of one sample and the scale of the other, compared with one of the two.
 
-    What the new curves took from the sample they are compared with, they keep; the other part is replaced.
+    The part taken from the sample they are compared with is kept; the other part is replaced.
 
     Attributes
     ----------
     form, scale, against : {"A", "B"}
-        Where the forms and the scales come from, and what the new curves are compared with.
+        Sources of the forms and the scales, and the sample the new curves are compared with.
     of_form, of_scale : Comparison
-        The new curves, traced and compared from the outlines on: for the test of undulation, and for that of scale.
-        The part that was replaced is tested between all curves, the part that was kept between halves.
+        Comparisons of the new curves, traced anew from their outlines: for the test of undulation, and for that of
+        scale. The replaced part is tested between all curves, the kept part between halves.
     adjusted : (4,) array
         p-values of the components, joint over the four.
     """
@@ -52,33 +52,33 @@ class Swap:
         return table_row(self.of_form.undulation.rejected, self.of_scale.scale.rejected)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the test of undulation of `of_form` and that of scale of `of_scale`; returns the Matplotlib axes."""
+        """Plot the test of undulation of `of_form` and that of scale of `of_scale`; returns the Matplotlib axes."""
         return plot_comparison(self.of_form.undulation, self.of_scale.scale, self.case, ax)
 
     def expected(self, differing: tuple[str, ...]) -> tuple[str, ...]:
-        """Components in which the new curves should differ, given those in which A and B do."""
+        """Components in which the new curves should differ, given those in which A and B differ."""
         replaced = (OF_SCALE if self.scale != self.against else ()) + (OF_FORM if self.form != self.against else ())
         return tuple(name for name in differing if name in replaced)
 
     def found(self) -> tuple[str, ...]:
-        """Components in which they do differ, family-wise."""
+        """Components in which they do differ, at a family-wise error rate."""
         rejected = self.adjusted <= self.of_form.settings.significance
         return tuple(name for name, differs in zip(COMPONENTS, rejected, strict=True) if differs)
 
 
 def resynthesis(comparison: Comparison, *, random_state: RandomState = 0, seed: int | None = None) -> tuple[Swap, ...]:
-    """Put A's forms on B's scales and the reverse, and compare the new curves with both samples.
+    """Combine A's forms with B's scales and vice versa, and compare the new curves with both samples.
 
-    Where the separation holds, curves with A's form and B's scale differ from A in scale alone and from B in form
-    alone.
+    If form and scale are separable, curves with A's form and B's scale differ from A only in scale and from B only in
+    form.
 
     Parameters
     ----------
     comparison : Comparison
     random_state : int, Generator or RandomState
-        Of the halves and of the pairing.
+        Seed of the halves and of the pairing.
     seed : int, optional
-        Earlier name of `random_state`.
+        Former name of `random_state`.
 
     Returns
     -------
@@ -87,15 +87,15 @@ def resynthesis(comparison: Comparison, *, random_state: RandomState = 0, seed: 
     Raises
     ------
     ValueError
-        When a sample has fewer than 4 curves.
+        If a sample has fewer than 4 curves.
 
     Notes
     -----
-    Each test is between curves that share nothing of what it tests, so all are plain permutation tests at their
-    level. B's scales and A's share nothing: the part that was replaced is tested with every curve. A's forms would
-    be found again in A: for the part that was kept, a random half of A gives it to the new curves, and these are
-    compared with the other half. The part that is not tested may be used more than once. The curves compared with
-    are made anew likewise, of their own forms and scales, so that all are traced alike.
+    Each test is between curves that share nothing of the tested part, so all are ordinary permutation tests at their
+    level. B's scales and A's are independent: the replaced part is tested with every curve. A's forms would reappear in
+    A: for the kept part, a random half of A provides it to the new curves, and these are compared with the other half.
+    The untested part may be used more than once. The reference curves are resynthesised likewise, from their own forms
+    and scales, so that all are traced alike.
 
     Examples
     --------
@@ -118,9 +118,10 @@ def resynthesis(comparison: Comparison, *, random_state: RandomState = 0, seed: 
 
 @dataclass(frozen=True, eq=False)
 class _Mixer:
-    """Makes curves of the forms and scales of two samples, and compares them.
+    """Combines forms and scales of two samples into curves, and compares them.
 
-    `given` marks the half of each sample that gives what is kept; `forms` and `scales` are of all curves, A's first.
+    `given` marks the half of each sample that provides the kept part; `forms` and `scales` are of all curves, A's
+    first.
     """
 
     given: dict[str, NDArray[np.bool_]]
@@ -136,17 +137,17 @@ class _Mixer:
         name = f"form of {form}, scale of {scale}"
         of_form = compare(self._made(name, *forms), self._others(form, against), self.settings)
         of_scale = compare(self._made(name, *scales[::-1]), self._others(scale, against), self.settings)
-        # Two families: twice the p-values of each err together no more often than the level.
+        # Two families: doubling the p-values of each controls the error rate of both together (Bonferroni).
         adjusted = [_adjusted(result, names) for result, names in ((of_scale, OF_SCALE), (of_form, OF_FORM))]
         return Swap(form, scale, against, of_form, of_scale, np.minimum(1, 2 * np.concatenate(adjusted)))
 
     def _tested(self, tested: str, other: str, against: str) -> tuple[Rows, Rows]:
-        """Curves that give the part to be tested, each once, and as many that give the other part."""
+        """Curves that provide the tested part, each once, and as many that provide the other part."""
         rows = self._rows(tested, self.given[tested] if tested == against else None)
         return rows, np.resize(self.rng.permutation(self._rows(other)), len(rows))
 
     def _others(self, tested: str, against: str) -> Ensemble:
-        """What new curves are compared with: all of a sample, or the half that gave them nothing."""
+        """Reference curves: all of a sample, or the half that was not used for the new curves."""
         rows = self._rows(against, ~self.given[against] if tested == against else None)
         return self._made(f"form and scale of {against}", rows, rows)
 
@@ -160,7 +161,7 @@ class _Mixer:
 
 
 def _adjusted(result: Comparison, names: tuple[str, ...]) -> Real:
-    """p-values of some components, joint over them."""
+    """Joint p-values of some components."""
     parts = components(result.space, result.t, result.l)
     return family_tests(
         {name: parts[name] for name in names},
@@ -171,7 +172,7 @@ def _adjusted(result: Comparison, names: tuple[str, ...]) -> Real:
 
 
 def polar_factors(comparison: Comparison) -> tuple[Real, Real]:
-    """X̃ and P of all curves in one frame, that of matching the raw landmarks, so that their factors can be swapped."""
+    """X̃ and P of all curves in one frame, from registering the raw landmarks, so that they can be exchanged."""
     settings = comparison.settings
     landmarks = np.concatenate(
         [

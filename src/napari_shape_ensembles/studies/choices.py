@@ -1,4 +1,4 @@
-"""How much the answer depends on the choices behind it: each choice changed by itself, all others as they are."""
+"""One-at-a-time sensitivity analysis: each parameter is varied separately, with all others unchanged."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from ..progress import Listener, as_part, report, reporting
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Field of the recipe or of the settings -> what it is set to, beside what is in use.
+#: Field of the recipe or of the settings -> values to try in addition to the one in use.
 CHOICES: Mapping[str, Sequence[Any]] = {
     "method": ("otsu", "li", "triangle", "local"),
     "smoothing": (0.0, 1.0, 2.0, 3.0),
@@ -29,18 +29,18 @@ _LISTED = 4
 
 @dataclass(frozen=True)
 class Choice:
-    """One comparison of a study, which differs from the one in use in one field.
+    """One comparison of a study, which differs in one field from the one in use.
 
     Attributes
     ----------
     name, value : str and object
-        The field, and what it was set to.
+        The field, and its value.
     case : str
-        Row of the truth table; "inconclusive", also where there is no answer.
+        Row of the truth table; "inconclusive" also if there is no result.
     undulation_p, scale_p : float
-        NaN where there is no answer.
+        NaN if there is no result.
     reason : str
-        Why there is none.
+        Reason why there is no result.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Choice:
 
     @property
     def label(self) -> str:
-        """The value as the forms have it."""
+        """The value as shown in forms."""
         field = _FIELDS[self.name]
         if isinstance(self.value, str) and field.choices:
             return field.choices.get(self.value, self.value)
@@ -60,7 +60,7 @@ class Choice:
 
     @property
     def field_label(self) -> str:
-        """The field as the forms have it, with its unit."""
+        """The field as shown in forms, with its unit."""
         field = _FIELDS[self.name]
         return f"{field.label}, {field.unit}" if field.unit else field.label
 
@@ -75,11 +75,11 @@ class ChoiceStudy:
     Attributes
     ----------
     used : Choice
-        The comparison with everything as it is in use; its name is empty.
+        The comparison with all values in use; its name is empty.
     choices : tuple of Choice
         The others, by field in the order of `CHOICES`, by value within a field.
     values : mapping of str to object
-        What is in use of each field.
+        Value in use of each field.
 
     Examples
     --------
@@ -98,11 +98,11 @@ class ChoiceStudy:
 
     @property
     def done_something(self) -> bool:
-        """Whether anything beside what is in use is known."""
+        """Whether any comparison other than the one in use is done."""
         return bool(self.choices)
 
     def rows(self) -> dict[str, list[Choice]]:
-        """The choices of each field by value, the one in use among them."""
+        """The choices of each field by value, including the one in use."""
         found: dict[str, list[Choice]] = {}
         for one in self.choices:
             found.setdefault(one.name, []).append(one)
@@ -115,7 +115,7 @@ class ChoiceStudy:
         return found
 
     def summary(self) -> str:
-        """Return in how many choices the row stays, and where each of the two decisions is another one."""
+        """Summarise in how many choices the row is unchanged, and where each of the two decisions changes."""
         every = [self.used, *self.choices]
         counts = {case: [one.case for one in every].count(case) for case in dict.fromkeys(one.case for one in every)}
         said = [f"{self.used.case} in {counts[self.used.case]} of {len(every)} choices"]
@@ -127,13 +127,13 @@ class ChoiceStudy:
         return f"{'; '.join(said)}."
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the row found with each choice: one line for each field; see `studies.figures.plot_choices`."""
-        from .figures import plot_choices  # Matplotlib is heavy
+        """Plot the row for each choice, one line per field; see `studies.figures.plot_choices`."""
+        from .figures import plot_choices  # Matplotlib is slow to import
 
         return plot_choices(self, ax)
 
     def _exceptions(self, test: str, sign: int) -> str:
-        """Where one of the two decisions, a sign of the case, is another than that in use."""
+        """Describe where one of the two decisions (a digit of the case) differs from that in use."""
         answered = [one for one in self.choices if one.case != INCONCLUSIVE]
         others = [one for one in answered if one.case[sign] != self.used.case[sign]]
         if not others:
@@ -145,7 +145,7 @@ class ChoiceStudy:
             row = [one for one in self.rows()[name] if one.case != INCONCLUSIVE]
             flags = [one.case[sign] != self.used.case[sign] for one in row]
             field, turn = _FIELDS[name], flags.index(not flags[0])
-            if flags == [flags[0]] * turn + [not flags[0]] * (len(flags) - turn):  # one side of one value
+            if flags == [flags[0]] * turn + [not flags[0]] * (len(flags) - turn):  # a single threshold on the values
                 side, edge = ("up to", row[turn - 1]) if flags[0] else ("from", row[turn])
                 where = f"{side} {field.label.lower()} {edge.label} {field.unit}".rstrip()
                 return f"{_NAMES[test]} is called {called} only {where}"
@@ -153,7 +153,7 @@ class ChoiceStudy:
 
 
 def _listed(choices: Sequence[Choice]) -> str:
-    """Choices in words, those of a field after its name."""
+    """Describe choices in words, grouped by field."""
     values: dict[str, list[str]] = {}
     for one in choices[:_LISTED]:
         values.setdefault(_FIELDS[one.name].label.lower(), []).append(one.label)
@@ -170,7 +170,7 @@ def choice_study(
     choices: Mapping[str, Sequence[Any]] = CHOICES,
     progress: Listener | None = None,
 ) -> ChoiceStudy:
-    """Compare again and again, each time with one choice changed (a one-at-a-time sensitivity analysis).
+    """Repeat a comparison with one parameter changed at a time (one-at-a-time sensitivity analysis).
 
     Parameters
     ----------
@@ -179,12 +179,12 @@ def choice_study(
     outlines : Outlines
         The recipe in use.
     settings : Settings
-        Those in use.
+        The settings in use.
     choices : mapping of str to sequence
-        Field of the recipe or the settings -> its values. Fields that do not matter beside the others are passed over,
-        and so are values that are in use.
+        Field of the recipe or the settings -> its values. Fields that are irrelevant given the others, and values in
+        use, are skipped.
     progress : callable, optional
-        Called with the `Progress` of each step, whose result is the study so far; an exception ends the work.
+        Called with the `Progress` of each step, whose result is the study so far; an exception aborts the computation.
 
     Returns
     -------
@@ -193,12 +193,12 @@ def choice_study(
     Raises
     ------
     ValueError
-        Where the comparison in use has no answer at all, or for a field that does not exist.
+        If the comparison in use has no result at all, or for an unknown field.
 
     Notes
     -----
-    A choice without an answer (an image without outlines, say) is "inconclusive", with its reason. How often the row
-    stays says nothing of how probable it is: the choices were not drawn from anything.
+    A choice without a result (an image without outlines, say) is "inconclusive", with its reason. The fraction of
+    choices that keep the row is not a probability: the choices were not drawn from a distribution.
     """
     known = {**vars(outlines), **vars(settings)}
     if unknown := [name for name in choices if name not in _FIELDS]:
@@ -211,7 +211,7 @@ def choice_study(
         for value in values
         if value != known[name]
     ]
-    steps = len(STEPS) + 2  # of one comparison, as long as no image takes more than the two
+    steps = len(STEPS) + 2  # of one comparison, as long as each image takes no more than two
     total = steps * (1 + len(items))
     with reporting(progress):
         with as_part(0, total, "as it is: "):

@@ -1,7 +1,7 @@
-"""Figures of studies: functions that draw on matplotlib axes and return them.
+"""Figures of studies: functions that draw on Matplotlib axes and return them.
 
-Ink takes the colour of the style in force (`rcParams["text.color"]`), so they can be drawn light on dark. Nothing is
-told by colour alone: × marks a cell that rejects, ○ one that does not.
+Lines and text have the color of the active style (`rcParams["text.color"]`), so they work on dark backgrounds. Color is
+never the only cue: × marks a cell that rejects, ○ one that does not.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -25,25 +25,25 @@ COLORMAP = "viridis"
 _REJECTED, _KEPT = "x", "o"
 _BAND = 0.25
 _TICKS = 12
-# Letters of a name.
+# Maximum number of letters of a name.
 _LONGEST = 28
 
 
 def plot_mmd(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
-    """Draw MMD over the ranks: one mark per cell, the mean over landmark counts, and its band.
+    """Plot MMD over the ranks: one mark per cell, the mean over landmark counts, and its band.
 
     Parameters
     ----------
     landscape : DecisionLandscape
     ax : matplotlib Axes, optional
-        By default those of a new figure.
+        By default the axes of a new figure.
     test : str
         "undulation", "scale", "product", or a part such as "roughness" or "raw".
 
     Returns
     -------
     matplotlib Axes
-        Ranks stand at equal steps, in their order. × rejects, ○ does not; the colour is the number of landmarks.
+        Ranks are equally spaced, in order. × rejects, ○ does not; the color is the number of landmarks.
     """
     ax = axes_of(ax)
     decisions = landscape.test(test)
@@ -52,7 +52,7 @@ def plot_mmd(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: st
     colors = _colors(len(landscape.landmarks))[lines]
     _marks(ax, places, decisions.mmd[known], decisions.rejected[known], colors)
     ends = _colors(len(landscape.landmarks))
-    for i in sorted({0, len(landscape.landmarks) - 1}):  # the key names the fewest and the most landmarks
+    for i in sorted({0, len(landscape.landmarks) - 1}):  # the legend names the fewest and the most landmarks
         ax.plot([], [], "s", color=ends[i], markersize=4, label=f"n = {landscape.landmarks[i]}")
     some = known.any(axis=0)
     low = np.where(some, np.where(known, decisions.mmd, np.inf).min(axis=0), np.nan)
@@ -73,19 +73,19 @@ def plot_decisions(
     test: str = "undulation",
     current: tuple[int, int] | None = None,
 ) -> "Axes":
-    """Draw the grid of ranks and landmark counts: MMD as colour, × where the test rejects and ○ where it does not.
+    """Plot the grid of ranks and landmark counts: MMD as color, × where the test rejects and ○ where it does not.
 
     Parameters
     ----------
     landscape, ax, test
         As in `plot_mmd`.
     current : (landmarks, rank), optional
-        A cell to be framed, such as that of the settings in use.
+        A cell to highlight, such as that of the settings in use.
 
     Returns
     -------
     matplotlib Axes
-        Its first image is the grid, cell (i, j) at x = j, y = i; cells that are not computed stay empty.
+        Its first image is the grid, cell (i, j) at x = j, y = i; cells not computed are empty.
     """
     ax = axes_of(ax)
     decisions = landscape.test(test)
@@ -103,7 +103,7 @@ def plot_decisions(
 
 
 def plot_ambiguity(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
-    """Draw for each rank the share of landmark counts that reject (×), that do not (○), and the ambiguity (stems)."""
+    """Plot for each rank the fraction of landmark counts that reject (×) and that do not (○), and the ambiguity."""
     ax = axes_of(ax)
     decisions = landscape.test(test)
     x = np.arange(len(landscape.ranks))
@@ -126,7 +126,7 @@ def plot_landscape(
     test: str = "undulation",
     current: tuple[int, int] | None = None,
 ) -> "NDArray[Any]":
-    """Draw the paper's three panels, one above the other: MMD, decisions and ambiguity, over one rank axis.
+    """Plot the paper's three panels, one above the other: MMD, decisions and ambiguity, over one rank axis.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def plot_landscape(
 
 
 def plot_study_mmd(study: SmoothingStudy, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
-    """Draw MMD over σ: one mark per cell (× rejects, ○ does not) and their mean."""
+    """Plot MMD over σ: one mark per cell (× rejects, ○ does not) and their mean."""
     ax = axes_of(ax)
     for sigma, decisions in zip(study.sigmas, study.tests(test), strict=True):
         if decisions is not None:
@@ -159,7 +159,7 @@ def plot_study_mmd(study: SmoothingStudy, ax: "Axes | None" = None, *, test: str
 
 
 def plot_study_ambiguity(study: SmoothingStudy, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
-    """Draw mean ambiguity over σ, with the band from the least to the largest of any rank."""
+    """Plot mean ambiguity over σ, with the band from minimum to maximum over the ranks."""
     ax = axes_of(ax)
     low, high = study.ambiguity_band(test).T
     ax.fill_between(study.sigmas, low, high, color="C1", alpha=_BAND, linewidth=0, label="least to largest")
@@ -170,7 +170,7 @@ def plot_study_ambiguity(study: SmoothingStudy, ax: "Axes | None" = None, *, tes
 
 
 def plot_study_sizes(study: SmoothingStudy, ax: "Axes | None" = None) -> "Axes":
-    """Draw the number of curves of A (squares) and B (triangles) over σ."""
+    """Plot the number of curves of A (squares) and B (triangles) over σ."""
     ax = axes_of(ax)
     for side, marker, sizes in zip("AB", "s^", study.sizes.T, strict=True):
         ax.plot(study.sigmas, sizes, f"{marker}-", markersize=4, label=side)
@@ -184,7 +184,7 @@ def plot_study_sizes(study: SmoothingStudy, ax: "Axes | None" = None) -> "Axes":
 def plot_study(
     study: SmoothingStudy, figure: "Figure | None" = None, *, test: str = "undulation", current: float | None = None
 ) -> "NDArray[Any]":
-    """Draw the three panels of a smoothing study, one above the other: MMD, ambiguity and curves, over σ.
+    """Plot the three panels of a smoothing study, one above the other: MMD, ambiguity and curves, over σ.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def plot_study(
     test : str
         As in `plot_mmd`.
     current : float, optional
-        A σ to be marked, such as that in use.
+        A σ to highlight, such as that in use.
 
     Returns
     -------
@@ -212,18 +212,18 @@ def plot_study(
 
 
 def plot_choices(study: ChoiceStudy, ax: "Axes | None" = None) -> "Axes":
-    """Draw the row of the truth table under every choice: one line for each field, a box for each of its values.
+    """Plot the row of the truth table for every choice: one line per field, a box for each of its values.
 
     Parameters
     ----------
     study : ChoiceStudy
     ax : matplotlib Axes, optional
-        By default those of a new figure.
+        By default the axes of a new figure.
 
     Returns
     -------
     matplotlib Axes
-        Boxes whose row is that of the choices in use are filled, others dashed; the value in use has a bold frame.
+        Boxes with the same row as the choices in use are filled, others dashed; the value in use has a bold frame.
     """
     lines = study.rows()
     ax = axes_of(ax, height=0.6 + 0.6 * max(len(lines), 1))
@@ -249,7 +249,7 @@ def plot_choices(study: ChoiceStudy, ax: "Axes | None" = None) -> "Axes":
 
 
 def plot_pairs(table: PairTable, figure: "Figure | None" = None) -> "NDArray[Any]":
-    """Draw the tree of the images, and below it the matrix of their distances, each cell with its row of the table.
+    """Plot the tree of the images, and below it the matrix of their distances, each cell with its row of the table.
 
     Returns
     -------
@@ -269,14 +269,14 @@ def plot_pairs(table: PairTable, figure: "Figure | None" = None) -> "NDArray[Any
             color = "black" if distances[i, j] > distances.max() / 2 else "white"
             matrix.text(j, i, case, ha="center", va="center", color=color, fontsize="small")
     names = [_shown(table.names[i]) for i in order]
-    # Names of files are words, not formulas.
+    # Names of files may contain dollar signs, and are not formulas.
     matrix.set_xticks(range(len(names)), names, rotation=45, ha="right", parse_math=False)
     matrix.set_yticks(range(len(names)), names, parse_math=False)
     return np.array([tree, matrix])
 
 
 def _shown(name: str) -> str:
-    """A name in one line that leaves room for the figure."""
+    """Abbreviate a name to one line that leaves room for the figure."""
     line = " ".join(name.split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 9]}…{line[-8:]}"
 
@@ -297,19 +297,19 @@ def _colors(count: int) -> "NDArray[Any]":
     from matplotlib import colormaps
     from matplotlib.colors import to_rgb
 
-    low, high = (0.4, 1.0) if sum(to_rgb(_ink())) > 1.5 else (0.0, 0.85)  # to be seen on either background
+    low, high = (0.4, 1.0) if sum(to_rgb(_ink())) > 1.5 else (0.0, 0.85)  # visible on either background
     return np.asarray(colormaps[COLORMAP](np.linspace(low, high, count)))
 
 
 def _marks(ax: "Axes", x: NDArray[Any], y: NDArray[Any], rejected: NDArray[np.bool_], colors: NDArray[Any]) -> None:
-    """A cross for each cell that rejects, a ring for each that does not."""
+    """Draw a cross for each cell that rejects, a ring for each that does not."""
     ax.scatter(x[rejected], y[rejected], s=16, marker=_REJECTED, c=colors[rejected], linewidths=1)
     ring = ~rejected
     ax.scatter(x[ring], y[ring], s=16, marker=_KEPT, facecolors="none", edgecolors=list(colors[ring]))
 
 
 def _frame(ax: "Axes", landscape: DecisionLandscape, current: tuple[int, int] | None) -> None:
-    """Frame the cell nearest to some settings."""
+    """Highlight the cell nearest to given settings."""
     if current is None:
         return
     from matplotlib.patches import Rectangle

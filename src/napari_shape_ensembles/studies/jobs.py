@@ -1,8 +1,8 @@
-"""What studies have in common: many items of work, done here or by an executor.
+"""Execution of studies: many items of work, done here or by an executor.
 
-A study is a list of items, and one function, the *job*, that turns an item into a result and reports what it knows on
-the way. Without an executor the jobs run one after the other and all that they report is seen; with one they run
-elsewhere, side by side, and each is seen when it is complete. The numbers are the same.
+A study is a list of items, and one function, the *job*, that turns an item into a result and reports progress. Without
+an executor the jobs run sequentially and all their reports are passed on; with one they run in parallel, and each is
+reported when it is complete. The numbers are the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,27 +17,27 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Job = Callable[[Item], Result]
 
-# Seconds between two looks, while others work, whether the study is still wanted.
+# Seconds between two checks for cancellation while workers are busy.
 _PULSE = 0.1
 
 
 def run_jobs(
     job: Job[Item, Result], items: Sequence[Item], take: Callable[[int, Progress], object], executor: Any | None = None
 ) -> None:
-    """Do a job for every item, here or by an executor.
+    """Run a job for every item, here or by an executor.
 
     Parameters
     ----------
     job : callable
-        Item -> result. For processes and Dask a function of a module.
+        Item -> result. For processes and Dask, a module-level function.
     items : sequence
     take : callable
-        Called in this thread with the index of an item and a `Progress`: each that its job reports, and at its end
-        one without a name that holds the result.
+        Called in this thread with the index of an item and a `Progress`: each one that its job reports, and finally one
+        without a name that holds the result.
     executor : None, concurrent.futures.Executor or dask.distributed.Client
-        None runs here. Work lost with a worker is done again: Dask sends it to another worker, and what a
-        broken process pool leaves behind is done here. When the study is stopped, or an error ends it, what has not
-        started yet is taken back.
+        None runs here. Work lost with a worker is repeated: Dask resubmits it to another worker, and the remaining
+        items of a broken process pool are processed here. When the study is stopped, or fails, items not yet started
+        are cancelled.
     """
     if executor is None:
         for index, item in enumerate(items):
@@ -72,11 +72,11 @@ def run_jobs(
 def _run_on_dask(
     job: Job[Item, Result], items: Sequence[Item], take: Callable[[int, Progress], object], client: Any
 ) -> None:
-    """Do the jobs on a Dask cluster, and look at its own futures.
+    """Run the jobs on a Dask cluster, using its own futures.
 
-    Of those that it offers as futures of the standard library one can stay open for ever: that of a result which was
-    lost with a worker before it was fetched, and is made again. Each job takes one of the threads of a worker, and no
-    more: as many are at work there, and other workers on the same computer.
+    Dask's concurrent.futures interface may leave a future pending for ever: that of a result lost with a worker before
+    it was fetched, and recomputed. Each job uses only one thread of a worker, as others run there in parallel, and
+    other workers on the same computer.
     """
     leave, job = leaver(), partial(done_alone, job)
     waiting = {client.submit(job, item, pure=False): index for index, item in enumerate(items)}
@@ -85,7 +85,7 @@ def _run_on_dask(
             done = [future for future in waiting if future.status in ("finished", "error", "cancelled")]
             for future in sorted(done, key=waiting.__getitem__):
                 index = waiting.pop(future)
-                if future.status == "cancelled":  # with the scheduler's memory of it
+                if future.status == "cancelled":  # the scheduler has forgotten it
                     waiting[client.submit(job, items[index], pure=False)] = index
                 else:
                     take(index, Progress("", result=future.result()))
@@ -103,13 +103,13 @@ def _done_here(job: Job[Item, Result], item: Item, listener: Listener) -> Result
 
 
 def done_alone(job: Job[Item, Result], item: Item) -> Result:
-    """Do a job by one processor, as others are at work beside it."""
+    """Run a job on one processor, as others run in parallel."""
     with one_processor():
         return job(item)
 
 
 def _submitted(pool: Executor, job: Job[Item, Result], item: Item) -> Future[Result]:
-    """Hand over an item; to a pool that broke meanwhile, as an item that is lost."""
+    """Submit an item; if the pool has broken meanwhile, return a failed future."""
     try:
         return pool.submit(job, item)
     except BrokenExecutor as error:

@@ -1,7 +1,7 @@
-"""Decision landscapes: how the result depends on the rank and on the number of landmarks.
+"""Decision landscapes: dependence of the result on the rank and on the number of landmarks.
 
-Each number of landmarks n is one item of work: landmarks are placed, registered and learned from once, at the
-highest rank; the lower ranks are the first coordinates of these, and share permutations and distances.
+Each number of landmarks n is one item of work: landmarks are placed, registered and learned from once, at the highest
+rank; lower ranks are the leading coordinates of these, and share permutations and distances.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,9 +53,9 @@ class Decisions(Sealed):
     Attributes
     ----------
     mmd, p_value, threshold : (L, R) arrays
-        NaN where not computed.
+        NaN if not computed.
     rejected : (L, R) bool array
-        True: the samples differ. False also where not computed.
+        True: the samples differ. False also if not computed.
     """
 
     mmd: Real
@@ -65,17 +65,17 @@ class Decisions(Sealed):
 
     @property
     def computed(self) -> Flags:
-        """Which cells there are results for, (L, R)."""
+        """Which cells have results, (L, R)."""
         return ~np.isnan(self.mmd)
 
     @property
     def share_not_rejected(self) -> Real:
-        """Share q of "no difference detected" over the landmark counts, (R,); NaN where nothing is computed."""
+        """Fraction q of "no difference detected" over the landmark counts, (R,); NaN if nothing is computed."""
         return _over_landmarks(self.computed & ~self.rejected, self.computed)
 
     @property
     def ambiguity(self) -> Real:
-        """4q(1 - q) for each rank, (R,): 0 where all landmark counts agree, 1 where they are split in halves."""
+        """4q(1 - q) for each rank, (R,): 0 if all landmark counts agree, 1 if they are split in halves."""
         q = self.share_not_rejected
         return 4 * q * (1 - q)
 
@@ -99,18 +99,18 @@ class DecisionLandscape:
     ranks : (R,) int array
     landmarks : (L,) int array
     settings : Settings
-        Of all cells, but for rank and landmarks.
+        Settings of all cells, except rank and landmarks.
     names, sizes : pairs
-        Of the two ensembles: their names and numbers of curves.
+        Names and numbers of curves of the two ensembles.
     undulation, scale : Decisions
         The two tests. That of scale does not depend on the rank.
     parts : mapping of str to Decisions
         The tests of the coarse form, roughness and concavity; with coordinates "both" those of the raw and of the
         normalized undulation coordinates.
     images : (int, int), optional
-        Numbers of images of the two ensembles, where whole images were permuted; None where single curves were.
+        Numbers of images of the two ensembles if whole images were permuted; None if single curves were.
     of_these_images : bool
-        Whether single curves of several images were permuted: then the landscape speaks of these images alone.
+        Whether single curves of several images were permuted: then the landscape holds for these images alone.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class DecisionLandscape:
 
     @cached_property
     def product(self) -> Decisions:
-        """The product MMD against its threshold, both Euclidean norms of those of the two tests (eq. pMMD).
+        """Product MMD and its threshold, the Euclidean norms of those of the two tests (eq. pMMD).
 
         It has no p-value of its own.
         """
@@ -165,7 +165,7 @@ class DecisionLandscape:
         return Decisions(mmd, np.full(mmd.shape, np.nan), threshold, mmd > threshold)
 
     def test(self, name: str) -> Decisions:
-        """One test by its name: "undulation", "scale", "product", or a part such as "roughness" or "raw"."""
+        """Return one test by name: "undulation", "scale", "product", or a part such as "roughness" or "raw"."""
         tests = {"undulation": self.undulation, "scale": self.scale, "product": self.product, **self.parts}
         if name not in tests:
             raise ValueError(f"this landscape has the tests {', '.join(tests)}, not {name!r}")
@@ -173,7 +173,7 @@ class DecisionLandscape:
 
     @property
     def feasible(self) -> Flags:
-        """Cells that can have a result, (L, R): N curves of n landmarks fix at most N - 1 and 2(n - 2) coordinates."""
+        """Cells that can have a result, (L, R): N curves of n landmarks have at most N - 1 and 2(n - 2) coordinates."""
         return self.ranks <= _highest_rank(self.landmarks[:, None], sum(self.sizes))
 
     @property
@@ -188,7 +188,7 @@ class DecisionLandscape:
 
     @property
     def inconclusive(self) -> str | None:
-        """Why the curves, or the images that were permuted, are too few for a decision, or None."""
+        """Why there are too few curves, or permuted images, for a decision; None otherwise."""
         if self.images is not None:
             least, level = least_p(*self.images), self.settings.significance
             return cannot_reach(*self.images, level, least) if least > level else None
@@ -205,12 +205,12 @@ class DecisionLandscape:
         return np.where(self.undulation.computed, answers, "")
 
     def settings_at(self, landmarks: int, rank: int) -> Settings:
-        """Settings with which `compare` repeats the cell of these landmarks and rank."""
+        """Settings with which `compare` reproduces the cell of these landmarks and rank."""
         return replace(self.settings, landmarks=int(landmarks), rank=int(rank))
 
     def table(self) -> "pd.DataFrame":
-        """One row per computed cell: landmarks, rank, case, and MMD, p-value, threshold, decision of each test."""
-        import pandas as pd  # heavy, and not needed for the answer
+        """Table with one row per computed cell: landmarks, rank, case, and the results of each test."""
+        import pandas as pd  # slow to import, and not needed for the result
 
         shown = self.undulation.computed
         rows, columns = np.nonzero(shown)
@@ -224,16 +224,16 @@ class DecisionLandscape:
         return pd.DataFrame({**grid, **numbers}).drop(columns="product_p_value")
 
     def plot(self, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
-        """Draw the grid of ranks and landmark counts on Matplotlib axes; see `studies.figures.plot_decisions`.
+        """Plot the grid of ranks and landmark counts; see `studies.figures.plot_decisions`.
 
-        `studies.figures.plot_landscape` draws all three panels of the paper.
+        `studies.figures.plot_landscape` plots all three panels of the paper.
         """
         from .figures import plot_decisions
 
         return plot_decisions(self, ax, test=test)
 
     def summary(self) -> str:
-        """Return what the landscape says, in a sentence or two."""
+        """Summarise the landscape in a sentence or two."""
         of = [f"{counted(count, 'image')}, " for count in self.images] if self.images else ["", ""]
         a, b = (
             f"{name or side} ({own}{counted(size, 'curve')})"
@@ -276,18 +276,18 @@ def decision_landscape(
     Parameters
     ----------
     a, b : Ensemble, or a sequence of them
-        The two samples. Of several images of one sample whole images are permuted, as `compare` does.
+        The two samples. If a sample has several images, whole images are permuted, as in `compare`.
     ranks : sequence of R ints
         Numbers of undulation coordinates.
     landmarks : sequence of L ints
         Numbers of landmarks per curve.
     settings : Settings
-        Everything else; its own rank and landmarks play no part.
+        All other settings; rank and landmarks are ignored.
     executor : None, concurrent.futures.Executor or dask.distributed.Client
-        Where the numbers of landmarks are worked on, side by side; the result is the same.
+        Runs the numbers of landmarks in parallel; the result is the same.
     progress : callable, optional
-        Called with the `Progress` of each step; its `result` is all that is known so far. An exception that it raises
-        ends the study.
+        Called with the `Progress` of each step; its `result` is the study so far. An exception that it raises aborts
+        the study.
 
     Returns
     -------
@@ -312,7 +312,7 @@ def decision_landscape(
     [['1∧0', '1∧0', '1∧0'], ['1∧0', '1∧0', '1∧0']]
     """
     a, b, _ = comparable(a, b)
-    permutation_options(settings)  # refuses what nested tests cannot do, before any work
+    permutation_options(settings)  # raises early for settings that nested tests do not support
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
     cells = _Cells(a, b, *grid, settings)
     total = int(cells.landscape().feasible.sum())
@@ -329,7 +329,7 @@ def decision_landscape(
 
 
 def distinct_counts(name: str, values: WholeNumbers, least: int) -> NDArray[np.int64]:
-    """The distinct values, rising."""
+    """Return the distinct values, ascending."""
     array = np.unique(np.asarray(values))
     if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu" or array[0] < least:
         raise ValueError(f"{name} is a sequence of whole numbers of at least {least}, not {values!r}")
@@ -342,7 +342,7 @@ def _highest_rank(landmarks: Any, curves: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class ColumnItem:
-    """The work for one number of landmarks."""
+    """Work item for one number of landmarks."""
 
     a: Ensemble
     b: Ensemble
@@ -356,7 +356,7 @@ def landmark_column(item: ColumnItem) -> dict[str, Real]:
     Returns
     -------
     dict of str to (R, 4) array
-        For each test MMD, p-value, threshold and decision at every rank; NaN where a rank is too high.
+        MMD, p-value, threshold and decision of each test at every rank; NaN if a rank is too high.
     """
     first, settings = len(item.a), item.settings
     ranks = [rank for rank in item.ranks if rank <= _highest_rank(settings.landmarks, first + len(item.b))]
@@ -397,7 +397,7 @@ def _permute_images(
     settings: Settings,
     words: str,
 ) -> None:
-    """The tests of a column with whole images exchangeable; parts that do not depend on the rank are summed once."""
+    """Tests of a column with whole images exchangeable; parts that do not depend on the rank are summed once."""
     factor = settings.bandwidth[0] if isinstance(settings.bandwidth, tuple) else settings.bandwidth
     draws = max(settings.permutations, DRAWS)
 
@@ -443,13 +443,13 @@ class _Cells:
         self.name = "starting"
 
     def fill(self, index: int, step: Progress) -> None:
-        """Put what is known of a column in its place."""
+        """Insert partial results of a column."""
         self.name = step.name or self.name
         for name, values in (step.result or {}).items():
             self._tests.setdefault(name, np.full(self._shape, np.nan))[index] = values
 
     def landscape(self) -> DecisionLandscape:
-        """The landscape of now."""
+        """The landscape so far."""
         tests = {}
         for name, cells in self._tests.items():
             mmd, p_value, threshold, rejected = np.moveaxis(cells, -1, 0).copy()

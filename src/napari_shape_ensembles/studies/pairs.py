@@ -1,4 +1,4 @@
-"""All pairs of several images: which differ from which, and how far."""
+"""Comparisons of all pairs of several images, and their distances."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,11 +43,11 @@ class PairTests(Sealed):
     Attributes
     ----------
     mmd : (k, k) array
-        As `compare` gives it, of the deciding part; 0 on the diagonal, NaN where not computed.
+        As in `compare`, of the deciding part; 0 on the diagonal, NaN if not computed.
     kernel_mmd : (k, k) array
         MMD for the mean of the parts' kernels: one metric for all pairs, whichever part decides.
     p_value : (k, k) array
-        Of each pair by itself; 1 on the diagonal.
+        Unadjusted p-value of each pair; 1 on the diagonal.
     adjusted : (k, k) array
         p-values after Holm's correction over all pairs and both tests.
     """
@@ -60,16 +60,16 @@ class PairTests(Sealed):
 
 @dataclass(frozen=True, eq=False)
 class PairTable(Sealed):
-    """Decisions for all pairs of k images, learned from in one shape space.
+    """Decisions for all pairs of k images, in one shape space learned from all of them.
 
     Attributes
     ----------
     names : tuple of k str
-        All different: a number is added to those that repeat.
+        Made unique by a number if names repeat.
     sizes : tuple of k int
         Numbers of curves.
     settings : Settings
-        As used: the permutations may be more than were asked for, see `all_pairs`.
+        As used: the permutations may be more than requested, see `all_pairs`.
     undulation, scale : PairTests
 
     Examples
@@ -101,7 +101,7 @@ class PairTable(Sealed):
 
     @property
     def distance(self) -> Real:
-        """Product of the two kernel MMDs, (k, k): what the tree is built on."""
+        """Product of the two kernel MMDs, (k, k): the distance of the tree."""
         return np.hypot(self.undulation.kernel_mmd, self.scale.kernel_mmd)
 
     @property
@@ -116,7 +116,7 @@ class PairTable(Sealed):
 
     @property
     def case(self) -> NDArray[np.str_]:
-        """Row of the truth table of every pair, (k, k), after Holm's correction; "" where not computed."""
+        """Row of the truth table of every pair, (k, k), after Holm's correction; "" if not computed."""
         cells = np.full(self.pmmd.shape, "", dtype="<U12")
         strictest = self.settings.significance / max(len(self.names) * (len(self.names) - 1), 1)
         for i, j in np.argwhere(~np.isnan(self.pmmd)):
@@ -127,12 +127,12 @@ class PairTable(Sealed):
 
     @cached_property
     def linkage(self) -> Real:
-        """Tree of the images by their average `distance`, (k - 1, 4), as `scipy.cluster.hierarchy.linkage` gives it.
+        """Tree of the images by average linkage of `distance`, (k - 1, 4), as from `scipy.cluster.hierarchy.linkage`.
 
         Raises
         ------
         ValueError
-            While pairs are missing.
+            If pairs are missing.
         """
         from scipy.cluster import hierarchy
         from scipy.spatial.distance import squareform
@@ -143,14 +143,14 @@ class PairTable(Sealed):
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """Places of the images in an order that puts near ones side by side, (k,)."""
+        """Indices of the images in the order of the leaves of the tree, (k,)."""
         from scipy.cluster import hierarchy
 
         return hierarchy.leaves_list(self.linkage).astype(np.int64)
 
     def table(self) -> "pd.DataFrame":
-        """One row per pair: names, row of the truth table, product MMD; MMD, p-value and adjusted one of each test."""
-        import pandas as pd  # heavy, and not needed for the answer
+        """Table with one row per pair: names, case, product MMD; MMD, p-value and adjusted p-value of each test."""
+        import pandas as pd  # slow to import, and not needed for the result
 
         i, j = np.triu_indices(len(self.names), 1)
         tests = {"undulation": self.undulation, "scale": self.scale}
@@ -164,12 +164,12 @@ class PairTable(Sealed):
         return pd.DataFrame({**fixed, **numbers})
 
     def plot(self, figure: "Figure | None" = None) -> "NDArray[Any]":
-        """Draw the tree of the images and the matrix of their distances; see `studies.figures.plot_pairs`.
+        """Plot the tree of the images and the matrix of their distances; see `studies.figures.plot_pairs`.
 
         Parameters
         ----------
         figure : matplotlib Figure, optional
-            To draw on, as the two need axes of their own; by default a new one.
+            Figure for the two axes; by default a new one.
 
         Returns
         -------
@@ -180,7 +180,7 @@ class PairTable(Sealed):
         return plot_pairs(self, figure)
 
     def summary(self) -> str:
-        """Return how many pairs differ, and the level that holds for all of them together."""
+        """Summarise how many pairs differ, and the family-wise level."""
         i, j = np.triu_indices(len(self.names), 1)
         answers, counts = np.unique(self.case[i, j], return_counts=True)
         shares = ", ".join(
@@ -200,22 +200,21 @@ def all_pairs(
     """Compare every image with every other.
 
     All images are registered and learned from together, and share the kernels' bandwidths. So `PairTable.distance` is
-    one and the same metric for all pairs, and the tree built on it means something. For two images the tests are those
-    of `compare`.
+    one metric for all pairs, which makes the tree meaningful. For two images the tests are those of `compare`.
 
     Parameters
     ----------
     images : sequence of k Ensemble, or of sequences of Ensemble
-        At least two; an entry of several images is pooled. Expressed in the unit of the first.
+        At least two; an entry of several images is pooled. Converted to the unit of the first.
     settings : Settings
-        `significance` becomes the level of all decisions together: Holm's correction over the two tests of all
-        pairs. It can reject only if single p-values get small enough, so at least 3 · tests / significance
-        permutations are drawn, where the settings ask for fewer; `PairTable.settings` says how many.
+        `significance` is the family-wise level of all decisions: Holm's correction over the two tests of all pairs. It
+        can reject only if single p-values get small enough, so at least 3 · tests / significance permutations are
+        drawn, even if the settings ask for fewer; `PairTable.settings` gives the number.
     executor : None, concurrent.futures.Executor or dask.distributed.Client
-        Where the pairs are tested, side by side; the result is the same.
+        Tests the pairs in parallel; the result is the same.
     progress : callable, optional
-        Called with the `Progress` of each step; its `result` is all that is known so far. An exception that it raises
-        ends the study.
+        Called with the `Progress` of each step; its `result` is the study so far. An exception that it raises aborts
+        the study.
 
     Returns
     -------
@@ -251,7 +250,7 @@ def all_pairs(
         )
     ensembles = [ensemble.to(pooled[0].unit) for ensemble in pooled]
     pairs = list(combinations(range(len(images)), 2))
-    # So many that the smallest p-value, times the number of tests, is a third of the level.
+    # Enough for the smallest p-value, times the number of tests, to be a third of the level.
     enough = ceil(6 * len(pairs) / settings.significance)
     settings = replace(settings, permutations=max(settings.permutations, enough))
     found = np.full((len(pairs), 2, 3), np.nan)
@@ -280,7 +279,7 @@ def all_pairs(
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """Names made different from one another by a number, so that every pair can be told from the others."""
+    """Make names unique by numbers."""
     found: list[str] = []
     for name in names:
         tries = (name if again == 1 else f"{name} ({again})" for again in count(1))
@@ -289,7 +288,7 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _samples(tests: Sequence[Mapping[str, Part]], sizes: tuple[int, ...], seed: int) -> list[list[dict[str, Part]]]:
-    """For every image the parts of each test, in units of the width that all pairs share."""
+    """Parts of each test for every image, in units of the width shared by all pairs."""
     ends = np.cumsum(sizes)[:-1]
     found: list[list[dict[str, Part]]] = [[{} for _ in tests] for _ in sizes]
     for place, parts in enumerate(tests):
@@ -302,7 +301,7 @@ def _samples(tests: Sequence[Mapping[str, Part]], sizes: tuple[int, ...], seed: 
 
 @dataclass(frozen=True, eq=False)
 class PairItem:
-    """The parts of both tests, of a pair of images."""
+    """Parts of both tests of a pair of images."""
 
     a: list[dict[str, Part]]
     b: list[dict[str, Part]]
@@ -346,12 +345,12 @@ def _square(values: Real, pairs: list[tuple[int, int]], diagonal: float) -> Real
 
 
 def holm(p_values: Real) -> Real:
-    """p-values adjusted by Holm's method (1979): rejecting those of at most α errs anywhere with at most that chance.
+    """Adjust p-values by Holm's method (1979), which controls the family-wise error rate.
 
     Parameters
     ----------
     p_values : array
-        Of all tests of the family; NaN for those not done yet, which count as members.
+        p-values of all tests of the family; NaN for tests not done yet, which count as members.
 
     Returns
     -------

@@ -1,10 +1,10 @@
-"""Ranges of numbers as people write them: "2-20:2, 25, 50" or "2:20:2, 25, 50" are 2, 4, …, 20, 25 and 50."""
+"""Parsing of lists and ranges of numbers: "2-20:2, 25, 50" or "2:20:2, 25, 50" are 2, 4, …, 20, 25 and 50."""
 
 import re
 
 import numpy as np
 
-#: What the studies sweep by default.
+#: Default sweeps of the studies.
 LANDSCAPE = {"ranks": "2-20:2, 25, 30, 40, 50, 75, 100, 150", "landmarks": "100-500:100"}
 SMOOTHING = {"sigmas": "0-8", "ranks": "10, 20, 50, 100", "landmarks": "100, 200, 400"}
 
@@ -15,7 +15,7 @@ _MOST = 10_000
 
 
 def numbers(text: str, *, least: float = 0, whole: bool = False, most: int = _MOST) -> list[float]:
-    """Read numbers and ranges, separated by commas.
+    """Parse numbers and ranges, separated by commas.
 
     Parameters
     ----------
@@ -24,19 +24,19 @@ def numbers(text: str, *, least: float = 0, whole: bool = False, most: int = _MO
     least : float
         Smallest number allowed.
     whole : bool
-        Whether only whole numbers are allowed.
+        Whether only integers are allowed.
     most : int
-        How many numbers are allowed.
+        Maximum number of values.
 
     Returns
     -------
     list of float
-        Distinct and rising.
+        Distinct and ascending.
 
     Raises
     ------
     ValueError
-        For what is no such list, naming the part that cannot be read; for numbers that are not allowed.
+        For text that is not such a list, naming the part that cannot be parsed; for numbers that are not allowed.
     """
     found: set[float] = set()
     for part in text.split(","):
@@ -52,7 +52,7 @@ def numbers(text: str, *, least: float = 0, whole: bool = False, most: int = _MO
 
 
 def whole_numbers(text: str, *, least: int = 0, most: int = _MOST) -> list[int]:
-    """Read whole numbers as `numbers` does."""
+    """Parse integers as `numbers` does."""
     return [int(value) for value in numbers(text, least=least, whole=True, most=most)]
 
 

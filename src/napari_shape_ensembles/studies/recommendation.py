@@ -1,4 +1,4 @@
-"""How much smoothing to choose: the range over which the answer holds, on the most curves."""
+"""Recommended smoothing: the range over which the result is stable, with the most curves."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ Answers = Sequence[NDArray[Any] | None]
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A range of σ over which every cell gives one answer.
+    """A range of σ over which all cells give one result.
 
     Attributes
     ----------
@@ -26,9 +26,9 @@ class Recommendation:
     best : float
         The σ of the range that keeps the most curves on its smaller side.
     answer : str
-        What every cell of the range says.
+        The result of every cell of the range.
     reason : str
-        Why this range, in words.
+        Reason for this range, in words.
     """
 
     low: float
@@ -39,25 +39,25 @@ class Recommendation:
 
 
 def recommend(sigmas: Real, answers: Answers, sizes: Real) -> Recommendation | None:
-    """Choose a range of σ.
+    """Choose a range of σ with a stable result.
 
-    A σ is *consistent* when all its cells give the same answer. Of the runs of neighbouring consistent σ with the
-    same answer, the one is chosen that rests on the most curves: the smaller side's number, added up over the run. So
-    a long run at a strong smoothing, which has merged or lost most objects, does not win by its length alone.
+    A σ is *consistent* if all its cells give the same result. Of the runs of neighbouring consistent σ with the same
+    result, the one with the most curves is chosen: the smaller side's number, summed over the run. So a long run at
+    strong smoothing, which has merged or lost most objects, is not chosen for its length alone.
 
     Parameters
     ----------
     sigmas : (S,) array
-        Rising.
+        Ascending.
     answers : sequence of S arrays or None
-        The answers of all cells at each σ; None where there is none.
+        Results of all cells at each σ; None if there are none.
     sizes : (S, 2) array
         Curves in A and B at each σ.
 
     Returns
     -------
     Recommendation or None
-        None where no two neighbouring σ, or the only one, are consistent.
+        None if no two neighbouring σ, or the only one, are consistent.
     """
     unanimous = [_unanimous(cells) for cells in answers]
     runs = [list(run) for answer, run in groupby(range(len(sigmas)), unanimous.__getitem__) if answer]
@@ -72,7 +72,7 @@ def recommend(sigmas: Real, answers: Answers, sizes: Real) -> Recommendation | N
 
 
 def _unanimous(cells: NDArray[Any] | None) -> str:
-    """The one answer that all cells give; empty where there is none."""
+    """The result that all cells share; empty if there is none."""
     distinct = set() if cells is None else set(cells.tolist())
     answer = str(distinct.pop()) if len(distinct) == 1 else ""
     return "" if answer == INCONCLUSIVE else answer

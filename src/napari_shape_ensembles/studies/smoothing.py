@@ -1,4 +1,4 @@
-"""Smoothing studies: how much smoothing of a segmentation the answer rests on (paper, "Segmentation Efficacy")."""
+"""Smoothing studies: dependence of the result on the smoothing of the segmentation (paper, "Segmentation Efficacy")."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,17 +23,17 @@ Masks = ArrayLike | Sequence[ArrayLike]
 
 
 class Smoothed(NamedTuple):
-    """What one σ leads to.
+    """Result at one σ.
 
     Attributes
     ----------
     sizes : pair of int or None
-        Curves in A and B; None while they are being traced.
+        Curves in A and B; None while tracing.
     landscape : DecisionLandscape or None
     reason : str
-        Why there is no landscape; empty where there is one.
+        Why there is no landscape; empty if there is one.
     done : bool
-        Whether nothing more is to come.
+        Whether this σ is finished.
     """
 
     sizes: tuple[int, int] | None = None
@@ -54,7 +54,7 @@ class SmoothingStudy:
     landmarks : (L,) int array
     settings : Settings
     steps : tuple of S Smoothed
-        What each σ led to.
+        Result at each σ.
 
     Examples
     --------
@@ -75,17 +75,17 @@ class SmoothingStudy:
 
     @property
     def landscapes(self) -> tuple[DecisionLandscape | None, ...]:
-        """Decision landscape of each σ; None where there is none (yet)."""
+        """Decision landscape of each σ; None if there is none (yet)."""
         return tuple(step.landscape for step in self.steps)
 
     @property
     def sizes(self) -> Real:
-        """Curves in A and B at each σ, (S, 2); NaN where not traced (yet)."""
+        """Curves in A and B at each σ, (S, 2); NaN if not traced (yet)."""
         return np.array([step.sizes or (np.nan, np.nan) for step in self.steps], dtype=np.float64)
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why a σ has no landscape; empty where it has one."""
+        """Why a σ has no landscape; empty if it has one."""
         return tuple(step.reason for step in self.steps)
 
     def tests(self, name: str = "undulation") -> tuple[Decisions | None, ...]:
@@ -93,7 +93,7 @@ class SmoothingStudy:
         return tuple(None if landscape is None else landscape.test(name) for landscape in self.landscapes)
 
     def mmd(self, name: str = "undulation") -> Real:
-        """MMDs of a test, (S, L, R); NaN where not computed."""
+        """MMDs of a test, (S, L, R); NaN if not computed."""
         empty = np.full((len(self.landmarks), len(self.ranks)), np.nan)
         return np.array([empty if test is None else test.mmd for test in self.tests(name)])
 
@@ -111,12 +111,12 @@ class SmoothingStudy:
         return _mean(self.ambiguity(name))
 
     def ambiguity_band(self, name: str = "undulation") -> Real:
-        """Least and largest ambiguity of any rank, (S, 2)."""
+        """Minimum and maximum ambiguity over the ranks, (S, 2)."""
         known = [values[~np.isnan(values)] for values in self.ambiguity(name)]
         return np.array([(values.min(), values.max()) if len(values) else (np.nan, np.nan) for values in known])
 
     def share_rejected(self, name: str = "undulation") -> Real:
-        """Share of the cells of each σ in which a test rejects, (S,)."""
+        """Fraction of the cells of each σ in which a test rejects, (S,)."""
         return np.array(
             [
                 test.rejected[test.computed].mean() if test is not None and test.computed.any() else np.nan
@@ -126,7 +126,7 @@ class SmoothingStudy:
 
     @property
     def recommended(self) -> Recommendation | None:
-        """The range of σ over which the answer holds and most curves are kept; None where there is none."""
+        """Range of σ over which the result is stable and most curves are kept; None if there is none."""
         answers = [None if land is None else land.case[land.undulation.computed] for land in self.landscapes]
         return recommend(self.sigmas, answers, self.sizes)
 
@@ -137,12 +137,12 @@ class SmoothingStudy:
 
     @property
     def done_something(self) -> bool:
-        """Whether anything is known of any σ."""
+        """Whether there are results for any σ."""
         return any(step.sizes is not None for step in self.steps)
 
     def table(self) -> "pd.DataFrame":
-        """One row per σ: sizes, mean MMD, share of rejections, mean ambiguity and its band, and why it is missing."""
-        import pandas as pd  # heavy, and not needed for the answer
+        """Table with one row per σ: sizes, mean MMD, fraction rejected, mean ambiguity and its band, and reason."""
+        import pandas as pd  # slow to import, and not needed for the result
 
         low, high = self.ambiguity_band().T
         return pd.DataFrame(
@@ -161,9 +161,9 @@ class SmoothingStudy:
         )
 
     def plot(self, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
-        """Draw MMD over the smoothing on Matplotlib axes; see `studies.figures.plot_study_mmd`.
+        """Plot MMD over the smoothing; see `studies.figures.plot_study_mmd`.
 
-        `studies.figures.plot_study` draws all panels.
+        `studies.figures.plot_study` plots all panels.
         """
         from .figures import plot_study_mmd
 
@@ -187,7 +187,7 @@ class SmoothingStudy:
 
 
 def _mean(values: Real) -> Real:
-    """Mean of what is known over all axes but the first; NaN where nothing is."""
+    """Mean of known values over all axes but the first; NaN if there are none."""
     flat = values.reshape(len(values), -1)
     known = ~np.isnan(flat)
     count = known.sum(axis=1)
@@ -211,31 +211,31 @@ def smoothing_study(
     Parameters
     ----------
     masks_a, masks_b : (rows, columns) array, or a sequence of them
-        The images of each sample. A mask (booleans, or one value besides 0) is smoothed as a whole, so that
-        neighbours merge, as in the paper; of labels each object is smoothed by itself and keeps its identity.
+        The images of each sample. A mask (booleans, or one value besides 0) is smoothed as a whole, so that neighbours
+        merge, as in the paper; of labels each object is smoothed separately and keeps its identity.
     sigmas : sequence of S floats
         Standard deviations of the Gaussian filter in pixels; 0 for none.
     ranks, landmarks : sequences of ints
         The landscape at every σ; see `decision_landscape`.
     settings : Settings
-        Of the comparisons.
+        Settings of the comparisons.
     outlines : Outlines
-        Pixel size, unit, and which outlines count; the same for all images. Its own `outline_smoothing` plays no part.
+        Pixel size, unit, and criteria for outlines; the same for all images. `outline_smoothing` is ignored.
     executor : None, concurrent.futures.Executor or dask.distributed.Client
-        Where the σ are worked on, side by side; the result is the same.
+        Runs the σ in parallel; the result is the same.
     progress : callable, optional
-        Called with the `Progress` of each step; its `result` is all that is known so far. An exception that it raises
-        ends the study.
+        Called with the `Progress` of each step; its `result` is the study so far. An exception that it raises aborts
+        the study.
 
     Returns
     -------
     SmoothingStudy
-        A σ without a comparison, such as one at which all objects vanish, says why in `reasons`.
+        A σ without a comparison, for example because all objects vanish, has a reason in `reasons`.
 
     Raises
     ------
     ValueError
-        For empty or impossible ranges, or masks that are no planes.
+        For empty or impossible ranges, or masks that are not 2D.
 
     References
     ----------
@@ -255,7 +255,7 @@ def smoothing_study(
     sweep = np.unique(np.asarray(sigmas, dtype=np.float64))
     if sweep.ndim != 1 or not len(sweep) or not (np.isfinite(sweep) & (sweep >= 0)).all():
         raise ValueError(f"sigmas is a sequence of standard deviations in pixels, 0 or more, not {sigmas!r}")
-    permutation_options(settings)  # refuses what nested tests cannot do, before any work
+    permutation_options(settings)  # raises early for settings that nested tests do not support
     groups = _planes("A", masks_a), _planes("B", masks_b)
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
     found = [Smoothed() for _ in sweep]
@@ -283,7 +283,7 @@ def _planes(side: str, masks: Masks) -> tuple[NDArray[Any], ...]:
 
 @dataclass(frozen=True, eq=False)
 class SmoothingItem:
-    """The work for one σ."""
+    """Work item for one σ."""
 
     groups: tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]
     sigma: float
@@ -303,7 +303,7 @@ def smoothed_landscape(item: SmoothingItem) -> Smoothed:
         with reporting(lambda step: report(step.name, result=Smoothed(sizes, step.result))):
             return Smoothed(sizes, decision_landscape(a, b, **options), done=True)
     except ValueError as error:
-        # At a wide filter too little may be left; that is a result of the study, not its end.
+        # A wide filter may leave too little; that is a result of the study, not an error.
         return Smoothed(sizes, None, str(error), done=True)
 
 

@@ -1,4 +1,4 @@
-"""Figures of an experiment: replicates over their outlines, distances of groups, doses, and the wells of a plate."""
+"""Figures of an experiment: replicates over their outlines, distances of groups, doses, and plate maps."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,13 +17,13 @@ from ..palette import with_log_ticks
 
 Real = NDArray[np.float64]
 
-# Quantities drawn, outlines drawn of each replicate at most, and replicates of a group with a mark of their own.
+# Quantities plotted, maximum number of outlines plotted per replicate, and markers of the replicates of a group.
 _DRAWN, _OUTLINES = ("size", "elongation", "lobes 3", "lobes 4", "roughness"), 200
 _MARKS = "osD^vP*Xhp"
-_LONGEST, _BESIDE = 24, 14  # letters of a name that are shown, and of names that fit beside each other
-_GROUPS = 20  # whose replicates are drawn one by one
+_LONGEST, _BESIDE = 24, 14  # letters of a name that are shown, and of names that fit side by side
+_GROUPS = 20  # maximum for plotting replicates individually
 _WELL = re.compile(r"([A-Pa-p])0?(\d{1,2})")
-# What the columns of a table are called beside the colors of a plate.
+# Labels of the color bar for columns of the table.
 _SAID = {
     "undulation_p_adjusted": "-log₁₀ of adjusted p, form",
     "scale_p_adjusted": "-log₁₀ of adjusted p, scale",
@@ -32,7 +32,7 @@ _SAID = {
 
 
 def superplot(result: Experiment, quantities: Sequence[str] = _DRAWN) -> Figure:
-    """Draw every replicate as one mark over its outlines, for each quantity and group (Lord et al. 2020).
+    """Plot every replicate as one marker over its outlines, for each quantity and group (Lord et al. 2020).
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def superplot(result: Experiment, quantities: Sequence[str] = _DRAWN) -> Figure:
     Returns
     -------
     matplotlib Figure
-        Grey dots are outlines (at most 200 of each replicate), marks are replicates (geometric means), each with one
-        form across all panels; the line is the mean of the replicates of a group, the bar its 95 % interval.
+        Grey dots are outlines (at most 200 of each replicate), markers are replicates (geometric means), with the same
+        shape in all panels; the line is the mean of the replicates of a group, the bar its 95 % interval.
 
     References
     ----------
@@ -59,7 +59,7 @@ def superplot(result: Experiment, quantities: Sequence[str] = _DRAWN) -> Figure:
 
 
 def draw_superplot(figure: Figure, result: Experiment, quantities: Sequence[str] = _DRAWN) -> list[Axes]:
-    """Draw what `superplot` does on a figure, and return its panels."""
+    """Draw `superplot` on a figure, and return its panels."""
     groups, group, ink = result.design.groups, result.design.group, mpl.rcParams["text.color"]
     rng = np.random.default_rng(0)
     number = np.concatenate([np.arange(count) for count in np.bincount(group, minlength=len(groups))])
@@ -87,7 +87,7 @@ def draw_superplot(figure: Figure, result: Experiment, quantities: Sequence[str]
 
 
 def _name_groups(axis: Axes, names: Sequence[str]) -> None:
-    """Write the names of groups below a panel: beside each other where there is room, else turned."""
+    """Label a panel with the names of groups: side by side if there is room, else rotated."""
     shown, longest = list(map(_short, names)), max(map(len, names))
     beside = len(names) <= 3 and longest * len(names) <= _BESIDE
     turned: dict[str, Any] = {} if beside else {"rotation": 45, "ha": "right"} if longest < 10 else {"rotation": 90}
@@ -95,13 +95,13 @@ def _name_groups(axis: Axes, names: Sequence[str]) -> None:
 
 
 def _short(name: str) -> str:
-    """A name short enough for a panel; the middle of a longer one is left out, as names often differ at an end."""
+    """Abbreviate a name in the middle for a panel, as names often differ at an end."""
     half = _LONGEST // 2 - 1
     return name if len(name) <= _LONGEST else f"{name[:half].rstrip()} … {name[-half:].lstrip()}"
 
 
 def _interval(means: Real) -> tuple[float, float]:
-    """Student's 95 % interval of the mean of replicates; the mean itself of a single one."""
+    """Student's 95 % interval of the mean of replicates; the value itself for a single one."""
     from scipy.special import stdtrit
 
     if len(means) < 2:
@@ -111,7 +111,7 @@ def _interval(means: Real) -> tuple[float, float]:
 
 
 def plate_of(groups: Sequence[str]) -> dict[str, tuple[int, int]] | None:
-    """Row and column of each group that is named as a well ("B07"); None unless at least ten and half of them are."""
+    """Row and column of each group named as a well ("B07"); None unless at least ten and half of them are."""
     found = {name: match for name in groups if (match := _WELL.fullmatch(name))}
     if len(found) < 10 or 2 * len(found) < len(groups):
         return None
@@ -119,18 +119,18 @@ def plate_of(groups: Sequence[str]) -> dict[str, tuple[int, int]] | None:
 
 
 def draw_groups(figure: Figure, result: Experiment) -> list[Axes]:
-    """Draw the distances between all pairs of groups as a matrix, in the order of the tree (average linkage) above it.
+    """Plot the distance matrix of all pairs of groups, in the order of the tree (average linkage) above it.
 
     Parameters
     ----------
     figure : matplotlib Figure
     result : Experiment
-        Of three groups or more.
+        With three groups or more.
 
     Returns
     -------
     list of Axes
-        That of the tree, and that of the matrix.
+        Axes of the tree, and of the matrix.
     """
     from scipy.cluster.hierarchy import dendrogram, linkage
     from scipy.spatial.distance import squareform
@@ -154,7 +154,7 @@ def draw_groups(figure: Figure, result: Experiment) -> list[Axes]:
 def draw_dose(
     figure: Figure, result: Experiment, column: str, quantities: Sequence[str] = ("size", "elongation", "roughness")
 ) -> list[Axes]:
-    """Draw the means of replicates over a covariate, with the line of least squares and its slope.
+    """Plot the means of replicates over a covariate, with the least squares line and its slope.
 
     Parameters
     ----------
@@ -194,13 +194,13 @@ def draw_dose(
             ncols=2 if max(map(len, shown)) > 10 else 4,
             fontsize=7,
         )
-        for text, name in zip(legend.get_texts(), shown, strict=True):  # names with _ first are no labels
+        for text, name in zip(legend.get_texts(), shown, strict=True):  # Matplotlib ignores labels that start with _
             text.set(text=name, parse_math=False)
     return axes
 
 
 def figures_of(result: Experiment) -> dict[str, Callable[[Figure], list[Axes]]]:
-    """The figures that say something of an experiment, by their names, the first to be shown first."""
+    """Applicable figures of an experiment by name, in the order in which to show them."""
     groups = len(result.design.groups)
     found: dict[str, Callable[[Figure], list[Axes]]] = {}
     if plate_of(result.design.groups) is not None and len(result.table):
@@ -219,19 +219,19 @@ def figures_of(result: Experiment) -> dict[str, Callable[[Figure], list[Axes]]]:
 
 
 def plot_plate(result: Experiment, value: str = "undulation_p_adjusted") -> Figure:
-    """Draw a screen as a map of its plate: one cell per well, by a column of the table.
+    """Plot a screen as a plate map: one cell per well, colored by a column of the table.
 
     Parameters
     ----------
     result : Experiment
         Against a control, with groups named as wells, such as "B07".
     value : str
-        Column; p-values are drawn as -log₁₀.
+        Column; p-values are plotted as -log₁₀.
 
     Raises
     ------
     ValueError
-        Where groups are not named as wells.
+        If groups are not named as wells.
     """
     rows, columns = _plate_values(result, value).shape
     figure = Figure(figsize=(columns / 2.2 + 1.5, rows / 2.2 + 0.6), layout="constrained")
@@ -240,12 +240,12 @@ def plot_plate(result: Experiment, value: str = "undulation_p_adjusted") -> Figu
 
 
 def draw_plate(figure: Figure, result: Experiment, value: str = "undulation_p_adjusted") -> list[Axes]:
-    """Draw what `plot_plate` does on a figure; cells without a well stay empty, that of a control has a C."""
+    """Draw `plot_plate` on a figure; cells without a well are empty, that of a control has a C."""
     plate = _plate_values(result, value)
     rows, columns = plate.shape
     axis = figure.subplots()
     limits = {}
-    if "_p" in value:  # up to the level at least, so that chance does not fill the range of colors
+    if "_p" in value:  # up to the level at least, so that chance does not span the range of colors
         limits = {"vmin": 0.0, "vmax": max(np.nanmax(plate, initial=0), -np.log10(result.settings.significance))}
     picture = axis.imshow(plate, cmap="viridis", **limits)
     wells = plate_of(result.design.groups) or {}
