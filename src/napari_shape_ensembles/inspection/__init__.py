@@ -1,4 +1,4 @@
-"""Which labels and outlines deserve a second look, how they are put right, and how far segmentations agree."""
+"""Quality control of labels and outlines: suspicious objects, their correction, and agreement of segmentations."""
 
 from .agreement import Agreement, agreement
 from .annotators import Annotators, annotators

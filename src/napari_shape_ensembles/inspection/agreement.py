@@ -1,4 +1,4 @@
-"""Two segmentations of one image, annotator against annotator or against a model, in the terms of the comparison."""
+"""Agreement of two segmentations of one image, such as two annotators, or an annotator and a model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """How far two segmentations of one image agree.
+    """Agreement of two segmentations of one image.
 
     Attributes
     ----------
     matching : Matching
-        Of all objects, by their pixels.
+        Matching of all objects, by their pixels.
     objects : DataFrame
-        One row per matched pair that has a curve on both sides: a, b, iou; boundary and hausdorff, the mean and the
-        largest distance of the outlines in their unit; shape, undulation and scale, the distances of their
-        coordinates in the common shape space.
+        One row per matched pair with a curve on both sides: a, b, iou; boundary and hausdorff, the mean and maximum
+        distance of the outlines in their unit; shape, undulation and scale, the distances of their coordinates in the
+        common shape space.
     comparison : Comparison
-        Of the two ensembles. The curves of one image are not independent of those of the
-        other here, so "no difference detected" is weaker than between two images.
+        Comparison of the two ensembles. Curves of the same image are not independent, so "no difference detected" is
+        weaker than between two images.
 
     Examples
     --------
@@ -50,11 +50,11 @@ class Agreement:
     comparison: Comparison
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the overlap of matched objects against the distance of their outlines; returns the Matplotlib axes."""
+        """Plot the overlap of matched objects against the distance of their outlines; returns the Matplotlib axes."""
         return plot_agreement(self.objects, self.matching, self.comparison.a.unit, ax)
 
     def summary(self) -> str:
-        """Say it in two sentences."""
+        """Summarise in two sentences."""
         apart = ""
         if len(self.objects):
             median = self.objects["boundary"].median()
@@ -65,7 +65,7 @@ class Agreement:
 
     @property
     def without_outline(self) -> tuple[int, int]:
-        """Objects of a and of b that were matched, but have no usable outline, such as those at the border."""
+        """Numbers of matched objects of a and of b without a usable outline, such as those at the border."""
         matched, alone = len(self.matching.pairs), (self.matching.only_a, self.matching.only_b)
         curves = self.comparison.a, self.comparison.b
         a, b = (matched + len(own) - len(side) for own, side in zip(alone, curves, strict=True))
@@ -89,13 +89,13 @@ def agreement(
     labels_a, labels_b : (rows, columns) arrays
         Labels of one shape.
     settings : Settings, optional
-        Of the comparison.
+        Settings of the comparison.
     outlines : Outlines
         How the labels are traced.
     min_iou : float
-        Objects that overlap by less are no partners.
+        Objects with a smaller IoU are not matched.
     scale, unit : (float, float), str, optional
-        Height and width of a pixel and their unit, where `outlines` does not say.
+        Height and width of a pixel and their unit, if not given in `outlines`.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def agreement(
     Raises
     ------
     ValueError
-        For labels of different shapes, or what `Outlines.trace` and `compare` refuse.
+        For labels of different shapes, or input that `Outlines.trace` and `compare` reject.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def agreement(
     report("tracing outlines")
     a = outlines.trace(labels_a, scale=scale, unit=unit, name="A")
     b = outlines.trace(labels_b, scale=scale, unit=unit, name="B")
-    # Two segmentations of one image may well agree to the vertex, which the check of outlines takes for a fault.
+    # Two segmentations of one image may have identical outlines, which the quality check reports as duplicates.
     comparison = compare(a, b, settings or Settings(), overrule=True)
     report("measuring distances")
     return Agreement(matching, _objects(matching, comparison), comparison)

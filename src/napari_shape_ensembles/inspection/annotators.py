@@ -1,4 +1,4 @@
-"""Several label sets of one image: how far they agree, what they propose together, and who differs in which way."""
+"""Several label sets of one image: their agreement, a consensus, and systematic differences between annotators."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy  # whose subpackages load when used: stats alone takes longer than a small comparison
+import scipy  # its subpackages load lazily: stats alone takes longer to import than a small comparison
 from numpy.typing import ArrayLike, NDArray
 
 from ..outlines import match_labels
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 
-# An adjusted p-value below this counts as a tendency.
+# Significance level of a tendency, for adjusted p-values.
 _LEVEL = 0.05
-# Objects that agree by this IoU are not told apart in words, nor are areas of less than this ratio.
+# Objects with at least this IoU are not distinguished in words, nor are areas with a smaller ratio.
 _ALIKE, _LARGER = 0.8, 1.25
 
 
 @dataclass(frozen=True, eq=False)
 class Annotators:
-    """What several annotators of one image agree on.
+    """Agreement of several annotators of one image.
 
     Attributes
     ----------
@@ -36,17 +36,17 @@ class Annotators:
     pairs : DataFrame
         One row per pair of annotators: a, b, matched, only_a, only_b, iou (mean of matched objects), f1.
     objects : DataFrame
-        One row per object that anyone marked: label (in `consensus`; 0 where no majority marked it), votes, iou (mean
-        over all pairs of those who marked it; NaN for one), and one column per annotator with their label, 0 for none.
+        One row per object marked by anyone: label (in `consensus`; 0 without a majority), votes, iou (mean over all
+        pairs of annotators who marked it; NaN for one), and one column per annotator with their label, 0 for none.
     tendencies : DataFrame
         One row per annotator and measure ("size", "smoothness", "splits"): effect, low, high, objects, p, p_adjusted
         (Holm, over all rows), words. Each object is compared with the same object of the others: size is the ratio of
         areas, smoothness that of circularities (both medians of paired ratios with 95 % intervals, Wilcoxon's
-        signed-rank test); for splits the effect is the share of disagreements, objects one side has in several
-        pieces, where it is this annotator who splits (exact sign test, Clopper-Pearson interval).
+        signed-rank test); for splits the effect is the fraction of disagreements (an object of one side matches several
+        pieces of the other) in which this annotator splits (exact sign test, Clopper-Pearson interval).
     consensus : (rows, columns) int32 array
-        Proposed labels: objects that more than half of the annotators marked, each with the pixels that more than
-        half of those who marked it gave to it.
+        Proposed labels: objects marked by more than half of the annotators, each with the pixels that more than half of
+        those who marked it assigned to it.
 
     Examples
     --------
@@ -67,16 +67,16 @@ class Annotators:
     _planes: Mapping[str, NDArray[np.integer]]
 
     def differences(self) -> "tuple[NDArray[np.int32], pd.DataFrame]":
-        """Labels of all objects that anyone marked, and how far the annotators differ about each.
+        """Labels of all objects marked by anyone, and the disagreement of the annotators about each.
 
         Returns
         -------
         labels : (rows, columns) int32 array
-            The consensus, and on what it leaves free the objects that no majority marked, with higher numbers.
+            The consensus and, where it leaves space, the objects without a majority, with higher numbers.
         table : DataFrame
-            One row per label, the most disputed first: label, score (1 - mean IoU over all pairs of annotators, 0 where
-            one of them has no such object), reasons. An object of a minority that lies mostly on other labels has none
-            of its own and is named in their reasons.
+            One row per label, the most disputed first: label, score (1 - mean IoU over all pairs of annotators, 0 if
+            one of them has no such object), reasons. A minority object that lies mostly on other labels has no label of
+            its own and is named in their reasons.
 
         Examples
         --------
@@ -90,7 +90,7 @@ class Annotators:
         >>> table.values.tolist()
         [[2, 1.0, 'marked by 1 of 3: Cem'], [1, 0.0, '']]
         """
-        import pandas as pd  # heavy, and not needed for a comparison
+        import pandas as pd  # slow to import, and not needed for a comparison
 
         labels, number, count = self.consensus.copy(), int(self.consensus.max(initial=0)), len(self.names)
         found, notes = dict[int, tuple[float, list[str]]](), dict[int, list[str]]()
@@ -126,11 +126,11 @@ class Annotators:
         return labels, table.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw how large and how smooth each annotator outlines beside the others; returns the Matplotlib axes."""
+        """Plot areas and circularities of each annotator relative to the others; returns the Matplotlib axes."""
         return plot_annotators(self.tendencies, float(self.pairs["f1"].mean()), _LEVEL, ax)
 
     def summary(self) -> str:
-        """Say it in a few sentences."""
+        """Summarise in a few sentences."""
         shared, everyone = int((self.objects["label"] > 0).sum()), int((self.objects["votes"] == len(self.names)).sum())
         words = (
             f"{len(self.names)} annotators, mean F1 {self.pairs['f1'].mean():.2f}, mean IoU of matched objects "
@@ -143,20 +143,20 @@ class Annotators:
 
 
 def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou: float = 0.5) -> Annotators:
-    """Compare k label sets of one image object by object, and propose a consensus.
+    """Compare several label sets of one image object by object, and propose a consensus.
 
     Parameters
     ----------
     labels : mapping of str to (rows, columns) array, or sequence of arrays
-        At least two label sets of one shape; those of a sequence are called "1", "2", …
+        At least two label sets of one shape; those of a sequence are named "1", "2", …
     min_iou : float
-        Objects that overlap by less are not the same object.
+        Objects with a smaller IoU are not the same object.
 
     Returns
     -------
     Annotators
-        Objects of one image are taken as independent in its tests: they speak about these objects, not about how an
-        annotator would work on other images.
+        Its tests assume that objects of one image are independent: they hold for these objects, not for an annotator's
+        work on other images.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou
     >>> size["words"].tolist()
     ['marks objects 16 % smaller', 'marks objects 16 % smaller', 'marks objects 43 % larger']
     """
-    import pandas as pd  # heavy, and not needed for a comparison
+    import pandas as pd  # slow to import, and not needed for a comparison
 
     named = dict(labels) if isinstance(labels, Mapping) else {str(i): item for i, item in enumerate(labels, start=1)}
     if len(named) < 2:
@@ -204,7 +204,7 @@ def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou
         matching = match_labels(one.labels, other.labels, min_iou=min_iou)
         matched = matching.pairs
         overlaps += [(a, i, b, j, iou) for i, j, iou in matched.to_numpy().tolist()]
-        # Where an object of one holds several of the other, the other splits.
+        # If an object of one holds several of the other, the other splits.
         divided.append((a, b, len(matching.merges), len(matching.splits)))
         pairs.append(
             (names[a], names[b], len(matched), len(matching.only_a), len(matching.only_b), matched["iou"].mean())
@@ -224,9 +224,9 @@ def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou
 
 
 def _groups(planes: list[Plane], overlaps: list[tuple[int, int, int, int, float]]) -> NDArray[np.int64]:
-    """Objects that are the same, (groups, annotators): the number of each annotator's, 0 for none.
+    """Groups of matching objects, (groups, annotators): the index of each annotator's object, 0 for none.
 
-    Pairs join from the largest overlap downwards; no group holds two objects of one annotator.
+    Pairs are joined in order of decreasing overlap; no group holds two objects of one annotator.
     """
     group_of: dict[tuple[int, int], list[int]] = {}
     for place, plane in enumerate(planes):
@@ -249,7 +249,7 @@ def _groups(planes: list[Plane], overlaps: list[tuple[int, int, int, int, float]
 def _consensus(
     planes: list[Plane], groups: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Labels by majority, their numbers by group (0 for none), and the votes of each group."""
+    """Majority labels, their numbers by group (0 for none), and the votes of each group."""
     votes = (groups > 0).sum(axis=1)
     majority = votes * 2 > len(planes)
     numbers = np.where(majority, np.cumsum(majority), 0)
@@ -290,8 +290,8 @@ def _tendencies(
     groups: NDArray[np.int64],
     divided: list[tuple[int, int, int, int]],
 ) -> "pd.DataFrame":
-    """Each annotator against the mean of the others, object by object."""
-    import pandas as pd  # heavy, and not needed for a comparison
+    """Compare each annotator with the mean of the others, object by object."""
+    import pandas as pd  # slow to import, and not needed for a comparison
 
     measured = [shape(plane) if len(plane) else {} for plane in planes]
     values = {}
@@ -318,7 +318,7 @@ def _tendencies(
 
 
 def _paired(apart: Real) -> tuple[float, float, float, float]:
-    """Median ratio with a 95 % interval (order statistics), and Wilcoxon's p-value, of differences of logarithms."""
+    """Median ratio with a 95 % interval (order statistics), and Wilcoxon's p-value, from differences of logarithms."""
     if not len(apart):
         return 1.0, 0.0, np.inf, 1.0
     least = int(scipy.stats.binom.ppf(0.025, len(apart), 0.5))
@@ -330,7 +330,7 @@ def _paired(apart: Real) -> tuple[float, float, float, float]:
 
 
 def _signs(merges: int, splits: int) -> tuple[float, float, float, float]:
-    """Share of splits with its exact interval, and the p-value of the sign test."""
+    """Fraction of splits with its exact interval, and the p-value of the sign test."""
     if not merges + splits:
         return 0.5, 0.0, 1.0, 1.0
     test = scipy.stats.binomtest(splits, merges + splits)
@@ -347,7 +347,7 @@ def _holm(p: Real) -> Real:
 
 
 def _words(measure: str, effect: float) -> str:
-    alike = abs(effect - 1) < 0.005  # would be said as 0 %, or as × 1.00
+    alike = abs(effect - 1) < 0.005  # would be rounded to 0 %, or × 1.00
     if measure == "size":
         more = f"{abs(effect - 1):.0%} {'larger' if effect > 1 else 'smaller'}".replace("%", " %")
         return f"marks objects {'equally large' if alike else more}"

@@ -1,4 +1,4 @@
-"""Labels put right by hand: each change is logged with its author and time, and can be undone."""
+"""Manual correction of labels: each change is logged with its author and time, and can be undone."""
 
 import itertools
 from collections.abc import Callable
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 Mask = NDArray[np.bool_]
 #: Where a plane is along the other axes, and its own axes.
 Plane: TypeAlias = tuple[tuple[int, ...], tuple[int, int]]
-#: The columns of a log; that of a stack says before of which plane.
+#: Columns of a log; that of a stack begins with the plane.
 _LOGGED = ("action", "label", "pixels", "when", "by")
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """One change of labels, with what undoes it.
+    """One change of labels, with the data to undo it.
 
     Attributes
     ----------
     action : str
         "fill holes", "split", "merge", "delete", "redraw", "add" or "paint".
     labels : tuple of int
-        All labels that lost or gained pixels, those that came or went included.
+        All labels that lost or gained pixels, including removed and added ones.
     pixels : int
-        Pixels that changed their label.
+        Number of pixels with a changed label.
     when : str
         Date and time (UTC, ISO 8601).
     by : str
-        Who made it.
+        Its author.
     """
 
     action: str
@@ -53,37 +53,37 @@ class Change:
     _box: tuple[slice, ...]
     _before: NDArray[Any]
     _differs: Mask  # in the box: what was changed, and is put back
-    _number: int = field(default_factory=partial(next, itertools.count()))  # several are made in a second
+    _number: int = field(default_factory=partial(next, itertools.count()))  # several are made within a second
 
 
 class CorrectedLabels:
-    """A copy of labels that is corrected step by step; the original is never written to.
+    """A copy of labels that is corrected step by step; the original is never modified.
 
     Parameters
     ----------
     labels : (rows, columns) integer array
-        0 = background. Type and values stay as they are.
+        0 = background. Data type and values are kept.
     by : str
-        Who corrects, for the log.
+        Author of the corrections, for the log.
     highest : int, or function that returns it
-        New labels get numbers above this one too, such as the highest of the stack that a plane is from.
+        New labels are numbered above this one too, such as the highest of the stack that a plane is from.
 
     Attributes
     ----------
     labels : (rows, columns) array
-        As corrected, of the type that was given.
+        Corrected labels, of the given type.
     original : (rows, columns) array
-        As given.
+        Labels as given.
     changes : list of Change
-        What was done and not undone, in order.
+        Changes in order, without undone ones.
     saved : bool
-        Whether they were saved, so that a file holds what is undone since.
+        Whether they were saved, so that a file holds changes that may have been undone since.
 
     Raises
     ------
     ValueError
-        For labels that are not a plane of whole numbers; by each correction for a label that does not exist, and where
-        nothing would change, saying why.
+        For labels that are not a 2D array of integers; by each correction for a label that does not exist, and if
+        nothing would change, with the reason.
 
     Examples
     --------
@@ -118,19 +118,19 @@ class CorrectedLabels:
         self._carry = _to_none  # to planes that cross this one
 
     def fill_holes(self, label: int) -> Change:
-        """Give the background that a label encloses to it; other objects in its holes stay."""
+        """Assign the background enclosed by a label to it; other objects in its holes are kept."""
         box = self._box(label)
         own = self.labels[box] == label
         hole = ndimage.binary_fill_holes(own) & ~own & (self.labels[box] == 0)
         return self._changed("fill holes", box, np.where(hole, label, self.labels[box]), f"label {label} has no hole")
 
     def delete(self, label: int) -> Change:
-        """Turn a label into background."""
+        """Replace a label by background."""
         box = self._box(label)
         return self._changed("delete", box, np.where(self.labels[box] == label, 0, self.labels[box]), "")
 
     def merge(self, *labels: int) -> Change:
-        """Give all pixels of several labels to the first, and close gaps up to two pixels wide between them."""
+        """Assign all pixels of several labels to the first, and close gaps of up to two pixels between them."""
         if len(set(labels)) < 2:
             raise ValueError("a merge joins two different labels or more")
         boxes = [self._box(label) for label in labels]
@@ -144,20 +144,20 @@ class CorrectedLabels:
         together = np.logical_or.reduce(each)
         square = np.ones((3, 3), dtype=bool)
         gap = ndimage.binary_closing(together, square, iterations=margin)
-        for own in each:  # only between the labels, not in the bays of one of them
+        for own in each:  # only between the labels, not in concavities of one of them
             gap &= ~ndimage.binary_closing(own, square, iterations=margin)
         gap = gap[margin:-margin, margin:-margin] & (here == 0)
         return self._changed("merge", box, np.where(np.isin(here, labels) | gap, labels[0], here), "")
 
     def split(self, label: int, line: ArrayLike | None = None) -> Change:
-        """Cut a label in two; the smaller part gets the next number after the highest label.
+        """Split a label in two; the smaller part gets the next number above the highest label.
 
         Parameters
         ----------
         label : int
         line : (m, 2) array, optional
-            Points (row, column) of a line across the object, in pixels. Left out, separate pieces become labels of
-            their own; an object in one piece is cut at its narrowest neck.
+            Points (row, column) of a line across the object, in pixels. By default separate components become labels of
+            their own; a connected object is cut at its narrowest neck.
         """
         box = self._box(label)
         own = self.labels[box] == label
@@ -182,12 +182,12 @@ class CorrectedLabels:
         return self._changed("split", box, new, failed)
 
     def redraw(self, label: int, outline: ArrayLike) -> Change:
-        """Replace a label by another outline of it, or add one that does not exist yet; other objects keep theirs.
+        """Replace the outline of a label, or add a new label; other objects are not overwritten.
 
         Parameters
         ----------
         label : int
-            0 for a new object, which gets the next number after the highest label.
+            0 for a new object, which gets the next number above the highest label.
         outline : (rows, columns) bool array, or (m, 2) array
             The mask of the object, or the vertices (row, column) of its outline in pixels.
         """
@@ -206,12 +206,12 @@ class CorrectedLabels:
         return self._changed("redraw" if label else "add", whole, new, f"label {label} already has this outline")
 
     def paint(self, plane: ArrayLike) -> Change:
-        """Take over what was painted, erased or filled elsewhere, such as in a viewer.
+        """Record what was painted, erased or filled elsewhere, such as in a viewer.
 
         Parameters
         ----------
         plane : (rows, columns) array
-            The labels as they are to be.
+            The new labels.
         """
         drawn = np.asarray(plane)
         if drawn.shape != self.labels.shape:
@@ -220,12 +220,12 @@ class CorrectedLabels:
         return self._changed("paint", whole, drawn.astype(self.labels.dtype), "nothing was painted")
 
     def undo(self) -> Change:
-        """Take the last change back, and return it.
+        """Undo the last change, and return it.
 
         Raises
         ------
         ValueError
-            When there is none.
+            If there is none.
         """
         if not self.changes:
             raise ValueError("there is no correction to undo")
@@ -236,42 +236,42 @@ class CorrectedLabels:
 
     @property
     def log(self) -> "pd.DataFrame":
-        """One row per change that holds: action, label (all that changed, in words), pixels, when, by."""
-        import pandas as pd  # heavy, and not needed to correct
+        """Table with one row per change in effect: action, label (all that changed, as a string), pixels, when, by."""
+        import pandas as pd  # slow to import, and not needed for corrections
 
         rows = [(c.action, ", ".join(map(str, c.labels)), c.pixels, c.when, c.by) for c in self.changes]
         return pd.DataFrame(rows, columns=list(_LOGGED))
 
     @property
     def touched(self) -> tuple[int, ...]:
-        """Labels whose pixels are no longer those of the original."""
+        """Labels whose pixels differ from the original."""
         differs = self.labels != self.original
         both = np.concatenate([self.labels[differs], self.original[differs]])
         return tuple(int(label) for label in np.unique(both) if label)
 
     def retrace(self, ensemble: Ensemble, outlines: Outlines = Outlines()) -> Ensemble:
-        """Trace the labels that were touched again; the other curves of `ensemble` stay, to the last digit.
+        """Retrace the labels that were changed; all other curves of `ensemble` are kept, bit for bit.
 
         Parameters
         ----------
         ensemble : Ensemble
             Outlines of `original`, with the labels as ids.
         outlines : Outlines
-            How it was traced.
+            The recipe it was traced with.
 
         Returns
         -------
         Ensemble
-            In the order of the labels. `dropped` counts what the whole image leaves out, as corrected.
+            In the order of the labels. `dropped` counts the rejected objects of the whole corrected image.
         """
         touched = self.touched
         if not touched:
             return ensemble
         options: dict[str, Any] = {"unit": ensemble.unit, "name": ensemble.name}
         scale = ensemble.pixel_size or (1.0, 1.0)
-        if outlines.holes:  # whose numbers count all holes of the image
+        if outlines.holes:  # hole ids depend on all holes of the image
             return outlines.trace(self.labels, scale=scale, **options)
-        # With one that was not touched, as one label in several pieces alone would be a mask.
+        # With an unchanged label, as a single label with several components would be treated as a mask.
         others = self.original[(self.original > 0) & ~np.isin(self.original, touched)][:1].tolist()
         was, now = (
             outlines.trace(np.where(np.isin(plane, [*touched, *others]), plane, 0), scale=scale, **options)
@@ -332,27 +332,27 @@ class CorrectedLabels:
 
 
 class CorrectedStack:
-    """Labels of a stack, of which single planes are corrected; the original is never written to.
+    """Labels of a stack, of which single planes are corrected; the original is never modified.
 
     Parameters
     ----------
     labels : integer or bool array of three axes or more
-        0 = background. Anything that NumPy can take planes of, such as a Dask array. Its type and values stay as they
-        are; a mask becomes labels, the pieces of each plane numbered.
+        0 = background. Any array that planes can be taken of, such as a Dask array. Its data type and values are kept;
+        a mask becomes labels, with the components of each plane numbered.
     by : str
-        Who corrects, for the log.
+        Author of the corrections, for the log.
 
     Attributes
     ----------
     original : array
-        As given.
+        The stack as given.
     planes : dict
-        The `CorrectedLabels` of each plane that was asked for, by its place along the other axes and its own axes.
+        The `CorrectedLabels` of each plane requested so far, by its indices along the other axes and its own axes.
 
     Raises
     ------
     ValueError
-        For what is neither a stack of whole numbers nor one of masks.
+        For labels that are neither a stack of integers nor one of masks.
 
     Examples
     --------
@@ -377,10 +377,10 @@ class CorrectedStack:
             )
         self.by = by
         self.planes: dict[Plane, CorrectedLabels] = {}
-        self._pieces: set[CorrectedLabels] = set()  # in which the pieces of the only label are numbered
+        self._pieces: set[CorrectedLabels] = set()  # in which the components of the only label are numbered
 
     def plane(self, *place: int, axes: tuple[int, int] = (-2, -1)) -> CorrectedLabels:
-        """Correct one plane, going on with what was corrected of it before as long as the original is as it was then.
+        """Correct one plane, resuming earlier corrections of it unless the original has changed since.
 
         Planes that cross share what is corrected where they do, except those of masks, whose pieces are numbered in
         each plane anew.
@@ -388,9 +388,9 @@ class CorrectedStack:
         Parameters
         ----------
         *place : int
-            Where it is along each of the other axes, counted from 0.
+            Its index along each of the other axes, counted from 0.
         axes : (int, int)
-            The axes that are its rows and its columns.
+            The axes of its rows and columns.
         """
         count = self.original.ndim
         if not (len({axis % count for axis in axes}) == 2 and all(-count <= axis < count for axis in axes)):
@@ -399,9 +399,9 @@ class CorrectedStack:
         others = [self.original.shape[axis] for axis in range(count) if axis not in (rows, columns)]
         if len(place) != len(others) or not all(-most <= at < most for at, most in zip(place, others, strict=True)):
             raise ValueError(f"there is no plane {place} in a stack of {tuple(others)} planes: count from 0")
-        # One plane has one name, also where it is counted from the end.
+        # One key per plane, also if it is counted from the end.
         key = tuple(index(at) % most for at, most in zip(place, others, strict=True)), (rows, columns)
-        given = np.array(_plane(self.original, *key))  # which may be painted in meanwhile
+        given = np.array(_plane(self.original, *key))  # a copy, as it may be painted in meanwhile
         known = self.planes.get(key)
         numbered = numbered_pieces(given)
         if known is None or not np.array_equal(known.original, numbered):
@@ -440,7 +440,7 @@ class CorrectedStack:
 
     @property
     def labels(self) -> NDArray[np.integer]:
-        """The whole stack, with the corrected planes in it."""
+        """The whole stack, including the corrected planes."""
         whole = np.array(self.original)
         pieces = self._pieces.intersection(self.planes.values())
         if (pieces or whole.dtype == bool) and self._is_mask:
@@ -453,7 +453,7 @@ class CorrectedStack:
         for key, own in self.planes.items():
             plane, differs = _plane(whole, *key), own.labels != own.original
             new = own.labels[differs]
-            if own in pieces and not self._is_mask:  # which have the number of their label here
+            if own in pieces and not self._is_mask:  # components have the number of their label here
                 new = np.where((new > 0) & (new <= own.original.max()), plane.max(), new)
             if new.max(initial=0) > np.iinfo(whole.dtype).max:
                 raise ValueError(f"{whole.dtype} labels cannot hold {new.max()}: convert them to a wider type")
@@ -462,13 +462,13 @@ class CorrectedStack:
 
     @property
     def changes(self) -> list[Change]:
-        """What was done in any plane and not undone."""
+        """Changes of all planes, without undone ones."""
         return list(itertools.chain.from_iterable(own.changes for own in self.planes.values()))
 
     @property
     def log(self) -> "pd.DataFrame":
-        """As that of `CorrectedLabels`, of all planes in the order of time; each row says first of which plane."""
-        import pandas as pd  # heavy, and not needed to correct
+        """Log as in `CorrectedLabels`, of all planes in chronological order; each row begins with its plane."""
+        import pandas as pd  # slow to import, and not needed for corrections
 
         rows = []
         for (place, axes), own in self.planes.items():
@@ -479,7 +479,7 @@ class CorrectedStack:
         return pd.DataFrame([row for _, *row in sorted(rows)], columns=["plane", *_LOGGED])
 
     def _highest_of_all(self) -> int:
-        """The highest label of any plane, as corrected: one number in two planes is one object."""
+        """The highest corrected label of any plane: one number in two planes is one object."""
         return max([self._highest, *(int(own.labels.max()) for own in [*self.planes.values()])])
 
     @cached_property
@@ -488,7 +488,7 @@ class CorrectedStack:
 
     @cached_property
     def _is_mask(self) -> bool:
-        """Whether all objects have one number."""
+        """Whether all objects have the same number."""
         return not bool(np.any((self.original > 0) & (self.original != self._highest)))
 
 
@@ -510,25 +510,25 @@ def _at_places(key: Plane, other: Plane) -> "tuple[slice, ...] | None":
 
 
 def _plane(stack: Any, place: tuple[int, ...], axes: tuple[int, int]) -> Any:
-    """A plane of a stack, of an array in memory a view."""
+    """A plane of a stack; for an array in memory, a view."""
     return np.moveaxis(stack, axes, (-2, -1))[place]
 
 
 def numbered_pieces(plane: ArrayLike) -> NDArray[np.integer]:
-    """Labels as they are; of a mask the pieces, numbered, as these are what is inspected."""
+    """Return labels unchanged; number the components of a mask, as these are what is inspected."""
     given, numbered = np.asarray(plane), label_plane(plane)
     return given if given.dtype.kind in "iu" and np.array_equal(numbered, given.clip(min=0)) else numbered
 
 
 def _at_neck(own: Mask) -> NDArray[np.integer]:
-    """Two parts of an object, cut where it is narrowest between its two widest places; one part where it has none."""
+    """Cut an object at the narrowest place between its two widest; returns one part if it has no neck."""
     depth = ndimage.gaussian_filter(ndimage.distance_transform_edt(np.pad(own, 1)), 1.0)[1:-1, 1:-1] * own
     peaks, count = ndimage.label((depth == ndimage.maximum_filter(depth, 5)) & own, np.ones((3, 3)))
     if count < 2:
         return own.astype(np.int64)
     heights = ndimage.maximum(depth, peaks, np.arange(1, count + 1))
     basins = watershed(-depth, peaks, mask=own)
-    # The two parts: drop the basin with the shallowest pass into its neighbour until two are left.
+    # Merge the basin with the shallowest saddle into its neighbour until two are left.
     while count > 2:
         low, into = _shallowest(basins, depth, heights)
         basins[basins == low] = into
@@ -549,7 +549,7 @@ def _shallowest(basins: NDArray[np.integer], depth: NDArray[np.float64], heights
         ):
             key = (pair[0], pair[1])
             passes[key] = max(passes.get(key, 0.0), height)
-    if not passes:  # separate pieces: join the smallest to another
+    if not passes:  # separate components: merge the smallest with another
         values, counts = np.unique(basins[basins > 0], return_counts=True)
         order = np.argsort(counts)
         return int(values[order[0]]), int(values[order[1]])
@@ -558,7 +558,7 @@ def _shallowest(basins: NDArray[np.integer], depth: NDArray[np.float64], heights
 
 
 def _along_line(own: Mask, line: NDArray[np.float64]) -> NDArray[np.integer]:
-    """Parts of an object on the two sides of a line; the pixels on the line go to the nearer part."""
+    """Parts of an object on the two sides of a line; pixels on the line are assigned to the nearer part."""
     if line.ndim != 2 or line.shape[0] < 2 or line.shape[1] != 2:
         raise ValueError(f"a line has two points or more, rows and columns, not shape {line.shape}")
     steps = [np.linspace(a, b, int(4 * np.abs(b - a).max()) + 2) for a, b in itertools.pairwise(line)]
@@ -566,7 +566,7 @@ def _along_line(own: Mask, line: NDArray[np.float64]) -> NDArray[np.integer]:
     inside = ((points >= 0) & (points < own.shape)).all(axis=1)
     cut = np.zeros(own.shape, dtype=bool)
     cut[tuple(points[inside].T)] = True
-    # A line of pixels joined by corners still lets a 4-connected part end at it.
+    # A diagonal line of pixels still separates 4-connected parts.
     parts, count = ndimage.label(own & ~cut)
     if count < 2:
         return own.astype(np.int64)

@@ -1,7 +1,7 @@
-"""What a label image, with the image it was made from, says about each of its objects: topology, shape, edges.
+"""Evidence on every object of a label image, and the image it was made from: topology, shape, edges.
 
-Everything is measured for all objects at once. Lengths are in pixels, levels in units of the contrast between the
-objects and what surrounds them, so that images of any kind and bit depth give the same numbers.
+All measurements are vectorised over objects. Lengths are in pixels, levels in units of the contrast between the objects
+and their surroundings, so that the numbers are comparable between images of any kind and bit depth.
 """
 
 from dataclasses import dataclass
@@ -26,26 +26,26 @@ Real = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-# Reach of the profiles across an outline, in pixels: half the typical radius of the objects, within these.
+# Limits of the reach of profiles across an outline, in pixels; it is half the typical radius of the objects.
 _LEAST_REACH, _MOST_REACH = 3, 10
-# Half width of the window from which the direction across an outline is taken.
+# Half width of the window for estimating the normal of an outline.
 _NORMAL = 3
-# Where the typical radius is this many pixels or more, every second row and column tells objects apart.
+# From this typical radius in pixels, every second row and column is sufficient.
 _COARSE = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """Labels numbered 1 to N, whatever their values, and what is counted per label."""
+    """Labels renumbered 1 to N, and statistics per label."""
 
     values: Index
     labels: NDArray[np.int32]
 
     @classmethod
     def of(cls, labels: ArrayLike) -> "Plane":
-        """Number the labels; of a mask its connected components."""
+        """Renumber labels, or label the connected components of a mask."""
         plane = label_plane(labels)
-        if plane.max() <= plane.size:  # counting is much quicker than sorting
+        if plane.max() <= plane.size:  # counting is much faster than sorting
             used = np.bincount(plane.ravel()) > 0
             values, index = np.flatnonzero(used), (np.cumsum(used) - 1)[plane]
         else:
@@ -57,22 +57,22 @@ class Plane:
         return len(self.values)
 
     def total(self, labels: NDArray[np.integer], values: NDArray[Any] | None = None) -> Real:
-        """Sum `values` (or count) over each label (N,); those at background are left out."""
+        """Sum `values` (or count) over each label (N,), ignoring the background."""
         return np.bincount(labels.ravel(), None if values is None else values.ravel(), len(self) + 1)[1:].astype(float)
 
     def mean(self, labels: NDArray[np.integer], values: NDArray[Any], otherwise: float | Real = 0.0) -> Real:
-        """Mean of `values` over each label (N,), `otherwise` where it has none."""
+        """Mean of `values` over each label (N,), `otherwise` if it has none."""
         count = self.total(labels)
         return np.where(count > 0, self.total(labels, values) / np.maximum(count, 1), otherwise)
 
     @cached_property
     def area(self) -> Real:
-        """Pixels of each label."""
+        """Number of pixels of each label."""
         return self.total(self.labels)
 
     @cached_property
     def edge(self) -> Mask:
-        """Pixels beside a pixel of another value."""
+        """Pixels adjacent to a pixel of another value."""
         found = np.zeros(self.labels.shape, dtype=bool)
         for axis in (0, 1):
             here, there = _beside(axis)
@@ -83,13 +83,13 @@ class Plane:
 
     @cached_property
     def depth(self) -> Real:
-        """Distance of every pixel of an object from its outline."""
+        """Distance of every object pixel from the outline."""
         edge = np.pad(self.edge | (self.labels == 0), 1, mode="edge")
         return np.where(self.labels > 0, ndimage.distance_transform_edt(~edge)[1:-1, 1:-1] + 0.5, 0)
 
     @cached_property
     def outside(self) -> tuple[Real, NDArray[np.int32]]:
-        """Distance of every pixel of the background from the nearest object, and that object."""
+        """Distance of every background pixel from the nearest object, and that object."""
         distance, (rows, columns) = ndimage.distance_transform_edt(self.labels == 0, return_indices=True)
         return distance, self.labels[rows, columns]
 
@@ -101,10 +101,10 @@ def _beside(axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
 
 
 def topology(plane: Plane) -> tuple[dict[str, Real], Plane]:
-    """Pieces and holes of every label, and the plane with the holes filled.
+    """Components and holes of every label, and the plane with the holes filled.
 
-    The number of holes follows from that of pieces and from Euler's characteristic of the pixels taken as closed
-    squares, vertices less edges plus squares, which is counted for all labels at once.
+    The number of holes follows from that of components and from the Euler characteristic of the pixels as closed
+    squares, vertices minus edges plus squares, which is counted for all labels at once.
     """
     labels, count = plane.labels, len(plane)
     same = sum(
@@ -143,18 +143,18 @@ def topology(plane: Plane) -> tuple[dict[str, Real], Plane]:
 
 
 def shape(plane: Plane) -> dict[str, Real]:
-    """Size and form of every label."""
+    """Size and shape of every label."""
     labels, area = plane.labels, plane.area
     rows, columns = np.nonzero(labels)
     own = labels[rows, columns]
     row, column = plane.mean(own, rows), plane.mean(own, columns)
     y, x = rows - row[own - 1], columns - column[own - 1]
-    # A pixel is a square: each of its sides has a variance of 1/12.
+    # A pixel is a square, with a variance of 1/12 along each side.
     yy, xx, xy = plane.mean(own, y * y) + 1 / 12, plane.mean(own, x * x) + 1 / 12, plane.mean(own, x * y)
     spread, split = yy + xx, np.hypot(yy - xx, 2 * xy)
     major, minor = (spread + split) / 2, np.maximum((spread - split) / 2, 1e-9)
     perimeter = _perimeters(plane)
-    # The hull of an object is that of the first and the last pixel of each of its rows, corners included.
+    # The convex hull is that of the first and the last pixel of each row of an object, corners included.
     line = (own - 1) * labels.shape[0] + rows
     first, last = np.full(len(plane) * labels.shape[0], labels.shape[1]), np.full(len(plane) * labels.shape[0], -1)
     np.minimum.at(first, line, columns)
@@ -184,9 +184,9 @@ def shape(plane: Plane) -> dict[str, Real]:
 
 
 def spurs_and_crevices(plane: Plane) -> dict[str, Real]:
-    """Spurs and crevices of every label: what an opening takes from it and a closing adds, as shares of its area.
+    """Spurs and crevices of every label: removed by an opening and added by a closing, as fractions of its area.
 
-    Beyond the frame lies no background, so that a notch at the border of the image counts as one.
+    The frame is not padded with background, so that a notch at the image border counts as a crevice.
     """
     labels, out = plane.labels, {}
     deepest = _deepest(plane)
@@ -201,7 +201,7 @@ def spurs_and_crevices(plane: Plane) -> dict[str, Real]:
             background & (ndimage.distance_transform_edt(~open_ground) > reach) if open_ground.any() else background
         )
         narrow = narrow[1:-1, 1:-1]
-        # Between two objects lies no crevice of one of them.
+        # Space between two objects is not a crevice of either.
         size = 2 * int(np.ceil(reach)) + 1
         most = ndimage.maximum_filter(labels, size)
         least = ndimage.minimum_filter(np.where(labels > 0, labels, len(plane) + 1), size)
@@ -214,7 +214,7 @@ def spurs_and_crevices(plane: Plane) -> dict[str, Real]:
 
 
 def dents(plane: Plane) -> dict[str, Real]:
-    """Deepest dents of every outline below its convex hull, and the next deepest elsewhere, in radii of its disk."""
+    """Depths of the deepest dent of every outline below its convex hull, and of the next one elsewhere, in radii."""
     rows, columns = np.nonzero(plane.edge)
     own = plane.labels[rows, columns]
     order = np.argsort(own, kind="stable")
@@ -226,7 +226,7 @@ def dents(plane: Plane) -> dict[str, Real]:
     radius = np.sqrt(plane.area / np.pi)
     np.maximum.at(first, own, depth)
     deepest, order = np.zeros(len(plane) + 1, dtype=np.int64), np.argsort(depth, kind="stable")
-    deepest[own[order]] = order  # the largest comes last
+    deepest[own[order]] = order  # the largest is written last
     at = deepest[own]
     apart = np.hypot(rows - rows[at], columns - columns[at]) > 0.7 * radius[own - 1]
     np.maximum.at(second, own[apart], depth[apart])
@@ -240,7 +240,7 @@ def _frame(labels: NDArray[np.int32]) -> Mask:
 
 
 def _perimeters(plane: Plane) -> Real:
-    """Length of every outline by Crofton's formula in four directions."""
+    """Length of every outline by the Crofton formula in four directions."""
     padded = np.pad(plane.labels, 1)
     total = np.zeros(len(plane))
     whole, later, earlier = slice(None), slice(1, None), slice(None, -1)
@@ -257,9 +257,9 @@ def _perimeters(plane: Plane) -> Real:
 
 
 def necks(plane: Plane, height: Real, least: float) -> tuple[Real, Real, Real]:
-    """Deepest pass between two basins of each label: relative to the lower peak, absolute, and share of the smaller.
+    """Deepest saddle between two basins of each label: relative to the lower peak; drop; share of the smaller.
 
-    `height` is positive in the objects; peaks nearer than `least` are one.
+    `height` is positive in the objects; peaks closer than `least` are merged.
     """
     labels = plane.labels
     inside = (labels > 0) & ~_seam(labels)
@@ -281,7 +281,8 @@ def necks(plane: Plane, height: Real, least: float) -> tuple[Real, Real, Real]:
     pair, index = np.unique(np.concatenate(pairs), axis=0, return_inverse=True)
     at = np.full(len(pair), -np.inf)
     np.maximum.at(at, index.ravel(), np.concatenate(levels))
-    # Kruskal: the pass between two peaks is the highest way; basins join from the highest pass downwards.
+    # Kruskal's algorithm: the saddle between two peaks is on the highest path; basins merge from the highest saddle
+    # down.
     ratio, drop, lesser = np.ones(len(plane)), np.zeros(len(plane)), np.zeros(len(plane))
     parent = np.arange(count)
 
@@ -308,7 +309,7 @@ def necks(plane: Plane, height: Real, least: float) -> tuple[Real, Real, Real]:
 
 
 def _seam(labels: NDArray[np.int32]) -> Mask:
-    """Pixels at which two objects touch, on one side, so that basins do not run from one into the other."""
+    """Pixels on one side of a contact between two objects, so that basins do not extend across it."""
     found = np.zeros(labels.shape, dtype=bool)
     for axis in (0, 1):
         here, there = _beside(axis)
@@ -317,9 +318,9 @@ def _seam(labels: NDArray[np.int32]) -> Mask:
 
 
 def grey_of(image: ArrayLike, plane: Plane) -> Real:
-    """One grey value per pixel: the direction in colour in which objects differ most from their surroundings.
+    """Project colors on the direction that best separates objects from their surroundings.
 
-    Fisher's discriminant of pixels in the labels and pixels around them, so that objects are the brighter side.
+    Fisher's discriminant of pixels in the labels and pixels around them, signed so that objects are bright.
     """
     pixels = np.asarray(image)
     if pixels.shape[:2] != plane.labels.shape or pixels.ndim not in (2, 3):
@@ -351,18 +352,18 @@ def _radius(plane: Plane) -> float:
 
 
 def _every(radius: float) -> tuple[slice, slice]:
-    """Rows and columns that tell objects of a typical radius apart: all, or every second."""
+    """Rows and columns for objects of a typical radius: all, or every second."""
     step = slice(None, None, 2 if radius >= _COARSE else 1)
     return step, step
 
 
 def _around(plane: Plane) -> float:
-    """Width of the surroundings of an object."""
+    """Width of the surroundings of an object, in pixels."""
     return float(np.clip(_radius(plane), 4, 30))
 
 
 def levels(plane: Plane, grey: Real) -> dict[str, Real]:
-    """Contrast of every object with its surroundings; how many of its pixels look like them, and the reverse."""
+    """Contrast of every object with its surroundings, and fractions of misclassified pixels inside and outside."""
     labels = plane.labels
     distance, nearest = plane.outside
     width = _around(plane)
@@ -377,13 +378,13 @@ def levels(plane: Plane, grey: Real) -> dict[str, Real]:
     rim = labels * (plane.depth < 2.3)
     scale = max(float(np.median(np.abs(inner - outer))), 1e-9)
     contrast = (inner - outer) / scale
-    # The level half way between an object and what surrounds it tells its pixels from the others.
+    # The level half way between an object and its surroundings classifies the pixels.
     half = np.append(0, (inner + outer) / 2)
     here = np.where(labels > 0, labels, np.where(distance <= width, nearest, 0))
     looks = (grey > half[here]) & (here > 0)
     within = plane.total(np.where(looks & (labels > 0), labels, 0))
     beyond_near = plane.total(np.where(looks & (labels == 0) & (distance <= width / 2), here, 0))
-    # What looks like the object and is joined to it, in its own territory.
+    # Pixels that look like the object and are connected to it, within its Voronoi cell.
     owned = connected(np.where(looks | (labels > 0), here, 0), background=0, connectivity=1)
     count = int(owned.max()) + 1
     holds = np.zeros(count, dtype=bool)
@@ -425,9 +426,9 @@ def _deepest(plane: Plane) -> Real:
 
 
 def profiles(plane: Plane, grey: Real) -> dict[str, Real]:
-    """Where the edge of the image lies off each outline, on which side, and how sharp it is.
+    """Offset of the image edge from each outline, its direction, and its sharpness.
 
-    Levels are taken along the normal of every pixel of the outline; the edge is where they fall most.
+    Levels are sampled along the normal of every outline pixel; the edge is at their steepest descent.
     """
     labels = plane.labels
     reach = int(np.clip(round(0.5 * _radius(plane)), _LEAST_REACH, _MOST_REACH))
@@ -452,7 +453,7 @@ def profiles(plane: Plane, grey: Real) -> dict[str, Real]:
         np.clip(np.round(y).astype(int), 0, labels.shape[0] - 1),
         np.clip(np.round(x).astype(int), 0, labels.shape[1] - 1),
     ][1:-1]
-    # Beyond a neighbour, or on the far side of a thin part, lies an edge of something else.
+    # Beyond a neighbour, or on the far side of a thin part, an edge belongs to something else.
     middle = reach
     stranger = np.where(steps[1:-1, None] > 0, (at != 0), at != own)
     blocked = np.zeros_like(stranger)
@@ -494,7 +495,7 @@ def profiles(plane: Plane, grey: Real) -> dict[str, Real]:
 
 
 def snapped(plane: Plane, grey: Real) -> dict[str, Real]:
-    """How every outline changes when it is drawn anew along the edges of the image, from the core of its object."""
+    """Change of every outline when retraced along image edges, starting from the core of its object."""
     radius, (distance, _) = _radius(plane), plane.outside
     deepest = np.append(0, _deepest(plane))
     core = plane.labels * (plane.depth >= 0.6 * deepest[plane.labels])
@@ -513,7 +514,7 @@ def snapped(plane: Plane, grey: Real) -> dict[str, Real]:
 
 
 def alternatives(plane: Plane, grey: Real) -> dict[str, Real]:
-    """IoU with objects of other segmentations of the image."""
+    """Largest IoU with objects of other segmentations of the image."""
     coarse = _every(_radius(plane))
     radius = _radius(plane) / coarse[0].step
     plane, grey = Plane(plane.values, plane.labels[coarse]), grey[coarse]
@@ -533,23 +534,23 @@ def alternatives(plane: Plane, grey: Real) -> dict[str, Real]:
         size = np.bincount(other.ravel(), minlength=n)
         ok = (i > 0) & (j > 0)
         i, j, used = i[ok], j[ok], used[ok]
-        iou = both[used] / (plane.area[i - 1] + size[j] - both[used])  # no label of `i` is empty
+        iou = both[used] / (plane.area[i - 1] + size[j] - both[used])  # every label in `i` is non-empty
         best = np.zeros(len(plane) + 1)
         np.maximum.at(best, i, iou)
         out[name] = best[1:]
         foreground = other > 0
         out[name + "_in"] = plane.mean(labels, foreground)
-    # Touching objects are separated in all of them; the trees know two by another name as well.
+    # All of them split touching objects; the trees know two of them under other names as well.
     for name, same in (("alike_parts", "alike_otsu"), ("alike_local_parts", "alike_local")):
         out[name], out[name + "_in"] = out[same], out[same + "_in"]
     return out
 
 
 def level_lines(plane: Plane, grey: Real) -> dict[str, Real]:
-    """Level lines of the image around every object: where they are steepest, and on which of them the outline runs.
+    """Isocontours of the image around every object: the steepest level, and the level of the outline.
 
-    Levels run from the surroundings of an object, 0, to its inside, 1. By the coarea formula the mean slope along a
-    level line is the sum of the squared slopes over the pixels between two levels, over the sum of the slopes.
+    Levels run from the surroundings of an object, 0, to its inside, 1. By the coarea formula the mean slope along an
+    isocontour is the sum of the squared slopes over the pixels between two levels, divided by the sum of the slopes.
     """
     radius, width = _radius(plane), _around(plane) / 2
     smooth = ndimage.gaussian_filter(grey, float(np.clip(0.1 * radius, 1, 3)))
@@ -569,7 +570,7 @@ def level_lines(plane: Plane, grey: Real) -> dict[str, Real]:
     typical = max(float(np.median(inner - outer)), 1e-9)
     step = np.append(1.0, np.maximum(inner - outer, 0.05 * typical))
     value, slope = (smooth - np.append(0, outer)[here]) / step[here], slope / step[here]
-    # Pixels, sums of slopes and of their squares in bins of levels; the first and the last bin are open.
+    # Pixel counts, sums of slopes and of squared slopes in bins of levels; the first and the last bin are open.
     edges = np.linspace(0.05, 0.95, 10)
     bins, used = len(edges) + 1, here > 0
     at = (here[used] - 1) * bins + np.digitize(value[used], edges)
@@ -598,7 +599,7 @@ def level_lines(plane: Plane, grey: Real) -> dict[str, Real]:
 
 
 def blobs(plane: Plane, grey: Real) -> dict[str, Real]:
-    """Blobs in every object by the Laplacian of the Gaussian, of typical and of half the typical size, and how strong.
+    """Number and strength of blobs in every object, by the Laplacian of Gaussian at typical and half the typical size.
 
     Strengths are relative to the median over the objects.
     """
@@ -622,7 +623,7 @@ def blobs(plane: Plane, grey: Real) -> dict[str, Real]:
 
 
 def padded_touch(labels: NDArray[np.int32]) -> Mask:
-    """Whether a pixel has a neighbour of another object."""
+    """Whether a pixel is adjacent to another object."""
     found = np.zeros(labels.shape, dtype=bool)
     for axis in (0, 1):
         here, there = _beside(axis)
@@ -633,7 +634,7 @@ def padded_touch(labels: NDArray[np.int32]) -> Mask:
 
 
 def neighbours(plane: Plane, grey: Real | None, measured: dict[str, Real], inner: Real | None) -> dict[str, Real]:
-    """Whether an object and a neighbour are rather one: contact, form of the two together, a seam between them."""
+    """Evidence that an object and a neighbour are one: contact, shape of their union, a seam between them."""
     labels = plane.labels
     distance, nearest = plane.outside
     grown = np.where(labels > 0, labels, np.where(distance <= 1.5, nearest, 0))
@@ -654,7 +655,7 @@ def neighbours(plane: Plane, grey: Real | None, measured: dict[str, Real], inner
         return out
     i, j = (pair - 1).T
     area, row, column = plane.area, measured["row"], measured["column"]
-    # Second moments of the two together from those of each.
+    # Second moments of the union from those of each.
     own = labels[labels > 0]
     rows, columns = np.nonzero(labels)
     y, x = rows - row[own - 1], columns - column[own - 1]
@@ -682,15 +683,15 @@ def neighbours(plane: Plane, grey: Real | None, measured: dict[str, Real], inner
         out["seam"][one[order]] = seam[order]
         out["partner"][one[order]] = plane.values[other[order]]
         out["partner_size"][one[order]] = np.log(area[other] / area[one])[order]
-        # A sliver beside an object often belongs to it.
+        # A sliver adjacent to an object often belongs to it.
         thin = np.where(deepest[other] <= 2, length, 0) / np.sqrt(area[one])
         np.maximum.at(out["sliver"], one, thin)
     return out
 
 
 def evidence(labels: ArrayLike, image: ArrayLike | None = None) -> "pd.DataFrame":
-    """Measure everything; one row per label."""
-    import pandas as pd  # heavy, and not needed for a comparison
+    """Compute all evidence; one row per label."""
+    import pandas as pd  # slow to import, and not needed for a comparison
 
     leave = leaver()
     given = Plane.of(labels)
@@ -728,11 +729,11 @@ def evidence(labels: ArrayLike, image: ArrayLike | None = None) -> "pd.DataFrame
 
 
 def unlabelled(labels: ArrayLike, image: ArrayLike, least: float = 0.4) -> "tuple[pd.DataFrame, NDArray[np.integer]]":
-    """What looks like the labelled objects and has no label, as `missing_objects` lists it, and where.
+    """Find unlabelled regions that look like the labelled objects; see `missing_objects`.
 
-    In the second array, of the shape of the labels, the pixels of row k of the table are k + 1.
+    Also returns an array of the shape of the labels in which the pixels of row k of the table are k + 1.
     """
-    import pandas as pd  # heavy, and not needed for a comparison
+    import pandas as pd  # slow to import, and not needed for a comparison
 
     _, plane = topology(Plane.of(labels))
     columns = ["row", "column", "area", "contrast", "score", "reasons"]
@@ -749,7 +750,7 @@ def unlabelled(labels: ArrayLike, image: ArrayLike, least: float = 0.4) -> "tupl
     if typical <= 0:
         return pd.DataFrame(columns=columns), np.zeros(plane.labels.shape, np.int32)
     area = float(np.median(plane.area))
-    # The halo of a labelled object is no object.
+    # The halo of a labelled object is not an object.
     candidate = ndimage.binary_opening(ground & (smooth > common + max(least, 0.3) * typical), iterations=1)
     found, count = ndimage.label(candidate)
     numbers = np.arange(1, count + 1)
@@ -757,7 +758,7 @@ def unlabelled(labels: ArrayLike, image: ArrayLike, least: float = 0.4) -> "tupl
     contrast = (ndimage.mean(smooth, found, numbers) - common) / typical if count else np.empty(0)
     deepest = ndimage.maximum(ndimage.distance_transform_edt(found > 0), found, numbers) if count else np.empty(0)
     width = float(np.median(_deepest(plane)))
-    # As wide as objects are: rims and bridges between labelled objects are thin.
+    # As wide as objects: rims and bridges between labelled objects are thin.
     kept = (sizes >= least * area) & (np.asarray(deepest) >= 0.5 * width)
     centres = np.array(ndimage.center_of_mass(found > 0, found, numbers[kept])).reshape(-1, 2)
     contrast, sizes = np.asarray(contrast)[kept], sizes[kept]

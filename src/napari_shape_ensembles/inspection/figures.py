@@ -1,4 +1,4 @@
-"""What agreements of segmentations draw of themselves, on Matplotlib axes; without axes, on those of a new figure."""
+"""Plots of agreements of segmentations, on given Matplotlib axes or on those of a new figure."""
 
 from typing import TYPE_CHECKING
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MEASURES = (("size", "area", "o"), ("smoothness", "circularity", "s"))
-# So many pairs of objects are named: those that overlap least.
+# Number of pairs annotated: those with the smallest overlap.
 _NAMED = 3
 
 
 def plot_agreement(objects: "pd.DataFrame", matching: Matching, unit: str, ax: "Axes | None" = None) -> "Axes":
-    """Draw the overlap of matched objects against the mean distance of their outlines; the worst are named.
+    """Plot the overlap of matched objects against the mean distance of their outlines; the worst are annotated.
 
     Parameters
     ----------
     objects : DataFrame
     matching : Matching
-        Of an `Agreement`.
+        From an `Agreement`.
     unit : str
     ax : matplotlib Axes, optional
-        By default those of a new figure.
+        By default the axes of a new figure.
 
     Returns
     -------
@@ -52,18 +52,18 @@ def plot_agreement(objects: "pd.DataFrame", matching: Matching, unit: str, ax: "
 
 
 def plot_annotators(tendencies: "pd.DataFrame", f1: float, significance: float, ax: "Axes | None" = None) -> "Axes":
-    """Draw each annotator's areas and circularities over those of the others, with 95 % intervals.
+    """Plot each annotator's areas and circularities relative to the others, with 95 % intervals.
 
     Parameters
     ----------
     tendencies : DataFrame
-        Of `Annotators`.
+        From `Annotators`.
     f1 : float
         Mean over all pairs of annotators.
     significance : float
-        Adjusted p-values below this fill a mark.
+        Markers are filled for adjusted p-values below this.
     ax : matplotlib Axes, optional
-        By default those of a new figure.
+        By default the axes of a new figure.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Which curves deserve a second look: checks of single outlines, and a ranked list with reasons."""
+"""Suspicious curves: checks of single outlines, and a ranked list with reasons."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 
-# A curve is out of the ordinary beyond this many robust standard deviations (Iglewicz and Hoaglin 1993).
+# Outlier limit in robust standard deviations (Iglewicz and Hoaglin 1993).
 _UNUSUAL = 3.5
-# No single reason counts for more than this.
+# Maximum score of a single reason.
 _CAP = 3.0
-# With fewer curves than this nothing is ordinary.
+# With fewer curves than this there is no basis for outliers.
 _FEW = 8
 # Fourier modes above this one are roughness.
 _COARSE_MODES = 10
@@ -31,31 +31,31 @@ def suspicious(
     distances: ArrayLike | None = None,
     ambiguous: ArrayLike | None = None,
 ) -> "pd.DataFrame":
-    """Rank curves that deserve a second look by their outlines alone, and say why.
+    """Rank suspicious curves by their outlines alone, with reasons.
 
-    For labels, with or without their image, see `rank_suspects`: this is for outlines without pixels.
+    For labels, with or without their image, see `rank_suspects`; this is for outlines without pixels.
 
-    Every check gives a curve a score; 1 is where it begins to be suspicious. The curves are ranked by the sum of
-    their scores from 1 up to 3.
+    Every check gives a curve a score; from 1 it is suspicious. Curves are ranked by the sum of their scores of at least
+    1, each limited to 3.
 
     Parameters
     ----------
     ensemble : Ensemble
     distances : (N,) array, optional
-        Of each curve from the mean shape.
+        Distances of the curves from the mean shape.
     ambiguous : (N,) bool array, optional
-        Whether the registration of each curve has a second match that is nearly as good.
+        Whether the registration of each curve is ambiguous.
 
     Returns
     -------
     DataFrame
-        One row per suspicious curve, the most suspicious first: index (its place in the ensemble), id, score,
-        reasons (joined by "; ").
+        One row per suspicious curve, the most suspicious first: index (in the ensemble), id, score, reasons (joined by
+        "; ").
 
     Raises
     ------
     ValueError
-        When `distances` or `ambiguous` do not hold one number per curve.
+        If `distances` or `ambiguous` do not hold one number per curve.
 
     References
     ----------
@@ -72,7 +72,7 @@ def suspicious(
     >>> suspicious(ensemble)[["id", "reasons"]].values.tolist()
     [[4, 'lies inside another curve']]
     """
-    import pandas as pd  # heavy, and not needed for a comparison
+    import pandas as pd  # slow to import, and not needed for a comparison
 
     scores = _scores(ensemble, distances, ambiguous) if len(ensemble) else {}
     table = np.stack(list(scores.values()), axis=1) if scores else np.empty((0, 1))
@@ -118,9 +118,9 @@ def _one_each(ensemble: Ensemble, values: ArrayLike, name: str) -> Real:
 
 
 def unusual(values: Real) -> Real:
-    """How far each value lies above the median, as a share of the 3.5 robust standard deviations allowed (N,).
+    """Distance of each value above the median, as a fraction of the 3.5 robust standard deviations allowed (N,).
 
-    Zero for fewer than 8 values, which have no ordinary one among them.
+    Zero for fewer than 8 values.
     """
     apart = values - np.median(values)
     spread = np.median(np.abs(apart))
@@ -130,7 +130,7 @@ def unusual(values: Real) -> Real:
 
 
 def roughness(ensemble: Ensemble) -> Real:
-    """Log of the share of each outline (N,) in Fourier modes above the tenth, by arc length."""
+    """Log of the fraction of each outline's power (N,) in Fourier modes above the tenth, by arc length."""
     points = to_landmarks(ensemble, 256, measure="arc-length", interpolation="polygon")
     power = np.abs(np.fft.fft(points[..., 0] + 1j * points[..., 1])) ** 2
     mode = np.abs(np.fft.fftfreq(256, 1 / 256))

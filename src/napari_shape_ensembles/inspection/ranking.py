@@ -1,4 +1,4 @@
-"""Which curves of one or two ensembles deserve a second look, by their outlines and by their place in shape space."""
+"""Suspicious curves of one or two ensembles, by their outlines and by their position in shape space."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 
-# A mean shape of fewer curves says nothing about any of them.
+# With fewer curves the mean shape is not meaningful.
 _FEW = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """Curves ranked by how much they deserve a second look.
+    """Curves ranked by how suspicious they are.
 
     Attributes
     ----------
     ensembles : tuple of Ensemble
         One or two.
     ranking : DataFrame
-        The most suspicious first: source ("A" or "B"), index (place in its ensemble, -1 for a label without a curve),
-        id, score, reasons.
+        The most suspicious first: source ("A" or "B"), index (in its ensemble, -1 for a label without a curve), id,
+        score, reasons.
     comparison : Comparison or None
-        Of the two ensembles.
+        Comparison of the two ensembles.
     sentence : str
         The result in words; empty for one ensemble.
     suspects : tuple of Suspects or None
-        The evidence about the labels of each ensemble; None for one that was ranked by its outlines alone.
+        Evidence on the labels of each ensemble; None if it was ranked by its outlines alone.
     """
 
     ensembles: tuple[Ensemble, ...]
@@ -53,7 +53,7 @@ class Inspection:
     suspects: tuple[Suspects | None, ...] = (None, None)
 
     def ranked(self, ticks: Ticks | None, verdicts: Sequence[Mapping[int, bool]]) -> "Inspection":
-        """The same with the labels ranked again; parameters as of `Suspects.ranked`, the verdicts of each ensemble."""
+        """Rank the labels again; parameters as for `Suspects.ranked`, with the verdicts on each ensemble."""
         tables = []
         for source, ensemble, own, said in zip("AB", self.ensembles, self.suspects, verdicts, strict=False):
             before = self.ranking[self.ranking["source"] == source]
@@ -61,16 +61,16 @@ class Inspection:
         return replace(self, ranking=_together(tables))
 
     def renewed(self, place: int, ensemble: Ensemble, suspects: Suspects | None, labels: ArrayLike) -> "Inspection":
-        """The same after the labels of one image were corrected.
+        """Update after the labels of one image were corrected.
 
         Parameters
         ----------
         place : int
             0 for A, 1 for B.
         ensemble, suspects
-            Of the corrected labels; None where these are ranked by something else, which then stays as it is.
+            Those of the corrected labels; suspects is None if these are ranked otherwise, which is then kept.
         labels : array
-            As corrected.
+            Corrected labels.
         """
         ensembles, known = list(self.ensembles), list(self.suspects)
         ensembles[place], known[place] = ensemble, suspects
@@ -86,7 +86,7 @@ class Inspection:
         return replace(changed, ranking=_together([_placed_in(table, ensemble, source), others]))
 
     def without(self, excluded: tuple[ArrayLike, ...]) -> tuple[Ensemble, ...]:
-        """The ensembles without the curves where `excluded` (one boolean per curve) is true; they are counted."""
+        """The ensembles without the curves where `excluded` (one boolean per curve) is true; these are counted."""
         return tuple(
             left(ensemble, np.asarray(mask, dtype=bool))
             for ensemble, mask in zip(self.ensembles, excluded, strict=True)
@@ -94,7 +94,7 @@ class Inspection:
 
 
 def left(ensemble: Ensemble, excluded: NDArray[np.bool_]) -> Ensemble:
-    """Leave out the curves marked as excluded, counted as "excluded by hand"."""
+    """Drop the curves marked as excluded, counted as "excluded by hand"."""
     kept = ensemble.subset(~excluded)
     if not excluded.any():
         return kept
@@ -108,21 +108,21 @@ def inspect_curves(
     labels: tuple[ArrayLike | None, ...] = (None, None),
     images: tuple[ArrayLike | None, ...] = (None, None),
 ) -> Inspection:
-    """Rank the curves of one ensemble, or of two that are compared as well, by how suspicious they are.
+    """Rank the curves of one ensemble, or of two that are also compared, by how suspicious they are.
 
     Parameters
     ----------
     ensembles : tuple of one or two Ensemble
     settings : Settings, optional
-        Of the comparison.
+        Settings of the comparison.
     labels, images : tuples
-        The labels that each ensemble was traced from, whose values are its ids, and the image they belong to. Curves
-        with labels are ranked as `rank_suspects` does, the others by their outlines alone (`suspicious`).
+        The labels that each ensemble was traced from, whose values are its ids, and the segmented image. Curves with
+        labels are ranked as in `rank_suspects`, others by their outlines alone (`suspicious`).
 
     Raises
     ------
     ValueError
-        For an ensemble without a curve, saying what was left out of it; and what `compare` refuses.
+        For an ensemble without a curve, listing what was left out; and for input that `compare` rejects.
     """
     require_curves(ensembles)
     settings = settings or Settings()
@@ -139,7 +139,7 @@ def inspect_curves(
         if comparison is not None:
             distances = comparison.distances.loc[comparison.distances["source"] == source, "product"].to_numpy()
         table = suspicious(ensemble, distances=distances, ambiguous=ambiguous)
-        table["score"] /= 1 + table["score"]  # beside labels, whose score is at most 1
+        table["score"] /= 1 + table["score"]  # comparable with labels, whose score is at most 1
         tables.append(table.assign(source=source))
     sentence = comparison.summary() if comparison is not None else ""
     return Inspection(ensembles, _together(tables), comparison, sentence, tuple(suspects))
@@ -152,18 +152,18 @@ def _labels_ranked(
     ticks: Ticks | None = None,
     verdicts: Mapping[int, bool] | None = None,
 ) -> "pd.DataFrame":
-    """All labels of one image, those too that no curve was traced from."""
+    """Rank all labels of one image, including those without a curve."""
     return _placed_in(suspects.ranked(ticks, verdicts).rename(columns={"label": "id"}), ensemble, source)
 
 
 def _placed_in(table: "pd.DataFrame", ensemble: Ensemble, source: str) -> "pd.DataFrame":
-    """A ranking with the place of every label in its ensemble, -1 for those without a curve."""
+    """Add the index of every label in its ensemble to a ranking, -1 for those without a curve."""
     places = {label: index for index, label in enumerate(ensemble.ids.tolist())}
     return table.assign(source=source, index=[places.get(label, -1) for label in table["id"].tolist()])
 
 
 def _together(tables: "Sequence[pd.DataFrame]") -> "pd.DataFrame":
-    import pandas as pd  # heavy, and not needed for a comparison
+    import pandas as pd  # slow to import, and not needed for a comparison
 
     return pd.concat(tables).sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
@@ -196,9 +196,9 @@ def disagreement(
     scale: Sequence[float] | None = None,
     unit: str | None = None,
 ) -> Inspection:
-    """Rank the objects of two segmentations of one image by how little they agree.
+    """Rank the objects of two segmentations of one image by their disagreement.
 
-    The score is 1 - IoU with the partner, 1 for objects without one; further parameters as for `agreement`.
+    The score is 1 - IoU with the matched object, 1 without a match; further parameters as for `agreement`.
     """
     result = agreement(*labels, settings, outlines=outlines, scale=scale, unit=unit)
     ensembles = result.comparison.a, result.comparison.b
@@ -212,10 +212,9 @@ def disputed(
     scale: Sequence[float] | None = None,
     unit: str | None = None,
 ) -> tuple[Inspection, NDArray[np.int32]]:
-    """Rank the objects of several label sets of one image by how far these differ; see `Annotators.differences`.
+    """Rank the objects of several label sets of one image by their disagreement; see `Annotators.differences`.
 
-    Returns the ranking and the labels it speaks of: the consensus, and what a minority marked. Further parameters as
-    for `agreement`.
+    Returns the ranking and its labels: the consensus, and minority objects. Further parameters as for `agreement`.
     """
     found = annotators(labels)
     report("tracing outlines")
@@ -226,7 +225,7 @@ def disputed(
 
 
 def _disagreements(result: Agreement) -> "pd.DataFrame":
-    import pandas as pd  # heavy, and not needed for a comparison
+    import pandas as pd  # slow to import, and not needed for a comparison
 
     rows = []
     for source, other, ensemble in (("A", "B", result.comparison.a), ("B", "A", result.comparison.b)):
@@ -257,7 +256,7 @@ def _words(pair: Any, other: str, unit: str) -> str:
 
 
 def _notes(result: Agreement, source: str) -> dict[int, list[str]]:
-    """What was merged or split, for each object it happened to."""
+    """Merges and splits, for each object concerned."""
     merges, splits = result.matching.merges, result.matching.splits
     joined, divided = (merges, splits) if source == "A" else (splits, merges)
     other = "B" if source == "A" else "A"

@@ -1,4 +1,4 @@
-"""Labels reviewed one after the other: what was said about each, how it was corrected, and what is next."""
+"""Review of labels, one after the other: verdicts, corrections, and the order of review."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from .suspects import Suspects, Ticks
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What corrects a label, in words; the last one is done by painting.
+#: Descriptions of the corrections; the last one is done by painting.
 FIXES = {
     "fill holes": "fill the holes",
     "split": "split it",
@@ -28,7 +28,7 @@ FIXES = {
     "add": "add it as a label",
     "redraw": "redraw it",
 }
-# The first words of a reason, and what corrects it; everything else is redrawn.
+# Correction suggested by the first words of a reason; otherwise the label is redrawn.
 _SUGGESTED = (
     ("hole", "fill holes"),
     ("two objects in one", "split"),
@@ -39,7 +39,7 @@ _SUGGESTED = (
 
 
 class Entry(NamedTuple):
-    """One line of a review: a label of one of the images, or a place without a label, whose number is negative."""
+    """An entry of a review: a label of one of the images, or an unlabelled region, whose number is negative."""
 
     image: int  #: 0 for A, 1 for B
     label: int
@@ -47,7 +47,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Renewed:
-    """What is known about one image after it was corrected."""
+    """New measurements of one image after a correction."""
 
     suspects: Suspects | None
     ensemble: Ensemble
@@ -56,35 +56,35 @@ class Renewed:
 
 
 class Review:
-    """The labels of one or two images in the order in which they deserve a look, ticked and corrected one by one.
+    """Labels of one or two images, ordered by suspicion, with verdicts and corrections.
 
-    Labels are corrected on copies. A label that is corrected counts as wrong, with the evidence before its correction.
+    Copies of the labels are corrected. A corrected label counts as wrong, with the evidence before its correction.
 
     Parameters
     ----------
     inspection : Inspection
-        Of the images; its ranking is the list.
+        Inspection of the images; its ranking is the list.
     labels, images : sequences of arrays or None
-        What the curves of each image were traced from, and what was labelled, as for `inspect_curves`.
+        The labels that each image's curves were traced from, and the segmented images, as for `inspect_curves`.
     outlines : Outlines
-        How the labels were traced.
+        Recipe that the labels were traced with.
     ticks : Ticks, optional
-        Of the project, other images included; what is ticked here is added to it.
+        Ticks of the project, including other images; new ones are added to it.
     by : str
-        Who reviews, for the logs.
+        The reviewer, for the logs.
     corrected : sequence of CorrectedLabels or None, optional
-        Labels whose correction goes on, in place of new copies.
+        Labels whose correction is resumed, instead of new copies.
 
     Attributes
     ----------
     inspection : Inspection
-        As of the last tick and of the last correction that was measured.
+        As of the last verdict, and the last correction that was measured.
     corrected : list of CorrectedLabels or None
-        The copy of the labels of each image, of a mask its numbered pieces; None where there are none.
+        The corrected copy of the labels of each image, with a mask's components numbered; None without labels.
     table : DataFrame
-        One row per label and per place without one, in the order of review: image (0 or 1), label (negative for a place
-        without one), index (of its curve in its ensemble, -1 for none), score, mark ("", "right", "wrong" or
-        "corrected") and reasons. What is still to be looked at comes first, the most suspicious before.
+        One row per label and per unlabelled region, in the order of review: image (0 or 1), label (negative for an
+        unlabelled region), index (of its curve in its ensemble, -1 for none), score, mark ("", "right", "wrong" or
+        "corrected") and reasons. Unreviewed entries come first, the most suspicious at the top.
     by : str
 
     Examples
@@ -130,13 +130,13 @@ class Review:
             before if before is not None or plane is None else CorrectedLabels(numbered_pieces(plane), by=by)
             for before, plane in zip(going_on, planes, strict=True)
         ]
-        # Corrections that were made before are in the outlines already.
+        # Earlier corrections are already included in the outlines.
         self._traced = [
             None if own is None else (own.labels.copy(), ensemble)
             for own, ensemble in zip(self.corrected, inspection.ensembles, strict=True)
         ]
         self._verdicts: list[dict[int, bool]] = [{} for _ in range(count)]
-        # Ticks with what was said before, and corrections: their image, and what counts as wrong since.
+        # Verdicts with the previous one, and corrections: their image, and the entries marked as wrong since.
         self._history: list[tuple[Entry, bool | None] | tuple[int, list[Entry]]] = []
         self._unmeasured: set[int] = set()
         self.regions = [
@@ -146,10 +146,10 @@ class Review:
         self.inspection = inspection
         self._rank()
 
-    # The list.
+    # List of entries.
 
     def _listed(self) -> "pd.DataFrame":
-        import pandas as pd  # heavy, and not needed for a comparison
+        import pandas as pd  # slow to import, and not needed for a comparison
 
         ranking = self.inspection.ranking
         table = pd.DataFrame(
@@ -186,13 +186,13 @@ class Review:
         return table.iloc[np.lexsort((-table["score"].to_numpy(), seen))].reset_index(drop=True)
 
     def reasons(self, entry: Entry) -> str:
-        """What stands out about a label."""
+        """Reasons why a label is suspicious."""
         table = self.table
         own = table[(table["image"] == entry.image) & (table["label"] == entry.label)]
         return str(own["reasons"].iloc[0]) if len(own) else ""
 
     def without_curve(self, image: int) -> "tuple[pd.DataFrame, list[NDArray[np.float64]]]":
-        """Id, score and reasons of what has no curve in an image, and the outline (m, 2) of each in pixels."""
+        """Id, score and reasons of entries without a curve in an image, and the outline (m, 2) of each in pixels."""
         table, own = self.table, self.corrected[image]
         rows = table[(table["image"] == image) & (table["index"] < 0)].rename(columns={"label": "id"})
         rows = rows[["id", "score", "reasons"]].reset_index(drop=True)
@@ -212,7 +212,7 @@ class Review:
         return rows, outlines
 
     def counts(self) -> dict[str, int]:
-        """How many labels are there, and how many of them are right, wrong, and corrected; those deleted are, too."""
+        """Numbers of labels, and of those right, wrong, and corrected, including deleted ones."""
         marks = self.table["mark"].value_counts().to_dict()
         gone = sum(
             len(np.setdiff1d(self._touched(image), own.labels))
@@ -223,7 +223,7 @@ class Review:
         return {"all": sum(marks.values())} | {mark: marks.get(mark, 0) for mark in ("right", "wrong", "corrected")}
 
     def pixels(self, entry: Entry) -> NDArray[np.bool_]:
-        """Where a label, or what looks like an object without one, is in its image."""
+        """Mask of a label, or of an unlabelled region, in its image."""
         own = self._labels(entry.image)
         if entry.label > 0:
             return own.labels == entry.label
@@ -233,16 +233,16 @@ class Review:
             return np.zeros(own.labels.shape, dtype=bool)
         return np.asarray(regions == numbers.index(entry.label) + 1)
 
-    # What is said and done about a label.
+    # Verdicts and corrections.
 
     def tick(self, entry: Entry, wrong: bool) -> None:
-        """Say whether a label is wrong; all others are ranked again, in all images."""
+        """Record whether a label is wrong, and rank all others again, in all images."""
         self._history.append((entry, self._verdicts[entry.image].get(entry.label)))
         self._say(entry, wrong)
         self._rank()
 
     def suggestion(self, entry: Entry) -> str:
-        """Which of `FIXES` the first reason calls for."""
+        """The correction of `FIXES` that the first reason suggests."""
         said = self.reasons(entry)
         if " pieces: " in said.split(";")[0]:
             return "split"
@@ -255,14 +255,14 @@ class Review:
         ----------
         entry : Entry
         action : str
-            One of `FIXES` besides "redraw", which is painted.
+            One of `FIXES` except "redraw", which is painted.
         other : int, optional
-            The label to merge with; by default the neighbor that it most likely is one object with.
+            The label to merge with; by default the most likely neighbor.
 
         Raises
         ------
         ValueError
-            Where nothing would change, saying why.
+            If nothing would change, with the reason.
         """
         own = self._labels(entry.image)
         own.by = self.by
@@ -287,7 +287,7 @@ class Review:
         return self._noted(entry.image, steps[action]())
 
     def paint(self, image: int, plane: ArrayLike) -> Change | None:
-        """Take over what was painted on the copy of an image; None where nothing was."""
+        """Record what was painted on the copy of an image; None if nothing was."""
         own = self._labels(image)
         if np.array_equal(own.labels, plane):
             return None
@@ -295,7 +295,7 @@ class Review:
         return self._noted(image, own.paint(plane))
 
     def undo(self) -> Entry | int:
-        """Take back the last tick or correction: the entry that was ticked, or the number of the image corrected."""
+        """Undo the last verdict or correction; returns the entry concerned, or the number of the corrected image."""
         if not self._history:
             raise ValueError("there is nothing to undo")
         first, second = self._history.pop()
@@ -309,15 +309,15 @@ class Review:
         self._rank()
         return first
 
-    # Measuring again what was corrected.
+    # Measuring corrected images again.
 
     @property
     def unmeasured(self) -> bool:
-        """Whether there are corrections that were not measured yet."""
+        """Whether there are corrections that have not been measured yet."""
         return bool(self._unmeasured)
 
     def renewal(self) -> Callable[[], dict[int, Renewed]]:
-        """A function for another thread that measures and traces the images that were corrected; see `take`."""
+        """Return a function for another thread that measures and traces the corrected images; see `take`."""
         jobs = {}
         for image in sorted(self._unmeasured):
             own, traced = self._labels(image), self._traced[image]
@@ -329,7 +329,7 @@ class Review:
         return partial(_renewed, jobs, self._outlines)
 
     def take(self, renewed: dict[int, Renewed]) -> None:
-        """Rank by what was measured again."""
+        """Rank with new measurements."""
         for image, new in renewed.items():
             labels = self._labels(image).labels
             self.inspection = self.inspection.renewed(image, new.ensemble, new.suspects, labels)
@@ -339,9 +339,9 @@ class Review:
         self._rank()
 
     def to_save(self, image: int) -> bool:
-        """Whether the labels of an image are none that came from a file: corrected, or a proposal of several.
+        """Whether the labels of an image have no file: they were corrected, or are a consensus.
 
-        Once saved they are to be saved whatever is undone, as the file holds it still.
+        Labels that were saved once have to be saved again even if all is undone, as the file still holds the changes.
         """
         own = self.corrected[image]
         return own is not None and (bool(own.changes) or own.saved or self.inspection.suspects[image] is None)
@@ -359,7 +359,7 @@ class Review:
         return () if own is None or not own.changes else own.touched
 
     def _numbers(self, image: int) -> "pd.Series":
-        """Numbers of the places without a label, which stay when others come or go: those of their middle pixels."""
+        """Stable numbers of the unlabelled regions: those of their central pixels."""
         found, regions = self.regions[image]
         assert found is not None
         assert regions is not None
@@ -389,7 +389,7 @@ class Review:
             self.ticks.add(self._labels(entry.image).labels, verdicts=verdict, name=name, measured=suspects.table)
 
     def _rank(self) -> None:
-        """Rank all images again by what was said, and list them."""
+        """Rank all images again by the verdicts, and list them."""
         said = []
         for image, verdicts in enumerate(self._verdicts):
             own, touched = self.inspection.suspects[image], self._touched(image)
@@ -400,7 +400,7 @@ class Review:
 
 
 def _boxes_of(labels: NDArray[np.integer]) -> dict[int, Any]:
-    """The slices that hold each label; no list is as long as the largest of them."""
+    """Bounding box of each label, without a list as long as the largest label."""
     if labels.max() <= labels.size:
         return dict(enumerate(ndimage.find_objects(labels), start=1))
     values, numbered = np.unique(labels, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Which labels of an image are most likely wrong, with reasons in words, and better after a few are ticked."""
+"""Ranking of labels by how likely they are wrong, with reasons in words; it learns from a few verdicts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,40 +18,39 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 
-# Words for a label that was found to be wrong, and for one that was found to be right.
+# Statuses of a label found to be wrong, and of one found to be right.
 _WRONG = ("wrong", "modified", "deleted", "corrected")
 _RIGHT = ("right", "kept")
-# Added to the log-odds of labels with a hole or loose pieces, which hardly anybody draws on purpose.
+# Added to the log-odds of labels with a hole or several components, which are rarely drawn on purpose.
 _TOPOLOGY = 4.0
-# Added to the log-odds of labels about which there is anything to say, with an image and without one, where the trees
-# know less.
+# Added to the log-odds of labels with any reason, with an image and without one, where the trees are less informed.
 _REASON, _REASON_ALONE = 1.0, 2.0
-# Out of the ordinary beyond this many robust standard deviations (Iglewicz and Hoaglin 1993).
+# Outlier limit in robust standard deviations (Iglewicz and Hoaglin 1993).
 _FAR = 3.5
-# Reasons of which trees trained on made faults must be as sure as this; without an image the rules stand alone.
+# Reasons for which trees trained on synthetic faults must reach this probability; without an image the rules suffice.
 _CONFIRMED = ("merge", "split", "leak", "cut", "shift", "stray")
 _SURE = 0.3
-# Contrast and edge, relative to the typical ones, below which a speck is on nothing: no trees need to confirm that.
+# Contrast and edge strength, relative to the typical ones, below which a speck needs no confirmation by trees.
 _NOTHING = 0.05
-# Measures from which corrections are learned: with twenty of them there is not enough to learn all from.
+# Features for learning from corrections: with twenty of them there are too few data for all features.
 _TELLING = (
     *("size", "size apart", "solidity here", "ellipse_fit here", "circularity here", "neck here", "fit here"),
     *("snap_iou here", "snap_area here", "alike_otsu here", "alike_local here", "edge_share here", "no_edge here"),
     *("leak_share here", "missed_share here", "edge_offset here", "contrast here", "sharpness here", "texture here"),
     "level here",
 )
-# Ticks of each kind without which nothing is learned from them.
+# Minimum number of ticks of each kind for learning.
 _LEAST_TICKS = 1
 
 
 @dataclass(eq=False)
 class Ticks:
-    """Labels that were looked at, of any number of images, with their evidence: what the ranking learns from.
+    """Reviewed labels of any number of images, with their evidence: the training data of the ranking.
 
     Attributes
     ----------
     table : DataFrame
-        One row per label: image, label, wrong (bool), and its evidence; empty at first.
+        One row per label: image, label, wrong (bool), and its evidence; None at first.
 
     Examples
     --------
@@ -80,7 +79,7 @@ class Ticks:
         name: str = "",
         measured: "pd.DataFrame | None" = None,
     ) -> None:
-        """Take up what was found about some labels of an image; a later verdict on a label replaces an earlier one.
+        """Add verdicts on labels of an image; a later verdict on a label replaces an earlier one.
 
         Parameters
         ----------
@@ -89,11 +88,11 @@ class Ticks:
         verdicts : mapping of label to "right" or "wrong", or DataFrame with columns label and status
             As `corrections` of `rank_suspects`.
         name : str
-            Of the image.
+            Name of the image.
         measured : DataFrame, optional
-            The evidence of this image, where it is at hand.
+            Evidence of this image, if already computed.
         """
-        import pandas as pd  # heavy, and not needed for a comparison
+        import pandas as pd  # slow to import, and not needed for a comparison
 
         verdict = verdicts_of(verdicts)
         measured = _described(evidence(labels, image)) if measured is None else measured
@@ -104,7 +103,7 @@ class Ticks:
         self.table = pd.concat([*before, rows], ignore_index=True).drop_duplicates(["image", "label"], keep="last")
 
     def remove(self, label: int, name: str = "") -> None:
-        """Forget what was found about a label of an image."""
+        """Remove the verdict on a label of an image."""
         if self.table is not None:
             kept = self.table[(self.table["label"] != label) | (self.table["image"] != name)]
             self.table = kept.reset_index(drop=True) if len(kept) else None
@@ -124,7 +123,7 @@ class Ticks:
         ValueError
             For a file that holds none.
         """
-        import pandas as pd  # heavy, and not needed for a comparison
+        import pandas as pd  # slow to import, and not needed for a comparison
 
         table = pd.read_csv(path, keep_default_na=False)
         if not {"image", "label", "wrong"} <= set(table.columns):
@@ -138,25 +137,25 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
     Parameters
     ----------
     labels : (rows, columns) array
-        Whole numbers, 0 = background; of a mask the connected components.
+        Integers, 0 = background; a mask is split into connected components.
     image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A), optional
-        What was labelled. Without it only topology, shape, size and neighbours are looked at.
+        The segmented image. Without it only topology, shape, size and neighbours are used.
     corrections : optional
-        What was found about some labels: a mapping of label to "right" or "wrong" (or to a bool: whether it was
-        wrong), a DataFrame with the columns label and status ("kept", "modified", "deleted"), or `Ticks` of several
-        images. The other labels are ranked anew by what these have in common.
+        Verdicts on some labels: a mapping of label to "right" or "wrong" (or to a bool: whether it was wrong), a
+        DataFrame with the columns label and status ("kept", "modified", "deleted"), or `Ticks` of several images. The
+        other labels are ranked again accordingly.
 
     Returns
     -------
     DataFrame
-        One row per label: label; score, from 0 to 1, which orders the labels (see Notes for when it is a
-        probability); reasons, joined by "; ", each with its figures, or "" where nothing stands out.
+        One row per label: label; score, from 0 to 1, which orders the labels (see Notes for when it is a probability);
+        reasons, joined by "; ", each with its figures, or "" if there are none.
 
     Raises
     ------
     ValueError
-        For labels that are not a plane of whole numbers, an image of another shape or with NaNs, or corrections of
-        labels that do not exist.
+        For labels that are not a 2D array of integers, an image of another shape or with NaNs, or corrections of labels
+        that do not exist.
 
     See Also
     --------
@@ -164,13 +163,13 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
 
     Notes
     -----
-    The order comes from gradient-boosted trees on measures of every object relative to the others of its image; they
-    were trained on masks that volunteers corrected and on automatic segmentations with a reference
-    (``benchmarks/inspection.py``). Labels with a hole or several pieces come before those without. The score is
-    scaled on training images that the trees had not seen (Platt 1999): for automatic segmentations it is the
-    probability that a label is wrong, IoU below 0.7; for masks drawn by hand, in which little is wrong, it is too high.
-    From the first correction of each kind on, a logistic regression on the same measures adds what this project's own
-    corrections say; the score then orders the labels and is no probability any more.
+    The order comes from gradient-boosted trees on features of every object relative to the others of its image; they
+    were trained on masks corrected by volunteers and on automatic segmentations with a reference
+    (``benchmarks/inspection.py``). Labels with a hole or several components come before those without. The score is
+    calibrated on held-out training images (Platt 1999): for automatic segmentations it is the probability that a label
+    is wrong, IoU below 0.7; for manually drawn masks, which have few errors, it is too high. From the first correction
+    of each kind on, a logistic regression on the same features is added, trained on this project's own corrections; the
+    score then orders the labels and is no longer a probability.
 
     References
     ----------
@@ -198,16 +197,16 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
 
 @dataclass(frozen=True, eq=False)
 class Suspects:
-    """The labels of one image with their evidence: measured once, ranked again whenever something is ticked.
+    """Labels of one image with their evidence: measured once, ranked again after every verdict.
 
     Attributes
     ----------
     table : DataFrame
-        One row per label, by number: the evidence, and the same relative to the other labels of the image.
+        One row per label, by number: the evidence, absolute and relative to the other labels of the image.
     reasons : list of str
-        What stands out about each label; "" where nothing does.
+        Reasons for each label; "" if there are none.
     partners : mapping of int to int
-        The neighbor that each label most likely is one object with; none for labels without a neighbor.
+        The neighbor that each label most likely forms one object with; none for labels without a neighbor.
 
     See Also
     --------
@@ -250,16 +249,16 @@ class Suspects:
         Parameters
         ----------
         ticks : Ticks, optional
-            What is learned from, of this image and of others.
+            Training data, of this image and of others.
         verdicts : mapping of int to bool, optional
-            Labels of this image that were looked at, and whether they were wrong: their score is 1 or 0.
+            Verdicts on labels of this image (True for wrong), whose score is then 1 or 0.
 
         Returns
         -------
         DataFrame
-            As of `rank_suspects`.
+            As from `rank_suspects`.
         """
-        import pandas as pd  # heavy, and not needed for a comparison
+        import pandas as pd  # slow to import, and not needed for a comparison
 
         odds = self._odds
         if len(odds) and ticks is not None and ticks.table is not None:
@@ -275,15 +274,15 @@ class Suspects:
 
 
 def review_order(ranking: "pd.DataFrame", count: int = 20) -> list[int]:
-    """Labels in the order to look at them when the first are to be learned from.
+    """Order of review that is most informative for learning (uncertainty sampling).
 
-    The first `count` are those whose score is closest to 0.5, the most uncertain before: of the others the order is
-    mostly right already. Then the list goes on from the top.
+    The first `count` are those whose score is closest to 0.5, the most uncertain first: the order of the others is
+    mostly right already. The rest follow in order of the ranking.
 
     Parameters
     ----------
     ranking : DataFrame
-        Of `rank_suspects`.
+        From `rank_suspects`.
     count : int
 
     Returns
@@ -297,7 +296,7 @@ def review_order(ranking: "pd.DataFrame", count: int = 20) -> list[int]:
 
 
 def verdicts_of(corrections: Any) -> dict[int, bool]:
-    """Whether each label that was looked at was wrong."""
+    """Whether each reviewed label was wrong."""
     if hasattr(corrections, "columns"):
         if not {"label", "status"} <= set(corrections.columns):
             raise ValueError(f"corrections have the columns label and status, not {', '.join(corrections.columns)}")
@@ -331,15 +330,15 @@ class Trees:
     Attributes
     ----------
     columns : tuple of str
-        The measures they ask for.
+        Features used.
     column, threshold, left, right, value : (trees, nodes) arrays
-        A row goes left where its measure is at most the threshold; leaves lead to themselves.
+        A row goes left if its feature is at most the threshold; leaves point to themselves.
     start : float
         Log-odds before the first tree.
     spread : mapping of str to float
-        Typical mean absolute deviation of every measure in an image, the floor of that of the image at hand.
+        Typical mean absolute deviation of every feature in an image, the lower limit for other images.
     slope, offset : float
-        Platt's scaling: the log-odds of the score are slope × what orders the labels + offset.
+        Platt scaling: the calibrated log-odds are slope × uncalibrated ones + offset.
     """
 
     columns: tuple[str, ...]
@@ -368,9 +367,9 @@ class Trees:
 
 @cache
 def trees_of(kind: str) -> Trees:
-    """The trees shipped with the package, trained by ``benchmarks/inspection.py``.
+    """Load the trees shipped with the package, trained by ``benchmarks/inspection.py``.
 
-    Those of "image" and "labels" tell wrong labels; those of a fault, such as "merge", tell it from everything else.
+    Those of "image" and "labels" classify labels as wrong; those of a fault, such as "merge", classify that fault.
     """
     with (files(__package__) / f"trees-{kind}.npz").open("rb") as file, np.load(file, allow_pickle=False) as kept:
         spread = dict(zip(kept["measures"].tolist(), kept["spread"].tolist(), strict=True))
@@ -381,8 +380,8 @@ def trees_of(kind: str) -> Trees:
 
 
 def described(measured: "pd.DataFrame", spread: Mapping[str, float]) -> "pd.DataFrame":
-    """Evidence as it is, and relative to the objects of its image: columns "… here", in robust standard deviations."""
-    import pandas as pd  # heavy, and not needed for a comparison
+    """Evidence, absolute and relative to the objects of its image: columns "… here", in robust standard deviations."""
+    import pandas as pd  # slow to import, and not needed for a comparison
 
     raw = measured[list(spread)]
     middle = raw.median()
@@ -410,13 +409,13 @@ def _kind(table: "pd.DataFrame") -> str:
 
 
 def log_odds(table: "pd.DataFrame", trees: Trees | None = None) -> Real:
-    """Log-odds that a label is wrong, as far as the training images tell; by the trees of the package by default."""
+    """Log-odds that a label is wrong according to the training images; by default with the trees of the package."""
     broken = (table["holes"] > 0) | (table["pieces"] > 1)
     return (trees or trees_of(_kind(table))).log_odds(table) + _TOPOLOGY * broken.to_numpy()
 
 
 def emphasis(size: Real, words: list[str], seen: bool) -> Real:
-    """What is added to the log-odds of labels with a reason, and of those of a size that the trees have never seen.
+    """Offset of the log-odds for labels with a reason, and for those of a size outside the training data.
 
     Trees do not extrapolate: an object ten times larger than all others of its image is suspicious all the same.
     """
@@ -425,8 +424,8 @@ def emphasis(size: Real, words: list[str], seen: bool) -> Real:
 
 
 def odds_of_corrections(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Trees | None = None) -> Real:
-    """What corrections of a project add to the log-odds: a logistic regression on evidence relative to each image."""
-    from sklearn.linear_model import LogisticRegression  # heavy, and used with corrections only
+    """Log-odds learned from corrections of a project: a logistic regression on evidence relative to each image."""
+    from sklearn.linear_model import LogisticRegression  # slow to import, and used with corrections only
 
     evidence_of_ticks = ticks.reindex(columns=list(trees_of(_kind(table)).columns))
     if _kind(table) != _kind(ticks) or evidence_of_ticks.isna().any(axis=None):
@@ -444,7 +443,7 @@ def odds_of_corrections(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Tre
         return np.column_stack([log_odds(rows, trees) / 2, rows[columns].clip(-6, 6).to_numpy(dtype=np.float64) / 3])
 
     model = LogisticRegression(C=0.5, class_weight="balanced", max_iter=300).fit(relative(ticks), wrong)
-    # A handful of the rarer kind says little; twenty ticks with five of it count in full.
+    # A few of the rarer kind have low weight; five of them have full weight.
     return min(1.0, rarer / 5) * model.decision_function(relative(table))
 
 
@@ -454,19 +453,19 @@ def odds_of_corrections(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Tre
 def reasons(
     measured: "pd.DataFrame", seen: "pd.DataFrame | None" = None, confirming: Mapping[str, Trees] | None = None
 ) -> list[str]:
-    """What stands out about each label, in words with the figures; "" where nothing does.
+    """Reasons for each label, in words with the figures; "" if there are none.
 
-    A systematic offset, such as outlines drawn a pixel too wide throughout, is no reason: edges are compared with the
-    median of the image. With an image, a fault is named where its rule holds and its trees confirm it.
+    A systematic offset, such as outlines drawn a pixel too wide throughout, is not a reason: edges are compared with
+    the median of the image. With an image, a fault is reported if its rule holds and its trees confirm it.
 
     Parameters
     ----------
     measured : DataFrame
-        Of `evidence`.
+        From `evidence`.
     seen : DataFrame, optional
-        The same `described`, with the image.
+        The same from `described`, with the image.
     confirming : mapping of str to Trees, optional
-        Trees of the faults, by default those of the package.
+        Trees of the faults; by default those of the package.
     """
     table = {name: measured[name].to_numpy(dtype=np.float64) for name in measured}
     beyond = {name: values - np.median(values) for name, values in table.items()}
@@ -546,7 +545,7 @@ def reasons(
 
 
 def _unusual(size: Real) -> Real:
-    """Logarithms of sizes over the median, in robust standard deviations, of which 10 % of the size are the least."""
+    """Absolute log ratios of sizes to the median, in robust standard deviations, which are taken as 0.1 larger."""
     return np.abs(size) / (1.4826 * np.median(np.abs(size)) + 0.1)
 
 
@@ -554,20 +553,20 @@ def _unusual(size: Real) -> Real:
 
 
 def missing_objects(labels: ArrayLike, image: ArrayLike, *, least: float = 0.4) -> "pd.DataFrame":
-    """Find what looks like the labelled objects of an image and has no label.
+    """Find unlabelled objects that look like the labelled ones.
 
     Parameters
     ----------
     labels, image
         As for `rank_suspects`.
     least : float
-        Least area and contrast, as shares of the typical ones of the labelled objects.
+        Minimum area and contrast, relative to the typical ones of the labelled objects.
 
     Returns
     -------
     DataFrame
         The most object-like first: row, column (centroid), area in pixels, contrast (1 is that of a typical labelled
-        object), score (0 to 1, no probability), reasons.
+        object), score (0 to 1, not a probability), reasons.
 
     Examples
     --------
