@@ -1,4 +1,4 @@
-"""Results and foreign formats as files, and back."""
+"""Readers and writers of results and foreign formats."""
 
 from ..comparison import read_view as read_comparison_view
 from .calibration import Calibration, read_calibration

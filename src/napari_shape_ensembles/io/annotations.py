@@ -1,4 +1,4 @@
-"""Polygons that people have drawn: COCO and VIA annotation files."""
+"""Readers of hand-drawn polygons: COCO and VIA annotation files."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ _FEWEST_NUMBERS = 6
 
 
 def read_json(path: StrPath) -> Found:
-    """Outlines of a JSON file: GeoJSON, COCO or VIA, whichever it is."""
+    """Return the outlines of a JSON file: GeoJSON, COCO or VIA, detected by content."""
     content = json_of(path)
     if is_geojson(content):
         return geojson_found(content)
@@ -32,13 +32,13 @@ def read_json(path: StrPath) -> Found:
 
 
 def is_annotated(content: Any) -> bool:
-    """Whether a JSON value is one that `read_json` knows."""
+    """Whether a JSON value has a layout that `read_json` can read."""
     coco = isinstance(content, dict) and isinstance(content.get("annotations"), list) and "images" in content
     return coco or is_geojson(content) or _via_images(content) is not None
 
 
 def _coco(content: Mapping[str, Any]) -> Found:
-    """Polygons of a COCO file with the image and the category of each as features."""
+    """Return the polygons of a COCO file, with image and category as features."""
     images = {image["id"]: str(image.get("file_name", image["id"])) for image in content.get("images", [])}
     kinds = {kind["id"]: str(kind.get("name", kind["id"])) for kind in content.get("categories", [])}
     found = Found(features={"image": [], "category": []})
@@ -69,7 +69,7 @@ def _coco(content: Mapping[str, Any]) -> Found:
 
 
 def _via_images(content: Any) -> list[Mapping[str, Any]] | None:
-    """The images of a VIA project, or of the annotations it exports; None where it is neither."""
+    """Return the images of a VIA project or annotation export; None for anything else."""
     if not isinstance(content, dict):
         return None
     images = list(content.get("_via_img_metadata", content).values())
@@ -78,7 +78,7 @@ def _via_images(content: Any) -> list[Mapping[str, Any]] | None:
 
 
 def _via(images: list[Mapping[str, Any]]) -> Found:
-    """Polygons of a VIA file with the image and the attributes of each as features."""
+    """Return the polygons of a VIA file, with image and region attributes as features."""
     found = Found()
     rows: list[dict[str, Any]] = []
     regions = ((image["filename"], image["regions"]) for image in images)
@@ -91,7 +91,7 @@ def _via(images: list[Mapping[str, Any]]) -> Found:
         points = np.array([shape["all_points_x"], shape["all_points_y"]], dtype=np.float64).T
         found.curves.append(positions(points) - CENTRE)
         row = {"image": image}
-        for name, value in (region.get("region_attributes") or {}).items():  # the choices of a check box are joined
+        for name, value in (region.get("region_attributes") or {}).items():  # checked options are joined
             row[str(name)] = ", ".join(map(str, value)) if isinstance(value, dict | list) else str(value)
         rows.append(row)
     found.ids = list(range(1, len(rows) + 1))

@@ -1,4 +1,4 @@
-"""Size of a pixel, as the file of an image states it: OME, ImageJ, and the makers of electron microscopes."""
+"""Pixel size from image metadata: OME-TIFF, ImageJ TIFF, and tags of electron microscope vendors."""
 
 import re
 import xml.etree.ElementTree as ElementTree
@@ -16,25 +16,26 @@ from .content import errors_named
 Stated = tuple[float, float, str]
 
 _MICROMETRE = "µm"
-# Nothing that is looked at is further from 1 in any unit of length; areas and moments would leave the range of numbers.
+# No object is further from 1 in any unit of length; areas and moments would underflow or overflow.
 _SMALLEST = 1e-40
 _TESCAN_TAG = 50431
-# What programs write for units that pint knows by another name.
+# Spellings in files of units that pint knows under another name.
 _SPELLINGS = {
     "micron": _MICROMETRE,
     "microns": _MICROMETRE,
     "um": _MICROMETRE,
     "\\u00b5m": _MICROMETRE,
-    "μm": _MICROMETRE,  # the Greek letter
+    "μm": _MICROMETRE,  # Greek mu
     "å": "angstrom",
     "inches": "inch",
 }
 _NO_UNIT = ("", "pixel", "reference frame")
-# ImageJ takes the resolution for printing for a size in inches or centimetres: screens and printers have these.
+# ImageJ reports the print resolution as a pixel size in inches or centimetres; these are common screen and print
+# values.
 _INCH = {"inch": 1.0, "cm": 2.54}
 _DOTS_PER_INCH = (72, 96, 100, 120, 144, 150, 180, 200, 220, 240, 250, 300, 350, 360, 400, 600, 720, 800, 1200, 2400)
 
-# Axes before rows and columns that OME-TIFF knows ("Q" is any other), and those of a stack of which nothing is stated.
+# Leading axes that OME-TIFF defines ("Q" is any other), and the default axes of a stack without metadata.
 _BEFORE = "TCZQ"
 _USUAL = {2: "YX", 3: "ZYX", 4: "TZYX", 5: "TCZYX"}
 _TIMES = ("ns", "µs", "ms", "s", "min", "h", "d")
@@ -47,11 +48,11 @@ class Calibration:
     Attributes
     ----------
     scale : (float, float)
-        Height and width of a pixel in `unit`.
+        Pixel height and width in `unit`.
     unit : str
         A unit of length, or "pixel".
     source : str
-        Where it is stated, such as "OME-TIFF".
+        Where the size was found, such as "OME-TIFF".
 
     Examples
     --------
@@ -78,11 +79,11 @@ class Calibration:
 
 
 def read_calibration(path: StrPath) -> Calibration:
-    """Read the size of a pixel from the file of an image.
+    """Read the pixel size from the metadata of an image file.
 
-    Known are OME-TIFF, ImageJ's TIFF, and the tags of FEI/Thermo Fisher, Zeiss and Tescan. The resolution for printing
-    that any TIFF may state is left alone: it is rarely that of the object. ImageJ repeats it as a size in inches or
-    centimetres.
+    Supported are OME-TIFF, ImageJ TIFF, and the tags of FEI/Thermo Fisher, Zeiss and Tescan. The print resolution that
+    any TIFF may hold is ignored, as it is rarely that of the object; likewise where ImageJ repeats it as a pixel size
+    in inches or centimetres.
 
     Parameters
     ----------
@@ -91,14 +92,15 @@ def read_calibration(path: StrPath) -> Calibration:
     Returns
     -------
     Calibration
-        In pixels where the file states nothing, a size of 0, or one for printing.
+        In pixels if the file states no size, a size of 0, or a print resolution.
 
     Raises
     ------
     ValueError
-        For a damaged file, a size below 0, NaN or infinite, or a unit that is no length, with the remedy.
+        For a damaged file, a size that is negative, NaN or infinite, or a unit that is not one of length, with the
+        remedy.
     OSError
-        When there is no such file, or it cannot be read.
+        If the file does not exist, or cannot be read.
 
     Examples
     --------
@@ -112,13 +114,13 @@ def read_calibration(path: StrPath) -> Calibration:
     if Path(path).suffix.lower() not in (".tif", ".tiff"):
         return Calibration()
     with opened(path):
-        pass  # an error of the system before any of a library
-    import tifffile  # only for the formats it knows
+        pass  # raise system errors before those of a library
+    import tifffile  # imported lazily
 
     with errors_named(path, "TIFF"), tifffile.TiffFile(path) as tiff:
         for source, read in _SOURCES.items():
             found = read(tiff)
-            # Uncalibrated microscopes write a size of 0, and programs the unit "pixel".
+            # Uncalibrated microscopes write a size of 0, and some programs the unit "pixel".
             if found is None or unit_name(found[2]).lower() in _NO_UNIT or 0 in found[:2]:
                 continue
             rows, columns, unit = found
@@ -138,7 +140,7 @@ class StackAxes:
     Attributes
     ----------
     names : str
-        A letter for each axis as in OME-TIFF: T for time, C for channels, Z for depth, Q for any other; rows (Y) and
+        One letter per axis as in OME-TIFF: T for time, C for channel, Z for depth, Q for any other; rows (Y) and
         columns (X) last.
     steps : mapping of str to (float, str)
         For Z the distance between planes and its unit, for T the time between them.
@@ -158,7 +160,7 @@ class StackAxes:
             letter = "T" if unit in _TIMES else "Z" if unit_name(unit).lower() not in _NO_UNIT else ""
             if names[axis : axis + 1] == "Q" and letter and letter not in names:
                 names = names.replace("Q", letter)
-            elif usual and names == "ZYX" and letter == "T":  # nothing but the time between planes is stated
+            elif usual and names == "ZYX" and letter == "T":  # planes of which only the time interval is known
                 names = "TYX"
             if letter and names[axis : axis + 1] == letter:
                 own[letter] = step, unit
@@ -169,7 +171,7 @@ def read_axes(path: StrPath) -> StackAxes:
     """Read the axes of the first image of a TIFF; the default for other formats and for a file that is gone."""
     if Path(path).suffix.lower() not in (".tif", ".tiff") or not Path(path).exists():
         return StackAxes()
-    import tifffile  # only for the formats it knows
+    import tifffile  # imported lazily
 
     with errors_named(path, "TIFF"), tifffile.TiffFile(path) as tiff:
         steps = {}
@@ -225,14 +227,14 @@ def _imagej(tiff: Any) -> Stated | None:
     unit = str((tiff.imagej_metadata or {}).get("unit", ""))
     if "XResolution" not in tags or "YResolution" not in tags:
         return None
-    # Resolutions are fractions: pixels per unit.
+    # TIFF resolutions are fractions: pixels per unit.
     (rows, height), (columns, width) = (tags[name].value for name in ("YResolution", "XResolution"))
     sizes = (height / rows if rows else 0.0, width / columns if columns else 0.0)
     return None if _is_for_printing(sizes, unit) else (*sizes, unit)
 
 
 def _is_for_printing(sizes: tuple[float, float], unit: str) -> bool:
-    """Whether a size is the resolution that every TIFF may state for its print."""
+    """Whether a pixel size is merely the print resolution of the TIFF."""
     inch = _INCH.get(_SPELLINGS.get(unit.strip().lower(), unit.strip().lower()))
     if inch is None or sizes[0] != sizes[1] or not sizes[0]:
         return False
@@ -263,7 +265,7 @@ def _tescan(tiff: Any) -> Stated | None:
 
 
 def _micrometres(rows: Any, columns: Any) -> Stated | None:
-    """Sizes that a maker states in metres."""
+    """Convert vendor sizes in metres to micrometres."""
     return None if rows is None or columns is None else (float(rows) * 1e6, float(columns) * 1e6, _MICROMETRE)
 
 

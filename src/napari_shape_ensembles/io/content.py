@@ -1,4 +1,4 @@
-"""Bytes of foreign files, taken in with care: bounded, and with every error named after its file."""
+"""Safe reading of foreign files: bounded memory, and errors that name the file."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from typing import Any
 from ..archive import ContentError, StrPath, about_content, opened, too_large
 from ..budget import take, take_json
 
-# What libraries raise over bytes that are not what they should be.
+# Exceptions that libraries raise on malformed input.
 _BROKEN = (
     ValueError,
     TypeError,
@@ -27,7 +27,7 @@ _BROKEN = (
     NotImplementedError,
     RuntimeError,
     ArithmeticError,
-    SyntaxError,  # of XML, and of the header of an array, as is the next
+    SyntaxError,  # from XML, and from NPY headers, as the next
     tokenize.TokenError,
     struct.error,
     zipfile.BadZipFile,
@@ -37,7 +37,7 @@ _BROKEN = (
 
 @contextmanager
 def errors_named(path: StrPath, kind: str) -> Iterator[None]:
-    """Turn whatever goes wrong over the content of a file into a `ValueError` that names it."""
+    """Convert any error caused by the content of a file into a `ValueError` that names the file."""
     name = Path(path).name
     try:
         yield
@@ -55,7 +55,7 @@ def errors_named(path: StrPath, kind: str) -> Iterator[None]:
 
 
 def bytes_of(path: StrPath) -> bytes:
-    """Return all bytes of a file, as far as the budget allows."""
+    """Return all bytes of a file, within the memory budget."""
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
         take(size)
@@ -70,9 +70,9 @@ def json_of(path: StrPath) -> Any:
 
 
 def unpacked(archive: zipfile.ZipFile, wanted: Container[str]) -> Iterator[tuple[str, bytes]]:
-    """Names and bytes of the wanted entries of a zip; the names are never used as paths.
+    """Yield names and bytes of the wanted entries of a zip; the names are never used as paths.
 
-    What unpacks to more than the budget allows is refused before it is unpacked.
+    Entries whose unpacked size exceeds the memory budget are rejected before unpacking.
     """
     entries = [entry for entry in archive.infolist() if entry.filename in wanted]
     take(sum(entry.file_size for entry in entries))

@@ -1,4 +1,4 @@
-"""Write corrected labels as they came (whole stacks, of the same type and calibration), with the log beside."""
+"""Export of corrected labels in their original form (whole stacks, dtype and calibration), with a log."""
 
 import warnings
 from collections.abc import Mapping
@@ -29,17 +29,17 @@ def save_corrected(
     steps: Mapping[int, tuple[float, str]] | None = None,
     earlier: "pd.DataFrame | None" = None,
 ) -> tuple[Path, Path]:
-    """Write corrected labels and the log of their corrections; for a stack, all of its planes.
+    """Write corrected labels and the log of the corrections; for a stack, all planes.
 
     Parameters
     ----------
     path : path
-        Of the labels, ending in .tif, .tiff, .png or .npy. The log is written beside it as <name>.log.csv.
+        File of the labels: .tif, .tiff, .png or .npy. The log is written beside it as <name>.log.csv.
     corrected : CorrectedLabels or CorrectedStack
     original : path, optional
-        The file the labels came from: its pixel size is kept and, for a stack, its axes. Only TIFF can hold these.
+        The file that the labels were read from: its pixel size and stack axes are kept. Only TIFF can hold these.
     calibration : Calibration, optional
-        The size of a pixel, in place of that of a file.
+        Pixel size, overriding that of `original`.
     steps : mapping of int to (float, str), optional
         For a stack, the distance between planes along each axis and its unit, in place of those of a file.
     earlier : DataFrame, optional
@@ -48,7 +48,7 @@ def save_corrected(
     Returns
     -------
     (path, path)
-        Of the labels and of the log.
+        Paths of the labels and of the log.
 
     Warns
     -----
@@ -58,7 +58,7 @@ def save_corrected(
     Raises
     ------
     ValueError
-        For another ending, a type that the format cannot hold, or a size of a pixel that it cannot.
+        For another extension, or a dtype or pixel size that the format cannot hold.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def write_corrected(
     write_labels(path, labels, calibration, axes)
     log, rows = _log_beside(path), corrected.log
     if earlier is not None:
-        import pandas as pd  # heavy, and not needed to correct
+        import pandas as pd  # slow to import, and not needed for correcting
 
         rows = pd.concat([earlier, rows], ignore_index=True) if len(rows) else earlier
     write_bytes(log, rows.to_csv(index=False).encode())
@@ -148,7 +148,7 @@ def read_log(path: StrPath) -> "pd.DataFrame | None":
 
     try:
         rows = pd.read_csv(log, dtype=str, keep_default_na=False)
-    except (OSError, ValueError):  # someone else's
+    except (OSError, ValueError):  # not our log
         return None
     return rows if {"action", "label", "pixels", "when", "by"} <= {*rows} else None
 
@@ -163,7 +163,7 @@ def write_labels(
     calibration: Calibration | None = None,
     axes: StackAxes = _PLANE,
 ) -> None:
-    """Write labels of the type they have, with the size of a pixel where it is known; errors as of `save_corrected`."""
+    """Write labels with their dtype, and the pixel size if known; errors as in `save_corrected`."""
     ending = path.suffix.lower()
     if ending not in _WRITTEN:
         raise ContentError(f"{path.name}: labels are written as {', '.join(_WRITTEN)}")
@@ -193,7 +193,7 @@ def write_labels(
             metadata |= {field: step, f"{field}Unit": unit}
         if not axes.names:
             raise ContentError(f"TIFF holds stacks of up to five axes, not {labels.ndim}: save them as .npy")
-        # OME knows no whole numbers of 64 bits.
+        # OME has no 64-bit integers.
         ome = labels.dtype.itemsize < 8
         if sized and not ome:
             raise ContentError(f"OME-TIFF holds no {labels.dtype} labels: convert them to 32 bits before correcting")

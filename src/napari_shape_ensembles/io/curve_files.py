@@ -1,4 +1,4 @@
-"""Curves in and out, whatever the format: the ending of a file's name decides."""
+"""Reading and writing curves, with the format chosen by the file extension."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from .tables import csv_parts, parquet_bytes, read_csv, read_parquet
 
 @dataclass(frozen=True)
 class Format:
-    """One format of curves: what it is called, and how it is read and written, as far as it is."""
+    """A curve format: its name, and its reader and writer, if any."""
 
     name: str
     read: Callable[..., Found]
@@ -35,7 +35,7 @@ def _written(content: Callable[[CurveTable], bytes]) -> Callable[[StrPath, Curve
 
 
 def _streamed(parts: Callable[[CurveTable], Iterator[bytes]]) -> Callable[[StrPath, CurveTable], None]:
-    """Write a curve at a time: the text of all of them is never in memory."""
+    """Write one curve at a time, so that the whole text is never in memory."""
 
     def write(path: StrPath, table: CurveTable) -> None:
         with replacing(path) as file:
@@ -44,7 +44,7 @@ def _streamed(parts: Callable[[CurveTable], Iterator[bytes]]) -> Callable[[StrPa
     return write
 
 
-#: Formats by the ending of a file's name.
+#: Formats by file extension.
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         ".csv": Format("CSV table of vertices", read_csv, _streamed(csv_parts)),
@@ -74,24 +74,24 @@ def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str
         .csv, .parquet, .geojson, .geoparquet, .json (GeoJSON, COCO, VIA), .zip or .roi (ImageJ), .npz, .chc, .tps,
         .rda, .RData or .rds (R) or .txt.
     memory : float, optional
-        GiB that reading may take; by default 4.
+        Memory limit in GiB; by default 4.
     curve_column : str, optional
-        Of a table (.csv, .parquet): the column that tells curves apart. By default one called id, index, curve, label,
-        contour or the like, else the one that groups the vertices.
+        For tables (.csv, .parquet): the column that identifies the curve. By default one called id, index, curve,
+        label, contour or the like, else the one that groups the vertices.
 
     Returns
     -------
     CurveTable
-        In the unit that the file states, else in pixels, the centre of the first pixel at (0, 0). What is no closed
-        outline is counted in `.ensemble.dropped`.
+        In the unit that the file states, else in pixels, with the centre of the first pixel at (0, 0). Items that are
+        not closed outlines are counted in `.ensemble.dropped`.
 
     Raises
     ------
     ValueError
-        For an unknown ending, a damaged or hostile file, one that takes more memory than it may, or vertices that are
+        For an unknown extension, a damaged or malicious file, one that exceeds the memory limit, or vertices that are
         NaN or infinite, naming the file.
     OSError
-        When there is no such file, or it cannot be read.
+        If the file does not exist, or cannot be read.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str
         raise ContentError(f"{Path(path).name}: curve_column is for tables (.csv, .parquet)")
     read = kind.read if curve_column is None else partial(kind.read, curve_column=curve_column)
     with errors_named(path, kind.name), budget(memory):
-        # "cells.curves.csv" holds cells.
+        # "cells.curves.csv" is named "cells".
         table = assembled(read(path), Path(path).stem.removesuffix(".curves"))
         if not len(table.ensemble) and not table.ensemble.dropped:
             raise ContentError("holds no curves")
@@ -119,17 +119,16 @@ def write_curves(path: StrPath, curves: CurveTable | Ensemble) -> None:
     Parameters
     ----------
     path : path
-        .csv, .parquet, .geojson, .zip (ImageJ) or .npz. An earlier file of that name is replaced, but only by a
-        complete one.
+        .csv, .parquet, .geojson, .zip (ImageJ) or .npz. An existing file of that name is replaced atomically.
     curves : CurveTable or Ensemble
-        Of an ensemble alone the measured features are written.
+        For an ensemble, its measured features are written.
 
     Raises
     ------
     ValueError
-        For an ending that cannot be written, or content that the format cannot hold.
+        For an extension that cannot be written, or content that the format cannot hold.
     OSError
-        When the file cannot be written; what was there before stays.
+        If the file cannot be written; an existing file of that name is kept.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Curves with what a file keeps beside them: features, the size of a pixel, where they come from."""
+"""Curves with the data that a file holds beside them: features, pixel size and provenance."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 
-#: What our own files of curves say they are, and the newest version of their layout (docs/files.md).
+#: Format name in our own curve files, and the newest version of their layout (docs/files.md).
 FORMAT, LAYOUT = "shape-ensembles curves", 1
-#: Formats that count from the outer corner of the first pixel see its centre here; ours count from its centre.
+#: Centre of the first pixel in formats whose origin is its outer corner; our origin is its centre.
 CENTRE = 0.5
 
-# A table may hold this many cells for each value in it, beside some that do not matter.
+# Maximum number of table cells per value present, beyond a negligible number of cells.
 _EMPTIEST, _FEW_CELLS = 100, 10**6
 
 _KINDS = {"b": "switch", "i": "whole", "u": "whole", "f": "number"}
@@ -31,18 +31,18 @@ _KINDS = {"b": "switch", "i": "whole", "u": "whole", "f": "number"}
 
 @dataclass(frozen=True, eq=False)
 class CurveTable:
-    """Curves with a table of features, the size of a pixel and where they come from.
+    """Curves with a table of features, the pixel size and their provenance.
 
     Attributes
     ----------
     ensemble : Ensemble
-        In its unit.
+        Curves in the ensemble's unit.
     features : DataFrame
-        One row per curve, in their order, without the ids.
+        One row per curve, in the same order, without ids.
     scale : (float, float)
-        Height and width of a pixel in the ensemble's unit: curves over scale are in pixels.
+        Pixel height and width in the ensemble's unit: curves divided by scale are in pixels.
     provenance : mapping of str to str
-        Where the curves come from, in words.
+        Where the curves come from, as text.
 
     Examples
     --------
@@ -70,39 +70,39 @@ class CurveTable:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Features of each curve, name -> value; empty where there are none."""
+        """Features of each curve as a dict; empty dicts if there are none."""
         records = self.features.to_dict("records") or [{}] * len(self.ensemble)
         return [{str(name): value for name, value in record.items()} for record in records]
 
     @property
     def pixels(self) -> list[Real]:
-        """The curves in pixels, the centre of the first one at (0, 0)."""
+        """The curves in pixels, with the centre of the first pixel at (0, 0)."""
         return [curve / self.scale for curve in self.ensemble.curves]
 
 
 def _no_features() -> "pd.DataFrame":
-    import pandas as pd  # heavy, and not needed to import this module
+    import pandas as pd  # slow to import, and not needed to import this module
 
     return pd.DataFrame()
 
 
 def with_features(source: "CurveTable | Ensemble") -> CurveTable:
-    """Return curves alone as a table with their measured features."""
+    """Return an ensemble as a table with its measured features; a table is returned as is."""
     if isinstance(source, CurveTable):
         return source
     return CurveTable(source, source.features.drop(columns="id"), source.pixel_size or (1.0, 1.0))
 
 
 def plain(table: CurveTable) -> CurveTable:
-    """The same table with features of the kinds that every format keeps: numbers, switches and words.
+    """Return the table with features converted to types that every format supports: numbers, booleans and strings.
 
-    Dates, categories and mixed columns become strings, missing categories empty strings, and integer columns
-    with missing values floats. Of several images each curve's is written beside it, as the feature "image".
+    Dates, categories and mixed columns become strings, missing categories empty strings, and integer columns with
+    missing values floats. For an ensemble of several images, the image of each curve is added as feature "image".
 
     Raises
     ------
     ValueError
-        For two features of one name, one without a name, or one called as the metadata are.
+        For duplicate feature names, an empty one, or one reserved for the metadata.
     """
     import pandas as pd
 
@@ -123,7 +123,7 @@ def _plain(column: "pd.Series") -> NDArray[Any]:
     kind, missing = column.dtype.kind, column.isna()
     if isinstance(column.dtype, np.dtype) and kind in _KINDS:
         return column.to_numpy()
-    if kind in _KINDS and not missing.any():  # of pandas, with room for gaps
+    if kind in _KINDS and not missing.any():  # nullable pandas dtype without gaps
         return column.to_numpy(dtype=column.dtype.type)
     if kind in "iuf":
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -136,9 +136,9 @@ def _is_pooled(ensemble: Ensemble) -> bool:
 
 
 def metadata(table: CurveTable) -> Tree:
-    """All of a table but vertices, ids and features, as JSON can hold it."""
+    """Return everything in a table except vertices, ids and features, as a JSON-compatible tree."""
     ensemble = table.ensemble
-    # That outlines were traced from pixels, which `scale` does not say: it is 1 of outlines drawn by hand, too.
+    # `scale` cannot tell that outlines were traced from pixels: it is 1 for hand-drawn outlines, too.
     pixel = {} if ensemble.pixel_size is None else {"pixel_size": list(ensemble.pixel_size)}
     return {
         "format": FORMAT,
@@ -160,7 +160,7 @@ def metadata(table: CurveTable) -> Tree:
 
 @dataclass
 class Found:
-    """What a reader found in a file.
+    """Content of a curve file, as found by a reader.
 
     Attributes
     ----------
@@ -171,11 +171,11 @@ class Found:
     features : dict of str to list
         Columns of one value per curve.
     dropped : Counter
-        What is no closed outline, by reason.
+        Number of items that are not closed outlines, by reason.
     meta : dict
-        `metadata` where the file is our own, else empty.
+        `metadata` if the file is our own, else empty.
     calibrated : bool
-        Whether the curves are in the unit that `meta` states rather than in pixels.
+        Whether the curves are in the unit that `meta` states, rather than in pixels.
     """
 
     curves: list[Real] = field(default_factory=list)
@@ -187,12 +187,12 @@ class Found:
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]], missing: Any) -> dict[str, list[Any]]:
-    """Columns out of one mapping of names to values per curve, `missing` where a curve lacks a name.
+    """Convert one mapping per curve into columns, with `missing` where a curve lacks a name.
 
     Raises
     ------
     ValueError
-        For names that hardly two curves share: the table would be far larger than what it holds.
+        For names that are shared by hardly any two curves: the table would be far larger than its content.
     """
     names = dict.fromkeys(name for row in rows for name in row)
     cells, values = len(names) * len(rows), sum(map(len, rows))
@@ -204,12 +204,12 @@ def columns_of(rows: Sequence[Mapping[str, Any]], missing: Any) -> dict[str, lis
 
 
 def assembled(found: Found, name: str) -> CurveTable:
-    """Make a table of what a reader found; `name` is that of the file.
+    """Build a table from the content found by a reader; `name` is that of the file.
 
     Raises
     ------
     ValueError
-        For vertices that are NaN or infinite, or metadata that do not hold together.
+        For NaN or infinite vertices, or inconsistent metadata.
     """
     import pandas as pd
 
@@ -221,7 +221,7 @@ def assembled(found: Found, name: str) -> CurveTable:
     curves = found.curves if found.calibrated else [curve * scale for curve in found.curves]
     dropped = found.dropped + Counter({str(reason): count for reason, count in found.meta.get("dropped", [])})
     ids, features = _typed_ids(found.ids, found.meta), pd.DataFrame(found.features)
-    if len(set(ids.tolist())) < len(ids):  # where two are alike the curves are numbered and the ids become names
+    if len(set(ids.tolist())) < len(ids):  # duplicate ids become names, and the curves are numbered
         features.insert(0, "name", [str(value) for value in ids], allow_duplicates=True)
         ids, features = np.arange(1, len(ids) + 1), features.loc[:, ~features.columns.duplicated()]
     named = [str(image) for image in features["image"]] if "image" in features else []
@@ -265,7 +265,7 @@ def _typed_ids(ids: Sequence[Any] | NDArray[Any], meta: Tree) -> NDArray[Any]:
 
 
 def _typed(features: "pd.DataFrame", meta: Tree) -> "pd.DataFrame":
-    """Columns with the kind of values they were written with."""
+    """Cast columns to the types with which they were written."""
     columns = {name: kind for name, kind in meta.get("columns", {}).items() if name in features}
     typed = features[[*columns, *(name for name in features if name not in columns)]].copy()
     for name, kind in columns.items():
@@ -279,23 +279,23 @@ def _typed(features: "pd.DataFrame", meta: Tree) -> "pd.DataFrame":
 
 
 def _whole(values: Iterable[Any]) -> NDArray[Any]:
-    """Whole numbers to the last digit, those from 2⁶³ on too."""
+    """Parse integers exactly, including those from 2⁶³ on."""
     exact = [int(value) for value in values]
     return np.array(exact, dtype=np.uint64 if max(exact, default=0) > np.iinfo(np.int64).max else np.int64)
 
 
 def largest_ring(rings: Sequence[Real]) -> Real:
-    """The ring of the largest area among the pieces of one object."""
+    """Return the ring of largest area among the parts of one object."""
     return max(rings, key=lambda ring: abs(signed_area(ring)))
 
 
 def positions(points: Any, *, swap: bool = True) -> Real:
-    """Vertices from a list of points (x, y, …) as rows and columns.
+    """Convert a list of points (x, y, …) to vertices as rows and columns.
 
     Raises
     ------
     ValueError
-        When they are not points of two numbers or more.
+        For points with fewer than two coordinates.
     """
     array = np.array(points, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] < 2:

@@ -1,4 +1,4 @@
-"""Tables of designs: images with their group, replicate, block and covariates, from a CSV or from names of files."""
+"""Design tables: images with group, replicate, block and covariates, from a CSV or from file names."""
 
 import codecs
 import csv
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 def take_pixel_sizes(
     paths: list[Path], table: "pd.DataFrame", name: str
 ) -> tuple[dict[Path, tuple[float | tuple[float, float], str]], "pd.DataFrame"]:
-    """Take the sizes of pixels out of a table of images.
+    """Extract the pixel sizes from a table of images.
 
     Parameters
     ----------
     paths : list of Path
-        Of the images, one per row.
+        The images, one per row.
     table : DataFrame
-        With or without columns pixel_size and unit; a row without a size leaves it to the image.
+        With or without columns pixel_size and unit; for a row without a size, that of the image file holds.
     name : str
-        Of the table, for errors.
+        Name of the table, for error messages.
 
     Returns
     -------
     sizes : mapping of Path to (float or (float, float), str)
-        Side, or height and width ("0.5 × 0.4"), of a pixel and its unit, by resolved paths.
+        Pixel side, or height and width ("0.5 × 0.4"), and its unit, by resolved path.
     table : DataFrame
-        The other columns.
+        The remaining columns.
 
     Raises
     ------
     ValueError
-        For one of both columns without the other, or a size that is no positive number.
+        For one of the two columns without the other, or a size that is not a positive number.
     """
     import pandas as pd
 
@@ -70,28 +70,28 @@ def take_pixel_sizes(
 
 
 def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
-    """Read a table of a design.
+    """Read a design table.
 
     Parameters
     ----------
     path : Path
-        CSV, separated by commas, semicolons or tabs, with a column image: files, relative to the table's folder.
-        As Excel saves it, too: as Unicode or as Western European text, with decimal commas, and with empty rows.
+        CSV, separated by commas, semicolons or tabs, with a column image: file names relative to the table's folder.
+        Exports of Excel are supported: in Unicode or Windows-1252, with decimal commas, and with empty rows.
 
     Returns
     -------
     paths : list of Path
-        Of the images, one per row.
+        The images, one per row.
     table : DataFrame
-        The other columns, as `experiment` takes them.
+        The remaining columns, as `experiment` takes them.
 
     Raises
     ------
     ValueError
-        For a table that cannot be read, without that column, with an image that is missing, or with one
-        in two rows that name the same part of it (see `take_parts`).
+        For a table that cannot be read, one without that column, a missing image, or an image in two rows that name the
+        same part of it (see `take_parts`).
     FileNotFoundError
-        Where there is no such table.
+        If the table does not exist.
     """
     import pandas as pd
 
@@ -100,12 +100,12 @@ def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
     text = _text_of(path)
     try:
         heads = pd.read_csv(StringIO(text), sep=None, engine="python", nrows=0).columns
-        named = {name: str for name in heads if str(name).strip().lower() == "image"}  # 001 is a name
+        named = {name: str for name in heads if str(name).strip().lower() == "image"}  # keep names such as 001
         table = pd.read_csv(StringIO(text), sep=None, engine="python", dtype=named).dropna(how="all", ignore_index=True)
     except (ValueError, csv.Error) as error:
         raise ContentError(f"{path.name} is no table of comma-separated values: {error}") from error
     table.columns = table.columns.str.strip()
-    written = {name: name.lower() for name in table.columns if name.lower() in _KNOWN}  # Excel begins with a capital
+    written = {name: name.lower() for name in table.columns if name.lower() in _KNOWN}  # Excel capitalizes them
     if len({*written.values()}) == len(written):
         table = table.rename(columns=written)
     if "image" not in table:
@@ -127,7 +127,7 @@ def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
 
 
 def _text_of(path: Path) -> str:
-    """A table as text, in Unicode or as Excel saves it in Western Europe, without the line that names its separator."""
+    """Decode a table, in Unicode or in Excel's Windows-1252, without its separator line ("sep=;")."""
     content = path.read_bytes()
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         text = content.decode("utf-16", errors="replace")
@@ -140,40 +140,40 @@ def _text_of(path: Path) -> str:
     return rest if re.fullmatch(r"sep=.\r?", first) else text
 
 
-#: Columns that tell which part of an image a row is.
+#: Columns that identify the part of an image that a row describes.
 PARTS = ("plane", "region", "class", "phase", "feature")
-# Columns that are known whatever their case.
+# Columns matched case-insensitively.
 _KNOWN = ("image", "group", "replicate", "block", "pixel_size", "unit", *PARTS)
 
 
 def take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[list[ImagePart], "pd.DataFrame"]:
-    """Take the columns that name parts of images out of the table of a design.
+    """Extract the columns that identify parts of images from a design table.
 
     Parameters
     ----------
     paths : list of Path
-        Of the images, one per row.
+        The images, one per row.
     table : DataFrame
         With or without columns plane (of a stack, counted from 0; of several axes separated by commas), region
         (top:bottom, left:right in pixels, or a POLYGON as well-known text), class (value in a mask of classes), phase
-        (name, of a map of orientations) and feature (of a file of curves, such as "kind = round"). An empty cell is all
-        of the image. A region, a class or a feature in words, and a phase of what is no map, is a factor of the design
-        and stays.
+        (name, of a map of orientations) and feature (of a file of curves, such as "kind = round"). An empty cell stands
+        for the whole image. A region, class or feature of plain words, and a phase where no image is an orientation
+        map, is a factor of the design and is kept.
     name : str
-        Of the table, for errors.
+        Name of the table, for error messages.
 
     Returns
     -------
     parts : list of ImagePart
         One per row.
     table : DataFrame
-        The other columns. Where one image is in several rows and there is no column replicate, it is the replicate:
-        parts of one image are no independent images.
+        The remaining columns. If an image is in several rows and there is no column replicate, the image becomes the
+        replicate: parts of one image are not independent.
 
     Raises
     ------
     ValueError
-        For a part that cannot be read, or rows that are one and the same part of one image.
+        For a part that cannot be parsed, or duplicate rows for the same part of an image.
     """
     import pandas as pd
 
@@ -205,7 +205,7 @@ def take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[lis
 
 
 def part_of(cells: dict[str, str]) -> ImagePart:
-    """The part that the cells of a row name; a ValueError says which of them cannot be read."""
+    """Parse the part that the cells of a row describe; a ValueError names the invalid cell."""
     plane, value = cells.get("plane", ""), cells.get("class", "")
     if not re.fullmatch(r"(\d+([,; ]+\d+)*)?", plane):
         raise ValueError(f"plane {plane!r}: give whole numbers from 0 on")
@@ -241,24 +241,24 @@ def _region(text: str) -> Box | str | None:
 
 
 def _cell(value: object) -> str:
-    """A cell as text: nothing where it is empty, and whole numbers in a column with gaps without their ".0"."""
+    """Return a cell as text: empty if missing, and integers in a column with gaps without their ".0"."""
     return "" if value is None or value != value else feature_text(value)
 
 
 def write_design(path: Path, rows: Sequence[tuple[Path, ImagePart, Mapping[str, str]]]) -> None:
-    """Write a table of a design as `read_design` and `take_parts` read it, complete or not at all.
+    """Write a design table that `read_design` and `take_parts` can read, atomically.
 
     Parameters
     ----------
     path : Path
         CSV.
     rows : sequence of (path, part, cells)
-        File of an image, written relative to the table; the part of it; and the other cells by their columns.
+        Image file, written relative to the table; the part of it; and the other cells by column.
 
     Raises
     ------
     ValueError
-        For a column of a name that tells parts of images apart, where there are such parts.
+        For a column whose name is reserved for parts of images, if there are such parts.
     """
     import pandas as pd
 
@@ -276,7 +276,7 @@ def write_design(path: Path, rows: Sequence[tuple[Path, ImagePart, Mapping[str, 
 
 
 def cells_of(part: ImagePart) -> dict[str, str]:
-    """The cells that name a part: what `_part` reads."""
+    """Return the cells that describe a part, the inverse of `part_of`."""
     found = {"plane": ",".join(map(str, part.plane))} if part.plane else {}
     if part.region is not None:
         top, bottom, left, right = (0, 0, 0, 0) if isinstance(part.region, str) else part.region
@@ -291,6 +291,6 @@ def cells_of(part: ImagePart) -> dict[str, str]:
 
 
 def design_of_folder(folder: Path, pattern: str, *, labels: bool = False) -> tuple[list[Path], "pd.DataFrame"]:
-    """Design of all images and files of curves in a folder, by a pattern of their names; see `design_from_names`."""
+    """Derive the design of all images and curve files in a folder from their names; see `design_from_names`."""
     paths = files_of(folder, groups=True, labels=labels)
     return paths, design_from_names([path.name for path in paths], pattern).drop(columns="image")

@@ -1,7 +1,7 @@
-"""Maps of crystal orientations (EBSD) as images: read through orix, laid out on pixels, grains by misorientation.
+"""EBSD orientation maps as images: read through orix, resampled onto pixels, grains by misorientation.
 
-A square grid has a pixel per point. On a hexagonal grid every point is two pixels wide, and odd rows are shifted by
-one: so laid, bricks touch exactly the six neighbours that hexagons do, and areas stay right.
+A square grid has one pixel per point. On a hexagonal grid every point is two pixels wide, and odd rows are shifted by
+one pixel: in this brick layout each point touches its six hexagonal neighbours, and areas are preserved.
 """
 
 import gzip
@@ -24,21 +24,21 @@ Real = NDArray[np.float64]
 Index = NDArray[np.int64]
 Grid = Literal["square", "hexagonal"]
 
-#: Endings of the maps that are read.
+#: File extensions of supported maps.
 ENDINGS = (".ang", ".ctf", ".h5", ".hdf5", ".h5ebsd", ".ang.gz", ".ctf.gz")
 NOT_INDEXED = -1
 
-# Bytes of a point of a map of text on the way, of a number of any map, and how many copies there are at once.
+# Memory in bytes per point while parsing a text map, per number of any map, and number of simultaneous copies.
 _POINT, _REAL, _COPIES = 600, 8, 3
-# Coordinates are written with few digits: places within this share of a step are one.
+# Coordinates are written with few digits: positions within this fraction of a step coincide.
 _SLACK = 0.2
-# What programs call how well a point was measured, the best known first.
+# Names that programs use for the pattern quality, the most common first.
 _QUALITIES = ("BC", "band_contrast", "iq", "IQ", "RadonQuality", "MADPhase", "dp", "DP", "scores", "CI", "ci", "BS")
 
 
 @dataclass(frozen=True, eq=False)
 class CrystalPhase:
-    """One kind of crystal.
+    """Crystallographic phase.
 
     Attributes
     ----------
@@ -58,22 +58,22 @@ class EBSDMap:
     Attributes
     ----------
     rotations : (N, 4) array
-        Unit quaternions that turn the sample's axes into the crystal's.
+        Unit quaternions that rotate the sample axes into the crystal axes.
     phase : (N,) int array
-        Key into `phases`; -1 where the point is not indexed.
+        Key into `phases`; -1 for points that are not indexed.
     quality : (N,) array
-        How clear the diffraction pattern was: band contrast where the file has it.
+        Quality of the diffraction pattern: band contrast if available.
     quality_name : str
-        What the file calls it; empty where it has none.
+        Name of the quality in the file; empty if there is none.
     points : (R, W) int array
-        The point at each pixel; -1 where there is none.
+        Index of the point at each pixel; -1 if there is none.
     scale : (float, float)
-        Height and width of a pixel in `unit`.
+        Pixel height and width in `unit`.
     unit : str
     grid : {"square", "hexagonal"}
     phases : mapping of int to CrystalPhase
     name : str
-        Of the file.
+        Name of the file.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class EBSDMap:
     name: str
 
     def image(self, values: NDArray[Any], outside: Any = 0) -> NDArray[Any]:
-        """Lay values per point (N, ...) out on the pixels (R, W, ...)."""
+        """Map values per point (N, ...) onto the pixels (R, W, ...)."""
         laid = np.asarray(values)[np.maximum(self.points, 0)]
         laid[self.points < 0] = outside
         return laid
@@ -114,12 +114,12 @@ class EBSDMap:
         return self.image(np.maximum(self.phase, 0)).astype(np.int32)
 
     def key_of(self, name: str) -> int:
-        """Key of the phase of a name, or with a key written out that key.
+        """Return the key of a phase given by its name, or by the key as text.
 
         Raises
         ------
         ValueError
-            For a phase that is not in the map, with those that are.
+            For a phase that is not in the map, listing those that are.
         """
         known = {key: self.phases[key].name for key in np.unique(self.phase[self.phase >= 0]).tolist()}
         for key, called in known.items():
@@ -134,7 +134,7 @@ class EBSDMap:
         return self.image(self.quality).astype(np.float32)
 
     def ipf_colours(self, direction: tuple[float, float, float] = (0, 0, 1)) -> NDArray[np.uint8]:
-        """Inverse pole figure colours (TSL) of a direction of the sample, (R, W, 3); black where not indexed."""
+        """Inverse pole figure colours (TSL) for a sample direction, (R, W, 3); black where not indexed."""
         from orix.plot import IPFColorKeyTSL
         from orix.quaternion import Orientation
         from orix.vector import Vector3d
@@ -150,14 +150,14 @@ class EBSDMap:
 
 
 def read_ebsd(path: StrPath, *, memory: float | None = None) -> EBSDMap:
-    """Read a map of crystal orientations (EBSD).
+    """Read a crystal orientation map (EBSD).
 
     Parameters
     ----------
     path : path
         .ang (EDAX, EMsoft, ASTAR), .ctf (Oxford, Bruker, MTEX), either also as .gz, or HDF5 (Bruker, EMsoft, orix).
     memory : float, optional
-        GiB that reading may take; by default 4.
+        Memory limit in GiB; by default 4.
 
     Returns
     -------
@@ -166,9 +166,9 @@ def read_ebsd(path: StrPath, *, memory: float | None = None) -> EBSDMap:
     Raises
     ------
     ValueError
-        For an unknown ending, a damaged file, or points that lie on no grid.
+        For an unknown extension, a damaged file, or points that do not lie on a grid.
     OSError
-        When there is no such file, or it cannot be read.
+        If the file does not exist, or cannot be read.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def read_ebsd(path: StrPath, *, memory: float | None = None) -> EBSDMap:
         with tempfile.TemporaryDirectory() as folder:
             return read_ebsd(_unpacked(Path(path), Path(folder), memory), memory=memory)
     with opened(path):
-        pass  # an error of the system before any of a library
+        pass  # raise system errors before those of a library
     with errors_named(path, "map of orientations"), budget(memory):
         if ending in (".h5", ".hdf5", ".h5ebsd"):
             _refuse_claims(path)
@@ -199,7 +199,7 @@ def read_ebsd(path: StrPath, *, memory: float | None = None) -> EBSDMap:
 
 
 def _unpacked(path: Path, folder: Path, memory: float | None) -> Path:
-    """The file in a .gz, unpacked into a folder as far as the budget allows."""
+    """Unpack a .gz file into a folder, within the memory budget."""
     target = folder / path.stem
     with errors_named(path, "packed map"), budget(memory), opened(path) as packed, target.open("wb") as file:
         content = gzip.GzipFile(fileobj=packed)
@@ -223,7 +223,7 @@ def _loaded(path: StrPath, ending: str) -> Any:
 
 @contextmanager
 def _readable(path: Path, ending: str) -> Iterator[Path]:
-    """The file, or where its header holds letters of an older alphabet a copy without them: orix expects UTF-8."""
+    """Yield the file, or a copy in ASCII if it is not: orix expects UTF-8, and older headers are in Latin-1."""
     content = bytes_of(path) if ending in (".ang", ".ctf") else b""
     take(content.count(b"\n") * _POINT)
     if content.isascii():
@@ -236,7 +236,7 @@ def _readable(path: Path, ending: str) -> Iterator[Path]:
 
 
 def _refuse_claims(path: StrPath) -> None:
-    """Sum what an HDF5 file claims to hold before any of it is read."""
+    """Check the total size declared in an HDF5 file against the budget before reading it."""
     import h5py
 
     claimed = [0]
@@ -270,7 +270,7 @@ def _map(found: Any, name: str) -> EBSDMap:
 
 
 def laid_out(x: Real, y: Real) -> tuple[Index, tuple[float, float], Grid]:
-    """Lay points out on pixels.
+    """Assign points to pixels of a grid.
 
     Parameters
     ----------
@@ -280,15 +280,15 @@ def laid_out(x: Real, y: Real) -> tuple[Index, tuple[float, float], Grid]:
     Returns
     -------
     points : (R, W) int array
-        The point at each pixel; -1 where there is none.
+        Index of the point at each pixel; -1 if there is none.
     scale : (float, float)
-        Height and width of a pixel.
+        Pixel height and width.
     grid : {"square", "hexagonal"}
 
     Raises
     ------
     ValueError
-        When the points lie on no grid, or two on one place.
+        For points that do not lie on a grid, or coincide.
     """
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ContentError("points with NaN or infinite coordinates")
@@ -297,7 +297,7 @@ def laid_out(x: Real, y: Real) -> tuple[Index, tuple[float, float], Grid]:
     if height == 0 or width == 0:
         height = width = height or width or 1.0
     shape = (int(row.max()) + 1, int(column.max()) + 1)
-    # The points of every row stand on every other place, changing sides from row to row.
+    # In each row the points occupy every other column, with alternate rows offset by one.
     staggered = len(np.unique((row + column) % 2)) == 1 and len(np.unique(column % 2)) == 2
     hexagonal = staggered and shape[0] >= 2 and shape[1] >= 3
     if shape[0] * shape[1] > 4 * len(x) + sum(shape):
@@ -313,12 +313,12 @@ def laid_out(x: Real, y: Real) -> tuple[Index, tuple[float, float], Grid]:
 
 
 def _places(coordinate: Real) -> tuple[Index, float]:
-    """Number of each coordinate on an even scale, and the step of the scale; 0 where all are one."""
+    """Return the grid index of each coordinate, and the grid step; 0 if all coordinates coincide."""
     values = np.unique(coordinate)
     gaps = np.diff(values)
     if not len(gaps):
         return np.zeros(len(coordinate), dtype=np.int64), 0.0
-    # Gaps far below the usual one are digits lost in writing.
+    # Gaps far below the typical one are rounding in the file.
     real = gaps[gaps > _SLACK * np.median(gaps[gaps > _SLACK * gaps.max()])]
     step = float(np.median(real[real < 1.5 * np.percentile(real, 10)]))
     step = float((values[-1] - values[0]) / max(round((values[-1] - values[0]) / step), 1))

@@ -1,4 +1,4 @@
-"""Curves as GeoJSON in QuPath's flavour: annotations in pixels of the full image, measured from its corner."""
+"""Curves as GeoJSON, QuPath flavour: annotations in pixels of the full image, with the origin at its corner."""
 
 import json
 import uuid
@@ -16,14 +16,14 @@ from .curve_table import CENTRE, FORMAT, CurveTable, Found, Real, columns_of, la
 _NOT_POLYGON = "not a polygon"
 _PIECES = "extra pieces of an object"
 _HOLES = "holes"
-# Properties that QuPath writes of every object.
+# Properties that QuPath writes for every object.
 _QUPATH = ("objectType", "name", "color", "isLocked")
-# Any fixed name does: it makes the same curve's id the same in every file.
+# Any fixed UUID will do: it gives the same curve the same id in every file.
 _NAMESPACE = uuid.UUID("6f1c9b2e-58a4-4d0b-9a55-3a3c0f3a7f10")
 
 
 def geojson_parts(table: CurveTable) -> Iterator[bytes]:
-    """A FeatureCollection of annotations, a line for each; numbers become measurements, words metadata."""
+    """Yield a FeatureCollection of annotations, one per line; numbers become measurements, strings metadata."""
     head = json.dumps({"type": "FeatureCollection", FORMAT: metadata(table)}, ensure_ascii=False, allow_nan=False)
     yield f'{head[:-1]}, "features": ['.encode()
     ensemble, columns = table.ensemble, [str(name) for name in table.features]
@@ -40,7 +40,7 @@ def _feature(name: Any, curve: Real, row: Tree, image: str) -> Tree:
     ring = (curve[:, ::-1] + CENTRE).tolist()
     properties: Tree = {"objectType": "annotation", "name": str(name)}
     numbers = {key: _plain(value) for key, value in row.items() if _is_number(value)}
-    # JSON has no infinity, and a number that is none is left out.
+    # JSON has no infinity, so that is written as a string; NaN is omitted.
     words = {key: str(value) for key, value in row.items() if not _is_number(value) or np.isinf(value)}
     if numbers:
         properties["measurements"] = {key: value for key, value in numbers.items() if np.isfinite(value)}
@@ -68,17 +68,17 @@ def is_geojson(content: Any) -> bool:
 
 
 def read_geojson(path: StrPath) -> Found:
-    """Polygons of a GeoJSON file, QuPath's measurements, names and classes among their features."""
+    """Return the polygons of a GeoJSON file, with QuPath's measurements, names and classes as features."""
     return geojson_found(json_of(path))
 
 
 def geojson_found(content: Any) -> Found:
-    """Curves of a GeoJSON value that has been parsed."""
+    """Return the curves of a parsed GeoJSON value."""
     objects = _objects(content)
     if objects is None:
         raise ContentError("holds no GeoJSON features")
     system = content.get("crs") if isinstance(content, dict) else None
-    if system is not None:  # coordinates on the globe are no pixels
+    if system is not None:  # geographic coordinates are not pixels
         name = (system.get("properties") or {}).get("name", system) if isinstance(system, dict) else system
         raise ContentError(f"its coordinates are geographic ({str(name)[:80]}): export the outlines in pixels")
     meta = content.get(FORMAT, {}) if isinstance(content, dict) else {}
@@ -110,7 +110,7 @@ def _objects(content: Any) -> list[Tree] | None:
 
 
 def _outline(item: Tree, dropped: Counter[str]) -> Real | None:
-    """The outer ring of a feature's largest piece; what cannot be kept is counted."""
+    """Return the outer ring of the largest polygon of a feature; count the parts that are dropped."""
     geometry = item.get("geometry") or {}
     pieces = {"Polygon": lambda c: [c], "MultiPolygon": list}.get(str(geometry.get("type")), lambda c: [])(
         geometry.get("coordinates") or []
@@ -132,7 +132,7 @@ def _features(properties: Tree, *, own: bool) -> Tree:
     kind = properties.get("classification")
     if isinstance(kind, dict) and not own:
         row["classification"] = str(kind.get("name", kind.get("names", "")))
-    # Programs other than QuPath write what they know of a feature plainly beside its geometry.
+    # Other programs write the attributes of a feature directly into its properties.
     others = {
         key: value for key, value in properties.items() if key not in _QUPATH and isinstance(value, str | float | int)
     }

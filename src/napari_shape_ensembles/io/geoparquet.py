@@ -1,7 +1,7 @@
-"""Outlines as polygons in GeoParquet, one row an outline: x rightwards, y downwards, in the ensemble's unit.
+"""Outlines as GeoParquet polygons, one row per outline: x rightwards, y downwards, in the ensemble's unit.
 
-Written by the specification (version 1.0.0) with PyArrow and Shapely alone, so that GeoPandas, DuckDB, QGIS and others
-read it. There is no system of coordinates on the globe (`crs` is null).
+Written to the specification (version 1.0.0) with PyArrow and Shapely alone, so that GeoPandas, DuckDB, QGIS and others
+can read it. There is no coordinate reference system (`crs` is null).
 """
 
 import json
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _GEOMETRY = "geometry"
-# Bytes of a vertex in well-known binary.
+# Bytes per vertex in well-known binary (WKB).
 _POINT = 16
 
 
 def geoparquet_bytes(table: CurveTable) -> bytes:
-    """A GeoParquet file of ids, features and polygons, with the metadata in its schema."""
+    """Return a GeoParquet file of ids, features and polygons, with the metadata in its schema."""
     rows = table.features.copy()
     rows.insert(0, "id", table.ensemble.ids)
     return polygons_bytes(rows, table.ensemble, {FORMAT: metadata(table)})
 
 
 def polygons_bytes(rows: "pd.DataFrame", ensemble: Ensemble, more: dict[str, Any] | None = None) -> bytes:
-    """A GeoParquet file of a table with the polygons of its curves; `more` goes into the schema as JSON."""
+    """Return a GeoParquet file of a table and the polygons of its curves; `more` goes into the schema as JSON."""
     pyarrow, parquet = pyarrow_modules()
     counts = np.diff(ensemble.offsets)
     rings = shapely.linearrings(ensemble.vertices[:, ::-1], indices=np.repeat(np.arange(len(ensemble)), counts))
@@ -55,7 +55,7 @@ def polygons_bytes(rows: "pd.DataFrame", ensemble: Ensemble, more: dict[str, Any
 
 
 def read_geoparquet(path: StrPath) -> Found:
-    """Polygons of a GeoParquet file, ours or another's, with the columns beside them as features."""
+    """Read the polygons of any GeoParquet file, with the other columns as features."""
     pyarrow, parquet = pyarrow_modules()
     try:
         file = parquet.ParquetFile(BytesIO(bytes_of(path)))
@@ -78,7 +78,7 @@ def read_geoparquet(path: StrPath) -> Found:
         plain = [field.name for field in layout if field.name != name and not pyarrow.types.is_nested(field.type)]
         geometries = shapely.from_wkb(file.read(columns=[name]).column(name).to_pylist())
         frame = file.read(columns=plain).to_pandas()
-    except pyarrow.ArrowException as error:  # not all of which are errors of values
+    except pyarrow.ArrowException as error:  # not all are subclasses of ValueError
         raise ValueError(str(error)) from error
     except shapely.errors.ShapelyError as error:
         raise ContentError(f"its polygons are damaged ({str(error)[:200]})") from error
@@ -96,7 +96,7 @@ def read_geoparquet(path: StrPath) -> Found:
 
 
 def _outline(geometry: Any, dropped: Counter[str]) -> np.ndarray | None:
-    """The outer ring, as rows and columns, of a polygon's largest piece; what cannot be kept is counted."""
+    """Return the outer ring of the largest polygon as rows and columns; count the parts that are dropped."""
     parts = [] if geometry is None else shapely.get_parts(geometry).tolist()
     polygons = [part for part in parts if part.geom_type == "Polygon" and not part.is_empty]
     if not polygons:

@@ -1,4 +1,4 @@
-"""Grains of a map of orientations: points that no boundary parts, under the symmetry of their crystal."""
+"""Grain segmentation of orientation maps: connected components of points below a misorientation threshold."""
 
 from typing import Any
 
@@ -14,35 +14,35 @@ from .ebsd import EBSDMap
 Real = NDArray[np.float64]
 Labels = NDArray[np.int32]
 
-# Pairs of neighbours at a time: times 24 symmetries they stay near the processor's cache.
+# Neighbour pairs per block: times 24 symmetries, a block about fits into the CPU cache.
 _PAIRS = 16384
 
 
 def find_grains(ebsd: EBSDMap, *, threshold: float = 10.0, min_points: int = 5, fill: bool = False) -> Labels:
-    """Label the grains of a map of crystal orientations (EBSD).
+    """Label the grains of a crystal orientation map (EBSD).
 
-    Neighbours belong to one grain when both are indexed, of the same phase, and misoriented by less than the
-    threshold; a grain is what such neighbours join.
+    Neighbours belong to the same grain if both are indexed, of the same phase, and misoriented by less than the
+    threshold; grains are the connected components.
 
     Parameters
     ----------
     ebsd : EBSDMap
     threshold : float
-        Misorientation in degrees from which on there is a boundary; the smallest angle under the crystal's symmetry.
+        Minimum misorientation of a grain boundary in degrees; that is the smallest angle under the crystal symmetry.
     min_points : int
-        Grains of fewer points are taken for noise: their points become background, as those that are not indexed.
+        Grains of fewer points are considered noise: their points become background, like those that are not indexed.
     fill : bool
-        Give background within the map to the nearest grain, so that grains tile it.
+        Assign background within the map to the nearest grain, so that grains tile it.
 
     Returns
     -------
     (R, W) int32 array
-        1, 2, … for the grains in the order of their first pixels, 0 for the background.
+        1, 2, … for the grains in the order of their first pixels, 0 for background.
 
     Raises
     ------
     ValueError
-        For a threshold out of range or a negative number of points.
+        For a threshold outside its range or a negative number of points.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def find_grains(ebsd: EBSDMap, *, threshold: float = 10.0, min_points: int = 5, 
         raise ValueError(f"the threshold is an angle between 0 and 180 degrees, not {threshold!r}")
     if min_points < 0:
         raise ValueError(f"min_points is a number of 0 or more, not {min_points!r}")
-    # Pairs of different points whose pixels touch, and of these the ones within one grain.
+    # Pairs of distinct points with adjacent pixels, reduced to those within the same grain.
     pixels = ebsd.points
     sides = (pixels[:-1], pixels[1:]), (pixels[:, :-1], pixels[:, 1:])
     pairs = np.concatenate([np.stack([one.ravel(), other.ravel()]) for one, other in sides], axis=1)
@@ -89,15 +89,15 @@ def find_grains(ebsd: EBSDMap, *, threshold: float = 10.0, min_points: int = 5, 
 
 
 def misorientations(rotations: Real, pairs: NDArray[np.int64], symmetry: Any) -> Real:
-    """Smallest angle between the orientations of pairs, over all that a crystal's symmetry makes equal.
+    """Return the misorientation angles of pairs of orientations: the minima over the crystal symmetry.
 
     Parameters
     ----------
     rotations : (N, 4) array
-        Unit quaternions from the sample's axes to the crystal's.
+        Unit quaternions from the sample axes to the crystal axes.
     pairs : (2, M) int array
     symmetry : orix Symmetry
-        Point group of the crystal; its proper Laue group counts.
+        Point group of the crystal, of which the proper Laue group is used.
 
     Returns
     -------
@@ -106,14 +106,14 @@ def misorientations(rotations: Real, pairs: NDArray[np.int64], symmetry: Any) ->
 
     Notes
     -----
-    The scalar part of q₁ q̄₂ s̄ is the product of the quaternions q₁ q̄₂ and s. As a group holds every product, one
-    symmetry s stands for one on either side.
+    The scalar part of q₁ q̄₂ s̄ is the dot product of the quaternions q₁ q̄₂ and s. As a group is closed under
+    products, a single symmetry s covers symmetries on both sides.
     """
     group = np.asarray(symmetry.laue_proper_subgroup.data, dtype=np.float64)
 
     def angles(block: slice) -> Real:
         p, q = rotations[pairs[0, block]], rotations[pairs[1, block]]
-        a, v, b, w = p[:, :1], p[:, 1:], q[:, :1], -q[:, 1:]  # p q̄, the scalar first
+        a, v, b, w = p[:, :1], p[:, 1:], q[:, :1], -q[:, 1:]  # p q̄, scalar first
         product = np.concatenate([a * b - (v * w).sum(axis=1, keepdims=True), a * w + b * v + np.cross(v, w)], axis=1)
         cosine = np.abs(product @ group.T).max(axis=1)
         return np.rad2deg(2 * np.arccos(np.minimum(cosine, 1)))
@@ -123,7 +123,7 @@ def misorientations(rotations: Real, pairs: NDArray[np.int64], symmetry: Any) ->
 
 
 def _numbered(labels: NDArray[np.int64]) -> Labels:
-    """Labels numbered without gaps in the order of their first pixels, 0 staying 0."""
+    """Relabel consecutively in the order of the first pixels, keeping 0."""
     values, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     order = np.argsort(np.argsort(np.where(values == 0, -1, first)))
     return (order + (values[0] != 0))[inverse].reshape(labels.shape).astype(np.int32)

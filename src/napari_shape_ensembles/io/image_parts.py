@@ -1,4 +1,4 @@
-"""Parts of images: a plane of a stack, a region of a plane, the objects of one class or phase, curves by a feature."""
+"""Parts of images: planes of stacks, regions, the objects of a class or phase, curves by a feature."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,21 +15,21 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class ImagePart:
-    """What of an image is one row of a design; by default all of it.
+    """The part of an image that one row of a design describes; by default all of it.
 
     Attributes
     ----------
     plane : tuple of int
-        Of a stack: the place along each axis before rows and columns, counted from 0. Empty for an image of one plane.
+        For a stack, the index along each leading axis. Empty for an image of one plane.
     region : (int, int, int, int) or str, optional
-        Top, bottom, left and right in pixels, of which bottom and right are the first left out, as in slices of arrays.
-        Or a polygon as well-known text (WKT), x the column and y the row, the centre of the first pixel at (0, 0).
+        Top, bottom, left and right in pixels, with bottom and right exclusive, as in array slices. Or a polygon as
+        well-known text (WKT), x the column and y the row, with the centre of the first pixel at (0, 0).
     value : int, optional
-        The image is a mask of classes: value of the class whose connected components are the objects.
+        For a mask of classes: value of the class whose connected components are the objects.
     phase : str, optional
-        The image is a map of orientations: name of the phase whose grains are the objects.
+        For an orientation map: name of the phase whose grains are the objects.
     feature : (str, str), optional
-        The file holds curves: those whose feature of this name has this value.
+        For a file of curves: select those whose feature of this name has this value.
 
     Examples
     --------
@@ -62,16 +62,16 @@ class ImagePart:
         return self != WHOLE
 
     def given(self) -> dict[str, Any]:
-        """What is given, by name."""
+        """Return the attributes that are set, by name."""
         return {name: value for name, value in vars(self).items() if value not in ((), None)}
 
     def cut(self, plane: NDArray[Any]) -> NDArray[Any]:
-        """The region of a plane, where it is given by rows and columns; else all of the plane.
+        """Crop a plane to the region, if that is given by rows and columns; else return it unchanged.
 
         Raises
         ------
         ValueError
-            For a region that is not within the plane.
+            For a region that exceeds the plane.
         """
         if self.region is None or isinstance(self.region, str):
             return plane
@@ -83,12 +83,12 @@ class ImagePart:
 
 
 def polygon_of(text: str) -> shapely.Geometry:
-    """The polygon, or polygons, of a well-known text.
+    """Parse a polygon or multipolygon from well-known text.
 
     Raises
     ------
     ValueError
-        For anything else.
+        If the text is not a valid polygon.
     """
     try:
         found = shapely.from_wkt(text)
@@ -100,21 +100,21 @@ def polygon_of(text: str) -> shapely.Geometry:
 
 
 def objects_inside(labels: NDArray[Any], region: Box | str, *, keep_cut: bool) -> tuple[NDArray[Any], int]:
-    """Labels of the objects in a region, others 0; and how many objects its border cuts.
+    """Return the labels of the objects in a region, 0 elsewhere; and the number of objects that its border cuts.
 
     Parameters
     ----------
     labels : (rows, columns) array
     region : (int, int, int, int) or str
-        See `ImagePart`. Pixels belong to a polygon by their centres.
+        See `ImagePart`. A pixel belongs to a polygon if its centre does.
     keep_cut : bool
-        Keep what lies inside of the objects that it cuts; else they are left out. Rows and columns cut what touches
-        the last of them, as the border of an image does.
+        Keep the parts inside of the objects that the border cuts; else these are removed. A rectangle cuts objects that
+        touch its outermost rows and columns, as the image border does.
 
     Raises
     ------
     ValueError
-        For a region without a pixel.
+        For a region that contains no pixels.
     """
     inside = _inside(labels.shape, region)
     if not inside.any():
@@ -143,24 +143,24 @@ def _inside(shape: tuple[int, ...], region: Box | str) -> Mask:
     return found
 
 
-#: All of an image.
+#: The whole image.
 WHOLE = ImagePart()
 
 
 def plane_of_stack(pixels: NDArray[Any], plane: tuple[int, ...], colours: tuple[int, ...] = (3, 4)) -> NDArray[Any]:
-    """One plane of a stack, whose axes of length 1 do not count; without `plane` the image has to be a single plane.
+    """Return one plane of a stack, ignoring axes of length 1; without `plane` the image must be a single plane.
 
     Raises
     ------
     ValueError
-        For a stack without `plane`, or one that has no such plane, with what there is.
+        For a stack without `plane`, or an index out of range, with the planes there are.
     """
     refuse_no_plane(pixels.shape, plane, colours)
     return pixels.reshape(_squeezed(pixels.shape))[plane]
 
 
 def refuse_no_plane(shape: tuple[int, ...], plane: tuple[int, ...], colours: tuple[int, ...] = (3, 4)) -> None:
-    """As `plane_of_stack`, of an image that is not read yet."""
+    """Validate the plane like `plane_of_stack`, for an image that has not been read yet."""
     shape = _squeezed(shape)
     last = 3 if len(shape) > 2 and shape[-1] in colours else 2
     axes = shape[: max(len(shape) - last, 0)]
@@ -178,7 +178,7 @@ def refuse_no_plane(shape: tuple[int, ...], plane: tuple[int, ...], colours: tup
 
 
 def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape without the axes of length 1 that some formats put around a plane."""
+    """Remove the axes of length 1 that some formats add to a plane."""
     sizes = list(shape)
     while len(sizes) > 2 and 1 in sizes:
         sizes.remove(1)

@@ -19,13 +19,13 @@ from .curve_table import CENTRE, FORMAT, CurveTable, Found, Real, columns_of, la
 _OPEN = "open"
 _PIECES = "extra pieces of an object"
 _MOST_VERTICES = 2**16 - 1
-# A vertex takes so many bytes in a file, or more.
+# Minimum number of bytes per vertex in a file.
 _VERTEX_BYTES = 4
 _CLOSED = ("POLYGON", "FREEHAND", "TRACED", "RECT", "OVAL")
 
 
 def roi_zip_bytes(table: CurveTable) -> bytes:
-    """A zip of polygons with sub-pixel vertices (ImageJ keeps single precision); features become properties."""
+    """Return a zip of polygons with subpixel vertices (ImageJ: single precision); features become properties."""
     if not len(table.ensemble):
         raise ContentError("no curve to write: a zip of ImageJ regions holds one at least")
     meta = json.dumps(metadata(table))
@@ -35,7 +35,7 @@ def roi_zip_bytes(table: CurveTable) -> bytes:
             zip(table.ensemble.ids.tolist(), table.pixels, table.rows, strict=True)
         ):
             content = _roi_bytes(_one_line(str(name)), curve, {**row, FORMAT: meta})
-            # Without signs that mean something to a file system.
+            # Without characters that are special to file systems.
             safe = "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in str(name))[:60]
             archive.writestr(f"{number:05d}-{safe}.roi", content)
     return file.getvalue()
@@ -52,9 +52,9 @@ def _roi_bytes(name: str, curve: Real, words: Mapping[str, Any]) -> bytes:
 
 
 def _one_line(words: str, mark: str = "\n") -> str:
-    """Words as they are, or quoted as in JSON where the end of a line, blanks or a mark would change them.
+    """Return a string unchanged, or JSON-quoted if line ends, whitespace or the mark would not survive.
 
-    So would letters of two UTF-16 units, which roifile counts as one.
+    Also quoted are characters outside the BMP: two UTF-16 units, which roifile counts as one.
     """
     kept = words == " ".join(words.split()) and mark not in words and max(words, default="") <= "\uffff"
     if kept and not words.startswith('"'):
@@ -71,12 +71,12 @@ def _properties(text: str) -> dict[str, str]:
 def _unquoted(words: str) -> str:
     try:
         return str(json.loads(words)) if words.startswith('"') else words
-    except ValueError:  # an older file of ours
+    except ValueError:  # written by an older version
         return words
 
 
 def read_roi(path: StrPath) -> Found:
-    """Closed regions of a zip or a single .roi file; lines and points are counted."""
+    """Read the closed regions of a zip or a single .roi file; lines and points are counted as dropped."""
     content = bytes_of(path)
     if content[:4] == b"Iout":
         return _found([(Path(path).stem, content)])
@@ -112,7 +112,7 @@ def _found(entries: Iterable[tuple[str, bytes]]) -> Found:
 
 
 def _value(words: str | None, *, own: bool) -> Any:
-    """A number where the words of another program are one; ours are typed later."""
+    """Convert strings of foreign files to float where possible; our own are typed later."""
     try:
         return words if own else float(words or "nan")
     except ValueError:

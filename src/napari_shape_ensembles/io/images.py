@@ -1,4 +1,4 @@
-"""One plane of an image file, read with care, and the size of its pixels."""
+"""Reading of one plane of an image file and its pixel size, with safeguards against damaged files."""
 
 import os
 import struct
@@ -15,26 +15,26 @@ from .calibration import Calibration, read_calibration
 from .content import errors_named
 from .image_parts import plane_of_stack, refuse_no_plane
 
-#: Endings of the images that are read.
+#: File extensions of supported images.
 ENDINGS = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp", ".npy")
-# More than any image of one plane has, its smaller copies included.
+# Upper limit of the number of pages, including pyramid levels, of any image of one plane.
 _MOST_PAGES = 1000
-# No compression in use packs more closely than this.
+# Upper limit of the compression ratio of any codec in use.
 _CLOSEST_PACKING = 2000
-# Inks and transparent greys are no colours yet.
+# Modes that must be converted to get colours: CMYK, and greyscale or palette with alpha.
 _READ_AS = {"CMYK": "RGB", "LA": "RGBA", "PA": "RGBA"}
 
 
 @dataclass(frozen=True, eq=False)
 class ImageFile:
-    """An image and the size of its pixels.
+    """An image and its pixel size.
 
     Attributes
     ----------
     pixels : (rows, columns) array, or with a last axis of 3 or 4 for colours
     calibration : Calibration
     name : str
-        Of the file, without its ending.
+        Name of the file, without its extension.
 
     Examples
     --------
@@ -56,25 +56,25 @@ def read_image(
     plane: tuple[int, ...] = (),
     memory: float | None = None,
 ) -> ImageFile:
-    """Read a two-dimensional image, or one plane of a stack, and the size of its pixels.
+    """Read a two-dimensional image, or one plane of a stack, with its pixel size.
 
     Parameters
     ----------
     path : path
     calibration : Calibration, optional
-        In place of what the file states, which is then not looked at.
+        Used instead of the calibration in the file, which is then not read.
     plane : tuple of int
-        Of a stack: the place along each axis before rows and columns, counted from 0.
+        For a stack, the index along each leading axis.
     memory : float, optional
-        GiB that reading it and working on it may take; by default 4.
+        Memory limit in GiB for reading and processing; by default 4.
 
     Raises
     ------
     ValueError
-        For an unknown ending, a damaged file, a claim of more pixels than the file can hold or the memory may, or a
-        stack without the place of a plane in it.
+        For an unknown extension, a damaged file, a header that claims more pixels than fit into the file or the memory
+        limit, or a stack without `plane`.
     OSError
-        When there is no such file, or it cannot be read.
+        If the file does not exist, or cannot be read.
 
     Examples
     --------
@@ -118,7 +118,8 @@ def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> ND
     import imageio.v3 as imageio
     from PIL import Image
 
-    # Pillow takes scans beyond 179 megapixels for attacks; claims are compared with the size of the file here.
+    # Pillow rejects images beyond 179 megapixels as decompression bombs; claimed sizes are checked against the file
+    # here.
     most, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
         properties = imageio.improps(path, plugin="pillow")
@@ -132,13 +133,13 @@ def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> ND
 
 
 def refuse_claims(count: int, itemsize: int, size: int) -> None:
-    """Refuse more pixels than a file of this size can hold."""
+    """Raise if a header claims more pixels than a file of this size can hold."""
     if count * itemsize > max(size, 1) * _CLOSEST_PACKING:
         raise ContentError(f"claims {count * itemsize} bytes of pixels, but the file has {size}")
 
 
 def refuse_many_pages(tiff: Any) -> None:
-    """Follow the places of the pages alone: to read each of very many takes long, and damaged ones go in a circle."""
+    """Count pages by following the IFD offsets alone: parsing many is slow, and damaged chains are cyclic."""
     form, handle = tiff.tiff, tiff.filehandle
     seen: set[int] = set()
     handle.seek(form.offsetsize)

@@ -1,4 +1,4 @@
-"""Images that are read a tile at a time: labels in OME-Zarr, and what outgrows the memory in OME-Zarr or TIFF."""
+"""Images that are read by tile: labels in OME-Zarr, and OME-Zarr or TIFF images that exceed the memory limit."""
 
 import math
 from dataclasses import dataclass
@@ -20,26 +20,26 @@ _COLOURS = (3, 4)
 
 @dataclass(frozen=True, eq=False)
 class LazyImage:
-    """An image, or labels, of which nothing is read until it is sliced, and the size of its pixels."""
+    """An image or labels that are read lazily, on slicing, with the pixel size."""
 
     array: Any
     calibration: Calibration
     name: str
 
     def is_large(self, memory: float | None = None) -> bool:
-        """Whether it, read whole, would take more memory than a file may; see `budget`."""
+        """Whether the whole array would exceed the memory limit of a file; see `budget`."""
         return _is_large(self.array.shape, self.array.dtype, memory)
 
 
 @dataclass(frozen=True, eq=False)
 class TiffArray:
-    """The pixels of a TIFF, which is opened for each slice: it can be sent to another process, and no file stays open.
+    """Lazy pixels of a TIFF that is opened for each slice: picklable, and holds no open file.
 
     Attributes
     ----------
     path : Path
     shape, dtype
-        Of the first series, with all its axes.
+        Those of the first series, with all its axes.
     """
 
     path: Path
@@ -52,7 +52,7 @@ class TiffArray:
         zarr = needed("zarr", "zarr", "a TIFF larger than the memory")
         with tifffile.TiffFile(self.path) as tiff:
             plain = tiff.series[0].dataoffset is not None
-        if plain:  # often in one strip, which would be read whole for every tile
+        if plain:  # uncompressed, often in one strip, which would be read whole for every tile
             return np.array(tifffile.memmap(self.path, series=0, level=0, mode="r")[place], self.dtype)
         with tifffile.imread(self.path, aszarr=True, level=0) as store:
             return np.asarray(zarr.open(store, mode="r")[place])
@@ -60,15 +60,15 @@ class TiffArray:
 
 @dataclass(frozen=True, eq=False)
 class LazyPlane:
-    """One plane of an image in a file, read as it is sliced.
+    """One plane of an image file, read lazily on slicing.
 
     Attributes
     ----------
     path : Path
     array : array
-        Of all axes.
+        Array with all axes.
     before : tuple of int
-        Place along each axis before rows and columns.
+        Index along each leading axis.
     """
 
     path: Path
@@ -77,12 +77,12 @@ class LazyPlane:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Rows, columns, and channels of colors."""
+        """Rows, columns, and colour channels if any."""
         return tuple(self.array.shape[len(self.before) :])
 
     @property
     def dtype(self) -> Any:
-        """Type of a pixel."""
+        """Data type of the pixels."""
         return self.array.dtype
 
     def __getitem__(self, place: tuple[slice, slice]) -> NDArray[Any]:
@@ -95,16 +95,16 @@ def _is_large(shape: tuple[int, ...], dtype: Any, memory: float | None) -> bool:
 
 
 def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None = None) -> LazyImage | None:
-    """Open labels that are to be read in tiles; None for any other file.
+    """Open labels for reading by tile; None for any other file.
 
     Parameters
     ----------
     path : Path
     labels : bool, optional
-        An OME-Zarr is taken for labels where it says so, or they are asked for; a TIFF where they are asked for and it
-        is larger than the memory.
+        An OME-Zarr is opened as labels if its metadata say so, or with True; a TIFF with True if it exceeds the memory
+        limit.
     memory : float, optional
-        GiB that reading one file may take; see `budget`.
+        Memory limit in GiB per file; see `budget`.
     """
     if labels is False or not path.exists():
         return None
@@ -118,17 +118,17 @@ def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None 
 
 
 def large_image(path: Path, *, plane: tuple[int, ...] = (), memory: float | None = None) -> LazyImage | None:
-    """Open a plane of grey levels or colors in a file that outgrows the memory, as the plane itself may or may not.
+    """Open one plane of a greyscale or colour image file that exceeds the memory limit, even if the plane does not.
 
-    None for any other file, or where `plane` tells no plane.
+    None for any other file, or if `plane` is not a valid index.
 
     Parameters
     ----------
     path : Path
     plane : tuple of int
-        Of a stack: the place along each axis before rows and columns, counted from 0; those of length 1 do not count.
+        For a stack, the index along each leading axis, ignoring axes of length 1.
     memory : float, optional
-        GiB that reading one file may take; see `budget`.
+        Memory limit in GiB per file; see `budget`.
     """
     found: LazyImage | None = None
     if is_ome_zarr(path):
@@ -149,7 +149,7 @@ def large_image(path: Path, *, plane: tuple[int, ...] = (), memory: float | None
 
 
 def _large_tiff(path: Path, memory: float | None) -> LazyImage | None:
-    """Open a TIFF that is larger than the memory; None for any other file."""
+    """Open a TIFF that exceeds the memory limit; None for any other file."""
     if path.suffix.lower() not in (".tif", ".tiff") or not path.is_file():
         return None
     import tifffile

@@ -1,4 +1,4 @@
-"""Outlines of shape analysis programs as text: chain codes (SHAPE, Momocs, ktch), TPS curves, plain coordinates."""
+"""Text formats of shape analysis programs: chain codes (SHAPE, Momocs, ktch), TPS curves, plain coordinates."""
 
 import re
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ from ..budget import take, take_curves
 from .content import bytes_of
 from .curve_table import FORMAT, LAYOUT, Found, Real, positions
 
-# Steps (row, column) of the eight directions, counted from the right against the clock: 3 2 1 / 4 * 0 / 5 6 7.
+# Steps (row, column) of the eight directions, counterclockwise from the right: 3 2 1 / 4 * 0 / 5 6 7.
 _STEPS = np.array([(0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1)], dtype=np.float64)
 _HEADER = 5
-# Bytes of a sign, of which two may be a word of its own.
+# Memory in bytes per character of text, as every second one may be a separate word.
 _SIGN = 32
 _END = "-1"
 
@@ -26,13 +26,13 @@ def _text(path: StrPath) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return content.decode("latin-1")  # older programs on Windows
+        return content.decode("latin-1")  # written by older Windows programs
 
 
 def read_chain_codes(path: StrPath) -> Found:
-    """Outlines of a .chc file: name, x, y, mm² per pixel, pixels, then directions 0 to 7 and -1 for each.
+    """Read the outlines of a .chc file: name, x, y, mm² per pixel, pixels, then directions 0 to 7 and -1 for each.
 
-    The outlines are in mm where the first of them states the area of a pixel, and in pixels otherwise.
+    The outlines are in mm if the first of them states the pixel area, and in pixels otherwise.
     """
     found = Found(features={"x": [], "y": []})
     names: list[str] = []
@@ -77,7 +77,7 @@ def _chains(words: list[str]) -> Iterator[tuple[str, tuple[float, float, float],
 
 
 def read_tps(path: StrPath) -> Found:
-    """Curves of a .tps file, y pointing up; SCALE is applied per specimen, landmarks are counted."""
+    """Read the curves of a .tps file, y upwards; SCALE is applied per specimen, landmarks are only counted."""
     found = Found()
     names: list[str] = []
     lines = _text(path).splitlines()
@@ -85,7 +85,7 @@ def read_tps(path: StrPath) -> Found:
     for start, stop in pairwise([0, *starts, len(lines)]):
         fields: dict[str, str] = {}
         outlines: list[tuple[str, list[str]]] = []
-        points: list[str] = []  # of landmarks, or of the last outline
+        points: list[str] = []  # of the landmarks or the last outline
         for line in lines[start:stop]:
             name, equals, value = line.partition("=")
             if not equals:
@@ -113,7 +113,7 @@ def read_tps(path: StrPath) -> Found:
 
 
 def read_coordinates(path: StrPath) -> Found:
-    """Outlines of a text file of x and y (rightwards and downwards), one vertex to a line, blank lines between."""
+    """Read the outlines of a text file of x and y (rightwards, downwards), one vertex per line."""
     lines = _text(path).splitlines()
     take_curves(len(lines))
     blocks = [list(block) for some, block in groupby(lines, lambda line: bool(line.strip())) if some]
@@ -124,7 +124,7 @@ def read_coordinates(path: StrPath) -> Found:
 
 
 def _numbers(lines: list[str]) -> Real:
-    """Pairs of numbers parted by blanks, tabs, commas or semicolons; a heading is passed over."""
+    """Parse pairs of numbers separated by spaces, tabs, commas or semicolons, skipping a header line."""
     rows = [re.split(r"[\s,;]+", line.strip()) for line in lines]
     if rows and not _is_number(rows[0][-1]):
         rows = rows[1:]

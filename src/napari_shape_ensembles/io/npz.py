@@ -1,4 +1,4 @@
-"""Curves as NumPy arrays in one file, exactly as they are; and the plain `xy` and `offsets` of others."""
+"""Curves as an archive of NumPy arrays, lossless; and foreign archives of `xy` and `offsets`."""
 
 import zipfile
 from collections.abc import Container
@@ -13,7 +13,7 @@ from ..comparison.compare import FORMAT as COMPARISON
 from .content import bytes_of, unpacked
 from .curve_table import FORMAT, LAYOUT, CurveTable, Found, metadata
 
-#: Entries of a foreign archive of curves that hold its vertices.
+#: Entries of a foreign archive that may hold vertices.
 POINTS = ("vertices.npy", "xy.npy")
 _OFFSETS = "offsets.npy"
 
@@ -30,7 +30,7 @@ def write_npz(path: StrPath, table: CurveTable) -> None:
 
 
 def read_npz(path: StrPath) -> Found:
-    """Curves of our own archive, or of arrays `xy` (columns, rows) or `vertices` (rows, columns), and `offsets`."""
+    """Read our own archive, or arrays `xy` (columns, rows) or `vertices` (rows, columns) with `offsets`."""
     if is_archive(path, FORMAT):
         return read_archive(path, FORMAT, LAYOUT, _own)
     if is_archive(path, COMPARISON):
@@ -44,7 +44,7 @@ def read_npz(path: StrPath) -> Found:
 
 
 def shapes_of(archive: zipfile.ZipFile) -> dict[str, tuple[int, ...]]:
-    """Shapes of all arrays, as their headers say; nothing else is unpacked."""
+    """Return the shapes of all arrays from their headers; no data are unpacked."""
     shapes = {}
     for name in archive.namelist():
         if name.lower().endswith(".npy"):
@@ -54,7 +54,7 @@ def shapes_of(archive: zipfile.ZipFile) -> dict[str, tuple[int, ...]]:
 
 
 def _wanted(shapes: dict[str, tuple[int, ...]]) -> Container[str]:
-    """Names of the entries that curves are made of; the vertices are counted before any of them is unpacked."""
+    """Return the names of the entries that define curves; vertices are counted before unpacking."""
     points = next((name for name in POINTS if name in shapes), None)
     if points is None or len(shapes.get(_OFFSETS, ())) != 1 or not shapes[points]:
         return shapes

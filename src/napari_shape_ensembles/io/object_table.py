@@ -1,4 +1,4 @@
-"""The table of a run, one row an outline, in the format that the ending of its name says."""
+"""Export of the object table of a run, one row per outline, with the format chosen by the file extension."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from .tables import pyarrow_modules
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Endings of object tables, and what each is.
+#: File extensions of object tables, with their format.
 ENDINGS = {
     ".csv": "table",
     ".parquet": "table",
@@ -27,12 +27,12 @@ ENDINGS = {
 
 
 def check_ending(path: Path) -> None:
-    """Refuse a name that says no format, before the work.
+    """Raise for an unknown file extension, before any computation.
 
     Raises
     ------
     ValueError
-        Naming the endings that there are.
+        Listing the known extensions.
     """
     if path.suffix.lower() not in ENDINGS:
         known = ", ".join(f"{ending} ({what})" for ending, what in ENDINGS.items())
@@ -42,24 +42,24 @@ def check_ending(path: Path) -> None:
 
 
 def write_objects(path: Path, source: Comparison | Ensemble | None, rows: "pd.DataFrame | None" = None) -> Path:
-    """Write one row an outline; returns the path.
+    """Write one row per outline; returns the path.
 
     Parameters
     ----------
     path : Path
-        .csv and .parquet hold the columns of `to_dataframe`; .geoparquet the polygons beside them; .geojson annotations
-        of QuPath in pixels; .h5ad is AnnData, .zarr SpatialData.
+        .csv and .parquet hold the columns of `to_dataframe`; .geoparquet also the polygons; .geojson QuPath annotations
+        in pixels; .h5ad is AnnData, .zarr SpatialData.
     source : Comparison or Ensemble
-        None where there are but `rows`, for .csv and .parquet.
+        None if only `rows` are given, for .csv and .parquet.
     rows : DataFrame, optional
-        What is known of each outline, in place of `source.to_dataframe()`; for tables alone.
+        Used instead of `source.to_dataframe()`; for .csv and .parquet only.
 
     Raises
     ------
     ValueError
-        For another ending.
+        For another extension.
     ImportError
-        Where a format needs a package that is not installed, saying how to install it.
+        If the format needs a package that is not installed, with instructions.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def write_objects(path: Path, source: Comparison | Ensemble | None, rows: "pd.Da
 
 
 def _write_whole(path: Path, write: Any) -> None:
-    """Let a library write a file beside the place, and put it there only once it is complete."""
+    """Let a library write to a temporary file, renamed once it is complete."""
     draft = path.with_name(f".{path.name}.part")
     try:
         write(draft)

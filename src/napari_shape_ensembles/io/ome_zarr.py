@@ -1,6 +1,6 @@
-"""OME-Zarr: planes of images and labels read in blocks, and labels written, with the size of their pixels.
+"""OME-Zarr: reading planes of images and labels by block, and writing labels, with the pixel size.
 
-Versions 0.4 (Zarr 2) and 0.5 (Zarr 3) of the format are read; 0.4 is written, which more programs read.
+Reads versions 0.4 (Zarr 2) and 0.5 (Zarr 3) of the format; writes 0.4, which more programs support.
 """
 
 import math
@@ -21,26 +21,26 @@ from .content import errors_named
 from .image_parts import plane_of_stack, refuse_no_plane
 from .images import ImageFile
 
-#: Ending of the folders that are read as one image.
+#: Extension of folders that are read as one image.
 ENDING = ".zarr"
-# Side of the chunks that are written, and of the smallest copy.
+# Chunk side in writing, and maximum side of the smallest pyramid level.
 _CHUNK = 1024
 _UNITS = {"micrometer": "µm", "nanometer": "nm", "millimeter": "mm", "centimeter": "cm", "meter": "m"}
 
 
 @dataclass(frozen=True, eq=False)
 class ZarrImage:
-    """An image in an OME-Zarr store, of which nothing is read until it is sliced.
+    """An image in an OME-Zarr store, read lazily on slicing.
 
     Attributes
     ----------
     array : zarr.Array
-        The copy of full size, all axes.
+        Full-resolution level, with all axes.
     calibration : Calibration
     name : str
-        Of the store, without its endings.
+        Name of the store, without its extensions.
     is_labels : bool
-        Whether the store says that these are labels.
+        Whether the metadata of the store identify it as labels.
 
     Examples
     --------
@@ -65,15 +65,15 @@ def open_ome_zarr(path: StrPath, *, labels: bool | None = None) -> ZarrImage:
     path : path
         A folder: an image, or a label image such as "field.ome.zarr/labels/cells".
     labels : bool, optional
-        True takes the labels of an image, which has to have one set of them; by default these are taken where the
-        folder holds nothing else.
+        True opens the labels of an image, which must have exactly one label image; by default only if the folder holds
+        nothing else.
 
     Raises
     ------
     ValueError
-        For a folder that is no such store, or an image with none or several sets of labels, naming them.
+        For a folder that is not an OME-Zarr store, or an image with no or several label images, naming them.
     ImportError
-        Without zarr, saying how to install it.
+        If zarr is not installed, with instructions.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def open_ome_zarr(path: StrPath, *, labels: bool | None = None) -> ZarrImage:
 def read_ome_zarr(
     path: StrPath, *, plane: tuple[int, ...] = (), labels: bool | None = None, memory: float | None = None
 ) -> ImageFile:
-    """Read a plane of an OME-Zarr image, or of labels, whole; parameters as for `read_image` and `open_ome_zarr`.
+    """Read a whole plane of an OME-Zarr image or labels; parameters as for `read_image` and `open_ome_zarr`.
 
     Examples
     --------
@@ -129,25 +129,25 @@ def read_ome_zarr(
 def write_ome_zarr_labels(
     path: StrPath, labels: Any, calibration: Calibration | None = None, *, levels: int | None = None
 ) -> None:
-    """Write a plane of labels as OME-Zarr, with smaller copies, a band of rows at a time.
+    """Write a plane of labels as a multiscale OME-Zarr, one band of rows at a time.
 
     Parameters
     ----------
     path : path
-        A folder that is not there yet.
+        A folder that does not exist yet.
     labels : (rows, columns) array
-        Whole numbers: a NumPy, Dask or Zarr array, or anything with shape, dtype and slices.
+        Integers: a NumPy, Dask or Zarr array, or any array-like with shape, dtype and slicing.
     calibration : Calibration, optional
-        Size of a pixel; by default it is not stated.
+        Pixel size; by default none is written.
     levels : int, optional
-        Copies, each half as large as the one before; by default until one fits a chunk of 1024 pixels a side.
+        Number of pyramid levels, each downsampled by 2; by default until one fits into a chunk of 1024 pixels a side.
 
     Raises
     ------
     ValueError
-        For what is no plane of whole numbers, or a folder that is there already.
+        For an array other than a plane of integers, or a folder that exists already.
     ImportError
-        Without zarr, saying how to install it.
+        If zarr is not installed, with instructions.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def write_ome_zarr_labels(
         )
         for level in range(levels)
     ]
-    band = _CHUNK * 2 ** (levels - 1)  # whole chunks of every copy
+    band = _CHUNK * 2 ** (levels - 1)  # whole chunks at every level
     band = min(band, -(-shape[0] // _CHUNK) * _CHUNK)
     for start in range(0, shape[0], band):
         report(f"writing {Path(path).name}", start, shape[0])
@@ -210,25 +210,25 @@ def write_ome_zarr_labels(
 
 
 def is_ome_zarr(path: Path) -> bool:
-    """Whether a folder is one image, by its name or that of one it lies in: "x.ome.zarr", "x.zarr/labels/cells"."""
+    """Whether a folder is (in) an OME-Zarr image, judged by names: "x.ome.zarr", "x.zarr/labels/cells"."""
     return path.is_dir() and any(part.lower().endswith(ENDING) for part in path.parts[-3:])
 
 
 def _metadata(group: Any) -> Mapping[str, Any]:
     attributes = dict(group.attrs)
-    known = attributes.get("ome", attributes)  # of version 0.5, and of earlier ones
+    known = attributes.get("ome", attributes)  # version 0.5, and earlier ones
     return known if isinstance(known, Mapping) else {}
 
 
 def _name(path: Path) -> str:
-    """Of "field.ome.zarr/labels/cells", "field cells"."""
+    """Return the display name: "field cells" for "field.ome.zarr/labels/cells"."""
     parts = [part for part in path.parts[-3:] if part != "labels"]
     start = next((place for place, part in enumerate(parts) if part.lower().endswith(ENDING)), len(parts) - 1)
     return " ".join(part.removesuffix(ENDING).removesuffix(".ome") for part in parts[start:])
 
 
 def _calibration(scales: Mapping[str, Any], first: Mapping[str, Any], axes: int) -> Calibration:
-    """Height and width of a pixel by the scale transformations of an image and its first copy."""
+    """Combine the scale transformations of an image and of its first level into the pixel size."""
     size = np.ones(axes)
     for transformation in (*first.get("coordinateTransformations", ()), *scales.get("coordinateTransformations", ())):
         if transformation.get("type") == "scale":

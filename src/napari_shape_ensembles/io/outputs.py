@@ -1,6 +1,6 @@
-"""Folders for results: nothing is written over that a run did not write itself, and no result is taken for an input.
+"""Output folders: files not written by a run are never overwritten, and results are not mistaken for inputs.
 
-Each folder keeps a hidden list of the files that were written there, with a checksum of each.
+Each folder holds a hidden manifest of the files written there, with their checksums.
 """
 
 import hashlib
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from ..archive import ContentError, opened, write_bytes
 
-#: The list, in the folder it is about.
+#: File name of the manifest.
 LIST = ".shape-ensembles.json"
-#: Results that are the input of other commands: endings of labels, and the part of a name before the ending of curves.
+#: Results that are inputs of other commands: extension of labels, and suffix of the stem of curve files.
 LABELS, CURVES = ".labels.ome.tif", ".curves"
 
 
@@ -23,18 +23,18 @@ def refuse_overwriting(
     force: bool = False,
     remedy: str = "choose another --out, or --force to write over it",
 ) -> None:
-    """Refuse to write where an input lies, or a file that no run wrote; before the work.
+    """Raise if an output would overwrite an input or a file that no run wrote; called before any computation.
 
     Parameters
     ----------
     paths : iterable of Path
-        What is about to be written.
+        Files about to be written.
     inputs : sequence of Path
-        What the work reads.
+        Files that the run reads.
     force : bool
-        Write over any file.
+        Overwrite any file.
     remedy : str
-        What to do about a file that is there already.
+        Advice in the error about an existing file.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def refuse_overwriting(
 
 
 def keep_list(paths: Iterable[Path]) -> None:
-    """List files as written, each in its folder."""
+    """Record files in the manifests of their folders."""
     paths = list(paths)
     for folder in dict.fromkeys(path.parent for path in paths):
         files = _written(folder) | {path.name: _checksum(path) for path in paths if path.parent == folder}
@@ -59,7 +59,7 @@ def keep_list(paths: Iterable[Path]) -> None:
 
 
 def is_result(path: Path) -> bool:
-    """Whether a file is what a run wrote and no other reads: its table of curves, its comparison."""
+    """Whether a file is an output of a run and not an input of others: a table of curves, a comparison."""
     name = path.name.lower()
     if name.endswith(LABELS) or path.stem.lower().endswith(CURVES):
         return False
@@ -67,7 +67,7 @@ def is_result(path: Path) -> bool:
 
 
 def _written(folder: Path) -> dict[str, str]:
-    """Names and checksums of the files that were written to a folder; none where the list cannot be read."""
+    """Return names and checksums in the manifest of a folder; empty if that cannot be read."""
     try:
         files = json.loads((folder / LIST).read_bytes())["files"]
         return {str(name): str(checksum) for name, checksum in files.items()}

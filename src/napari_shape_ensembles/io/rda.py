@@ -1,4 +1,4 @@
-"""Outlines in data files of R: those of Momocs (`Out`), lists of matrices of vertices, and arrays of landmarks."""
+"""Outlines in R data files: those of Momocs (`Out`), lists of vertex matrices, and landmark arrays."""
 
 import bz2
 import gzip
@@ -16,21 +16,21 @@ from ..budget import take, take_curves
 from .content import bytes_of
 from .curve_table import Found, positions
 
-# How R packs its files, by their first bytes.
+# Decompressors of R data files, by magic number.
 _PACKED: Mapping[bytes, Callable[[BytesIO], Any]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ": lzma.LZMAFile,
 }
 _PIECE = 2**20
-# Bytes of memory for each of R's: the smallest of its objects, of four bytes, becomes one of Python's.
+# Memory in bytes per byte of the file: the smallest R value, of four bytes, becomes a Python object.
 _OBJECTS = 80
-# Classes of Momocs of points that enclose nothing.
+# Momocs classes of points that are not closed outlines.
 _OPEN = {"Opn": "open", "Ldk": "landmarks"}
 
 
 def read_rda(path: StrPath) -> Found:
-    """The one set of outlines in an R data file (.rda, .RData, .rds), x rightwards and y upwards as R draws them."""
+    """Read the only set of outlines in an R data file (.rda, .RData, .rds), x rightwards and y upwards."""
     try:
         import rdata
     except ImportError as error:
@@ -39,7 +39,7 @@ def read_rda(path: StrPath) -> Found:
     take(len(content) * _OBJECTS)
     classes = {name: lambda coo, _, why=why: {"coo": coo, "class": why} for name, why in _OPEN.items()}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of classes that nobody can know
+        warnings.simplefilter("ignore")  # about unknown R classes
         held = rdata.conversion.convert(
             rdata.parser.parse_data(content), {**rdata.conversion.DEFAULT_CLASS_MAP, **classes}
         )
@@ -56,7 +56,7 @@ def read_rda(path: StrPath) -> Found:
 
 
 def _unpacked(content: bytes) -> bytes:
-    """What R has written before it packed it, as far as the budget allows."""
+    """Decompress an R data file, within the memory budget."""
     opener = next((opener for first, opener in _PACKED.items() if content.startswith(first)), None)
     if opener is None:
         return content
@@ -68,8 +68,8 @@ def _unpacked(content: bytes) -> bytes:
 
 
 def _sets(held: Any, name: str) -> Iterator[tuple[str, list[Any], list[Any], dict[str, list[Any]], str]]:
-    """Sets of outlines anywhere in what a file holds: name, curves, ids, features, and why they are none."""
-    if isinstance(held, Mapping) and "coo" in held:  # Momocs: coordinates, and a table of factors beside them
+    """Yield sets of outlines at any depth: name, curves, ids, features, and the reason if they are not closed."""
+    if isinstance(held, Mapping) and "coo" in held:  # Momocs: coordinates, with a table of factors
         factors: Any = held.get("fac")
         why = str(held.get("class", ""))
         for _, curves, ids, _, inner in _sets(held["coo"], name):

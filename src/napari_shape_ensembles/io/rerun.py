@@ -1,4 +1,4 @@
-"""A saved result run again: its files found by path or checksum, its numbers made anew and compared one by one."""
+"""Reruns of saved results: locate inputs by path or checksum, recompute, and compare number by number."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -33,26 +33,26 @@ from .sources import Reading, distinct_names, ensemble_of_file
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What a saved experiment is called, and the newest version of its layout (docs/files.md).
+#: Format name of a saved experiment, and the newest version of its layout (docs/files.md).
 EXPERIMENT, LAYOUT = "shape-ensembles experiment", 1
-# Numbers that differ by less than this share of the largest are equal to rounding: other processors add up differently.
+# Relative tolerance with respect to the largest number: the order of summation differs between processors.
 _ROUNDING = 1e-9
-#: How well a number agrees with the one that was saved.
+#: Verdicts on the agreement of a number with the saved one.
 SAME, ROUNDED, DIFFERS = "same", "same to rounding", "differs"
 
 
 class Agreement(NamedTuple):
-    """A number of a result, as it was saved and as it comes out again.
+    """A saved number of a result and its value in the rerun.
 
     Attributes
     ----------
     name : str
     saved, again : str
-        The number itself; of an array its size.
+        The number; for an array, its size.
     verdict : str
         "same", "same to rounding" or "differs".
     where : str
-        Of an array that differs: at how many places, and what stands at the worst of them.
+        For an array that differs: the number of differing elements, and the values at the largest difference.
 
     Examples
     --------
@@ -70,14 +70,14 @@ class Agreement(NamedTuple):
 
 @dataclass(frozen=True)
 class Rerun:
-    """What came of running a saved result again.
+    """Outcome of the rerun of a saved result.
 
     Attributes
     ----------
     numbers : tuple of Agreement
-        Every number of the result.
+        All numbers of the result.
     notes : tuple of str
-        Which files were found and where, what was used in place of others, and versions that are not the same.
+        Where files were found, what was used instead of missing ones, and software versions that differ.
 
     Examples
     --------
@@ -95,11 +95,11 @@ class Rerun:
 
     @property
     def same(self) -> bool:
-        """Whether all numbers come out again, but for rounding."""
+        """Whether all numbers are reproduced, up to rounding error."""
         return not any(number.verdict == DIFFERS for number in self.numbers)
 
     def summary(self) -> str:
-        """Return how many numbers come out again, as one sentence."""
+        """Return the number of reproduced numbers, as one sentence."""
         total = len(self.numbers)
         rounded, differ = (sum(one.verdict == kind for one in self.numbers) for kind in (ROUNDED, DIFFERS))
         if differ:
@@ -111,7 +111,7 @@ class Rerun:
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 checksum of a file; of a folder, such as a Zarr store, of the names and checksums of all files in it."""
+    """Return the SHA-256 of a file, or for a folder (a Zarr store) of the names and checksums of its files."""
     if path.is_dir():
         parts = sorted(item for item in path.rglob("*") if item.is_file())
         lines = [f"{checksum(item)} {item.relative_to(path).as_posix()}\n" for item in parts]
@@ -123,20 +123,20 @@ def checksum(path: Path) -> str:
 def inputs_of(
     samples: Sequence[Sequence[Path]], reading: Reading, parts: Sequence[ImagePart] | None = None
 ) -> Inputs | None:
-    """Note the files of a result with their checksums, and how they are read.
+    """Record the input files of a result with their checksums, and how they were read.
 
     Parameters
     ----------
     samples : sequence of sequences of Path
-        Of a comparison the files of A and those of B; of an experiment one file per row.
+        For a comparison, the files of A and those of B; for an experiment, one file per row.
     reading : Reading
     parts : sequence of ImagePart, optional
-        Of the images, in their order.
+        Parts of the images, in the same order.
 
     Returns
     -------
     Inputs or None
-        None where a function finds the objects, which no file can keep.
+        None if a function finds the objects, as that cannot be saved.
     """
     recipe = recipe_tree(reading.settings.outlines)
     if recipe is None:
@@ -163,7 +163,7 @@ def inputs_of(
 
 
 def recipe_tree(recipe: Outlines) -> Tree | None:
-    """The choices of a recipe as a file keeps them; None where a function finds the objects."""
+    """Convert a recipe to a tree; None if a function finds the objects."""
     tree = tree_of(recipe)
     if isinstance(recipe.find, ObjectModel):
         tree["find"] = recipe.find.to_tree()
@@ -171,7 +171,7 @@ def recipe_tree(recipe: Outlines) -> Tree | None:
 
 
 def recipe_of(tree: Mapping[str, Any]) -> Outlines:
-    """Return the recipe that `recipe_tree` wrote."""
+    """Restore a recipe from the result of `recipe_tree`."""
     known = dict(tree)
     if isinstance(known.get("find"), dict):
         known["find"] = ObjectModel.of_tree(known["find"])
@@ -179,20 +179,20 @@ def recipe_of(tree: Mapping[str, Any]) -> Outlines:
 
 
 def find_inputs(inputs: Inputs, *folders: Path) -> tuple[list[Path | None], list[str]]:
-    """Look for the files of a result: where they were, then by their checksum in other folders.
+    """Locate the input files of a result: at their original paths, else by checksum in other folders.
 
     Parameters
     ----------
     inputs : Inputs
     *folders : Path
-        Searched with all folders in them.
+        Searched recursively.
 
     Returns
     -------
     paths : list of Path or None
-        Of each file; None where none with its checksum was found.
+        Path of each file; None if no file with its checksum was found.
     notes : list of str
-        A sentence for every file that was not found where it was.
+        One sentence for each file that was not found at its original path.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def find_inputs(inputs: Inputs, *folders: Path) -> tuple[list[Path | None], list
         before = Path(file.path)
         there = before.exists()
         found = before if there and is_it(before, file.sha256) else None
-        if found is None:  # those of its name first
+        if found is None:  # try files of the same name first
             alike, unlike = ([path for path in others if (path.name == before.name) is so] for so in (True, False))
             found = next((path for path in (*alike, *unlike) if is_it(path, file.sha256)), None)
             if found is not None:
@@ -229,7 +229,7 @@ def find_inputs(inputs: Inputs, *folders: Path) -> tuple[list[Path | None], list
 
 
 def _traced_again(inputs: Inputs, paths: Sequence[Path], memory: float | None) -> list[Ensemble]:
-    """The outlines of all files, read as they were."""
+    """Retrace the outlines of all files with their original settings."""
     recipe, found = recipe_of(inputs.recipe), []
     names = distinct_names([Path(file.path) for file in inputs.files])
     for place, (file, path) in enumerate(zip(inputs.files, paths, strict=True)):
@@ -254,17 +254,17 @@ def _traced_again(inputs: Inputs, paths: Sequence[Path], memory: float | None) -
 def rerun(
     path: StrPath, *, folder: StrPath | None = None, memory: float | None = None, progress: Listener | None = None
 ) -> Rerun:
-    """Run a saved comparison or experiment again, and compare every number with the one that was saved.
+    """Rerun a saved comparison or experiment, and compare every number with the saved one.
 
     Parameters
     ----------
     path : path
-        A comparison that `Comparison.save`, the window or `shape-ensembles compare` wrote, or the
+        A comparison written by `Comparison.save`, the window or `shape-ensembles compare`, or the
         `result.experiment.npz` of `shape-ensembles experiment`.
     folder : path, optional
-        Searched, with all folders in it, for files that are not where they were, by their checksums.
+        Searched recursively, by checksum, for files that are not at their original paths.
     memory : float, optional
-        GiB that reading one file may take; by default 4.
+        Memory limit in GiB per file; by default 4.
     progress : callable, optional
         Called with the `Progress` of each step before it starts.
 
@@ -277,13 +277,13 @@ def rerun(
     ValueError
         For a file of another kind or a damaged one; for an experiment whose files are not found, naming them.
     OSError
-        When there is no such file, or it cannot be read.
+        If the file does not exist, or cannot be read.
 
     Notes
     -----
-    A comparison holds its outlines: where its files are not found, or it was made of arrays, these are compared again.
-    An experiment holds no outlines. Numbers are the same with the same versions on one machine; elsewhere they are
-    taken to be the same within 10⁻⁹ of the largest number of their array.
+    A comparison contains its outlines: if its files are not found, or it was computed from arrays, these are used. An
+    experiment contains no outlines. Numbers are identical with the same versions on one machine; elsewhere they agree
+    if they are within 10⁻⁹ of the largest number of their array.
 
     Examples
     --------
@@ -325,7 +325,7 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
             outlines = {side: one.vertices for side, one in zip("ab", comparable(a, b)[:2], strict=True)}
     with as_part(1, 2):
         again = compare(a, b, saved.settings)
-    # What was learned about other archetypes later is no part of the comparison itself.
+    # What was learned later about other archetypes is not part of the comparison itself.
     known_later = {name: getattr(saved, name) for name in ("row_depends_on_archetype", "archetypes_agree")}
     before, after = saved.numbers(), replace(again, **known_later).numbers()
     for side, vertices in outlines.items():
@@ -341,20 +341,20 @@ def save_experiment(
     numbers: Mapping[str, Any],
     view: Tree | None = None,
 ) -> None:
-    """Write an experiment, what it was made from, and all its numbers, to one file.
+    """Write an experiment with its inputs and all its numbers to one file.
 
     Parameters
     ----------
     path : Path
     result : Experiment
     design : DataFrame
-        As it was given to `experiment`.
+        As passed to `experiment`.
     inputs : Inputs, optional
         The files, one per row of the design.
     numbers : mapping
-        Of `results.experiment_numbers`.
+        Result of `results.experiment_numbers`.
     view : dict, optional
-        What a viewer needs to show it as it was.
+        State that a viewer needs to restore the display.
     """
     tree = {
         **result.to_tree(),
@@ -369,15 +369,15 @@ def save_experiment(
 
 
 def load_experiment(path: StrPath, memory: float | None = None) -> tuple[Experiment, Tree, Inputs | None]:
-    """Read an experiment that `save_experiment` wrote, to the same digits, its view, and what it was made from.
+    """Read an experiment written by `save_experiment`, without loss, with its view and its inputs.
 
     Raises
     ------
     ValueError
-        For a file of another kind, a damaged one, one of an earlier version (which kept numbers alone), or one that
-        takes more memory than it may.
+        For a file of another kind, a damaged one, one of an earlier version (which stored numbers only), or one that
+        exceeds the memory limit.
     OSError
-        When there is no such file, or it cannot be read.
+        If the file does not exist, or cannot be read.
     """
 
     def built(tree: Tree) -> tuple[Experiment, Tree, Inputs | None]:
@@ -391,7 +391,7 @@ def load_experiment(path: StrPath, memory: float | None = None) -> tuple[Experim
 
 
 def _columns_tree(columns: Any) -> Tree:
-    """Named columns, of any names, under names that an archive can keep."""
+    """Convert columns of arbitrary names to a tree with names that are valid in an archive."""
     values = [_plain(columns[name]) for name in columns]
     return {"names": [str(name) for name in columns], **{f"column{i}": value for i, value in enumerate(values)}}
 
@@ -443,7 +443,7 @@ def _experiment_again(tree: Tree, folders: Sequence[Path], memory: float | None)
 
 
 def _other_versions(saved: Mapping[str, str]) -> list[str]:
-    """What is of another version now than when a result was saved."""
+    """List the software versions that differ from those of a saved result."""
     now = software_versions()
     return [
         f"{name} was {saved[name]} and is {now[name]}" for name in saved if name in now and now[name] != saved[name]
@@ -454,9 +454,9 @@ def _other_versions(saved: Mapping[str, str]) -> list[str]:
 
 
 def agreements(saved: Mapping[str, Any], again: Mapping[str, Any]) -> tuple[Agreement, ...]:
-    """Compare two sets of named numbers; a name that one of them lacks differs.
+    """Compare two sets of named numbers; a name missing from the rerun differs.
 
-    Numbers that the saved result does not have, as an earlier version did not know them, do not count.
+    Numbers missing from the saved result, which an earlier version did not compute, are ignored.
     """
     return tuple(_agreement(name, saved[name], again.get(name)) for name in saved)
 
@@ -490,7 +490,7 @@ def _agreement(name: str, saved: Any, again: Any) -> Agreement:
 
 
 def _shown(value: Any) -> str:
-    """A number or a text as it is; of an array its size, or all of it where it has few values."""
+    """Format a number or a string; for an array of several values, its shape."""
     array = np.asarray(value)
     if array.ndim and array.size > 1:
         return " × ".join(map(str, array.shape)) + " values"

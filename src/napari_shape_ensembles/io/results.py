@@ -1,4 +1,4 @@
-"""What a run leaves in its folder: the answer as JSON, tables as CSV, the whole comparison as one file."""
+"""Output files of a run: the answer as JSON, tables as CSV, the whole comparison as one file."""
 
 import json
 import re
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: What `write_comparison` writes, and the endings of what `write_study` does.
+#: Files written by `write_comparison`, and extensions of those of `write_study`.
 COMPARISON, STUDY = ("comparison.json", "curves.csv", "result.comparison.npz"), ("csv", "json", "png")
 
 
 def comparison_json(result: Comparison) -> Tree:
-    """The answer and what it rests on, without the curves."""
+    """Return the answer and its evidence, without the curves."""
     return {
         "case": result.case,
         "summary": result.summary(),
@@ -46,7 +46,7 @@ def comparison_json(result: Comparison) -> Tree:
 
 
 def test_json(test: MMDTest) -> Tree:
-    """A test and its parts, without their null distributions."""
+    """Return a test and its parts, without the null distributions."""
     tree = records.mmd_test_tree(test)
     del tree["null"]
     return {**tree, "parts": {name: test_json(part) for name, part in test.parts.items()}}
@@ -63,7 +63,7 @@ def _ensemble_json(ensemble: Ensemble) -> Tree:
 
 
 def curve_rows(result: Comparison) -> "pd.DataFrame":
-    """One row per curve: side, image, id, measures, and distances from the mean shape."""
+    """Return one row per curve: side, image, id, measures, and distances from the mean shape."""
     import pandas as pd
 
     measures = pd.concat([result.a.features, result.b.features], ignore_index=True).drop(columns="id")
@@ -82,9 +82,9 @@ def write_comparison(folder: Path, result: Comparison) -> list[Path]:
     return paths
 
 
-#: What an experiment was made from, and all its numbers: what `rerun` takes.
+#: File name of a saved experiment with its inputs and all numbers, for `rerun`.
 RECORD = "result.experiment.npz"
-#: Files of an experiment; figures only where they say something.
+#: Output files of an experiment; figures only if applicable.
 EXPERIMENT = (
     *(f"{name}.csv" for name in ("experiment", "effects", "variance", "planning", "replicates", "distance")),
     *("experiment.json", RECORD),
@@ -93,7 +93,7 @@ EXPERIMENT = (
 
 
 def trend_figures(covariates: Sequence[str]) -> list[str]:
-    """Names of the figures of trends, beside `EXPERIMENT`."""
+    """Return the file names of trend figures, which `EXPERIMENT` does not list."""
     return [f"{_file_name(f'Trend with {name}')}.{form}" for name in covariates for form in ("png", "svg")]
 
 
@@ -102,7 +102,7 @@ def _file_name(title: str) -> str:
 
 
 def experiment_json(result: Experiment, margin: float = 0.1, asked: Asked = NOTHING) -> Tree:
-    """The answers of an experiment, without the outlines; numbers that JSON lacks are null."""
+    """Return the answers of an experiment, without the outlines; NaN and infinity become null."""
     columns = {"omnibus": "group"} if len(result.design.groups) > 1 else {}
     columns |= {f"trend with {name}": name for name in result.design.covariates}
     tests = {title: partial(result.test, column) for title, column in columns.items()}
@@ -133,7 +133,7 @@ def experiment_json(result: Experiment, margin: float = 0.1, asked: Asked = NOTH
 
 
 def _tests_json(tested: Callable[[], HypothesisTests]) -> Tree:
-    """Both tests of a hypothesis, or why there are none."""
+    """Return both tests of a hypothesis, or the reason why it cannot be tested."""
     try:
         test = tested()
     except ValueError as error:
@@ -149,7 +149,7 @@ def _tests_json(tested: Callable[[], HypothesisTests]) -> Tree:
 
 
 def experiment_numbers(result: Experiment) -> dict[str, Any]:
-    """Every number of an experiment by its name: the columns of its tables, and the p-values of its tests."""
+    """Return every number of an experiment by name: table columns, and p-values of the tests."""
     tables = {
         "table": result.table,
         "effects": result.effects,
@@ -173,7 +173,7 @@ def experiment_numbers(result: Experiment) -> dict[str, Any]:
 
 
 def _records(table: "pd.DataFrame") -> Tree:
-    """Rows of a table; infinite and missing numbers become null."""
+    """Convert a table to records, with null for infinite and missing numbers."""
     found: Tree = json.loads(table.to_json(orient="records", double_precision=15))
     return found
 
@@ -189,11 +189,11 @@ def write_experiment(
 ) -> list[Path]:
     """Write the answers of an experiment; returns the paths.
 
-    experiment.csv holds one row per contrast, effects.csv, variance.csv, planning.csv and replicates.csv the plain
-    quantities, experiment.json all of them, and distance.csv the distances of three groups or more. Where matplotlib is
-    installed, superplot.png and .svg, distances, trend_with_<covariate>, and plate where groups are named as wells.
-    With the `design` as it was given, result.experiment.npz holds it with the `inputs`, settings, versions and all
-    numbers.
+    experiment.csv holds one row per contrast, effects.csv, variance.csv, planning.csv and replicates.csv the underlying
+    quantities, experiment.json all of them, and distance.csv the distances of three groups or more. If matplotlib is
+    installed, also superplot.png and .svg, distances, trend_with_<covariate>, and plate if groups are named after
+    wells. With `design` as passed to `experiment`, result.experiment.npz holds it with the `inputs`, settings, versions
+    and all numbers.
     """
     import pandas as pd
 
@@ -234,19 +234,19 @@ def write_experiment(
         for form in ("png", "svg"):
             content = BytesIO()
             figure.savefig(content, format=form, dpi=150)
-            figure.set_layout_engine("none")  # laid out by now, which takes as long as drawing
+            figure.set_layout_engine("none")  # the layout is fixed by now, and is as slow as drawing
             paths.append(folder / f"{name}.{form}")
             write_bytes(paths[-1], content.getvalue())
     return paths
 
 
 def write_json(path: Path, tree: Mapping[str, Any]) -> None:
-    """Write a JSON file, complete or not at all."""
+    """Write a JSON file atomically."""
     write_bytes(path, (json.dumps(tree, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())
 
 
 def write_table(path: Path, table: "pd.DataFrame") -> None:
-    """Write a CSV file, complete or not at all."""
+    """Write a CSV file atomically."""
     plain = table.copy()
     for name in table:
         if table[name].dtype.kind not in "biuf":
@@ -257,15 +257,15 @@ def write_table(path: Path, table: "pd.DataFrame") -> None:
 def write_study(
     folder: Path, name: str, study: Any, draw: Callable[[Any, Any], Any], more: Mapping[str, Any]
 ) -> list[Path]:
-    """Write <name>.csv, <name>.json and, where matplotlib is installed, <name>.png of a study; returns their paths.
+    """Write <name>.csv, <name>.json and, if matplotlib is installed, <name>.png of a study; returns their paths.
 
     Parameters
     ----------
     study : DecisionLandscape, SmoothingStudy or PairTable
     draw : callable
-        (study, matplotlib Figure) -> anything.
+        (study, matplotlib Figure) -> ignored.
     more : mapping
-        What the JSON holds beside summary, settings and versions.
+        Additional entries of the JSON, next to summary, settings and versions.
     """
     folder.mkdir(parents=True, exist_ok=True)
     table, answer, picture = (folder / f"{name}.{ending}" for ending in STUDY)

@@ -1,4 +1,4 @@
-"""A segmentation as files: labels as a calibrated TIFF, outlines as curves."""
+"""Output files of a segmentation: labels as a calibrated TIFF, outlines as curves."""
 
 from io import BytesIO
 from pathlib import Path
@@ -17,12 +17,12 @@ from .sources import Labelled
 
 
 def segmented_files(folder: Path, name: str, form: str) -> list[Path]:
-    """Paths that `write_segmented` may write for an image: curves, labels, and the table of their ids.
+    """Return the paths that `write_segmented` may write for an image: curves, labels, and the table of ids.
 
     Raises
     ------
     ValueError
-        For a format that curves are not written in.
+        For an unsupported format.
     """
     curves = folder / f"{name}{CURVES}.{form}"
     writer_of(curves)
@@ -34,8 +34,8 @@ def write_segmented(
 ) -> list[Path]:
     """Write <name>.curves.<form> and <name>.labels.ome.tif; returns their paths.
 
-    The labels are an OME-TIFF with the size of a pixel where it is known, in 16 or 32 bits. Labels beyond 32 bits are
-    numbered anew, and <name>.ids.csv says which was which. `name` is by default that of the image.
+    The labels are an OME-TIFF of 16 or 32 bits, with the pixel size if known. Labels beyond 32 bits are relabelled, and
+    <name>.ids.csv maps new to old ones. `name` is by default that of the image.
     """
     written = write_outlines(folder, ensemble, form, name or found.name, found.calibration.scale, found.name)
     _, labels, ids = segmented_files(folder, name or found.name, form)
@@ -64,7 +64,7 @@ def write_outlines(
 
 
 def write_plane(path: Path, plane: NDArray[Any], calibration: Calibration) -> None:
-    """Write an image as OME-TIFF with the size of a pixel where it is known, complete or not at all."""
+    """Write an image as OME-TIFF atomically, with the pixel size if known."""
     import tifffile
 
     metadata: dict[str, object] = {"axes": "YX" if plane.ndim == 2 else "YXS"}

@@ -1,7 +1,7 @@
-"""All choices as one TOML file that people can read and edit: the same one for the docks, scripts and the command line.
+"""Settings as one human-readable TOML file, shared by the docks, scripts and the command line.
 
 The table [outlines] holds the recipe, [analysis] the settings of the comparison. Files of the first version, with
-[segmentation] and an [outlines] about tracing, are read too.
+[segmentation] and an [outlines] about tracing, are supported.
 """
 
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ _KNOWN = (_ANALYSIS, _OUTLINES, "segmentation", "version")
 
 @dataclass(frozen=True)
 class SettingsFile:
-    """Settings of a comparison and the recipe for outlines, as one TOML file holds them.
+    """Comparison settings and the outline recipe, as stored in one TOML file.
 
     Attributes
     ----------
     analysis : Settings
-        Of the comparison.
+        Settings of the comparison.
     outlines : Outlines
-        From images to outlines.
+        Recipe from images to outlines.
 
     Examples
     --------
@@ -39,19 +39,19 @@ class SettingsFile:
 
 
 def save_settings(path: StrPath, settings: SettingsFile | Settings | Outlines) -> None:
-    """Write settings to a TOML file, complete or not at all.
+    """Write settings to a TOML file atomically.
 
     Parameters
     ----------
     path : path
         Such as "settings.toml".
     settings : SettingsFile, Settings or Outlines
-        With one of the last two alone the file holds its table only.
+        For one of the last two, the file holds its table only.
 
     Raises
     ------
     OSError
-        When the file cannot be written; an earlier file of that name stays.
+        If the file cannot be written; an existing file of that name is kept.
 
     Examples
     --------
@@ -74,9 +74,9 @@ def load_settings(path: StrPath) -> SettingsFile:
     Raises
     ------
     ValueError
-        For a file that is no TOML, a table or an entry that does not exist, or a value out of range.
+        For a file that is not valid TOML, an unknown table or entry, or a value outside its range.
     OSError
-        When there is no such file, or it cannot be read.
+        If the file does not exist, or cannot be read.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""From files to ensembles: images are segmented and traced, files of curves are read; one file in memory at a time."""
+"""From files to ensembles: images are segmented and traced, curve files are read; one file at a time."""
 
 import math
 import zipfile
@@ -36,7 +36,7 @@ from .ome_zarr import is_ome_zarr, read_ome_zarr
 from .outputs import CURVES, LABELS, is_result
 from .settings_file import SettingsFile
 
-# In a folder these are more often notes, settings and data of other kinds than outlines.
+# In a folder, such files are usually notes, settings and other data rather than outlines.
 _AMBIGUOUS = (".txt", ".json", ".npy", ".h5", ".hdf5")
 _IMAGES = tuple(ending for ending in (*ENDINGS, *MAPS) if ending not in _AMBIGUOUS)
 _IN_FOLDERS = (*_IMAGES, ZARR, *(ending for ending in FORMATS if ending not in _AMBIGUOUS))
@@ -44,23 +44,23 @@ _IN_FOLDERS = (*_IMAGES, ZARR, *(ending for ending in FORMATS if ending not in _
 
 @dataclass(frozen=True)
 class Reading:
-    """How files become ensembles.
+    """Options for converting files to ensembles.
 
     Attributes
     ----------
     settings : SettingsFile
-        Its recipe is used here; a pixel size in it takes the place of what the files state.
+        Supplies the recipe; its pixel size, if any, overrides that of the files.
     labels : bool, optional
-        Images hold labels, masks or classes, rather than grey levels; by default what they look like.
+        Images are labels, masks or classes, rather than grey levels; by default detected.
     memory : float, optional
-        GiB that reading one file may take; see `budget`.
+        Memory limit in GiB per file; see `budget`.
     curve_column : str, optional
-        Of tables: the column that tells curves apart.
+        For tables: the column that identifies the curve.
     pixel_sizes : mapping of Path to (float or (float, float), str)
-        Side, or height and width, of a pixel and its unit, of single images by their resolved paths, in place of
-        anything else.
+        Pixel side, or height and width, and its unit, for individual images by resolved path; overrides all other
+        sources.
     tell : callable
-        Is told in a sentence what was recognized in a file.
+        Called with a sentence on what was detected in a file.
     """
 
     settings: SettingsFile = field(default_factory=SettingsFile)
@@ -71,26 +71,26 @@ class Reading:
     tell: Callable[[str], None] = lambda _: None
 
     def of(self, path: Path) -> "Reading":
-        """The same for one file, whose pixels may have a size of their own."""
+        """Specialize for one file, applying its own pixel size if any."""
         if (known := self.pixel_sizes.get(path.resolve())) is None:
             return self
         outlines = replace(self.settings.outlines, pixel_size=known[0], unit=known[1])
         return replace(self, settings=replace(self.settings, outlines=outlines))
 
     def lazy_labels(self, path: Path) -> LazyImage | None:
-        """Labels that are to be read in tiles; None for any other file, and for recipes of tilings."""
+        """Open labels for reading by tile; None for any other file, and for recipes of tilings."""
         tiling = self.settings.outlines.is_tiling
         return None if tiling else lazy_labels(path, labels=self.labels, memory=self.memory)
 
     def large_image(self, path: Path, part: ImagePart = WHOLE) -> LazyImage | None:
-        """Grey levels that outgrow the memory, and are to be segmented in tiles; None for any other file.
+        """Open a greyscale image that exceeds the memory limit, for segmentation in tiles; None for any other file.
 
-        Of a stack it is the plane that does: one that fits is segmented whole, as the only plane of a file is.
+        For a stack the limit applies to the plane: one that fits is segmented whole, like a single plane.
 
         Raises
         ------
         ValueError
-            For what looks like labels where nobody said whether it is.
+            If the image looks like labels and `labels` is not set.
         """
         if self.labels or part != ImagePart(plane=part.plane):
             return None
@@ -106,42 +106,42 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Labels of an image, and the size of its pixels."""
+    """Labels of an image, with the pixel size."""
 
     labels: NDArray[Any]
     calibration: Calibration
     name: str
-    cut: int = 0  #: objects left out as they lie on the border of a region
+    cut: int = 0  #: number of objects removed because they touch the border of a region
 
 
 def middle_of(image: LazyImage) -> NDArray[Any]:
-    """The pixels in the middle of a large image, of a tile."""
+    """Return the central tile of a large image."""
     top, left = (max(side - TILE, 0) // 2 for side in image.array.shape[:2])
     return np.asarray(image.array[top : top + TILE, left : left + TILE])
 
 
 def files_of(path: Path, *, groups: bool, labels: bool = False, images: bool = False) -> list[Path]:
-    """Files of one sample: the file itself, or of a folder the images and curves in it, by name.
+    """Return the files of one sample: the file itself, or the images and curve files in a folder, sorted by name.
 
-    Results of earlier runs in the folder are no inputs, but for what `segment` writes: of an image, its labels and its
-    curves one alone is taken, the image before the curves and, unless `labels` are asked for, these before the labels.
+    Results of earlier runs in the folder are ignored, except those of `segment`: of an image, its labels and its curves
+    only one is used, the image before the curves and, unless `labels` is set, these before the labels.
 
     Parameters
     ----------
     path : Path
     groups : bool
-        Whether it may be a folder.
+        Whether `path` may be a folder.
     labels : bool
-        Images hold labels.
+        Images are labels.
     images : bool
-        Take images only.
+        Only images.
 
     Raises
     ------
     ValueError
-        For a folder that is not announced, or one without files that can be read.
+        For a folder unless `groups` is set, or one without readable files.
     FileNotFoundError
-        When there is no such file or folder.
+        If the file or folder does not exist.
     """
     try:
         path.name.encode()
@@ -166,13 +166,13 @@ def files_of(path: Path, *, groups: bool, labels: bool = False, images: bool = F
 
 
 def _image_of(path: Path) -> str:
-    """Name of the image that a file holds, or the labels or curves of: "a.labels.ome.tif" those of a."""
-    name = path.stem.removesuffix(".ang").removesuffix(".ctf")  # of a packed map
+    """Return the name of the image that a file derives from: "a" for "a.labels.ome.tif"."""
+    name = path.stem.removesuffix(".ang").removesuffix(".ctf")  # of a compressed map
     return name.removesuffix(".ome").removesuffix(".labels").removesuffix(CURVES)
 
 
 def _one_form(files: list[Path], labels: bool) -> list[Path]:
-    """Of an image, its labels and its curves those that count once; several images of one name are all taken."""
+    """Choose between an image, its labels and its curves; several images of one name are all kept."""
     traced = [path for path in files if path.stem.endswith(CURVES)]
     labelled = [path for path in files if path.name.lower().endswith(LABELS)]
     others = [path for path in files if path not in traced and path not in labelled]
@@ -180,14 +180,14 @@ def _one_form(files: list[Path], labels: bool) -> list[Path]:
 
 
 def distinct_names(paths: Sequence[Path], names: Sequence[str] | None = None) -> list[str]:
-    """Names for what is in the files: their own, and where two are alike with the ending or the folder of the file.
+    """Return distinct names: those of the files, with the extension or folder added where names collide.
 
     Parameters
     ----------
     paths : sequence of Path
-        One of them given twice keeps its name.
+        A path given twice keeps its name.
     names : sequence of str, optional
-        By default those of the files without their endings.
+        By default the file names without extensions.
     """
     own = list(names or map(_image_of, paths))
     folders = [path.resolve().parent.name for path in paths]
@@ -205,14 +205,14 @@ def distinct_names(paths: Sequence[Path], names: Sequence[str] | None = None) ->
 
 
 def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
-    """Labels of an image file: read, or found by segmentation; of a map of orientations, its grains.
+    """Return the labels of an image file: read, or found by segmentation; for an orientation map, its grains.
 
-    Objects are found in the whole plane and then cut to the region of `part`, so that regions share a threshold.
+    Objects are found in the whole plane and then cropped to the region of `part`, so that regions share a threshold.
 
     Raises
     ------
     ValueError
-        When the file is no image, cannot be segmented or has no such part, naming it.
+        If the file is not an image, cannot be segmented or has no such part, naming it.
     """
     reading = reading.of(path)
     given = _stated(reading)
@@ -247,15 +247,14 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
 
 
 def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] | None = None) -> Reading:
-    """The same where the method is `auto` with the recipe that is best for all images together.
+    """Replace the method `auto` by the recipe that is best for all images together.
 
-    A recipe chosen for each image could make a difference between groups out of nothing. Labels and curves play no
-    part in it.
+    Individual recipes per image could produce spurious differences between groups. Labels and curve files are ignored.
 
     Raises
     ------
     ValueError
-        When an image cannot be read or segmented, naming it.
+        If an image cannot be read or segmented, naming it.
     """
     recipe = reading.settings.outlines
     if recipe.method != "auto" or recipe.find is not None or reading.labels:
@@ -281,20 +280,20 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
 
 
 def _is_grey(path: Path, part: ImagePart) -> bool:
-    """Whether a file may hold grey levels, by its name and the part that is wanted."""
+    """Whether a file may hold grey levels, judged by its name and the requested part."""
     name = path.name.lower()
     image = name.endswith(ENDINGS) and not name.endswith(LABELS)
     return (image or is_ome_zarr(path)) and part.value is None and part.feature is None
 
 
 def _stated(reading: Reading) -> Calibration | None:
-    """The size of pixels that the recipe states."""
+    """Return the pixel size that the recipe specifies, if any."""
     outlines = reading.settings.outlines
     return outlines.pixel_scale and Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
 
 
 def _image_file(path: Path, reading: Reading, part: ImagePart) -> ImageFile:
-    """One plane of an image, with the size of its pixels."""
+    """Read one plane of an image, with the pixel size."""
     given = _stated(reading)
     if path.suffix.lower() == ".npz":
         if part.plane:
@@ -303,7 +302,7 @@ def _image_file(path: Path, reading: Reading, part: ImagePart) -> ImageFile:
             )
         return ImageFile(_only_plane(path, reading), given or Calibration(), path.stem)
     large = large_image(path, plane=part.plane, memory=reading.memory)
-    if large is not None:  # of its planes this one alone is read
+    if large is not None:  # only the plane is read
         with errors_named(path, "image"), budget(reading.memory):
             take_pixels(large.array.shape, large.array.dtype.itemsize)
         return ImageFile(large.array[:, :], given or large.calibration, large.name)
@@ -314,14 +313,14 @@ def _image_file(path: Path, reading: Reading, part: ImagePart) -> ImageFile:
 
 
 def _labels_in(path: Path, pixels: NDArray[Any], reading: Reading) -> tuple[NDArray[Any] | None, str]:
-    """Labels that an image holds, None for grey levels; and a note on what was recognized."""
-    # What `segment` has written holds labels, also where a single object looks like a mask.
+    """Return the labels in an image, None for grey levels; and a note on what was detected."""
+    # Outputs of `segment` are labels, even if a single object looks like a mask.
     insist = True if reading.labels is None and path.name.lower().endswith(LABELS) else reading.labels
     return as_labels(pixels, insist=insist)
 
 
 def _within(part: ImagePart, found: Labelled, reading: Reading) -> Labelled:
-    """The objects in the region of a part."""
+    """Restrict to the objects in the region of a part."""
     if not isinstance(part.region, str):
         return replace(found, labels=part.cut(found.labels))
     labels, cut = objects_inside(found.labels, part.region, keep_cut=reading.settings.outlines.keep_border)
@@ -329,7 +328,7 @@ def _within(part: ImagePart, found: Labelled, reading: Reading) -> Labelled:
 
 
 def _holds_a_plane(path: Path, reading: Reading) -> bool:
-    """Whether an archive of NumPy's is to be taken as an image rather than as curves: as told, or as it looks."""
+    """Whether a NumPy archive is an image rather than curves: as specified, or by its content."""
     if is_archive(path, FORMAT):
         return False
     with errors_named(path, "NumPy archive"), opened(path) as file:
@@ -339,7 +338,7 @@ def _holds_a_plane(path: Path, reading: Reading) -> bool:
 
 
 def _only_plane(path: Path, reading: Reading) -> NDArray[Any]:
-    """The one plane of whole numbers in an archive of NumPy's."""
+    """Read the only 2D array of integers in a NumPy archive."""
     with errors_named(path, "NumPy archive"), budget(reading.memory), opened(path) as file:
         archive = zipfile.ZipFile(file)
         shapes = {name: shape for name, shape in shapes_of(archive).items() if len(shape) == 2}
@@ -351,7 +350,7 @@ def _only_plane(path: Path, reading: Reading) -> NDArray[Any]:
 
 
 def traced(found: Labelled, reading: Reading) -> Ensemble:
-    """The outlines of labels, in the unit of their image."""
+    """Trace the outlines of labels, in the unit of their image."""
     with named(found.name):
         ensemble = reading.settings.outlines.trace(
             found.labels, scale=found.calibration.scale, unit=found.calibration.unit, name=found.name
@@ -360,7 +359,7 @@ def traced(found: Labelled, reading: Reading) -> Ensemble:
 
 
 def also_left_out(ensemble: Ensemble, reason: str, count: int) -> Ensemble:
-    """The same, with so many more objects counted as left out."""
+    """Add to the number of dropped objects of an ensemble."""
     if not count:
         return ensemble
     dropped = {**ensemble.dropped, reason: ensemble.dropped.get(reason, 0) + count}
@@ -368,7 +367,7 @@ def also_left_out(ensemble: Ensemble, reason: str, count: int) -> Ensemble:
 
 
 def traced_in_tiles(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Ensemble | None:
-    """The outlines of an image or labels that outgrow the memory, read a tile at a time; None for any other file."""
+    """Trace an image or labels that exceed the memory limit, by tile; None for any other file."""
     labels = None if part else reading.lazy_labels(path)
     large = labels if labels is not None and labels.is_large(reading.memory) else reading.large_image(path, part)
     if large is None:
@@ -384,7 +383,7 @@ def traced_in_tiles(path: Path, reading: Reading, part: ImagePart = WHOLE) -> En
 
 @contextmanager
 def named(what: str) -> Iterator[None]:
-    """Errors name what was being read."""
+    """Prefix the message of errors with the name of the item being read."""
     try:
         yield
     except ValueError as error:
@@ -392,14 +391,14 @@ def named(what: str) -> Iterator[None]:
 
 
 def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Ensemble:
-    """The curves of one file: an image, one plane in an archive of NumPy's, a map of orientations or a file of curves.
+    """Read the curves of one file: an image, one plane of a NumPy archive, an orientation map or a curve file.
 
-    Those of a part of an image have the part in their name.
+    For a part of an image, the name of the ensemble includes the part.
 
     Raises
     ------
     ValueError
-        When it cannot be read, segmented or traced, naming it.
+        If the file cannot be read, segmented or traced, naming it.
     """
     ending = path.suffix.lower()
     if (tiled := traced_in_tiles(path, reading.of(path), part)) is not None:
@@ -438,5 +437,5 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
 
 
 def feature_text(value: object) -> str:
-    """Value of a feature as text: whole numbers without their ".0"."""
+    """Return a feature value as text: integers without their ".0"."""
     return f"{value:g}" if isinstance(value, float) else str(value).strip()

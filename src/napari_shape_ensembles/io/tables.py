@@ -1,4 +1,4 @@
-"""Curves as a tidy table: one row per vertex, with the id and the features of its curve; as CSV or Parquet."""
+"""Curves as a tidy table in CSV or Parquet: one row per vertex, with the id and the features of its curve."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ from .curve_table import FORMAT, CurveTable, Found, metadata
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Columns that other programs use for ours, napari's own shapes among them.
+#: Names of our columns in other programs, among them napari's shapes tables.
 _SYNONYMS = {
     "id": ("id", "index", "curve", "label", "contour", "curve_id", "contour_id", "specimen_id", "object_id", "cell_id"),
     "vertex": ("vertex", "vertex-index", "point", "vertex_id", "point_id", "coord_id"),
@@ -27,24 +27,24 @@ _SYNONYMS = {
     "column": ("column", "axis-1", "col", "x"),
 }
 _PLACES = ("id", "vertex", "row", "column")
-# From pandas 3 on this is the default, and saying so is deprecated.
+# The default from pandas 3 on, where the argument is deprecated.
 _EXACT: dict[str, Any] = {"float_precision": "round_trip"}
 _OPEN_KINDS = {"line", "path", "point", "points"}
-# Vertices of a curve at least; and of one that is looked at for jumps, of so many times its median step.
+# Minimum vertices of a curve; minimum vertices for jump detection; and jump threshold in median steps.
 _FEWEST_VERTICES, _MANY_VERTICES, _JUMP = 3, 30, 20
-# How a word starts that a spreadsheet works out, apostrophes that were written before it included.
+# Start of a string that a spreadsheet evaluates as a formula, after any number of escaping apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-# Bytes of a cell of a table, which may be a word.
+# Memory in bytes per cell of a table, which may be a string.
 _CELL = 64
 
 
 def plain_cell(cell: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula: a word that starts like one gets an apostrophe before it."""
+    """Escape a cell against formula injection: a string that starts like a formula gets a leading apostrophe."""
     return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) and not _is_number(cell) else cell
 
 
 def _spoken_cell(cell: Any) -> Any:
-    """The word that `plain_cell` wrote."""
+    """Undo `plain_cell`."""
     return cell[1:] if isinstance(cell, str) and cell[:1] == "'" and _FORMULA.match(cell) else cell
 
 
@@ -57,11 +57,11 @@ def _is_number(word: str) -> bool:
 
 
 def csv_parts(table: CurveTable) -> Iterator[bytes]:
-    """A CSV file, a curve at a time; its first line is a comment with the metadata."""
+    """Yield a CSV file curve by curve; its first line is a comment with the metadata."""
     _refuse_clashes(table)
     rows = table.features.itertuples(index=False) if table.features.shape[1] else repeat(())
     first_lines = (f"# {json.dumps(metadata(table), ensure_ascii=False)}", _cells([*_PLACES, *table.features.columns]))
-    yield "\n".join([*first_lines, ""]).encode()  # small pieces: a long one would hold up all other threads
+    yield "\n".join([*first_lines, ""]).encode()  # small pieces: a long one would block all other threads
     for name, curve, row in zip(table.ensemble.ids.tolist(), table.ensemble.curves, rows, strict=False):
         first, last = _cells([name]), "".join(f",{cell}" for cell in [_cells(list(row))] if row)
         lines = [f"{first},{place},{y!r},{x!r}{last}\n" for place, (y, x) in enumerate(curve.tolist())]
@@ -69,16 +69,16 @@ def csv_parts(table: CurveTable) -> Iterator[bytes]:
 
 
 def _cells(values: Sequence[Any]) -> str:
-    """Values as cells of one line, quoted where need be; real numbers to the last digit, NaN as nothing."""
+    """Format values as the cells of a row, quoted if needed; floats with full precision, NaN as an empty cell."""
     text = StringIO()
     plain = ["" if isinstance(value, float) and value != value else plain_cell(value) for value in values]
-    # The ending of a line decides which words are quoted; the table has its own.
+    # csv quotes strings depending on the line terminator; the table's own is added later.
     csv.writer(text, lineterminator="\r\n").writerow([float(v) if isinstance(v, np.floating) else v for v in plain])
     return text.getvalue().removesuffix("\r\n")
 
 
 def read_csv(path: StrPath, curve_column: str | None = None) -> Found:
-    """Curves of a CSV file: our own, napari's shapes, or any with columns id, row, column (or x, y)."""
+    """Read the curves of a CSV file: our own, napari's shapes, or any with columns id, row, column (or x, y)."""
     import pandas as pd
 
     content = bytes_of(path)
@@ -110,7 +110,7 @@ def read_csv(path: StrPath, curve_column: str | None = None) -> Found:
 
 
 def parquet_bytes(table: CurveTable) -> bytes:
-    """A Parquet file with the metadata in its schema."""
+    """Return a Parquet file with the metadata in its schema."""
     pyarrow, parquet = pyarrow_modules()
     rows = pyarrow.Table.from_pandas(_frame(table), preserve_index=False)
     rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), FORMAT.encode(): json.dumps(metadata(table))})
@@ -120,7 +120,7 @@ def parquet_bytes(table: CurveTable) -> bytes:
 
 
 def read_parquet(path: StrPath, curve_column: str | None = None) -> Found:
-    """Curves of a Parquet file of the same columns."""
+    """Read the curves of a Parquet file with the same columns."""
     pyarrow, parquet = pyarrow_modules()
     try:
         content = BytesIO(bytes_of(path))
@@ -131,21 +131,21 @@ def read_parquet(path: StrPath, curve_column: str | None = None) -> Found:
         take(sum(claims.row_group(group).total_byte_size for group in range(claims.num_row_groups)))
         take(claims.num_rows * len(layout) * _CELL)
         take_curves(claims.num_rows)
-        # Words stay packed: each different one is kept once, however often it stands in the table.
+        # Read strings dictionary-encoded: each distinct one is stored once.
         words = [field.name for field in layout if not pyarrow.types.is_primitive(field.type)]
         meta = json.loads((layout.metadata or {}).get(FORMAT.encode(), b"{}"))
         return _found(parquet.ParquetFile(content, read_dictionary=words).read().to_pandas(), meta, curve_column)
-    except pyarrow.ArrowException as error:  # not all of which are errors of values
+    except pyarrow.ArrowException as error:  # not all are subclasses of ValueError
         raise ValueError(str(error)) from error
 
 
 def pyarrow_modules() -> tuple[Any, Any]:
-    """PyArrow and its module for Parquet.
+    """Return PyArrow and its Parquet module.
 
     Raises
     ------
     ValueError
-        Without PyArrow, saying how to install it.
+        If PyArrow is not installed, with instructions.
     """
     try:
         import pyarrow
@@ -158,7 +158,7 @@ def pyarrow_modules() -> tuple[Any, Any]:
 
 
 def _frame(table: CurveTable) -> "pd.DataFrame":
-    """One row per vertex: id, vertex, row, column in the ensemble's unit, and the features of the curve."""
+    """Return one row per vertex: id, vertex, row, column in the unit of the ensemble, features of the curve."""
     import pandas as pd
 
     ensemble = table.ensemble
@@ -198,7 +198,7 @@ def _found(frame: "pd.DataFrame", meta: Tree, curve_column: str | None) -> Found
         frame, names["id"] = frame.assign(id=0), "id"
     frame, dropped = _closed(frame, names["id"]) if not meta else (frame, Counter())
     number, ids = _numbered(frame[names["id"]])
-    # Rows may have been sorted by something else in a spreadsheet.
+    # Rows may have been sorted by another column in a spreadsheet.
     place = frame[names["vertex"]].to_numpy() if names["vertex"] else np.zeros(len(frame))
     order = np.lexsort((place, number)) if place.dtype.kind in "iuf" else np.argsort(number, kind="stable")
     ordered, number = frame.iloc[order], number[order]
@@ -216,10 +216,10 @@ def _found(frame: "pd.DataFrame", meta: Tree, curve_column: str | None) -> Found
 
 
 def _grouping(frame: "pd.DataFrame", known: Sequence[str]) -> str:
-    """The column that tells curves apart, where none has a name that says so; empty where there is none.
+    """Return the column that identifies the curve, if none is named accordingly; empty if there is none.
 
-    Its values come in runs of three rows or more, each value in one run; of several such columns the one of most
-    values, as long as each of its curves lies in one group of all others.
+    Its values form runs of three rows or more, with one run per value; of several such columns, the one with most
+    values, provided that each of its curves lies within one group of all others.
     """
     found: dict[str, np.ndarray] = {}
     for name in frame.columns:
@@ -239,14 +239,14 @@ def _grouping(frame: "pd.DataFrame", known: Sequence[str]) -> str:
 
 
 def _jumps(vertices: np.ndarray) -> int:
-    """How often a curve of many vertices steps far beyond its usual step: more than once, it is several in one."""
+    """Count steps far above the median step in a curve of many vertices: several indicate separate curves."""
     steps = np.linalg.norm(np.diff(vertices, axis=0), axis=1)
     jumps = int((steps > _JUMP * np.median(steps)).sum()) if len(vertices) >= _MANY_VERTICES else 0
     return jumps if jumps > 1 else 0
 
 
 def _closed(frame: "pd.DataFrame", identity: str) -> tuple["pd.DataFrame", Counter[str]]:
-    """The shapes of a napari table that are outlines; the others are counted."""
+    """Return the closed shapes of a napari table, and the number of the others."""
     if "shape-type" not in frame:
         return frame, Counter()
     kinds = frame.groupby(identity)["shape-type"].first()
