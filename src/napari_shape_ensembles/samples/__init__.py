@@ -1,4 +1,4 @@
-"""Pairs of samples to try things on: real ones that come with the package, and simulated ones drawn from a seed.
+"""Pairs of example samples: real data that come with the package, and simulated data drawn from a seed.
 
 Examples
 --------

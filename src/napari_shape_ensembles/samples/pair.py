@@ -1,4 +1,4 @@
-"""What a sample is: two sides that can be compared, where they come from, and on what terms."""
+"""Container of a pair of samples, with source and licence."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ class SamplePair:
     Attributes
     ----------
     title : str
-        What is shown.
+        Title for display.
     names : (str, str)
         Names of A and B.
     kind : {"image", "labels", "curves"}
         Grey images, label images, or closed outlines.
     a, b : array, or sequence of (m, 2) arrays
-        As `kind` says; curves are in pixels, in (row, column) order.
+        According to `kind`; curves are in pixels, in (row, column) order.
     width : int
-        Columns of the field of view of A, in pixels.
+        Number of columns of the field of view of A, in pixels.
     source, licence : str
-        Where the data come from and what they may be used for; "simulated" and "" for data drawn by this package.
+        Origin and terms of use of the data; "simulated" and "" for data drawn by this package.
     pixel_size : float
-        Size of one pixel in `unit`.
+        Side of a pixel in `unit`.
     unit : str
-        "pixel" where the size of a pixel is not known.
+        "pixel" if the pixel size is unknown.
     height : int, optional
-        Rows of the field of view of A, where it is wider than high.
+        Number of rows of the field of view of A, if not square.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class SamplePair:
     height: int | None = None
 
     def ensembles(self) -> tuple[Ensemble, Ensemble]:
-        """Outlines of A and B, by the defaults of `segment` and `extract_curves`.
+        """Return the outlines of A and B, with the default settings of `segment` and `extract_curves`.
 
         Examples
         --------

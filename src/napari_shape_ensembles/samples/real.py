@@ -1,6 +1,6 @@
 """Real samples that come with the package; `data/` holds them with their licences.
 
-What each pair gives with the default settings is tabulated in docs/samples.md.
+The result of each pair with the default settings is tabulated in docs/samples.md.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def powder() -> SamplePair:
     Returns
     -------
     SamplePair
-        Two images of 1024 × 1536 pixels. The particles lie close to each other and carry satellites, so the answer
-        depends on the segmentation: `powder_outlines` has the same particles as a person drew them.
+        Two images of 1024 × 1536 pixels. The particles are close together and carry satellites, so the result depends
+        on the segmentation: `powder_outlines` has manual annotations of the same particles.
 
     Examples
     --------
@@ -48,13 +48,13 @@ def powder() -> SamplePair:
 
 
 def powder_outlines() -> SamplePair:
-    """Outlines of the particles of two micrographs of one metal powder, drawn by hand.
+    """Hand-drawn outlines of the particles in two micrographs of one metal powder.
 
     Returns
     -------
     SamplePair
-        174 and 295 outlines in the coordinates of the images of `powder`. Particles that the border of their image
-        cuts, and satellites, are left out.
+        174 and 295 outlines in the coordinates of the images of `powder`, without satellites and particles that touch
+        the image border.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def powder_outlines() -> SamplePair:
 
 
 def nuclei() -> SamplePair:
-    """Left and right half of one fluorescence micrograph of nuclei.
+    """Left and right halves of one fluorescence micrograph of nuclei.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def nuclei() -> SamplePair:
 
 
 def nuclei_labels() -> SamplePair:
-    """Labels of the nuclei in the left and right half of one micrograph, made by people.
+    """Manually annotated labels of the nuclei in the left and right halves of one micrograph.
 
     Returns
     -------
@@ -112,12 +112,12 @@ def nuclei_labels() -> SamplePair:
 
 
 def cells() -> SamplePair:
-    """Outlines of osteosarcoma cells without treatment and under cytochalasin D, which breaks up actin filaments.
+    """Outlines of untreated osteosarcoma cells, and of cells under cytochalasin D, which disrupts actin filaments.
 
     Returns
     -------
     SamplePair
-        318 and 175 outlines of two cell lines, laid out side by side: where each cell lay is not known.
+        318 and 175 outlines of two cell lines, laid out in rows: the original positions are unknown.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def _curves(data: dict[str, NDArray[Any]]) -> Curves:
 
 
 def _laid_out(curves: Curves, width: int = _LAID_OUT, gap: int = 20) -> Curves:
-    """Move curves into rows of about the given width, from left to right."""
+    """Arrange curves from left to right in rows of about the given width."""
     placed, row, column, height = [], 0.0, 0.0, 0.0
     for curve in curves:
         size = np.ptp(curve, axis=0)

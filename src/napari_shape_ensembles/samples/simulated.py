@@ -1,6 +1,6 @@
-"""Simulated samples: pairs of micrographs that differ in nothing but what was put in.
+"""Simulated samples: pairs of micrographs that differ only in the simulated effect.
 
-Both images of a pair follow the same distributions of grey levels, texture, light, blur and noise. Other seeds
+Both images of a pair follow the same distributions of grey levels, texture, illumination, blur and noise. Other seeds
 draw other images from the same distributions.
 """
 
@@ -19,7 +19,7 @@ SHAPE = (1024, 1024)
 
 
 def simulated_fields(seed: int = 0) -> SamplePair:
-    """Draw two fields of one polished steel: nothing differs (1∧1).
+    """Draw two fields of one polished steel: no difference (1∧1).
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def simulated_fields(seed: int = 0) -> SamplePair:
 
 
 def simulated_sieving(seed: int = 0) -> SamplePair:
-    """Draw a powder after and before sieving: other sizes and elongations, the same form (1∧0).
+    """Draw a powder after and before sieving: different sizes and elongations, same form (1∧0).
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def simulated_sieving(seed: int = 0) -> SamplePair:
 
 
 def simulated_treatment(seed: int = 0) -> SamplePair:
-    """Draw nuclei that look alike, with outlines that are a little rougher in B (0∧1).
+    """Draw nuclei that look alike, with slightly rougher outlines in B (0∧1).
 
     Parameters
     ----------

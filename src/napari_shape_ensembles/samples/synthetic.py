@@ -1,9 +1,9 @@
 """Synthetic micrographs whose outlines follow a known distribution.
 
-An outline is drawn in two independent halves, as the method takes it apart: a *form* of unit second moment
-(its undulation) times a symmetric positive matrix P (its scale). All that is not shape (grey levels, texture,
-debris, light, blur, noise) follows one distribution in every image of a look, so that two images of a pair
-differ in nothing but the outlines.
+An outline is drawn as two independent factors, like the decomposition in the method: a *form* of unit second moment
+(its undulation) times a symmetric positive definite matrix P (its scale). Everything else (grey levels, texture,
+debris, illumination, blur, noise) follows one distribution in all images of a kind, so that the images of a pair differ
+only in their outlines.
 
 Lengths are in pixels, coordinates in (row, column) order, and `rng` is the source of all randomness.
 """
@@ -35,10 +35,10 @@ JITTER = 0.22
 
 
 def draw_forms(rng: Generator, count: int, *, roughness: float, waves: tuple[int, int], vertices: int = 256) -> Floats:
-    """Draw outlines of unit second moment: what is left of a shape when its scale is taken away.
+    """Draw outlines of unit second moment: shapes with their scale removed.
 
-    The radius is a random Fourier series in the polar angle: a coarse form (harmonics 2 to 5, RMS 7.5 %), the
-    same for all forms, and fine waves.
+    The radius is a random Fourier series in the polar angle: a coarse form (harmonics 2 to 5, RMS 7.5 %), with the same
+    amplitudes for all samples, and fine waves.
 
     Parameters
     ----------
@@ -69,18 +69,18 @@ def draw_forms(rng: Generator, count: int, *, roughness: float, waves: tuple[int
 
 
 def whiten(outlines: Floats, rounds: int = 12) -> Floats:
-    """Divide each outline by its own scale, measured as a comparison does by default.
+    """Divide each outline by its own scale, measured as in a comparison with default settings.
 
-    That is the fixed point of "divide by the root of the second moment, measure arc length again": afterwards
-    the second moment of arc length along the outline is the identity, however rough it is. Without it
-    a rougher outline would have another scale.
+    This is the fixed point of "divide by the root of the second moment, remeasure arc length": afterwards the second
+    moment of arc length along the outline is the identity, however rough it is. Otherwise a rougher outline would have
+    a different scale.
 
     Parameters
     ----------
     outlines : (N, m, 2) array
         Closed polygons.
     rounds : int
-        Number of iterations; each leaves about a fifth of the error.
+        Number of iterations; each reduces the error to about a fifth.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def _moments(outlines: Floats) -> tuple[Floats, Floats]:
 
 
 def draw_scales(rng: Generator, count: int, *, size: float, spread: float, elongation: float) -> Floats:
-    """Draw scales of log-normal size and elongation, in any direction.
+    """Draw scales of log-normal size and elongation, with random orientation.
 
     Parameters
     ----------
@@ -138,27 +138,27 @@ def draw_scales(rng: Generator, count: int, *, size: float, spread: float, elong
 def scatter(
     rng: Generator, outlines: Floats, shape: tuple[int, int], *, gap: int = 6
 ) -> tuple[Floats, NDArray[np.int32]]:
-    """Put outlines at random places where they do not touch, the largest first.
+    """Place outlines at random, non-touching positions, the largest first.
 
     Parameters
     ----------
     rng : Generator
     outlines : (N, m, 2) array
-        Outlines around the origin, star-shaped.
+        Star-shaped outlines around the origin.
     shape : (int, int)
-        Rows and columns of the scene; its border cuts outlines.
+        Rows and columns of the scene; its border crops outlines.
     gap : int
-        Least distance between two outlines.
+        Minimum distance between two outlines.
 
     Returns
     -------
     coverage, labels : (rows, columns) arrays
-        Share of each pixel that an object covers, and the number of that object, from 1; 0 is none.
+        Fraction of each pixel that an object covers, and the number of that object, from 1; 0 is background.
 
     Raises
     ------
     ValueError
-        When the outlines do not fit into the scene.
+        If the outlines do not fit into the scene.
     """
     extent = np.ptp(outlines, axis=1)
     pad = int(extent.max()) + 2 * gap
@@ -174,9 +174,9 @@ def scatter(
 
 
 def _free_window(rng: Generator, zone: NDArray[np.bool_], labels: NDArray[np.int32]) -> tuple[slice, slice]:
-    """Find a place where nothing lies in the zone."""
+    """Find a window whose zone is free."""
     places = rng.integers(0, np.subtract(labels.shape, zone.shape), (PLACEMENT_TRIALS, 2))
-    # Where one of a few pixels of the zone is taken, as nearly always in a full scene, the others need no look.
+    # Test a few pixels of the zone first: in a full scene these reject nearly all windows.
     few = np.argwhere(zone)[:: np.count_nonzero(zone) // 16 + 1]
     for tried in places.reshape(-1, 50, 2):
         taken = labels[tried[:, :1] + few[:, 0], tried[:, 1:] + few[:, 1]].any(axis=1)
@@ -188,13 +188,13 @@ def _free_window(rng: Generator, zone: NDArray[np.bool_], labels: NDArray[np.int
 
 
 def _stamp(outline: Floats, margin: int) -> Floats:
-    """Coverage of the pixels around one outline: inside is nearer than the outline in the same direction."""
+    """Return the pixel coverage around one outline: inside, the radius is below that of the outline."""
     s = SUPERSAMPLING
     corner = np.floor(outline.min(axis=0)) - margin
     size = (np.ceil(outline.max(axis=0)) - corner).astype(int) + margin
     y, x = (c + (np.arange(m * s) + 0.5) / s - 0.5 for c, m in zip(corner, size, strict=True))
     vertex_angle, vertex_radius = np.arctan2(outline[:, 0], outline[:, 1]), np.linalg.norm(outline, axis=1)
-    # Only between the nearest and the farthest vertex, and a little beyond for rounding, is there anything to look up.
+    # A lookup is needed only between the smallest and largest vertex radius, with a margin for rounding error.
     squared = y[:, None] ** 2 + x**2
     inside = squared < vertex_radius.min() ** 2 * (1 - 1e-9)
     rows, columns = np.nonzero(~inside & (squared < vertex_radius.max() ** 2 * (1 + 1e-9)))
@@ -220,7 +220,7 @@ def tile(
     shape : (int, int)
         Rows and columns of the scene.
     spacing : float
-        Square root of the mean area of a grain before stretching.
+        Square root of the mean grain area before stretching.
     waviness : float
         RMS displacement of straight boundaries, relative to the spacing.
     stretch : (float, float)
@@ -229,7 +229,7 @@ def tile(
     Returns
     -------
     distance, grain : (rows, columns) arrays
-        Distance from the nearest boundary, and number of the grain, from 0.
+        Distance from the nearest boundary, and index of the grain, from 0.
     """
     factors = np.asarray(stretch, dtype=float)
     margin = 2 * spacing
@@ -238,7 +238,7 @@ def tile(
     place = np.moveaxis(np.indices(shape), 0, -1) / factors + waviness * spacing * np.stack(wave, axis=-1)
     near, index = (np.asarray(found) for found in KDTree(seeds).query(place, k=3))
     apart = np.linalg.norm((seeds[:, None] - seeds) / factors, axis=-1)
-    # From the bisector of two seeds it is (d₂² − d₁²) / 2|s₂ − s₁|; stretching turns that along the step.
+    # The distance from the bisector of two seeds is (d₂² − d₁²) / 2|s₂ − s₁|; stretching changes it along the step.
     second, third = (
         (near[..., i] ** 2 - near[..., 0] ** 2) / (2 * apart[index[..., 0], index[..., i]]) for i in (1, 2)
     )
@@ -246,7 +246,7 @@ def tile(
 
 
 def _jittered_lattice(rng: Generator, extent: Floats, spacing: float) -> Floats:
-    """Points of a hexagonal lattice, each moved at random: no two regions differ much in density."""
+    """Return a randomly jittered hexagonal lattice: its density is nearly uniform."""
     height = spacing * np.sqrt(np.sqrt(3) / 2)
     rows, columns = np.indices((extent / (height, spacing**2 / height)).astype(int))
     lattice = np.stack([rows * height, (columns + rows % 2 / 2) * spacing**2 / height], axis=-1).reshape(-1, 2)
@@ -269,11 +269,11 @@ def random_field(
     shape : (int, int)
         Rows and columns.
     wavelength : float
-        Waves longer than this are equally strong.
+        Correlation length: the spectrum is flat for longer waves.
     slope : float
-        Shorter waves fade as their frequency to the power of minus this.
+        Exponent of the spectral decay for shorter waves.
     stretch : (float, float)
-        Factors along rows and columns by which the field is stretched.
+        Stretching factors along rows and columns.
 
     Returns
     -------
@@ -291,7 +291,7 @@ def random_field(
 
 
 def etch(rng: Generator, distance: Floats, grain: NDArray[np.intp]) -> Floats:
-    """Light from a polished and etched section: grey grains, dark boundaries, pits, scratches.
+    """Render a polished and etched section: grey grains, dark boundaries, pits, scratches.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ def etch(rng: Generator, distance: Floats, grain: NDArray[np.intp]) -> Floats:
 
 
 def fluoresce(rng: Generator, coverage: Floats, labels: NDArray[np.int32]) -> Floats:
-    """Light from stained nuclei: bright, mottled, over a dim background with haze from out of focus.
+    """Render stained nuclei: bright, mottled, over a dim background with out-of-focus haze.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def fluoresce(rng: Generator, coverage: Floats, labels: NDArray[np.int32]) -> Fl
 
 
 def scan(rng: Generator, coverage: Floats, labels: NDArray[np.int32]) -> Floats:
-    """Electrons from a powder: lit from the upper left, with bright rims, on a rough ground with shadows.
+    """Render a scanning electron micrograph of a powder: lit from the upper left, bright rims, rough ground, shadows.
 
     Parameters
     ----------
@@ -355,13 +355,13 @@ def scan(rng: Generator, coverage: Floats, labels: NDArray[np.int32]) -> Floats:
 
 
 def _tones(rng: Generator, labels: NDArray[np.signedinteger], mean: float, deviation: float) -> Floats:
-    """One grey level per object, within two deviations so that no object is too dark to be found."""
+    """Draw one grey level per object, clipped at two standard deviations so that no object is too dark to detect."""
     tones = deviation * rng.standard_normal(labels.max() + 1).clip(-2, 2) + mean
     return np.asarray(tones[labels])
 
 
 def _specks(rng: Generator, shape: tuple[int, ...], *, count: int, radius: tuple[float, float]) -> Floats:
-    """Small discs of 1 on 0."""
+    """Draw small discs of 1 on 0."""
     specks = np.zeros(shape)
     for place, size in zip(rng.random((count, 2)) * shape, rng.uniform(*radius, count), strict=True):
         specks[disk(tuple(place), size, shape=shape)] = 1
@@ -369,7 +369,7 @@ def _specks(rng: Generator, shape: tuple[int, ...], *, count: int, radius: tuple
 
 
 def _scratches(rng: Generator, shape: tuple[int, ...], count: int = 12) -> Floats:
-    """Faint lines that run in about the same direction."""
+    """Draw faint scratches in similar directions."""
     scratches = np.zeros(shape)
     for start, angle, length in zip(
         rng.random((count, 2)) * shape, rng.normal(0.6, 0.25, count), rng.uniform(80, 500, count), strict=True
@@ -382,22 +382,22 @@ def _scratches(rng: Generator, shape: tuple[int, ...], count: int = 12) -> Float
 
 
 def expose(rng: Generator, scene: Floats, *, photons: float, shading: float) -> NDArray[np.uint16]:
-    """Take a picture: uneven light, blur (σ = 1.1 pixels), photon noise, read noise, 12-bit counts.
+    """Simulate the detector: uneven illumination, blur (σ = 1.1 pixels), photon noise, read noise, 12-bit counts.
 
     Parameters
     ----------
     rng : Generator
     scene : (rows, columns) array
-        Light, between 0 and about 1.
+        Brightness, between 0 and about 1.
     photons : float
-        Photons that light 1 sends to a pixel.
+        Number of photons per pixel at brightness 1.
     shading : float
-        Share of the light that is lost on the way from the centre of the image to the middle of an edge.
+        Fraction of the light lost between the centre of the image and the middle of an edge.
 
     Returns
     -------
     (rows, columns) array of uint16
-        100 counts for darkness, 3500 for light 1.
+        100 counts at brightness 0, 3500 at 1.
     """
     y, x = (np.linspace(-1, 1, size) for size in scene.shape)
     centre = rng.uniform(-0.3, 0.3, 2)

@@ -1,4 +1,4 @@
-"""Samples of any size: the outlines of two samples compared in pieces, on this computer or on a cluster."""
+"""Out-of-core comparison of two samples of any size, processed in pieces, locally or on a cluster."""
 
 from .compare import StreamedComparison, compare_in_pieces
 from .pieces import Piece, pieces_of

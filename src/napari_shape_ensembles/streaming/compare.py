@@ -1,4 +1,4 @@
-"""Two samples of any size compared: what `compare` does, a piece at a time, resumable, here or on a cluster."""
+"""Comparison of two samples of any size: `compare` piece by piece, resumable, locally or on a cluster."""
 
 import shutil
 import tempfile
@@ -56,14 +56,14 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 
-#: Of more curves than this, where whole images are permuted, equally many of each image are tested.
+#: If whole images are permuted, samples of more curves than this are subsampled equally per image for the tests.
 EXACT = 100_000
-# Bytes of a landmark with the copies that registration makes, and the share of the memory that a block may take.
+# Memory in bytes per landmark including copies in registration, and maximum fraction of the memory limit per block.
 _LANDMARK, _SHARE = 160, 16
 _FEWEST_ROWS, _MOST_ROWS = 64, 1024
-# As in `grassmann.frechet_mean`, whose steps are taken here over pieces.
+# As in `grassmann.frechet_mean`, whose iteration is distributed over pieces here.
 _TOLERANCE, _MEAN_ROUNDS = 1e-11, 100
-# What a curve takes in each stage, beside the others: a guess that the time left is told by.
+# Relative cost per curve of each stage, estimated, for the remaining time.
 _WEIGHTS = {"reading outlines": 3.0, "placing landmarks": 10.0, "settling the mean archetype": 3.0, "registering": 6.0,
             "finding the mean": 0.6, "learning the shape space": 2.0, "placing in the shape space": 1.0}  # fmt: skip
 _ROUNDS_EXPECTED = {"finding the mean": 7, "settling the mean archetype": 4}
@@ -71,34 +71,34 @@ _ROUNDS_EXPECTED = {"finding the mean": 7, "settling the mean archetype": 4}
 
 @dataclass(frozen=True, eq=False)
 class StreamedComparison(Sealed):
-    """Result of `compare_in_pieces`: what `Comparison` tells, without the outlines.
+    """Result of `compare_in_pieces`: like `Comparison`, but without the outlines.
 
     Attributes
     ----------
     names, counts : (str, str), (int, int)
-        Of the two samples.
+        Names and numbers of curves of the two samples.
     settings : Settings
     space : ShapeSpace
-        Learned from the pooled curves.
+        Fitted to the pooled curves.
     t, l : (N, r) and (N, 3) arrays
-        Undulation and scale coordinates, A's rows first.
+        Undulation and scale coordinates, rows of A first.
     undulation, scale : MMDTest
         The two tests.
     curves : DataFrame
         One row per curve: id, image, sample, area, perimeter.
     unit : str
-        Of all lengths.
+        Unit of all lengths.
     dropped : mapping of str to int
-        What was left out of both samples, by reason.
+        Number of items dropped from both samples, by reason.
     descriptors : (N, k) array
-        As those of `Comparison`.
+        As in `Comparison`.
     ambiguous : int
-        Curves with an ambiguous match.
+        Number of curves with an ambiguous match.
     archetype_is_ambiguous : bool
     permuted : str
         "curves" or "images".
     small_sample, note
-        As those of `Comparison`.
+        As in `Comparison`.
     versions : mapping of str to str
     """
 
@@ -123,11 +123,11 @@ class StreamedComparison(Sealed):
 
     @property
     def case(self) -> str:
-        """Row of the truth table, as `Comparison.case`; outlines are not looked at for faults."""
+        """Row of the truth table, as in `Comparison.case`; outlines are not checked for artefacts."""
         return INCONCLUSIVE if self._inconclusive else table_row(self.undulation.rejected, self.scale.rejected)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw both tests and their parts beside permuted labels, as `Comparison.plot`; returns the Matplotlib axes."""
+        """Plot both tests and their parts against the null distributions; returns the Matplotlib axes."""
         return plot_comparison(self.undulation, self.scale, self.case, ax)
 
     @property
@@ -144,13 +144,13 @@ class StreamedComparison(Sealed):
 
     @property
     def image_counts(self) -> tuple[int, int]:
-        """Numbers of images of A and of B."""
+        """Number of images of A and of B."""
         counts = self.curves.groupby("sample", observed=True)["image"].nunique()
         return int(counts["A"]), int(counts["B"])
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader should know before trusting the row, in plain sentences."""
+        """Caveats about the result, in plain sentences."""
         found = [f"{self.note}."] if self.note else []
         found.append("The outlines were not checked for faults, as a comparison in memory does.")
         if self.unit == "pixel":
@@ -177,7 +177,7 @@ class StreamedComparison(Sealed):
         return f"{names}: {TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
 
     def numbers(self) -> dict[str, Any]:
-        """Every number of the result by its name, as `Comparison.numbers` has them."""
+        """Return every number of the result by name, as in `Comparison.numbers`."""
         tree = {
             "space": records.space_tree(self.space),
             "coordinates": {"t": self.t, "l": self.l, "descriptors": self.descriptors},
@@ -189,7 +189,7 @@ class StreamedComparison(Sealed):
         return {"case": self.case} | records.flattened(tree)
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """One row per curve: id, image, sample, area, perimeter, distances from the mean shape, scale coordinates."""
+        """Return one row per curve: id, image, sample, area, perimeter, distances from the mean, scale coordinates."""
         form, scale = np.linalg.norm(self.t, axis=1), np.linalg.norm(self.l, axis=1)
         return self.curves.assign(
             product=np.hypot(form, scale),
@@ -218,31 +218,31 @@ def compare_in_pieces(
     names: tuple[str, str] = ("", ""),
     **changes: Any,
 ) -> StreamedComparison:
-    """Compare two samples of any size: the numbers of `compare`, whatever the number of pieces and of workers.
+    """Compare two samples of any size: the results of `compare`, independent of the number of pieces and workers.
 
     Parameters
     ----------
     a, b : Ensemble, path, sequence of them, or of pieces
-        A path is an image, a file of curves, or labels in OME-Zarr, which are read a tile at a time. See `pieces_of`.
+        A path is an image, a curve file, or labels in OME-Zarr, which are read by tile. See `pieces_of`.
     settings : Settings
     reading : Reading, optional
-        How files become outlines.
+        Options for converting files to outlines.
     folder : path, optional
-        Where arrays of pieces are kept until the run has ended: about 8 kB per curve at 500 landmarks. A run that was
-        stopped goes on where it was when it is given the same folder, inputs and settings. With an `executor` all
-        workers have to see it. By default a temporary one.
+        Folder for intermediate arrays, kept until the run has finished: about 8 kB per curve at 500 landmarks. An
+        interrupted run is resumed when given the same folder, inputs and settings. With an `executor` the folder must
+        be accessible to all workers. By default a temporary one.
     memory : float
-        GiB that arrays of a piece may take together.
+        Limit of the total memory in GiB for the arrays of a piece.
     rows : int
-        Curves of a piece of an ensemble.
+        Number of curves per piece of an ensemble.
     executor : None, concurrent.futures.Executor or dask.distributed.Client
-        None works here. Work lost with a worker is done again by another.
+        With None the work is done locally. Work lost with a worker is redone by another.
     progress : callable, optional
-        Called with the `Progress` of each step; its name tells how long the rest takes.
+        Called with the `Progress` of each step; its name includes the estimated remaining time.
     names : (str, str)
-        Of the samples.
+        Names of the samples.
     **changes
-        Single settings, in place of those of `settings`.
+        Individual settings that override those of `settings`.
 
     Returns
     -------
@@ -251,7 +251,7 @@ def compare_in_pieces(
     Raises
     ------
     ValueError
-        As `compare`; for a folder that holds another run.
+        As in `compare`; also for a folder that holds another run.
 
     See Also
     --------
@@ -260,9 +260,9 @@ def compare_in_pieces(
     Notes
     -----
     Each piece is read, traced, and its landmarks are placed; the archetype is chosen; each piece is registered. The
-    Fréchet mean takes a pass over all pieces for each step, the principal directions one for the sum of their Gram
-    matrices, the coordinates another. Only sums and coordinates leave a piece. Settings other than the archetype
-    "mean" need no further passes.
+    Fréchet mean takes one pass over all pieces per iteration, the principal directions one for the sum of their Gram
+    matrices, the coordinates another. Only sums and coordinates leave a piece. The archetype "mean" takes further
+    passes.
 
     Examples
     --------
@@ -288,7 +288,7 @@ def compare_in_pieces(
         }
         pieces = [piece for side in sides for piece in side]
         store.begin(key_of(key), len(pieces))
-        alone = executor is None and len(pieces) >= processors()  # fewer pieces are each shared out
+        alone = executor is None and len(pieces) >= processors()  # fewer pieces are each parallelized internally
         with ThreadPoolExecutor(processors()) if executor is None else nullcontext(executor) as workers:
             result = _Run(store, settings, pieces, len(sides[0]), workers, alone).result(names)
         if folder is not None:
@@ -297,7 +297,7 @@ def compare_in_pieces(
 
 
 class _Run:
-    """One run over all pieces, each by one processor `alone` or not: its stages one after the other."""
+    """One run over all pieces, with one processor per piece if `alone`: executes the stages in sequence."""
 
     def __init__(
         self, store: Store, settings: Settings, pieces: Sequence[Piece], first: int, executor: Any | None, alone: bool
@@ -305,14 +305,14 @@ class _Run:
         self.store, self.settings, self.pieces, self.first = store, settings, pieces, first
         self.executor, self.alone = executor, alone
         self.begun, self.done = monotonic(), 0.0
-        self.count = 0  # of the curves of all pieces, once they are read
+        self.count = 0  # number of curves in all pieces, known after reading
         self.planned = Counter({name: _ROUNDS_EXPECTED.get(name, 1) for name in _WEIGHTS})
         if settings.archetype != "mean":
             del self.planned["settling the mean archetype"]
 
     def over(self, name: str, stage: Callable[[PieceTask], Any], fold: Callable[[Any], object], **task: Any) -> None:
-        """Do a stage for all pieces, here or by the executor, and hand its results to `fold` in their order."""
-        early: dict[int, Any] = {}  # results whose turn has not come
+        """Run a stage on all pieces, locally or by the executor, and pass its results to `fold` in order."""
+        early: dict[int, Any] = {}  # results that arrived out of order
         weight = _WEIGHTS[name] / len(self.pieces)
         if self.planned[name]:
             self.planned[name] -= 1
@@ -340,7 +340,7 @@ class _Run:
         run_jobs(partial(done_alone, job) if self.alone else job, tasks, take, self.executor)
 
     def result(self, names: tuple[str, str]) -> StreamedComparison:
-        """All stages."""
+        """Run all stages."""
         settings = self.settings
         measures: list[stages.Measures] = []
         self.over("reading outlines", stages.read_outlines, measures.append)
@@ -379,7 +379,7 @@ class _Run:
         learned = Learned(
             space, t, l, int(registered.arrays["ambiguous"].sum()), _ambiguous(registered), descriptors, known
         )
-        if images is not None and total > EXACT:  # the kernel between images is summed over all pairs of curves
+        if images is not None and total > EXACT:  # the kernel between images is a sum over all pairs of curves
             chosen = equal_draws(images, settings.seed)
             drawn, where = learned._replace(t=t[chosen], l=l[chosen], descriptors=descriptors[chosen]), images[chosen]
             undulation, of_scale = tests_of_learned(drawn, int(chosen[:first].sum()), settings, where)
@@ -411,7 +411,7 @@ class _Run:
         )
 
     def _space(self, placed: "_Joined", total: int) -> ShapeSpace:
-        """A shape space with its archetypes, as `ShapeSpace.fit_landmarks` chooses them."""
+        """Return a shape space with its archetypes, chosen as in `ShapeSpace.fit_landmarks`."""
         settings = self.settings
         space = ShapeSpace(
             settings.rank,
@@ -451,13 +451,13 @@ class _Run:
         return archetype_index(np.empty((total, 0, 2)), self.settings.archetype, seed=self.settings.seed)
 
     def _landmarks_of(self, index: int, counts: NDArray[np.intp]) -> Real:
-        """Landmarks (1, n, 2) of a curve by its place among all."""
+        """Return the landmarks (1, n, 2) of a curve by its global index."""
         ends = np.cumsum(counts)
         piece = int(np.searchsorted(ends, index, side="right"))
         return self.store.row(piece, LANDMARKS, index - int(ends[piece] - counts[piece])).T[None]
 
     def _settled(self, distinct: Real, counts: NDArray[np.intp], standardized: bool) -> Real:
-        """The mean archetype, as `choose_archetype` has it, a pass over all pieces for each round."""
+        """Compute the mean archetype like `choose_archetype`, with one pass over all pieces per iteration."""
         landmarks = self._landmarks_of(int(np.argmax(distinct)), counts)
         preshape = decompose(landmarks)[0] if standardized else landmarks
         archetype = choose_archetype(preshape, 0, reflections=self.settings.reflections)
@@ -479,7 +479,7 @@ class _Run:
         )
 
     def _mean(self, total: int) -> Real:
-        """The Fréchet mean of the undulations: the steps of `grassmann.frechet_mean`, each a pass over all pieces."""
+        """Compute the Fréchet mean of the undulations like `grassmann.frechet_mean`, one pass per iteration."""
         if (known := self.store.load(0, MEAN)) is not None:
             return np.array(known["mean"])
         first = next(index for index in range(len(self.pieces)) if self.store.shape(index, UNDULATION)[0])
@@ -500,7 +500,7 @@ class _Run:
         )
 
     def _learn(self, space: ShapeSpace, scale: Real, total: int, known: float, lobes: float) -> tuple[Real, Real]:
-        """Learn mean and principal directions, and return the coordinates (N, r) and the descriptors (N, k)."""
+        """Fit mean and principal directions, and return the coordinates (N, r) and the descriptors (N, k)."""
         mean = self._mean(total)
         n = len(mean)
         described = tests_components(self.settings)
@@ -538,13 +538,13 @@ class _Run:
 
 
 def _as_part_of(numbers: int, stage: Callable[[PieceTask], Any], task: PieceTask) -> Any:
-    """Do a stage of a piece the way that so many numbers of all pieces take, be the piece large or small."""
+    """Run a stage on a piece with the algorithm that suits the total size, whatever the size of the piece."""
     with as_part_of(numbers):
         return stage(task)
 
 
 def _nothing(_: object) -> None:
-    """What is done with the results of stages that leave them in the folder."""
+    """Ignore the result of a stage that writes to the folder."""
 
 
 # --------------------------------------------------------------------------------------- what pieces have in common
@@ -552,7 +552,7 @@ def _nothing(_: object) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Joined:
-    """What was saved of all pieces, their arrays one after the other, with the number of curves of each piece."""
+    """Concatenated saved arrays of all pieces, with the number of curves of each piece."""
 
     arrays: dict[str, NDArray[Any]]
     counts: NDArray[np.intp]
@@ -560,7 +560,7 @@ class _Joined:
 
     @property
     def dropped(self) -> Counter[str]:
-        """What was left out, by reason."""
+        """Number of dropped items, by reason."""
         found: Counter[str] = Counter()
         for tree in self.trees:
             found.update({str(reason): int(count) for reason, count in tree["dropped"]})
@@ -588,7 +588,7 @@ def _joined(store: Store, name: str, count: int) -> _Joined:
 
 @dataclass(frozen=True, eq=False)
 class _Common:
-    """What all pieces are brought to: see `_common`."""
+    """Units and exchangeability common to all pieces: see `_common`."""
 
     unit: str
     pixel: float | None
@@ -599,7 +599,7 @@ class _Common:
 
 
 def _common(pieces: Sequence[Piece], measures: Sequence[stages.Measures], first: int, settings: Settings) -> _Common:
-    """The unit, the side of the pixels and what is exchangeable, by the rules of `compare` for whole ensembles."""
+    """Return the common unit, pixel size and exchangeable units, by the rules of `compare` for whole ensembles."""
     sides = []
     for some in (slice(0, first), slice(first, None)):
         members = {piece.source: one for piece, one in zip(pieces[some], measures[some], strict=True)}
@@ -621,7 +621,7 @@ def _common(pieces: Sequence[Piece], measures: Sequence[stages.Measures], first:
 def _image_names(
     pieces: Sequence[Piece], placed: _Joined, images: Sequence[tuple[str, ...]], first: int
 ) -> NDArray[np.str_]:
-    """Name of the image of each curve; images of one name are told apart as in `Ensemble.pooled`."""
+    """Return the image name of each curve; duplicate names are made unique as in `Ensemble.pooled`."""
     found = []
     ends = np.concatenate([[0], np.cumsum(placed.counts)])
     for some in (range(first), range(first, len(pieces))):
@@ -639,7 +639,7 @@ def _image_names(
 
 
 def _by_side(placed: _Joined, first: int) -> NDArray[np.bool_]:
-    """Whether the curves of each piece are known to single precision: where all of its side are."""
+    """Whether each curve is of single precision: true if all pieces of its sample are."""
     single = [bool(tree["single"]) for tree in placed.trees]
     return np.repeat(np.repeat([all(single[:first]), all(single[first:])], [first, len(single) - first]), placed.counts)
 
@@ -666,7 +666,7 @@ def _table(placed: _Joined, images: NDArray[np.str_], first: int) -> "pd.DataFra
 
 
 def _image_numbers(names: NDArray[np.str_], first: int) -> NDArray[np.intp]:
-    """Image of each outline, numbered over both samples, as `effects.image_numbers` does."""
+    """Return the image number of each outline, over both samples, as in `effects.image_numbers`."""
     numbers, count = [], 0
     for side in (names[:first], names[first:]):
         own, place = np.unique(side, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Pieces of a sample: what can be read, traced and registered by itself, wherever that is done."""
+"""Pieces of a sample: units that can be read, traced and registered independently."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -25,36 +25,36 @@ Sample = Ensemble | str | Path | Sequence[Any]
 
 
 class Piece(Protocol):
-    """Some of the outlines of a sample; it can be sent to another process.
+    """A subset of the outlines of a sample; must be picklable.
 
     Attributes
     ----------
     name : str
-        Of what it is part of, for messages.
+        Name of the source, for messages.
     key : str
-        Checksum of all that its outlines depend on.
+        Checksum of everything that its outlines depend on.
     source : int
-        Number of the image or file within the sample: pieces of one have the same.
+        Number of the image or file within the sample, common to all its pieces.
     """
 
     @property
     def name(self) -> str:
-        """Of what it is part of."""
+        """Name of the source."""
 
     @property
     def key(self) -> str:
-        """Checksum of all that its outlines depend on."""
+        """Checksum of everything that its outlines depend on."""
 
     @property
     def source(self) -> int:
-        """Number of the image or file."""
+        """Number of the image or file within the sample."""
 
     def load(self) -> Ensemble:
         """Return the outlines."""
 
 
 class Rows:
-    """Some of the curves of an ensemble."""
+    """A range of the curves of an ensemble."""
 
     def __init__(self, ensemble: Ensemble, start: int, stop: int, source: int = 0) -> None:
         self.ensemble, self.start, self.stop, self.source = ensemble, start, stop, source
@@ -70,12 +70,12 @@ class Rows:
         return self.ensemble if (self.start, self.stop) == (0, len(self.ensemble)) else self._own()
 
     def _own(self) -> Ensemble:
-        """These curves alone; what was left out of the ensemble is counted once, with its first ones."""
+        """Return these curves as an ensemble; dropped items of the whole are counted in its first piece only."""
         own = self.ensemble[self.start : self.stop]
         return own if not self.start else own.derived(own.curves, dropped={}, filled=0)
 
     def __reduce__(self) -> Any:
-        own = self.load()  # what is not needed stays here
+        own = self.load()  # pickle only these curves
         return Rows, (own, 0, len(own), self.source)
 
 
@@ -95,7 +95,7 @@ class File:
 
     @property
     def key(self) -> str:
-        """Checksum of the file and of how it is read."""
+        """Checksum of the file and of the reading options."""
         reading = self.reading.of(self.path)
         words = f"{checksum(self.path)} {self.part} {_words(reading)}"
         return hashlib.sha256(words.encode()).hexdigest()
@@ -117,7 +117,7 @@ class TilePiece(ABC):
 
     @property
     def name(self) -> str:
-        """Name of the file, and where in it."""
+        """Name of the file, and position of the tile."""
         return f"{self.path.name} at {self.window.box[0]}, {self.window.box[1]}"
 
     @abstractmethod
@@ -125,7 +125,7 @@ class TilePiece(ABC):
         """Return the outlines."""
 
     def _pixels(self, own: Calibration) -> dict[str, Any]:
-        """Pixel size and unit: those of the recipe, else the file's own."""
+        """Return pixel size and unit: those of the recipe, else those of the file."""
         recipe = self.reading.settings.outlines
         return {"scale": recipe.pixel_scale or own.scale, "unit": recipe.unit or own.unit}
 
@@ -156,7 +156,7 @@ class ImageWindow(TilePiece):
 
 
 def _words(reading: Reading) -> str:
-    """What of a reading the outlines depend on."""
+    """Return the reading options that affect the outlines, as a string."""
     return f"{sorted(tree(reading.settings.outlines).items(), key=str)} {reading.labels} {reading.curve_column}"
 
 
@@ -170,26 +170,26 @@ def _opened(path: Path, reading: Reading) -> Any:
 def pieces_of(
     sample: Sample, *, rows: int = 8192, reading: Reading | None = None, tile: int = TILE, executor: Any | None = None
 ) -> list[Piece]:
-    """Cut a sample into pieces.
+    """Split a sample into pieces.
 
     Parameters
     ----------
     sample : Ensemble, path, or a sequence of them
-        Of an ensemble so many curves are a piece; a file is one, and of labels in OME-Zarr, and of labels or grey
-        levels in a file larger than the memory, every tile.
+        An ensemble is split into pieces of `rows` curves; a file is one piece, except that of labels in OME-Zarr, and
+        of labels or greyscale images that exceed the memory limit, every tile is one.
     rows : int
-        Curves of a piece of an ensemble.
+        Number of curves per piece of an ensemble.
     reading : Reading, optional
-        How files become outlines.
+        Options for converting files to outlines.
     tile : int
-        Side of a tile in pixels, at most.
+        Maximum side of a tile in pixels.
     executor : optional
-        Who looks for the objects in the tiles; see `compare_in_pieces`.
+        Executor that locates the objects in the tiles; see `compare_in_pieces`.
 
     Raises
     ------
     ValueError
-        For anything else, or a sample without a piece.
+        For an unsupported type, or an empty sample.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def pieces_of(
 
 @dataclass(frozen=True)
 class _Look:
-    """Finds the labels in a tile of a file: a function that can be sent to another process."""
+    """Picklable function that finds the labels in a tile of a file."""
 
     path: Path
     reading: Reading
@@ -259,7 +259,7 @@ def _image_windows(
 
 
 def _results(executor: Any | None, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """What `work` returns for every item, here or by an executor."""
+    """Map `work` over all items, locally or by an executor."""
     found: list[Any] = [None] * len(items)
 
     def take(index: int, step: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a comparison in pieces leaves in its folder: the answer as JSON, and a table with one row per curve."""
+"""Output files of a comparison in pieces: the answer as JSON, and a table with one row per curve."""
 
 from pathlib import Path
 
@@ -8,12 +8,12 @@ from ..io.results import test_json, write_json, write_table
 from ..parameters import tree as tree_of
 from .compare import StreamedComparison
 
-#: What `write_streamed` writes.
+#: Files written by `write_streamed`.
 FILES = ("comparison.json", "curves.csv")
 
 
 def streamed_json(result: StreamedComparison, inputs: Inputs | None = None) -> Tree:
-    """The answer and what it rests on."""
+    """Return the answer and its evidence."""
     return {
         "case": result.case,
         "summary": result.summary(),

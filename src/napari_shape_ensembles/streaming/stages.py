@@ -1,7 +1,7 @@
-"""What is done with one piece at a time: functions that run here or on a cluster, and leave their arrays in the folder.
+"""Stages, each applied to one piece at a time, locally or on a cluster, with arrays kept in the folder.
 
-Whatever is summed over curves is summed within blocks of a piece, in their order, in double precision; the pieces' sums
-are added up in the order of the pieces. So neither the number of workers nor who does what changes a digit.
+Sums over curves are computed per block of a piece, in order and in double precision; the sums of the pieces are added
+in the order of the pieces. Results are therefore bitwise independent of the number and assignment of workers.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from .store import Store
 
 Real = NDArray[np.float64]
 
-#: Names of arrays of a piece, and of what is saved beside them.
+#: Names of the arrays and archives of a piece.
 LANDMARKS, UNDULATION = "landmarks", "undulation"
 ARCHETYPES, MEAN = "archetypes", "mean"
 MEASURES, OUTLINES, PLACED, REGISTERED = "measures", "outlines", "placed", "registered"
@@ -32,7 +32,7 @@ MEASURES, OUTLINES, PLACED, REGISTERED = "measures", "outlines", "placed", "regi
 
 @dataclass(frozen=True)
 class PieceTask:
-    """A piece, and what is done with all of them."""
+    """A piece, with the parameters common to all pieces."""
 
     store: Store
     settings: Settings
@@ -44,7 +44,7 @@ class PieceTask:
 
 
 class Measures(NamedTuple):
-    """What is to be known of all pieces before any is worked on: curves, unit, size of pixels, names of images."""
+    """Properties of a piece needed before processing: number of curves, unit, pixel size, image names."""
 
     curves: int
     unit: str
@@ -53,7 +53,7 @@ class Measures(NamedTuple):
 
 
 def read_outlines(task: PieceTask) -> Measures:
-    """Read the outlines of a piece, and keep them unless they are in memory."""
+    """Read the outlines of a piece, and cache them on disk unless they are in memory."""
     assert task.piece is not None
     known = task.store.load(task.index, MEASURES)
     if known is None:
@@ -71,10 +71,10 @@ def read_outlines(task: PieceTask) -> Measures:
 
 
 def place(task: PieceTask) -> None:
-    """Place the landmarks of a piece, and save what else is to be known of each of its N curves.
+    """Place the landmarks of a piece, and save other properties of each of its N curves.
 
-    `distinct` are of what is registered, `raw_distinct` of the landmarks: both empty where the archetype is not chosen
-    by them.
+    `distinct` refers to the registered shapes, `raw_distinct` to the landmarks: both are empty if the choice of the
+    archetype does not need them.
     """
     if task.store.load(task.index, PLACED) is not None:
         return
@@ -126,7 +126,7 @@ def place(task: PieceTask) -> None:
 
 
 def _areas(ensemble: Ensemble) -> tuple[Real, Real]:
-    """Area and perimeter of every outline; `Ensemble.features` measures more, which takes longer than its landmarks."""
+    """Return area and perimeter of each outline; `Ensemble.features` is slower than placing landmarks."""
     if not len(ensemble):
         return np.empty(0), np.empty(0)
     starts, after = ensemble.offsets[:-1], following(ensemble.offsets)
@@ -137,12 +137,12 @@ def _areas(ensemble: Ensemble) -> tuple[Real, Real]:
 
 
 def quantities_of(measured: Real) -> Quantities:
-    """The quantities in the columns of what `place` saved as `measured`: size, elongation, the lobes, roughness."""
+    """Unpack the columns that `place` saved as `measured`: size, elongation, lobes, roughness."""
     return Quantities(measured[:, 0], measured[:, 1], measured[:, 2:-1], measured[:, -1])
 
 
 class Matched(NamedTuple):
-    """A round of a mean archetype: shift of each curve, whether it was reversed, and the sum of all of them."""
+    """One iteration of a mean archetype: shift of each curve, whether it was reversed, and the sum of all curves."""
 
     shift: Real
     reversed: NDArray[np.bool_]
@@ -150,7 +150,7 @@ class Matched(NamedTuple):
 
 
 def match(task: PieceTask, archetype: Real, standardized: bool) -> Matched:
-    """Register the curves of a piece with what may become the mean archetype, and add them up at unit size."""
+    """Register the curves of a piece with the current mean archetype, and sum them at unit size."""
     shifts, flags, total = [np.empty(0)], [np.empty(0, np.bool_)], np.zeros(archetype.shape)
     for block in task.store.blocks(task.index, LANDMARKS):
         landmarks = block.swapaxes(1, 2)
@@ -164,9 +164,9 @@ def match(task: PieceTask, archetype: Real, standardized: bool) -> Matched:
 
 
 def register_piece(task: PieceTask, archetype: Real | None, scale_archetype: Real | None) -> None:
-    """Register the curves of a piece: their undulations take the place of their landmarks in the folder.
+    """Register the curves of a piece: their undulations replace their landmarks in the folder.
 
-    As `ShapeSpace` does it: undulations with the archetype, scales in the frame of the other archetype's match. Scales,
+    As in `ShapeSpace`: undulations with the archetype, scales in the frame of the other archetype's match. Scales,
     ambiguous matches and residuals are saved.
     """
     if task.store.load(task.index, REGISTERED) is not None:
@@ -186,7 +186,7 @@ def register_piece(task: PieceTask, archetype: Real | None, scale_archetype: Rea
                 preshapes = landmarks if scale_archetype is None else undulation
                 matches.append(register(preshapes, archetype, reflections=reflections))
                 undulation, of_match = decompose(matches[0].landmarks)
-                if scale_archetype is None:  # one match serves both
+                if scale_archetype is None:  # the same match is used for both
                     scale = of_match
             if scale_archetype is not None:
                 matches.append(register(landmarks, scale_archetype, reflections=reflections))
@@ -207,7 +207,7 @@ def register_piece(task: PieceTask, archetype: Real | None, scale_archetype: Rea
 
 
 def pull(task: PieceTask, mean: Real) -> Real:
-    """Sum of the tangent vectors from a mean to the undulations of a piece."""
+    """Return the sum of the tangent vectors from a mean to the undulations of a piece."""
     total = np.zeros(mean.shape)
     with one_library_thread():
         for block in task.store.blocks(task.index, UNDULATION):
@@ -216,14 +216,14 @@ def pull(task: PieceTask, mean: Real) -> Real:
 
 
 class Spread(NamedTuple):
-    """The Gram matrix (2n, 2n) of the tangent vectors of a piece, and descriptors of its forms."""
+    """Gram matrix (2n, 2n) of the tangent vectors of a piece, and its form descriptors."""
 
     gram: Real
     descriptors: Real
 
 
 def spread(task: PieceTask, mean: Real, known: float, lobes: float, described: bool) -> Spread:
-    """Sum the products of tangent vectors at the mean over a piece, and describe the forms."""
+    """Sum the outer products of the tangent vectors of a piece, and compute its form descriptors."""
     size = mean.size
     gram, descriptors = np.zeros((size, size)), []
     with one_library_thread():
@@ -238,7 +238,7 @@ def spread(task: PieceTask, mean: Real, known: float, lobes: float, described: b
 
 
 def coordinates(task: PieceTask, mean: Real, basis: Real) -> Real:
-    """Undulation coordinates (N, r) of a piece."""
+    """Return the undulation coordinates (N, r) of a piece."""
     flat = np.ascontiguousarray(basis.swapaxes(1, 2)).reshape(len(basis), -1)
     found = [np.empty((0, len(basis)))]
     with one_library_thread():

@@ -1,4 +1,4 @@
-"""The folder of a run in pieces: arrays of single pieces, each written whole, under the key of what they depend on."""
+"""Folder of a run in pieces: arrays of individual pieces, written atomically, with a key of all inputs."""
 
 import hashlib
 import json
@@ -23,18 +23,18 @@ _FORMAT, _LAYOUT = "shape-ensembles run in pieces", 1
 
 @dataclass(frozen=True)
 class Store:
-    """The folder of a run, and the curves that are handled together."""
+    """Folder of a run, and number of curves per block."""
 
     folder: Path
     rows: int
 
     def begin(self, key: str, pieces: int) -> None:
-        """Take up a folder that a run with the same key left behind, or begin a new one.
+        """Resume a folder left by a run with the same key, or start a new one.
 
         Raises
         ------
         ValueError
-            For a folder that holds anything else.
+            If the folder holds anything else.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         known = self.folder / _RUN
@@ -55,11 +55,11 @@ class Store:
             write_bytes(known, json.dumps(wanted).encode())
 
     def path(self, index: int, name: str) -> Path:
-        """Where an array of a piece is."""
+        """Return the path of an array of a piece."""
         return self.folder / f"{index:07d}.{name}.npy"
 
     def put_rows(self, index: int, name: str, shape: tuple[int, ...], parts: Iterator[Real]) -> None:
-        """Write an array of a piece some rows at a time."""
+        """Write an array of a piece block by block."""
         draft, start = self._draft(index, name), 0
         with draft.open("wb") as file:
             npy.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
@@ -74,7 +74,7 @@ class Store:
         return self.folder / f".{index:07d}.{name}.{secrets.token_hex(4)}.part"
 
     def blocks(self, index: int, name: str) -> Iterator[Real]:
-        """An array of numbers of a piece, some rows at a time; never more of it is in memory."""
+        """Yield an array of a piece in blocks of rows, without loading all of it."""
         with opened(self.path(index, name)) as file:
             shape, _, _ = npy_header(file)
             width = int(np.prod(shape[1:]))
@@ -84,7 +84,7 @@ class Store:
                 yield found.reshape(count, *shape[1:])
 
     def row(self, index: int, name: str, place: int) -> Real:
-        """One row of an array of numbers of a piece."""
+        """Read one row of an array of a piece."""
         with opened(self.path(index, name)) as file:
             shape, _, _ = npy_header(file)
             width = int(np.prod(shape[1:]))
@@ -92,32 +92,32 @@ class Store:
             return np.fromfile(file, np.float64, width).reshape(shape[1:])
 
     def shape(self, index: int, name: str) -> tuple[int, ...]:
-        """Shape of an array of a piece."""
+        """Return the shape of an array of a piece."""
         with opened(self.path(index, name)) as file:
             return npy_header(file)[0]
 
     def save(self, index: int, name: str, tree: Mapping[str, Any]) -> None:
-        """Write what is known of a piece, arrays and words."""
+        """Save a tree of arrays and metadata of a piece."""
         write_archive(self._known(index, name), _FORMAT, _LAYOUT, tree)
 
     def load(self, index: int, name: str) -> Tree | None:
-        """Return what was saved of a piece; None where that is not there."""
+        """Return the saved tree of a piece; None if there is none."""
         path = self._known(index, name)
         return read_archive(path, _FORMAT, _LAYOUT, lambda tree: tree) if path.is_file() else None
 
     def forget(self, index: int, name: str) -> None:
-        """Remove what was saved of a piece under a name."""
+        """Delete a saved tree of a piece."""
         self._known(index, name).unlink(missing_ok=True)
 
     def _known(self, index: int, name: str) -> Path:
         return self.folder / f"{index:07d}.{name}.npz"
 
     def drop(self, index: int, *names: str) -> None:
-        """Remove arrays of a piece that are not needed any more."""
+        """Delete arrays of a piece that are no longer needed."""
         for name in names:
             self.path(index, name).unlink(missing_ok=True)
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
-    """Checksum of all that a run depends on."""
+    """Return the checksum of everything that a run depends on."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
