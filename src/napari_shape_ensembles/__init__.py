@@ -1,8 +1,8 @@
 """Compare the outlines in two images: the same, or different in scale or in undulation?
 
-Subpackages, in the order the data goes through them: `outlines`, `shapes`, `mmd`, `comparison`, `explanation`,
-`inspection`, `studies`, `io`, `samples`; `viewer` shows it all in napari and is the only one that knows of a screen.
-Names are loaded when first used, so importing the package is quick.
+Subpackages, in the order of the data flow: `outlines`, `shapes`, `mmd`, `comparison`, `explanation`, `inspection`,
+`studies`, `io`, `samples`; `viewer` provides the napari interface and is the only one that depends on a GUI. Names are
+imported lazily, so importing the package is fast.
 """
 
 import warnings

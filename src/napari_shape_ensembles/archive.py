@@ -1,8 +1,8 @@
-"""One file that holds a tree of arrays, numbers and words: written whole or not at all, and safe to open.
+"""Archive format: a tree of arrays and JSON values in one file, written atomically and safe to open.
 
-The file is a zip of NumPy's `.npy` arrays beside one `manifest.json`, so NumPy (`numpy.load`) and any zip program can
-look into it. Nothing in it is compressed and nothing is ever executed: an entry cannot unpack to more than the file
-holds, and arrays of Python objects are refused. `docs/files.md` describes what is kept under which name.
+The file is a zip of NumPy's `.npy` arrays and one `manifest.json`, so NumPy (`numpy.load`) and any zip program can read
+it. Entries are uncompressed and no code is ever executed: entries cannot exceed the size of the file, and object arrays
+are rejected. `docs/files.md` documents the names and their content.
 """
 
 import errno
@@ -26,7 +26,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from .budget import budget, take, take_json
-from .checks import ContentError as ContentError  # which readers raise
+from .checks import ContentError as ContentError  # raised by readers
 
 Tree = dict[str, Any]
 StrPath = str | os.PathLike[str]
@@ -34,14 +34,14 @@ Built = TypeVar("Built")
 
 MANIFEST = "manifest.json"
 _NAME = re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+)*\.npy")
-# Booleans, whole and real numbers, words: everything but Python objects and records.
+# Booleans, integers, floats and strings: all dtypes except objects and records.
 _KINDS = "biufU"
-# NumPy gives the header of an array to Python's parser, which up to 3.11.7 ends in a SystemError where two threads are
-# in it at once (https://github.com/python/cpython/issues/106905).
+# NumPy parses array headers with Python's parser, which up to 3.11.7 may raise a SystemError when called from two
+# threads at once (https://github.com/python/cpython/issues/106905).
 _PARSER = Lock()
-# The same bytes for the same content: entries carry no time.
+# Entries carry a fixed timestamp, so that equal content gives equal bytes.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
-# What libraries raise over bytes that are not what they should be.
+# Exceptions that libraries raise on malformed input.
 _BROKEN = (
     zipfile.BadZipFile,
     ValueError,
@@ -53,24 +53,24 @@ _BROKEN = (
     RecursionError,
     NotImplementedError,
     RuntimeError,  # an encrypted entry
-    SyntaxError,  # of the header of an array, as is the next
+    SyntaxError,  # from array headers, as the next
     tokenize.TokenError,
 )
 
 
 @contextmanager
 def replacing(path: StrPath) -> Iterator[BinaryIO]:
-    """Open a file for writing that takes the place of `path` only once it is complete and on disk.
+    """Open a temporary file for writing that replaces `path` once it is complete and synced to disk.
 
-    An error, a full disk or a crash leaves what was there before.
+    An error, a full disk or a crash leaves an existing file intact.
 
     Raises
     ------
     OSError
-        When it cannot be written, when `path` is no file (a folder, a device) or is protected against writing.
+        If it cannot be written, if `path` is not a regular file (a folder, a device) or is read-only.
     """
     target = Path(os.path.realpath(path))
-    if target.exists():  # a new file in its place would pass by its protection, and end a device
+    if target.exists():  # replacing would bypass write protection, and remove a device
         mode = target.stat().st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
@@ -78,17 +78,17 @@ def replacing(path: StrPath) -> Iterator[BinaryIO]:
             raise OSError(errno.EPERM, "this is a device, no file", str(target))
         if not (mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) and os.access(target, os.W_OK)):
             raise PermissionError(errno.EACCES, "this file is protected against writing", str(target))
-    # Short enough to be a name wherever the target's own is one, in any alphabet.
+    # Short enough to be a valid file name wherever that of the target is, in any script.
     draft = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.part")
     try:
         with draft.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        with suppress(OSError):  # there may be nothing to take the permissions from
+        with suppress(OSError):  # there may be no file to copy the permissions from
             shutil.copymode(target, draft)
         os.replace(draft, target)
-        if hasattr(os, "O_DIRECTORY"):  # put the new name on disk too, where the system knows how
+        if hasattr(os, "O_DIRECTORY"):  # sync the directory entry too, where supported
             handle = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 os.fsync(handle)
@@ -100,29 +100,29 @@ def replacing(path: StrPath) -> Iterator[BinaryIO]:
 
 
 def write_bytes(path: StrPath, content: bytes) -> None:
-    """Write a whole file as `replacing` does."""
+    """Write a whole file atomically."""
     with replacing(path) as file:
         file.write(content)
 
 
 def write_archive(path: StrPath, kind: str, version: int, tree: Mapping[str, Any]) -> None:
-    """Write a tree of mappings whose leaves are arrays or what JSON knows.
+    """Write a tree of mappings whose leaves are arrays or JSON values.
 
     Parameters
     ----------
     path : path
-        An earlier file of that name is replaced, but only by a complete one.
+        An existing file of that name is replaced atomically.
     kind, version : str, int
-        What the tree is, and the version of its layout; `read_archive` asks for both.
+        Format name of the tree, and the version of its layout; `read_archive` checks both.
     tree : mapping
-        Keys of letters, digits and underscores on the way to an array.
+        Keys on the path to an array consist of letters, digits and underscores.
 
     Raises
     ------
     ValueError
-        For an array of Python objects, a name that cannot be kept, or a value that JSON does not know.
+        For an object array, an invalid name, or a value that is not JSON-serializable.
     OSError
-        When the file cannot be written; what was there before stays.
+        If the file cannot be written; an existing file of that name is kept.
     """
     arrays: dict[str, NDArray[Any]] = {}
     manifest = {"format": kind, "version": version, "data": _without_arrays(tree, "", arrays)}
@@ -131,13 +131,13 @@ def write_archive(path: StrPath, kind: str, version: int, tree: Mapping[str, Any
         archive.writestr(zipfile.ZipInfo(MANIFEST, _NO_TIME), text.encode())
         for name, array in arrays.items():
             entry = zipfile.ZipInfo(name, _NO_TIME)
-            entry.file_size = array.nbytes  # tells whether the place of its size in the file has to be a large one
+            entry.file_size = array.nbytes  # decides whether ZIP64 is needed
             with archive.open(entry, "w") as part:
                 npy.write_array(part, np.asanyarray(array, order="C"), allow_pickle=False)
 
 
 def _without_arrays(tree: Mapping[str, Any], prefix: str, arrays: dict[str, NDArray[Any]]) -> Tree:
-    """The tree without its arrays, which are collected under their file names."""
+    """Return the tree without its arrays, which are collected by file name."""
     plain: Tree = {}
     for key, value in tree.items():
         if isinstance(value, np.ndarray):
@@ -159,36 +159,36 @@ def _without_arrays(tree: Mapping[str, Any], prefix: str, arrays: dict[str, NDAr
 def read_archive(
     path: StrPath, kind: str, version: int, build: Callable[[Tree], Built], memory: float | None = None
 ) -> Built:
-    """Read what `write_archive` wrote.
+    """Read an archive written by `write_archive`.
 
     Parameters
     ----------
     path : path
     kind : str
-        What is expected.
+        Expected format name.
     version : int
-        Newest layout that the caller understands.
+        Newest layout version that the caller supports.
     build : callable
-        Makes the result of the tree, whose arrays are read-only. Its errors, too, name the file.
+        Converts the tree, whose arrays are read-only, to the result. Its errors also name the file.
     memory : float, optional
-        GiB that all of this may take; see `budget`.
+        Memory limit in GiB; see `budget`.
 
     Returns
     -------
-    Whatever `build` returns.
+    The result of `build`.
 
     Raises
     ------
     ValueError
-        For a file of another kind, a newer one, one that takes more memory than it may, or a damaged or hostile one,
-        naming it.
+        For a file of another kind, of a newer version, one that exceeds the memory limit, or a damaged or malicious
+        one, naming it.
     OSError
-        When there is no such file, or it cannot be read.
+        If the file does not exist, or cannot be read.
     """
     with budget(memory), opened(path) as file:
         size = os.fstat(file.fileno()).st_size
         try:
-            take(2 * size)  # its bytes, and what is made of them
+            take(2 * size)  # the raw bytes, and the objects built from them
             with zipfile.ZipFile(file) as archive:
                 _refuse_bombs(archive, size)
                 tree = _manifest(archive, kind, version)
@@ -205,12 +205,12 @@ def read_archive(
 
 
 def opened(path: StrPath) -> BufferedReader:
-    """Open a file for reading; a pipe would be waited for without end.
+    """Open a regular file for reading; a pipe could block forever.
 
     Raises
     ------
     OSError
-        When there is no such file, it cannot be read, or it is none but a pipe or a device.
+        If the file does not exist, cannot be read, or is a pipe or a device.
     """
     mode = os.stat(path).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
@@ -219,17 +219,17 @@ def opened(path: StrPath) -> BufferedReader:
 
 
 def too_large(error: MemoryError) -> str:
-    """What to say where the memory did not suffice, which is no damage of the file."""
+    """Return the error message for exhausted memory, which does not mean that the file is damaged."""
     return f"reading it takes more memory than there is: close other programs, or split it ({error or 'no memory'})"
 
 
 def about_content(error: OSError) -> bool:
-    """Whether an error of the system is about what a file holds: a library's own, or a place no file can have."""
+    """Whether an OSError concerns the file content: raised by a library, or for an invalid seek."""
     return error.errno in (None, errno.EINVAL)
 
 
 def is_archive(path: StrPath, kind: str) -> bool:
-    """Whether a file looks like an archive of this kind; no more than its manifest is read."""
+    """Whether a file is an archive of this kind, judged by its manifest alone."""
     try:
         with opened(path) as file, zipfile.ZipFile(file) as archive:
             _refuse_bombs(archive, os.fstat(file.fileno()).st_size)
@@ -239,7 +239,7 @@ def is_archive(path: StrPath, kind: str) -> bool:
 
 
 def _refuse_bombs(archive: zipfile.ZipFile, size: int) -> None:
-    """Entries as the archive writes them cannot claim more than the file has."""
+    """Raise if entries claim more than the file holds, or are compressed, which `write_archive` never does."""
     entries = archive.infolist()
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         raise ContentError(
@@ -270,7 +270,7 @@ def _manifest(archive: zipfile.ZipFile, kind: str, version: int) -> Tree:
 
 
 def _json(archive: zipfile.ZipFile) -> Any:
-    """What the manifest holds, as far as the budget allows."""
+    """Parse the manifest, within the memory budget."""
     take(archive.getinfo(MANIFEST).file_size)
     content = archive.read(MANIFEST)
     take_json(content)
@@ -295,17 +295,17 @@ def _insert_arrays(archive: zipfile.ZipFile, tree: Tree) -> None:
 
 
 def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether in Fortran's order, and type of the array in a `.npy` file; no more than its header is read."""
+    """Read shape, Fortran order and dtype from the header of a `.npy` file."""
     major = npy.read_magic(file)[0]
     try:
         with _PARSER:
             return npy.read_array_header_1_0(file) if major == 1 else npy.read_array_header_2_0(file)
-    except MemoryError as error:  # of Python's parser, over signs without end
+    except MemoryError as error:  # raised by Python's parser for excessive nesting
         raise ValueError("the header of an array is damaged") from error
 
 
 def array_of(content: bytes, name: str) -> NDArray[Any]:
-    """The array in the bytes of a `.npy` file, after its header has been checked against them."""
+    """Return the array in the bytes of a `.npy` file, after validating its header against their length."""
     file = BytesIO(content)
     shape, fortran, dtype = npy_header(file)
     if dtype.kind not in _KINDS:
@@ -322,6 +322,6 @@ def array_of(content: bytes, name: str) -> NDArray[Any]:
 
 
 def _is_text(words: NDArray[Any]) -> bool:
-    """Whether all words are made of signs that Unicode has; NumPy believes any number, and Python ends over it."""
+    """Whether all code points are valid Unicode; NumPy accepts any, and Python crashes on invalid ones."""
     signs = words.view(f"{words.dtype.byteorder}u4")
     return bool(((signs < 0xD800) | ((signs > 0xDFFF) & (signs <= 0x10FFFF))).all())

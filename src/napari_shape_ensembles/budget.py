@@ -1,8 +1,8 @@
-"""How much memory the reading of one file may take: asked by every reader before it allocates.
+"""Memory budget for reading one file, which every reader checks before it allocates.
 
-Memory is counted as it will be used, in the types that values are converted to and with the copies made on the way, not
-as the file packs it. A small file that unpacks to much is thereby refused in a sentence, as is a large one that the
-computer would choke on. What a reader does to the bytes takes time in proportion to them.
+The estimate is of peak memory use, with the dtypes that values are converted to and intermediate copies, rather than of
+the file size. Small files that decompress to large arrays are thus rejected with a message, as are large ones that
+would exhaust the memory. The running time of readers is linear in the number of bytes.
 """
 
 import math
@@ -13,22 +13,22 @@ from dataclasses import dataclass
 
 from .checks import ContentError
 
-#: GiB that the reading of one file may take where nothing else is said.
+#: Default memory limit in GiB for reading one file.
 MEMORY = 4.0
 
-# Bytes of a vertex as coordinates are read, scaled, joined and cleaned, and of a curve beside its vertices.
+# Memory in bytes per vertex while coordinates are read, scaled, concatenated and cleaned, and overhead per curve.
 _VERTEX, _CURVE = 160, 1500
-# Bytes of a pixel of a plane beside its own, while it is smoothed, thresholded, separated and traced, and of one of
-# labels that are traced. `python benchmarks/large.py whole 4000` finds 64 by all methods (34 where touching objects are
-# not split), 72 of colors, and 5 of labels of 32 bits; other labels are copied to these.
+# Memory in bytes per pixel of a plane, beyond the pixel itself, while it is smoothed, thresholded, split and traced,
+# and per pixel of labels that are traced. `python benchmarks/large.py whole 4000` finds 64 over all methods (34 where
+# touching objects are not split), 72 for colors, and 5 for 32-bit labels; other labels are copied to these.
 _PIXEL, _LABEL = 72, 24
-# Bytes that JSON becomes in memory, by the signs it is made of: lists, mappings, entries of both, and names.
+# Memory in bytes of parsed JSON per character of the text: lists, mappings, items of both, and keys.
 _JSON = {b"[": 72, b"{": 240, b",": 40, b":": 120}
 
 
 @dataclass
 class _Budget:
-    """GiB that may be taken, and bytes that have been."""
+    """Memory limit in GiB, and number of bytes allocated so far."""
 
     memory: float
     taken: int = 0
@@ -39,17 +39,17 @@ _current: ContextVar[_Budget | None] = ContextVar("budget", default=None)
 
 @contextmanager
 def budget(memory: float | None = None) -> Iterator[None]:
-    """Count all that is taken within as the reading of one file.
+    """Account all allocations within the context to the reading of one file.
 
     Parameters
     ----------
     memory : float, optional
-        GiB; by default those of the surrounding `budget`, or `MEMORY`.
+        Limit in GiB; by default that of the enclosing `budget`, or `MEMORY`.
 
     Raises
     ------
     ValueError
-        For a limit that is no positive number.
+        For a limit that is not positive.
     """
     outer = _current.get()
     token = _current.set(_Budget(limit_of(memory if memory is not None else outer.memory if outer else MEMORY)))
@@ -60,12 +60,12 @@ def budget(memory: float | None = None) -> Iterator[None]:
 
 
 def limit_of(memory: float | None) -> float:
-    """A limit in GiB, checked; by default `MEMORY`.
+    """Validate a limit in GiB; by default `MEMORY`.
 
     Raises
     ------
     ValueError
-        For a limit that is no positive number.
+        For a limit that is not positive.
     """
     limit = MEMORY if memory is None else memory
     if isinstance(limit, bool | str) or not limit > 0:
@@ -74,12 +74,12 @@ def limit_of(memory: float | None) -> float:
 
 
 def take(count: int) -> None:
-    """Count bytes that are about to be used.
+    """Account for bytes that are about to be allocated.
 
     Raises
     ------
     ValueError
-        When there would be more than the budget has, saying how to raise it.
+        If that would exceed the budget, with advice on raising it.
     """
     known = _current.get() or _Budget(MEMORY)
     known.taken += int(count)
@@ -91,26 +91,26 @@ def take(count: int) -> None:
 
 
 def take_curves(vertices: int, curves: int = 0) -> None:
-    """Count so many vertices, and curves, that are about to become an ensemble."""
+    """Account for the vertices and curves of an ensemble that is about to be built."""
     take(vertices * _VERTEX + curves * _CURVE)
 
 
 def take_json(content: bytes) -> None:
-    """Count what the text of a JSON file is about to become."""
+    """Account for JSON text that is about to be parsed."""
     take(2 * len(content) + sum(content.count(sign) * size for sign, size in _JSON.items()))
 
 
 def take_labels(count: int, size: int) -> None:
-    """Count so many labels of `size` bytes that are about to be read and traced."""
+    """Account for labels of `size` bytes each that are about to be read and traced."""
     take(count * (size + _LABEL))
 
 
 def take_pixels(shape: Sequence[int], size: int) -> None:
-    """Count the pixels of an image, of `size` bytes, that are about to be read, and a plane of it that is segmented."""
+    """Account for an image with pixels of `size` bytes that is about to be read, and one plane of it segmented."""
     take(pixel_bytes(shape, size))
 
 
 def pixel_bytes(shape: Sequence[int], size: int) -> int:
-    """Bytes that an image or a stack takes, of pixels of `size` bytes, and a plane of it while it is segmented."""
+    """Return the memory in bytes of an image or stack with `size`-byte pixels, and of segmenting a plane of it."""
     plane = shape[-3:-1] if len(shape) > 2 and shape[-1] in (3, 4) else shape[-2:]
     return math.prod(shape) * size + math.prod(plane) * _PIXEL

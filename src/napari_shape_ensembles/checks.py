@@ -1,28 +1,28 @@
-"""Checks of what callers and files give, where taking it as it is would go wrong without a word."""
+"""Validation of arguments and file contents that would otherwise fail silently."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-#: What random draws start from, as NumPy and scikit-learn have it.
+#: Random state, as accepted by NumPy and scikit-learn.
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
 def seed_of(random_state: RandomState, seed: int | None = None) -> int:
-    """Return the whole number that all draws of one call start from.
+    """Return the integer seed for all random draws of one call.
 
     Parameters
     ----------
     random_state : int, Generator, RandomState or None
-        A number repeats the draws; a generator is asked for one; None stands for other draws each time.
+        An integer gives reproducible draws; a seed is drawn from a generator; None gives different draws each time.
     seed : int, optional
-        The earlier name of the parameter, which comes first where it is given.
+        Former name of `random_state`, which takes precedence if given.
 
     Raises
     ------
     ValueError
-        For anything else.
+        For any other value.
     """
     given = random_state if seed is None else seed
     if given is None:
@@ -35,16 +35,16 @@ def seed_of(random_state: RandomState, seed: int | None = None) -> int:
 
 
 class ContentError(ValueError):
-    """What is wrong with a file, in words that need no more context than its name."""
+    """Error in the content of a file, with a message that needs no context but the file name."""
 
 
 def text(value: Any, what: str) -> str:
-    """Return a text that can be written to a file.
+    """Return a string that can be encoded as UTF-8.
 
     Raises
     ------
     ValueError
-        For what is no text, or holds half a letter (a lone surrogate, as undecodable file names do); `what` names it.
+        For another type, or a lone surrogate (as in undecodable file names); `what` names the value.
     """
     if not isinstance(value, str):
         raise ValueError(f"{what} is a text, not {value!r}: str(...) makes it one")
@@ -56,12 +56,12 @@ def text(value: Any, what: str) -> str:
 
 
 def switch(value: Any, name: str) -> bool:
-    """Return a switch; any text would count as true, "no" among them.
+    """Return a boolean; strings are rejected, as "no" would count as true.
 
     Raises
     ------
     ValueError
-        For anything but True and False.
+        For any other type.
     """
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} is true or false, not {value!r}")
@@ -69,12 +69,12 @@ def switch(value: Any, name: str) -> bool:
 
 
 def whole(value: Any, name: str, *, least: int) -> int:
-    """Return a whole number of at least `least`.
+    """Return an integer of at least `least`.
 
     Raises
     ------
     ValueError
-        For anything else, True and 5.0 included.
+        For any other value, including True and 5.0.
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} is a whole number of at least {least}, not {value!r}")
@@ -82,12 +82,12 @@ def whole(value: Any, name: str, *, least: int) -> int:
 
 
 def unmasked(values: ArrayLike, what: str) -> NDArray[Any]:
-    """Return values as an array; NumPy would go on with what lies under a mask.
+    """Return values as an array without a mask; NumPy would silently use masked values.
 
     Raises
     ------
     ValueError
-        For an array with masked values, saying what to do.
+        For an array with masked values, with advice.
     """
     if hidden := np.count_nonzero(np.ma.getmaskarray(values)) if isinstance(values, np.ma.MaskedArray) else 0:
         raise ValueError(f"{hidden} values of {what} are masked: fill them in (.filled(...)), or leave them out")
@@ -95,7 +95,7 @@ def unmasked(values: ArrayLike, what: str) -> NDArray[Any]:
 
 
 def seal(instance: Any) -> None:
-    """Make the arrays of an instance read-only: what a result says stays what was found."""
+    """Make the arrays of an instance read-only, so that results stay immutable."""
     for name, value in vars(instance).items():
         if isinstance(value, np.ndarray) and value.flags.writeable:
             view = value.view()
@@ -104,7 +104,7 @@ def seal(instance: Any) -> None:
 
 
 class Sealed:
-    """What dataclasses are made from whose arrays are read-only."""
+    """Base class of dataclasses with read-only arrays."""
 
     def __post_init__(self) -> None:
         seal(self)

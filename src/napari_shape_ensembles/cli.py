@@ -1,6 +1,7 @@
-"""The command line: what the docks do, for scripts and clusters. Answers go to standard output, all else beside it.
+"""The command line interface: the features of the docks, for scripts and clusters.
 
-Exit codes: 0 for every result, 1 when the result is one that `--fail-on` names, 2 for an error.
+Results go to standard output, all other messages to standard error. Exit codes: 0 for every result, 1 if the result is
+one that `--fail-on` names, 2 for an error.
 """
 
 import sys
@@ -64,7 +65,7 @@ _DIFFERS = 1
 
 
 class Answer(StrEnum):
-    """What `--fail-on` can name."""
+    """Results that `--fail-on` accepts."""
 
     differs = "differs"
     undulation = "undulation"
@@ -133,16 +134,16 @@ Sigmas = Annotated[str, typer.Option(help="Gaussian σ in pixels: numbers and ra
 
 
 def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function: errors become one sentence, and every parameter of `kinds` an option.
+    """Register a function as a command: errors become one sentence, and every parameter of `kinds` an option.
 
-    The function takes a `Reading` where there are kinds; the command has the file of settings, and options over it.
+    If there are kinds, the function takes a `Reading`, built from the settings file and the options that override it.
 
     Parameters
     ----------
     kinds : type
         Dataclasses of parameters.
     without : sequence of str
-        Names of parameters that have no option, as the command sets them.
+        Names of parameters without an option, as the command sets them itself.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
@@ -291,7 +292,7 @@ def _compare_in_pieces(
     out: Path | None,
     table: Path | None,
 ) -> Any:
-    """Compare files a piece at a time, write and say the result."""
+    """Compare files in pieces, write and print the result."""
     from .io.rerun import inputs_of
     from .streaming import compare_in_pieces
     from .streaming.results import FILES, write_streamed
@@ -453,7 +454,7 @@ def report(
 
 
 def hit(result: Any, fail_on: Sequence[Answer]) -> bool:
-    """Whether an answer is one of those to fail on."""
+    """Whether a result is one of those to fail on."""
     from .comparison import INCONCLUSIVE
 
     case = result.case
@@ -542,7 +543,7 @@ def inspect(
     if ticks:
         try:
             said = pd.read_csv(ticks)
-        except ValueError as error:  # no text, no table, or an empty one
+        except ValueError as error:  # not text, not a table, or empty
             raise ContentError(f"{ticks.name} is no table of comma-separated values: {error}") from error
     with progress_bar("inspecting"), named(f"{labels.name} with {ticks.name}" if ticks else labels.name):
         tables = [rank_suspects(plane.pixels, seen, corrections=said)]
@@ -743,14 +744,14 @@ def _numbers_of(option: str, text: str, least: int = 1) -> list[int]:
 
 
 def _refuse_overwriting(out: Path, names: Iterable[str], inputs: Sequence[Path], force: bool) -> None:
-    """Refuse before the work what `refuse_overwriting` does; of folders the files in them are inputs."""
+    """Apply `refuse_overwriting` before any computation; for folders, the files in them are inputs."""
     files = [file for place in inputs for file in (place.iterdir() if place.is_dir() else [place])]
     files = [file for file in files if file in inputs or (file.is_file() and not is_result(file))]
     refuse_overwriting([out / name for name in names], inputs=files, force=force)
 
 
 def _check_table(table: Path | None, inputs: Sequence[Path], force: bool) -> None:
-    """Refuse a table of outlines that cannot be written, before the work."""
+    """Raise if the table of outlines cannot be written, before any computation."""
     if table is not None:
         from .io.object_table import check_ending
 
@@ -760,7 +761,7 @@ def _check_table(table: Path | None, inputs: Sequence[Path], force: bool) -> Non
 
 
 def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
-    """Write the table of outlines where one was asked for."""
+    """Write the table of outlines if requested."""
     if table is not None:
         from .io.object_table import write_objects
 
@@ -770,7 +771,7 @@ def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
 
 
 def _objects_of(ensembles: Sequence[Any], known: Any = None) -> tuple[Any, Any]:
-    """All outlines as one ensemble, and what is known of each: of an experiment its design and its measures too."""
+    """Return all outlines as one ensemble, and their attributes; for an experiment, with design and measures."""
     import pandas as pd
 
     from .outlines import Ensemble
@@ -788,7 +789,7 @@ def _objects_of(ensembles: Sequence[Any], known: Any = None) -> tuple[Any, Any]:
 
 @contextmanager
 def _listed(folder: Path, names: Iterable[str]) -> Iterator[None]:
-    """List the files that are written within, even if that is stopped half-way: a later run may write over them."""
+    """Record output files in the manifest even if the run is aborted, so that a later run may overwrite them."""
     try:
         yield
     finally:
@@ -796,12 +797,12 @@ def _listed(folder: Path, names: Iterable[str]) -> Iterator[None]:
 
 
 def _files(places: tuple[Path, Path], reading: Reading, groups: bool) -> list[list[Path]]:
-    """Files of the two samples."""
+    """Return the files of the two samples."""
     return [files_of(place, groups=groups, labels=bool(reading.labels)) for place in places]
 
 
 def _with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] | None = None) -> Reading:
-    """The same where the method is `auto` with the recipe that is best for all images together."""
+    """Replace the method `auto` by the recipe that is best for all images together."""
     with progress_bar("proposing"):
         return with_one_recipe(paths, reading, parts)
 
@@ -809,7 +810,7 @@ def _with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Im
 def _samples(
     places: tuple[Path, Path], files: Sequence[Sequence[Path]], reading: Reading, groups: bool
 ) -> tuple[Any, Any]:
-    """One ensemble per sample; that of a folder is called after it, and two of one name after their folders too."""
+    """Return one ensemble per sample; that of a folder is named after it, made unique by parent folder."""
     from .outlines import Ensemble
 
     a, b = (_ensembles(paths, reading) for paths in files)
@@ -820,7 +821,7 @@ def _samples(
 
 
 def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:
-    """Names of two samples, by their files or folders."""
+    """Return the names of two samples, from their files or folders."""
     folders = [place.is_dir() and not is_ome_zarr(place) for place in places]
     own = [
         place.resolve().name if folder else distinct_names([place])[0]
@@ -831,7 +832,7 @@ def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:
 
 
 def _ensembles(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] | None = None) -> list[Any]:
-    """Curves of files, or of parts of them, one file in memory at a time."""
+    """Read the curves of files or of parts of them, one file in memory at a time."""
     found = []
     with progress_bar("reading"):
         for index, path in enumerate(paths):
@@ -845,7 +846,7 @@ def _ensembles(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePar
 
 
 def _told_apart(paths: Sequence[Path], ensembles: Sequence[Any]) -> list[Any]:
-    """The ensembles, those of one name called after their files or folders too."""
+    """Return the ensembles with unique names, disambiguated by file or folder."""
     found = []
     for name, ensemble in zip(distinct_names(paths, [item.name for item in ensembles]), ensembles, strict=True):
         found.append(copy(ensemble))
@@ -854,7 +855,7 @@ def _told_apart(paths: Sequence[Path], ensembles: Sequence[Any]) -> list[Any]:
 
 
 def _masks(files: Sequence[Sequence[Path]], reading: Reading) -> tuple[tuple[Any, Any], Any]:
-    """Labels of the two samples, and how all of them are traced."""
+    """Return the labels of the two samples, and the common recipe for tracing."""
     reading = _with_one_recipe([path for sample in files for path in sample], reading)
     found = [[labelled(path, reading) for path in sample] for sample in files]
     first = found[0][0]
@@ -875,7 +876,7 @@ def _counted(ensemble: Any) -> str:
 
 @contextmanager
 def _executor(address: str | None) -> Iterator[Any]:
-    """A client of a Dask scheduler, or None to work here."""
+    """Yield a client of a Dask scheduler, or None to work locally."""
     if address is None:
         yield None
         return
@@ -886,7 +887,7 @@ def _executor(address: str | None) -> Iterator[Any]:
     if address == "local":
         from distributed import LocalCluster
 
-        # One thread each: what a piece does in Python would hold up the other pieces of a process.
+        # One thread per worker process: with more, the GIL would serialize the Python parts of the pieces.
         local = LocalCluster(processes=True, threads_per_worker=1, dashboard_address=":0")  # type: ignore[no-untyped-call]
         with local as cluster, Client(cluster) as client:  # type: ignore[no-untyped-call]
             yield client
@@ -909,6 +910,6 @@ def compile_() -> None:
 def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # pipes on Windows may not know ∧ and µ
+        if hasattr(stream, "reconfigure"):  # pipes on Windows may not support ∧ and µ
             stream.reconfigure(errors="replace")
     app()

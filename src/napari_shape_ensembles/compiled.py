@@ -1,14 +1,15 @@
-"""Compiled kernels: where numba is installed the innermost loops run as machine code, elsewhere NumPy does the same.
+"""Compiled kernels: if numba is installed, the innermost loops run as machine code, else in NumPy.
 
-A room keeps its loops in a module `kernels`, which nothing but `kernels` here imports. Importing numba takes as long as
-comparing a thousand outlines, so that smaller work is left to NumPy, whatever is installed. To compile takes longer
-still: a process of its own does it once, in the background, while NumPy serves. Its folder appears complete or not at
-all, since numba's cache breaks for good where two processes fill it at once (numba/numba#10128).
+A subpackage keeps its loops in a module `kernels`, which is imported only by `kernels` here. Importing numba takes as
+long as comparing a thousand outlines, so small problems always use NumPy. Compiling takes longer still: a separate
+process does it once, in the background, while NumPy is used. Its folder is created atomically, since numba's cache is
+corrupted permanently if two processes fill it at once (numba/numba#10128).
 
-Which of the two ways is taken depends on the size of the work alone, and on whether there were compiled kernels when
-this process first asked. So a process gives the same digits all along; those of the two ways agree to rounding.
+The choice between the two implementations depends only on the problem size, and on whether compiled kernels existed
+when this process first asked. Results are therefore reproducible within a process; those of the two implementations
+agree up to rounding error.
 
-`SHAPE_ENSEMBLES_KERNELS=never` in the environment leaves all to NumPy, `now` compiles at once and waits for it.
+`SHAPE_ENSEMBLES_KERNELS=never` in the environment forces NumPy, `now` compiles immediately and waits for it.
 """
 
 import os
@@ -29,11 +30,11 @@ from threading import Thread
 from time import time
 from typing import Any, Literal
 
-# Numbers (pixels, coordinates, distances) from which on compiled kernels gain more than numba's import takes.
+# Problem size (pixels, coordinates, distances) above which compiled kernels outweigh the time to import numba.
 _LEAST = 1 << 19
-# Seconds after which a process that was to compile has failed.
+# Timeout in seconds after which a compiling process is considered failed.
 _PATIENCE = 600
-# Folders of other installations and versions that stay when a new one is made.
+# Number of folders of other installations and versions to keep when a new one is created.
 _KEPT = 8
 
 
@@ -44,7 +45,7 @@ _whole: ContextVar[float] = ContextVar("whole", default=0)
 
 
 def kernels(package: str, size: float) -> Any:
-    """Module of the compiled kernels of a package, for work on so many numbers; None where NumPy is to do it."""
+    """Return a package's module of compiled kernels for a problem of this size; None if NumPy should be used."""
     way = _way.get()
     wanted = max(size, _whole.get()) >= _LEAST and are_ready() if way == "auto" else way == "compiled"
     return _loaded(package) if wanted else None
@@ -52,7 +53,7 @@ def kernels(package: str, size: float) -> Any:
 
 @contextmanager
 def as_part_of(size: float) -> Iterator[None]:
-    """Take the way of work on so many numbers, of which what is done within is a part."""
+    """Choose the implementation for a problem of this size, of which the work within the context is a part."""
     before = _whole.set(size)
     try:
         yield
@@ -62,12 +63,12 @@ def as_part_of(size: float) -> Iterator[None]:
 
 @contextmanager
 def taking(way: Way) -> Iterator[None]:
-    """Take one of the two ways within, whatever the size of the work: to compare them.
+    """Force one of the two implementations within the context, whatever the problem size, to compare them.
 
     Parameters
     ----------
     way : {"auto", "numpy", "compiled"}
-        Compiled kernels are compiled first where that is needed.
+        With "compiled", kernels are compiled first if necessary.
     """
     folder = cache_folder() if way == "compiled" else None
     if folder is not None and not folder.exists():
@@ -81,20 +82,20 @@ def taking(way: Way) -> Iterator[None]:
 
 @cache
 def are_ready() -> bool:
-    """Whether there are compiled kernels; if there could be, see to it that the next process finds some."""
+    """Whether there are compiled kernels; if not, start compiling them for the next process if possible."""
     wish = os.environ.get("SHAPE_ENSEMBLES_KERNELS", "auto")
     if wish == "never" or (folder := cache_folder()) is None:
         return False
     if wish == "now" and not folder.exists():
         compile_kernels()
     elif not folder.exists():
-        with suppress(OSError):  # such as for a home that nobody may write to
+        with suppress(OSError):  # such as a home directory without write permission
             _compile_beside(folder)
     return folder.exists()
 
 
 def _compile_beside(folder: Path) -> None:
-    """Start a process that compiles, unless one was started a while ago: by a worker of the same cluster, say."""
+    """Start a compiling process, unless one was started recently, for instance by a worker of the same cluster."""
     claim = folder.with_name(f"claim-{folder.name}")
     if claim.exists() and time() - claim.stat().st_mtime < _PATIENCE:
         return
@@ -106,14 +107,14 @@ def _compile_beside(folder: Path) -> None:
         stdin=nothing,
         stdout=nothing,
         stderr=nothing,
-        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),  # none, on Windows
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),  # no console window on Windows
         start_new_session=True,
     )
-    Thread(target=process.wait, daemon=True).start()  # a process that nobody waits for would be warned of
+    Thread(target=process.wait, daemon=True).start()  # reap the child, to avoid a ResourceWarning
 
 
 def cache_folder() -> Path | None:
-    """Where the kernels of this installation, compiled on this computer, belong; None without numba."""
+    """Return the cache folder for the kernels of this installation on this computer; None without numba."""
     try:
         versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
     except PackageNotFoundError:
@@ -130,14 +131,14 @@ def cache_folder() -> Path | None:
 
 
 def compile_kernels() -> None:
-    """Compile all kernels into their folder, unless another process is done first.
+    """Compile all kernels into their folder, unless another process finishes first.
 
     Raises
     ------
     ImportError
-        Without numba, saying how to install it.
+        If numba is not installed, with instructions.
     OSError
-        When nothing can be written there.
+        If the folder cannot be written.
     """
     folder = cache_folder()
     if folder is None:
@@ -155,7 +156,7 @@ def compile_kernels() -> None:
 
 
 def _sources() -> list[Path]:
-    """The modules of kernels."""
+    """Return the paths of the modules of kernels."""
     return sorted(Path(__file__).parent.glob("*/kernels.py"))
 
 
@@ -167,10 +168,10 @@ def _loaded(package: str) -> Any:
 
 @contextmanager
 def _cached_in(folder: str) -> Iterator[None]:
-    """Let numba look for compiled functions in a folder, and leave new ones there."""
+    """Let numba read and write its cache in a folder."""
     import numba
 
-    # Else numba would do so at the first function, if NUMBA_ variables were set since it was imported, and undo this.
+    # Otherwise numba would reload at the first function if NUMBA_ variables have changed since import, undoing this.
     numba.config.reload_config()
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = folder
@@ -182,5 +183,5 @@ def _cached_in(folder: str) -> Iterator[None]:
 
 if __name__ == "__main__":
     if hasattr(os, "nice"):
-        os.nice(10)  # whoever works meanwhile comes first
+        os.nice(10)  # run at low priority
     compile_kernels()

@@ -1,4 +1,4 @@
-"""What the command line takes and says: options from parameters, answers, progress, and errors in one sentence."""
+"""Console input and output: options from parameters, results, progress, and errors in one sentence."""
 
 import inspect
 import os
@@ -22,15 +22,15 @@ from .progress import as_part, report, reporting
 Choices = TypeVar("Choices")
 
 _ERROR = 2
-# Choices that are listed in place of a value; of more the help tells.
+# Maximum number of choices listed in the metavar; longer lists are in the help text.
 _SHORT = 4
-# Errors over what was given, and others that become a sentence too.
+# Exceptions about the input, and others that are also reported in one sentence.
 _EXPECTED = (ValueError, OSError, ImportError)
 _SPOKEN = (*_EXPECTED, MemoryError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError)
 
 
 def option_of(declared: Parameter) -> inspect.Parameter:
-    """The option of a declared parameter, with its help, unit, range and default; None where it is not given."""
+    """Return the option for a declared parameter, with its help, unit, range and default; None if not given."""
     flag = option_name(declared)
     words: dict[str, Any] = {
         "help": declared.plain_description,
@@ -48,17 +48,17 @@ def option_of(declared: Parameter) -> inspect.Parameter:
 
 
 def option_name(declared: Parameter) -> str:
-    """What the command line calls a parameter."""
+    """Return the command line option of a parameter."""
     return f"--{declared.name.replace('_', '-')}"
 
 
 def with_options(choices: Choices, given: Mapping[str, str | bool | None]) -> Choices:
-    """Put what was given on the command line in place of what a dataclass holds.
+    """Override the values of a dataclass with those given on the command line.
 
     Raises
     ------
     ValueError
-        For a value that cannot be, or that changes nothing beside the others, naming the option.
+        For an invalid value, or an option that has no effect with the others, naming the option.
     """
     options = {name: one for name, one in parameters_of(type(choices)).items() if given.get(name) is not None}
     known: Any = choices
@@ -73,7 +73,7 @@ def with_options(choices: Choices, given: Mapping[str, str | bool | None]) -> Ch
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that cannot be written to, before the work and without making it."""
+    """Raise if a folder is not writable, before any computation and without creating it."""
     place = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not place.is_dir():
         raise ContentError(f"{place} is a file: give a folder for the results")
@@ -83,7 +83,7 @@ def check_folder(folder: Path) -> None:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[None]:
-    """A progress bar on a terminal, of all that is reported within; nothing where there is none."""
+    """Show a progress bar for all that is reported within the context; only on a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -98,39 +98,39 @@ def progress_bar(title: str) -> Iterator[None]:
 
 @contextmanager
 def reading_file(path: Path, index: int, total: int) -> Iterator[None]:
-    """Count all that is done with one of several files as one step."""
+    """Count everything reported for one of several files as one step."""
     report(path.name, index, total)
     with as_part(index, total, f"{path.name}: "):
         yield
 
 
 def say_written(paths: Sequence[Path | None]) -> None:
-    """Say which files were written."""
+    """Print which files were written."""
     say_beside("written: " + ", ".join(str(path) for path in paths if path is not None))
 
 
 def say(text: str, *, to: TextIO | None = None) -> None:
-    """Say the answer."""
+    """Print to standard output."""
     stream = to or sys.stdout
     try:
         print(_shown(text), file=stream, flush=True)
-    except BrokenPipeError:  # whoever reads has read enough, as `head` does: the work and its exit code stand
+    except BrokenPipeError:  # the reader has closed the pipe, as `head` does: work and exit code are unaffected
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def say_beside(text: str) -> None:
-    """Say something that is not the answer."""
+    """Print to standard error."""
     say(text, to=sys.stderr)
 
 
 def _shown(text: str) -> str:
-    """A line without what a terminal would obey: names of files may hold line breaks and control characters."""
+    """Replace non-printable characters, such as terminal escapes and line breaks in file names."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 @contextmanager
 def spoken_errors(*, debug: bool = False) -> Iterator[None]:
-    """Turn errors over what was given into one sentence and exit code 2; to debug, show their traceback before it."""
+    """Turn expected errors into one sentence and exit code 2; with `debug`, print the traceback first."""
     try:
         yield
     except (typer.Exit, typer.Abort):

@@ -1,4 +1,4 @@
-"""Names of earlier versions, each with the one that takes its place."""
+"""Deprecated names of earlier versions."""
 
 from collections.abc import Generator
 
@@ -10,7 +10,7 @@ __all__ = ["Segmentation", "Step", "comparison_steps"]
 
 
 def comparison_steps(a: Images, b: Images, settings: Settings = Settings()) -> Generator[Step, None, Comparison]:
-    """Compare, and only then yield the steps: `compare(..., progress=...)` tells of them as they start."""
+    """Compare, then yield the steps; use `compare(..., progress=...)` to receive them as they start."""
     steps: list[Step] = []
     result = compare(a, b, settings, progress=steps.append)
     yield from steps

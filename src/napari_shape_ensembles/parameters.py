@@ -1,6 +1,6 @@
-"""Choices declared once: a frozen dataclass whose fields say their own default, range, unit and words for people.
+"""Declarative parameters: frozen dataclasses whose fields declare default, range, unit and help text.
 
-Forms, checks, TOML files, options of the command line and pages of the documentation are made from these declarations.
+Forms, validation, TOML files, command line options and documentation pages are generated from these declarations.
 """
 
 import inspect
@@ -21,47 +21,47 @@ from .archive import ContentError, StrPath, opened, write_bytes
 
 Choices = TypeVar("Choices")
 Values = Mapping[str, Any]
-#: Values of other parameters with which one matters: any one of the mappings, and in it all of the names.
+#: Values of other parameters for which a parameter has an effect: all entries of any one of the mappings.
 Needs = Mapping[str, tuple[Any, ...]] | Sequence[Mapping[str, tuple[Any, ...]]]
 
-#: Written at the top of files of settings; what an option meant may change with it.
+#: Version of the settings file format; the meaning of options may change with it.
 VERSION = 2
 _IN_FULL = {"px": "pixels", "px²": "pixels"}
 _HEADER = "# Settings of napari-shape-ensembles. What is left out has its default.\n\n"
-# Bytes: a settings file of hand-written lines is far below this.
+# Maximum size in bytes: hand-written settings files are far smaller.
 _LARGEST = 10**6
-# Dots in a line: names of very many parts take the parser time by the square of their number.
+# Maximum dots per line: parsing dotted keys takes quadratic time.
 _MOST_DOTS = 100
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One declared choice.
+    """One declared parameter.
 
     Attributes
     ----------
     name : str
     kinds : tuple
-        Members of its type: float, int, bool, str, None, tuples of floats, and literals.
+        Member types of its annotation: float, int, bool, str, None, tuples of floats, and literals.
     default : object
     help : str
-        A sentence or two.
+        One or two sentences.
     label : str
-        Of its control in a form.
+        Label of its form control.
     unit : str
-        Symbol, such as "px"; empty for numbers without a unit.
+        Symbol, such as "px"; empty for dimensionless numbers.
     least, most : float, optional
-        Ends of its range that belong to it.
+        Inclusive bounds of the range.
     above, below : float, optional
-        Ends of its range that do not.
+        Exclusive bounds of the range.
     step, decimals : float, int, optional
-        Of its control in a form.
+        Step size and decimals of its form control.
     choices : mapping
-        Value -> words for people; empty for what is no choice from a list.
+        Value -> display text; empty unless it is a choice from a list.
     group : str
         Heading in forms and documentation.
     needs : tuple of mappings
-        Values of other parameters with which this one matters: of any one mapping, all; empty for always.
+        Values of other parameters for which this one has an effect: all entries of any one mapping; empty for always.
     """
 
     name: str
@@ -82,29 +82,29 @@ class Parameter:
 
     @property
     def optional(self) -> bool:
-        """Whether None can be chosen."""
+        """Whether None is allowed."""
         return NoneType in self.kinds
 
     @property
     def kind(self) -> type:
-        """What a value is mostly: bool, int, float or str; of a choice, the kind of its default."""
+        """Main type of the value: bool, int, float or str; for a choice, the type of its default."""
         if self.choices:
             return type(self.default)
         return next(kind for kind in (bool, int, float, str) if kind in self.kinds)
 
     def checked(self, value: Any, name: str = "") -> Any:
-        """Return a value as this parameter has it: numbers as Python's own, lists as tuples.
+        """Validate a value and return it with NumPy scalars converted to Python numbers and lists to tuples.
 
         Parameters
         ----------
         value : object
         name : str
-            In the error, where the caller knows the parameter by another one.
+            Name in the error message, if the caller uses another one.
 
         Raises
         ------
         ValueError
-            For a value of another type or out of range: name, range with unit, and value.
+            For a value of another type or outside its range, with name, range including unit, and value.
         """
         plain = value.item() if isinstance(value, np.generic) else value
         if isinstance(plain, list | np.ndarray):
@@ -114,14 +114,14 @@ class Parameter:
         return plain
 
     def read(self, value: Any, name: str = "") -> Any:
-        """Return the value that a text stands for, checked; what is no text is only checked.
+        """Parse and validate a string; other types are only validated.
 
         Parameters
         ----------
         value : object
-            Such as "0.5", "0.5,1" where several numbers can be, or a choice.
+            Such as "0.5", "0.5,1" where several numbers are allowed, or a choice.
         name : str
-            In the error, where the caller knows the parameter by another one.
+            Name in the error message, if the caller uses another one.
         """
         if isinstance(value, str):
             names = {str(choice): choice for choice in self.choices}
@@ -129,7 +129,7 @@ class Parameter:
         return self.checked(value, name)
 
     def _number(self, text: str) -> Any:
-        """The number or numbers in a text; the text itself where there are none."""
+        """Parse the number or numbers in a string; return other strings unchanged."""
         try:
             if "," in text and any(get_origin(kind) is tuple for kind in self.kinds):
                 return tuple(float(part) for part in text.split(","))
@@ -158,7 +158,7 @@ class Parameter:
 
     @property
     def expected(self) -> str:
-        """What it can be, in words: "a number between 3 and 5000 pixels"."""
+        """Allowed values in words, such as "a number between 3 and 5000 pixels"."""
         unit = _IN_FULL.get(self.unit, self.unit)
         words = [f"one of {', '.join(map(str, self.choices))}"] if self.choices else []
         for kind in self.kinds:
@@ -190,12 +190,12 @@ class Parameter:
 
     @property
     def description(self) -> str:
-        """Help, range with unit, and default in words for people, as tooltips have it."""
+        """Help, range with unit, and default as display text, for tooltips."""
         return self._described(self.shown(self.default))
 
     @property
     def plain_description(self) -> str:
-        """The same with the default as it is written in files."""
+        """Like `description`, with the default as written in files."""
         return self._described(str(self.default) if self.choices else self.shown(self.default))
 
     def _described(self, default: str) -> str:
@@ -204,14 +204,14 @@ class Parameter:
 
     @property
     def ends(self) -> str:
-        """The range and the unit as a sentence after the help; empty for neither."""
+        """Range and unit as a sentence to append to the help; empty if there are neither."""
         if self.choices or not (self.range or self.unit):
             return ""
         words = f"{self.range.removeprefix('of ') or 'in'} {self.unit}".strip()
         return f" {words[0].upper()}{words[1:]}."
 
     def shown(self, value: Any) -> str:
-        """A value in words: of a choice those for people, of a switch on and off."""
+        """Return the display text of a value: for choices the declared one, for booleans on or off."""
         if value in self.choices:
             return self.choices[value]
         if isinstance(value, bool):
@@ -220,7 +220,7 @@ class Parameter:
 
 
 def parameter(default: Any, help: str, *, needs: Needs = (), **declared: Any) -> Any:  # noqa: A002 - the usual name
-    """Declare a field of a frozen dataclass: its default, its help, and what else `Parameter` knows of one."""
+    """Declare a field of a frozen dataclass with its default, help, and further attributes of `Parameter`."""
     whens = (needs,) if isinstance(needs, Mapping) else tuple(needs)
     return field(default=default, metadata={"parameter": Parameter("", (), default, help, needs=whens, **declared)})
 
@@ -229,7 +229,7 @@ _declared: dict[type[Any], Mapping[str, Parameter]] = {}
 
 
 def parameters_of(cls: type[Any]) -> Mapping[str, Parameter]:
-    """Return the declared parameters of a dataclass by name, in their order."""
+    """Return the declared parameters of a dataclass by name, in order of declaration."""
     if cls in _declared:
         return _declared[cls]
     hints, found = get_type_hints(cls), {}
@@ -248,44 +248,44 @@ def parameters_of(cls: type[Any]) -> Mapping[str, Parameter]:
 
 
 def check(instance: Any) -> None:
-    """Check all parameters of a frozen dataclass, in `__post_init__`; see `Parameter.checked`.
+    """Validate all parameters of a frozen dataclass, for `__post_init__`; see `Parameter.checked`.
 
     Raises
     ------
     ValueError
-        For a value of another type or out of range.
+        For a value of another type or outside its range.
     """
     for name, declared in parameters_of(type(instance)).items():
         value = getattr(instance, name)
-        if value is not declared.default:  # as most are in the hundreds of recipes that are tried on an image
+        if value is not declared.default:  # shortcut: most of the hundreds of tried recipes keep most defaults
             object.__setattr__(instance, name, declared.checked(value))
 
 
 def tree(instance: Any) -> dict[str, Any]:
-    """All parameters by name, as files have them."""
+    """Return all parameters by name, as written to files."""
     return {name: getattr(instance, name) for name in parameters_of(type(instance))}
 
 
 def changed(instance: Any) -> dict[str, Any]:
-    """What differs from the defaults, by name."""
+    """Return the parameters that differ from their defaults, by name."""
     declared = parameters_of(type(instance))
     return {name: value for name, value in tree(instance).items() if value != declared[name].default}
 
 
 def from_tree(cls: type[Choices], values: Values, called: str = "") -> Choices:
-    """Return the dataclass of these values; what is left out keeps its default.
+    """Construct the dataclass from values by name; missing ones keep their defaults.
 
     Parameters
     ----------
     cls : type
     values : mapping
     called : str
-        What errors call the values; by default the name of the class.
+        Name of the values in error messages; by default that of the class.
 
     Raises
     ------
     ValueError
-        For a name that does not exist, saying which there are, or a value that cannot be.
+        For an unknown name, listing the known ones, or an invalid value.
     """
     called = called or cls.__name__
     if not isinstance(values, Mapping):
@@ -298,12 +298,12 @@ def from_tree(cls: type[Choices], values: Values, called: str = "") -> Choices:
 
 
 def matters(choices: Any, name: str) -> bool:
-    """Whether a parameter changes anything beside the others.
+    """Whether a parameter has an effect given the others.
 
     Parameters
     ----------
     choices : dataclass, or (type, mapping of values)
-        As chosen; of a form that is not complete, the type and the values so far.
+        An instance; for an incomplete form, the type and the values so far.
     name : str
     """
     cls, values = choices if isinstance(choices, tuple) else (type(choices), tree(choices))
@@ -315,7 +315,7 @@ def matters(choices: Any, name: str) -> bool:
 
 
 def when_words(cls: type[Any], name: str) -> str:
-    """When a parameter matters, in words: "for method manual, hysteresis"; empty for always."""
+    """Describe when a parameter has an effect: "for method manual, hysteresis"; empty for always."""
     declared = parameters_of(cls)
     return "; or ".join(
         "for " + " and ".join(_these(declared[other], values) for other, values in when.items())
@@ -324,7 +324,7 @@ def when_words(cls: type[Any], name: str) -> str:
 
 
 def _these(declared: Parameter, values: tuple[Any, ...]) -> str:
-    """Some values of a parameter, by those it is not where these are fewer."""
+    """Describe a set of values of a parameter, by exclusion if that is shorter."""
     others = [value for value in declared.choices if value not in values]
     if 0 < len(others) < len(values):
         return f"any {declared.name} but {', '.join(map(str, others))}"
@@ -332,7 +332,7 @@ def _these(declared: Parameter, values: tuple[Any, ...]) -> str:
 
 
 def documented(cls: type[Choices]) -> type[Choices]:
-    """Put the parameters of a dataclass into its docstring, as a decorator."""
+    """Class decorator that adds the parameters of a dataclass to its docstring."""
     lines = ["Attributes", "----------"]
     for name, declared in parameters_of(cls).items():
         default = "optional" if declared.default is None else f"default {declared.default!r}"
@@ -340,7 +340,7 @@ def documented(cls: type[Choices]) -> type[Choices]:
         when = when_words(cls, name)
         text = f"{declared.help}{declared.ends}{f' {when[0].upper()}{when[1:]}.' if when else ''}"
         lines += textwrap.wrap(text, 112, initial_indent="    ", subsequent_indent="    ")
-    # From Python 3.13 on docstrings are not indented.
+    # From Python 3.13 on, the compiler strips the indentation of docstrings.
     head, mark, tail = inspect.cleandoc(cls.__doc__ or "").partition("Raises\n")
     cls.__doc__ = "\n".join([head.rstrip(), "", *lines, "", mark + tail])
     return cls
@@ -355,14 +355,14 @@ def _type_words(declared: Parameter) -> str:
 
 
 def write_tables(path: StrPath, tables: Mapping[str, Any]) -> None:
-    """Write dataclasses as the tables of a TOML file, complete or not at all; None is left out, as TOML lacks it.
+    """Write dataclasses as tables of a TOML file, atomically; None is omitted, as TOML has no null.
 
     Raises
     ------
     OSError
-        When the file cannot be written; an earlier file of that name stays.
+        If the file cannot be written; an existing file of that name is kept.
     """
-    import tomli_w  # only where a file is written
+    import tomli_w  # imported lazily, only for writing
 
     kept = {name: {key: item for key, item in tree(part).items() if item is not None} for name, part in tables.items()}
     for key, item in (entry for part in kept.values() for entry in part.items()):
@@ -373,7 +373,7 @@ def write_tables(path: StrPath, tables: Mapping[str, Any]) -> None:
 
 @contextmanager
 def file_named(path: StrPath) -> Iterator[None]:
-    """Errors over the content of a file name it."""
+    """Prefix the message of errors in the content of a file with its name."""
     try:
         yield
     except ValueError as error:
@@ -381,7 +381,7 @@ def file_named(path: StrPath) -> Iterator[None]:
 
 
 def table(tables: Values, name: str) -> Values:
-    """Return one table of a file, empty where there is none."""
+    """Return one table of a file, empty if missing."""
     found = tables.get(name, {})
     if not isinstance(found, Mapping):
         raise ContentError(f"{name} is a table of options, [{name}], not {found!r}")
@@ -394,9 +394,9 @@ def read_tables(path: StrPath) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        For a file that is no TOML.
+        If the file is not valid TOML.
     OSError
-        When there is no such file, or it cannot be read.
+        If the file does not exist, or cannot be read.
     """
     with opened(path) as file:
         content = file.read(_LARGEST + 1)
@@ -405,7 +405,7 @@ def read_tables(path: StrPath) -> dict[str, Any]:
     if any(line.count(b".") > _MOST_DOTS for line in content.splitlines()):
         raise ContentError(f"this is no TOML file of settings: a line of it has more than {_MOST_DOTS} dots")
     try:
-        tables = tomllib.loads(content.decode("utf-8-sig"))  # editors on Windows put a mark first
+        tables = tomllib.loads(content.decode("utf-8-sig"))  # editors on Windows may add a byte order mark
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ContentError(f"this is no TOML file: {error}") from error
     version = tables.get("version", VERSION)

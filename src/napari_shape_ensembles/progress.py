@@ -1,11 +1,11 @@
-"""Progress of long functions, whether they should stop, and work shared out over blocks and threads.
+"""Progress reports, cancellation, and parallel processing of blocks in threads.
 
-A long function calls `report` at each of its steps and otherwise knows nothing of who called it. Who wants to hear of
-the steps, or to stop the work, calls the function within `reporting`.
+A long function calls `report` at each step and is otherwise independent of its caller. To receive the steps, or to
+cancel the work, call the function within `reporting`.
 
-Library threads that fork and join within a millisecond cost more than they give, and far more when the machine
-is busy (a 0.1 s eigenproblem was seen to take 9 s). So the libraries get one thread, and long work is cut into
-blocks that run side by side here.
+Multithreaded library calls that take about a millisecond are slower than single-threaded ones, and far slower when the
+machine is busy (a 0.1 s eigenproblem was seen to take 9 s). Therefore the libraries are limited to one thread, and long
+work is split into blocks that run in parallel here.
 """
 
 import ctypes
@@ -27,25 +27,25 @@ Block = TypeVar("Block")
 Result = TypeVar("Result")
 Item = TypeVar("Item")
 
-#: Bytes of an array before which it is worth giving back what is free.
+#: Minimum array size in bytes for which free memory is returned to the system first.
 LARGE = 1 << 26
 
-# Seconds: a rest that is longer is told, at most this often.
+# Minimum remaining time in seconds that is reported, and minimum interval between such reports.
 _LONG, _EVERY = 10.0, 1.0
 
 
 @dataclass(frozen=True)
 class Progress:
-    """A step of a long function that is about to start.
+    """A step of a long function, reported when it starts.
 
     Attributes
     ----------
     name : str
-        What is done next, in words.
+        Description of the step.
     done, total : int
-        How many steps of how many came before it; a total of 0 where their number is not known.
+        Number of completed steps, and of all steps; a total of 0 means unknown.
     result : object
-        Of a study, all that is known so far; None otherwise.
+        Intermediate result of a study; None otherwise.
 
     Examples
     --------
@@ -69,7 +69,7 @@ _alone: ContextVar[bool] = ContextVar("alone", default=False)
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
-    """Raised by work that is no longer wanted.
+    """Raised by work that was cancelled.
 
     Examples
     --------
@@ -86,16 +86,17 @@ class Stopped(Exception):  # noqa: N818 - not an error
 
 @contextmanager
 def reporting(listener: Listener | None = None, stop: Callable[[], bool] | None = None) -> Iterator[None]:
-    """Hear of the steps of the functions called within, and stop them.
+    """Receive the progress of functions called within the context, and cancel them.
 
     Parameters
     ----------
     listener : callable, optional
-        Called with each `Progress`, in the thread of the function; an exception that it raises ends the work. What it
-        reports itself goes to the surrounding `reporting`. Left out, the surrounding one hears the steps.
+        Called with each `Progress`, in the thread of the function; an exception that it raises aborts the computation.
+        Steps that the listener itself reports go to the enclosing `reporting`. By default the listener of the enclosing
+        one.
     stop : callable, optional
-        Asked at each step and before each block of work; once it returns True, `Stopped` is raised there. Left out,
-        that of the surrounding `reporting` stays.
+        Called at each step and before each block of work; once it returns True, `Stopped` is raised there. By default
+        that of the enclosing `reporting`.
 
     Examples
     --------
@@ -131,12 +132,12 @@ def reporting(listener: Listener | None = None, stop: Callable[[], bool] | None 
 
 
 def report(name: str, done: int = 0, total: int = 0, result: Any = None) -> None:
-    """Say which step starts, and how many of how many came before it.
+    """Report the start of a step, with the number of completed steps and of all steps.
 
     Raises
     ------
     Stopped
-        When the work is no longer wanted.
+        If the work was cancelled.
     """
     leaver()()
     _last.set(Progress(name, done, total))
@@ -146,9 +147,10 @@ def report(name: str, done: int = 0, total: int = 0, result: Any = None) -> None
 
 
 def timed(items: Iterable[Item], count: int) -> Iterator[Item]:
-    """Hand out the blocks of a step, or their results, and say how long the rest takes once that is long.
+    """Yield the blocks of a step, or their results, and report the remaining time if it is long.
 
-    The last step is reported again with the time left in its name, as soon as the first of `count` blocks is done.
+    The last step is reported again with the remaining time appended to its name, once the first of `count` blocks is
+    done.
     """
     step, start = _last.get(), monotonic()
     told = -_EVERY
@@ -163,7 +165,7 @@ def timed(items: Iterable[Item], count: int) -> Iterator[Item]:
 
 
 def duration(seconds: float) -> str:
-    """A time in words, to one digit or two: "about 40 s"."""
+    """Format a duration with one or two digits: "about 40 s"."""
     for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
         if seconds >= 1.5 * size:
             return f"about {seconds / size:.0f} {unit}"
@@ -172,25 +174,25 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def as_part(done: int, total: int, prefix: str = "") -> Iterator[None]:
-    """Count the steps reported within as part of a longer row of steps.
+    """Report the steps within the context as part of a longer sequence of steps.
 
     Parameters
     ----------
     done, total : int
-        Steps of the whole before those reported within, and its steps in all.
+        Number of steps completed before those within, and of all steps.
     prefix : str
-        Put before the name of each step.
+        Prefix for the name of each step.
     """
     with reporting(lambda step: report(f"{prefix}{step.name}", done + step.done, total, step.result)):
         yield
 
 
-#: What limits the threads of linear algebra libraries; it looks through all that are loaded, so only once.
+#: Controls the threads of linear algebra libraries; cached, as it inspects all loaded libraries.
 controller = cache(ThreadpoolController)
 
 
 class _Limit:
-    """The limit of the libraries: set and lifted by one thread, as another could not lift it, and of use to all."""
+    """Shared thread limit of the libraries: it must be set and lifted by the same thread, but affects all."""
 
     def __init__(self) -> None:
         self.lock, self.limiter = Lock(), ExitStack()
@@ -202,9 +204,9 @@ _limit = _Limit()
 
 @contextmanager
 def one_library_thread() -> Iterator[None]:
-    """Keep linear algebra libraries to one thread; runs side by side may overlap in it.
+    """Limit linear algebra libraries to one thread; may be entered concurrently.
 
-    A thread that still needs the limit when it is lifted sets it again with its next work.
+    A thread that still needs the limit when another lifts it sets it again with its next block of work.
     """
     with _limit.lock:
         if not _limit.depth:
@@ -222,16 +224,16 @@ def one_library_thread() -> Iterator[None]:
 
 
 def over_blocks(work: Callable[[Block], Result], blocks: Iterable[Block]) -> list[Result]:
-    """Apply `work` to every block, on all processors this process may use; results in the blocks' order."""
+    """Apply `work` to every block in parallel; returns the results in the order of the blocks."""
     return list(each_block(work, blocks))
 
 
 def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterator[Result]:
-    """As `over_blocks`, but hand out each result as it is ready; closing the iterator drops what has not begun.
+    """Lazy variant of `over_blocks`, yielding each result as it is ready; closing it cancels pending blocks.
 
-    At most two blocks per processor are under way at a time, so results that nobody fetched do not pile up.
+    At most two blocks per processor are in progress at a time, so that unconsumed results do not accumulate.
     """
-    leave = leaver()  # of this thread; the work goes on in others
+    leave = leaver()  # bound to this thread's context; the work runs in others
 
     def step(block: Block) -> Result:
         leave()
@@ -245,13 +247,13 @@ def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iter
         yield from timed(_side_by_side(step, blocks), len(blocks))
 
 
-# Pools of threads that are not in use, by their size: to start threads takes longer than a small block of work. Blocks
-# that share out work themselves take another pool, whose threads do not wait for them.
+# Idle thread pools by size: starting threads takes longer than a small block of work. Blocks that are themselves
+# parallel take another pool, which avoids deadlocks.
 _idle: defaultdict[int, list[ThreadPoolExecutor]] = defaultdict(list)
 
 
 def _end_idle() -> None:
-    """End the threads of pools that are not in use: a process that forks is to have none but its own."""
+    """Shut down idle thread pools before a fork: the child process must not inherit them."""
     while _idle:
         for pool in _idle.popitem()[1]:
             pool.shutdown()
@@ -281,9 +283,10 @@ def _side_by_side(work: Callable[[Block], Result], blocks: list[Block]) -> Itera
 
 
 def leaver() -> Callable[[], None]:
-    """Return what raises `Stopped` once that is asked for.
+    """Return a function that raises `Stopped` once cancellation is requested.
 
-    For long blocks of work to call now and then, in whatever thread: only the thread that asks here knows of it.
+    Long blocks of work should call it regularly, from any thread; `leaver` itself must be called in the requesting
+    context.
     """
     asked = _stop_asked.get()
 
@@ -295,9 +298,9 @@ def leaver() -> Callable[[], None]:
 
 
 def give_back() -> None:
-    """Return memory that is free to the system, before a large array takes more; nothing where the C library cannot.
+    """Return free memory to the system before a large allocation, if the C library supports it.
 
-    glibc keeps up to 64 MiB of what each thread has freed, and does not hand it out for large arrays.
+    glibc retains up to 64 MiB of memory freed by each thread, and does not reuse it for large arrays.
     """
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -305,7 +308,7 @@ def give_back() -> None:
 
 @contextmanager
 def one_processor() -> Iterator[None]:
-    """Do all blocks within in this thread: others work beside it, in threads or processes of their own."""
+    """Process all blocks within the context in the current thread, as other work runs in parallel."""
     before = _alone.set(True)
     try:
         yield
@@ -314,7 +317,7 @@ def one_processor() -> Iterator[None]:
 
 
 def processors() -> int:
-    """Number of processors this thread may use."""
+    """Return the number of processors available to this thread."""
     if _alone.get():
         return 1
     affinity = getattr(os, "sched_getaffinity", None)  # Linux only
