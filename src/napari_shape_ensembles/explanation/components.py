@@ -31,9 +31,9 @@ Real = NDArray[np.float64]
 COMPONENTS = ("size", "elongation", "coarse form", "roughness")
 #: Components of scale, and components of form.
 OF_SCALE, OF_FORM = COMPONENTS[:2], COMPONENTS[2:]
-#: What each of the two tests is of, in the words of the answer.
+#: Description of the quantity of each of the two tests, as worded in the answer.
 CALLED = {"scale": "size or elongation", "undulation": "form"}
-# Parts of a test whose names alone do not say what is tested; see `comparison.parts`.
+# Display names of parts of a test whose own names are ambiguous; see `comparison.parts`.
 _PARTS = {"size": "size (mean and spread)", "size and elongation": "size and elongation together"}
 _WORDS = {
     "size": ("smaller", "larger"),
@@ -120,7 +120,7 @@ class Components(Sealed):
 
 
 def parts_that_differ(test: MMDTest, significance: float, told: Collection[str] = ()) -> list[str]:
-    """What a combined test found to differ, in words; without parts that something told already, or another, is in."""
+    """Name the parts in which a combined test found a difference, without redundant and already reported ones."""
     found = [
         name
         for name, part in test.parts.items()

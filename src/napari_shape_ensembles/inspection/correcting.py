@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Mask = NDArray[np.bool_]
-#: Where a plane is along the other axes, and its own axes.
+#: Index of a plane along the other axes, and its own axes.
 Plane: TypeAlias = tuple[tuple[int, ...], tuple[int, int]]
 #: Columns of a log; that of a stack begins with the plane.
 _LOGGED = ("action", "label", "pixels", "when", "by")
@@ -52,7 +52,7 @@ class Change:
     by: str
     _box: tuple[slice, ...]
     _before: NDArray[Any]
-    _differs: Mask  # in the box: what was changed, and is put back
+    _differs: Mask  # changed pixels within the box, restored by undo
     _number: int = field(default_factory=partial(next, itertools.count()))  # several are made within a second
 
 
@@ -115,7 +115,7 @@ class CorrectedLabels:
         self.by, self.highest = by, highest
         self.changes: list[Change] = []
         self.saved = False
-        self._carry = _to_none  # to planes that cross this one
+        self._carry = _to_none  # propagates changes to intersecting planes
 
     def fill_holes(self, label: int) -> Change:
         """Assign the background enclosed by a label to it; other objects in its holes are kept."""
@@ -382,8 +382,8 @@ class CorrectedStack:
     def plane(self, *place: int, axes: tuple[int, int] = (-2, -1)) -> CorrectedLabels:
         """Correct one plane, resuming earlier corrections of it unless the original has changed since.
 
-        Planes that cross share what is corrected where they do, except those of masks, whose pieces are numbered in
-        each plane anew.
+        Intersecting planes share corrections along their intersection, except those of masks, which are labelled
+        separately in each plane.
 
         Parameters
         ----------
@@ -416,13 +416,13 @@ class CorrectedStack:
         return known
 
     def _carry_change(self, key: "Plane", change: Change) -> None:
-        """Let the planes that cross one have its pixels as they are after a change, or without it."""
+        """Propagate the pixels of a change, made or undone, to intersecting planes."""
         touched = np.zeros(self.planes[key].labels.shape, dtype=bool)
         touched[change._box] = change._differs
         self._carry_pixels(key, touched, to=list(self.planes))
 
     def _carry_pixels(self, key: "Plane", which: Mask, to: "list[Plane]") -> None:
-        """Give some pixels of a plane to those that cross it; not where pieces are numbered, in each plane anew."""
+        """Copy pixels of a plane to intersecting ones, except in masks, which are labelled separately in each plane."""
         own = self.planes[key]
         for other in to:
             crossing = self.planes[other]
@@ -432,9 +432,7 @@ class CorrectedStack:
             if here is None or there is None:
                 continue
             chosen, given, taken = which[here], own.labels[here], crossing.labels[there]
-            if any(
-                key[1][place] == other[1][1 - place] for place in (0, 1)
-            ):  # the rows of one are columns of the other
+            if any(key[1][place] == other[1][1 - place] for place in (0, 1)):  # rows of one are columns of the other
                 chosen, given = chosen.T, given.T
             taken[chosen] = given[chosen]
 
@@ -493,11 +491,11 @@ class CorrectedStack:
 
 
 def _to_none(change: Change) -> None:
-    """Carry a change to no other plane."""
+    """Ignore a change: the plane is not part of a stack."""
 
 
 def _at_places(key: Plane, other: Plane) -> "tuple[slice, ...] | None":
-    """Where in one plane another crosses it, as an index of its rows and columns; None where they do not meet."""
+    """Return the slices of one plane along its intersection with another; None if they do not intersect."""
     count = len(key[0]) + 2
     fixed, crossing = (
         dict(zip((axis for axis in range(count) if axis not in axes), place, strict=True))
@@ -505,7 +503,7 @@ def _at_places(key: Plane, other: Plane) -> "tuple[slice, ...] | None":
     )
     if any(crossing.get(axis, at) != at for axis, at in fixed.items()):
         return None
-    # Lengths of one, not numbers: even of a single pixel it is a view with rows and columns.
+    # Slices of length 1 instead of integers keep the result a 2D view.
     return tuple(slice(crossing[axis], crossing[axis] + 1) if axis in crossing else slice(None) for axis in key[1])
 
 

@@ -53,7 +53,7 @@ def save_corrected(
     Warns
     -----
     UserWarning
-        Where it is known how far the planes of a stack lie apart, and the format cannot hold it (.npy).
+        If the plane spacing of a stack is known, but cannot be stored in the format (.npy).
 
     Raises
     ------
@@ -85,7 +85,7 @@ def write_corrected(
     steps: Mapping[int, tuple[float, str]] | None,
     earlier: "pd.DataFrame | None",
 ) -> tuple[Path, Path, str]:
-    """As `save_corrected`, and in words what is known of the stack that the format has left out; empty for nothing."""
+    """Like `save_corrected`, also returning a note on stack metadata that the format cannot store, or an empty one."""
     path = Path(path)
     if calibration is None and original is not None:
         calibration = read_calibration(original)
@@ -115,13 +115,13 @@ def read_log(path: StrPath) -> "pd.DataFrame | None":
     Parameters
     ----------
     path : path
-        Of the labels, not of the log.
+        File of the labels, not of the log.
 
     Returns
     -------
     DataFrame or None
         One row per correction, all texts, in the columns that `CorrectedLabels.log` has, and those of
-        `CorrectedStack.log`; None where no log is there that `save_corrected` wrote.
+        `CorrectedStack.log`; None if `save_corrected` wrote no log there.
 
     See Also
     --------

@@ -144,7 +144,7 @@ def write_curves(path: StrPath, curves: CurveTable | Ensemble) -> None:
 
 
 def writer_of(path: StrPath) -> Callable[[StrPath, CurveTable], None]:
-    """What writes curves to a file of this name; a ValueError names the endings where nothing does."""
+    """Return the writer for a file of this name; raise a ValueError that lists the extensions if there is none."""
     kind = FORMATS.get(Path(path).suffix.lower())
     if kind is None or kind.write is None:
         endings = ", ".join(ending for ending, one in FORMATS.items() if one.write)

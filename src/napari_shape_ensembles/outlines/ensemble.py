@@ -197,7 +197,7 @@ class Ensemble:
         ValueError
             For no ensemble, or units that cannot be converted.
         """
-        ensembles = list(ensembles)  # a generator, for one
+        ensembles = list(ensembles)  # it may be a generator
         if not ensembles:
             raise ValueError("a sample needs at least one image: give one or more ensembles")
         if len(ensembles) == 1 and not name:

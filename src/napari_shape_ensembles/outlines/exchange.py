@@ -214,7 +214,7 @@ def anndata(
     words = {"name": ensemble.name, "unit": ensemble.unit}
     pixel = {} if ensemble.pixel_size is None else {"pixel_size": np.array(ensemble.pixel_size)}
     centres = np.array([curve.mean(axis=0)[::-1] for curve in ensemble.curves]).reshape(-1, 2)
-    # As a text: what it holds besides numbers, no file of AnnData would.
+    # Serialized to JSON, as AnnData files support only some of the types in it.
     traced = {"tracing": json.dumps(ensemble.tracing)} if ensemble.tracing else {}
     uns = {KEY: {**outlines, **words, **pixel, **traced, **more}}
     return package.AnnData(X=x, obs=obs, var=var, obsm={"spatial": centres, **obsm}, uns=uns)

@@ -144,7 +144,7 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
     Raises
     ------
     ValueError
-        For an image that cannot be segmented, saying which of several; see `segment`.
+        For an image that cannot be segmented, identifying it if there are several; see `segment`.
 
     Notes
     -----
@@ -202,7 +202,7 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
 
 
 def _plane_to_try(image: ArrayLike, recipe: Recipe) -> Real:
-    """Grey levels of an image; a ValueError where they cannot tell objects from background."""
+    """Return the grey levels of an image; raise a ValueError if it is constant."""
     plane = plane_of(unmasked(image, "the image"), recipe.channel).astype(np.float64)
     if plane.min() == plane.max():
         raise ValueError(f"every pixel is {plane.flat[0]:g}: there is nothing to tell objects from background")
@@ -210,7 +210,7 @@ def _plane_to_try(image: ArrayLike, recipe: Recipe) -> Real:
 
 
 def why_not_tried(image: ArrayLike, recipe: Recipe) -> str:
-    """Why nothing can be proposed for an image; empty where something can.
+    """Return the reason why nothing can be proposed for an image; empty if something can.
 
     Examples
     --------

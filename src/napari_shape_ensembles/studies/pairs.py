@@ -238,7 +238,7 @@ def all_pairs(
     >>> all_pairs([a, b], quick).case.tolist()
     [['1∧1', '1∧0'], ['1∧0', '1∧1']]
     """
-    images = list(images)  # a generator, for one
+    images = list(images)  # it may be a generator
     if len(images) < 2:
         raise ValueError(f"{len(images)} image(s): pairs need at least two")
     pooled = [sample_of(image) for image in images]
