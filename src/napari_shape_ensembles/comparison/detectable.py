@@ -157,7 +157,7 @@ def planned_power(
     draws: int = 200,
     random_state: RandomState = 0,
 ) -> float:
-    """Probability that the test of scale detects a given difference with so many outlines.
+    """Probability that the test of scale detects a given difference at given sample sizes.
 
     Parameters
     ----------

@@ -597,7 +597,7 @@ class Experiment:
         return float(ncf.cdf(t**2, 1, found.freedom, margin**2 / (1 / sizes[0] + 1 / sizes[1])))
 
     def power(self, ratio: float, replicates: int, quantity: str = "size") -> float:
-        """Probability that so many replicates a side detect a ratio of a quantity.
+        """Probability that a given number of replicates per side detects a ratio of a quantity.
 
         Parameters
         ----------
@@ -620,7 +620,7 @@ class Experiment:
         return _power(abs(float(np.log(ratio))) / max(spread, 1e-12), replicates, self.settings.significance)
 
     def planning(self, replicates: Sequence[int] = (3, 4, 5, 6, 8, 10, 12, 20), power: float = 0.8) -> "pd.DataFrame":
-        """Smallest ratio of each quantity that so many replicates a side detect with a given probability.
+        """Smallest ratio of each quantity that a given number of replicates per side detects with a given probability.
 
         Returns
         -------
@@ -968,7 +968,7 @@ def experiment(
 
 
 def _power(shift: float, replicates: int, significance: float) -> float:
-    """Power of a two-sided t-test with so many replicates a side, `shift` in standard deviations of their means."""
+    """Power of a two-sided t-test at given replicates per side; `shift` in standard deviations of their means."""
     from scipy.stats import nct  # slow to import
 
     freedom, apart = 2 * replicates - 2, shift / np.sqrt(2 / replicates)

@@ -268,7 +268,7 @@ def witnesses(comparison: Comparison) -> "pd.DataFrame":
     """Witness value of every curve for undulation and for scale: columns source, id, undulation, scale.
 
     Positive values are typical of A, negative ones of B. The witness uses a Gaussian kernel on the deciding part of
-    each test; if the tests project their kernel for so many curves, this one is projected as well.
+    each test; if the tests project their kernel for this number of curves, this one is projected as well.
     """
     table, settings = comparison.distances[["source", "id"]].copy(), comparison.settings
     features = FEATURES if 0 < settings.approximate_above < len(table) else None

@@ -401,7 +401,7 @@ class CorrectedStack:
             raise ValueError(f"there is no plane {place} in a stack of {tuple(others)} planes: count from 0")
         # One key per plane, also if it is counted from the end.
         key = tuple(index(at) % most for at, most in zip(place, others, strict=True)), (rows, columns)
-        given = np.array(_plane(self.original, *key))  # a copy, as it may be painted in meanwhile
+        given = np.array(_plane(self.original, *key))  # a copy, as the array may be painted on in the meantime
         known = self.planes.get(key)
         numbered = numbered_pieces(given)
         if known is None or not np.array_equal(known.original, numbered):

@@ -1,4 +1,4 @@
-"""Curves with the data that a file holds beside them: features, pixel size and provenance."""
+"""Curves with associated data: features, pixel size and provenance."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -89,7 +89,7 @@ def objects_of_classes(image: ArrayLike, classes: Sequence[int] | None = None) -
 
     Parameters
     ----------
-    image : (rows, columns) array of whole numbers
+    image : (rows, columns) array of integers
     classes : sequence of int, optional
         Values whose components are labelled; by default all above 0. Called once per class, this gives two groups to
         compare.
