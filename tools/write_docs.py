@@ -383,7 +383,7 @@ def reference(results):
         for name in documented(DOCS / f"{path}.md"):
             module, _, short = name.rpartition(".")
             value = getattr(import_module(module), short)
-            summary = inspect.getdoc(value).splitlines()[0] if callable(value) else "Formats by the ending of a file."
+            summary = inspect.getdoc(value).splitlines()[0] if callable(value) else "Formats by file extension."
             role = f"{{py:obj}}`{name.removeprefix('napari_shape_ensembles.')} <{name}>`"
             rows.append(f'| <span id="{name}"></span>{role} | {summary} |')
         heading = f"## [{title.removeprefix('# ')}]({path}.md)"
