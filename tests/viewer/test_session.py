@@ -1,6 +1,7 @@
 """What is chosen and found in a viewer, without a screen: runs, exclusions, files, undo; and what outlives docks."""
 
 import gc
+import threading
 import weakref
 from dataclasses import replace
 
@@ -12,8 +13,10 @@ from docks import curves_of, destroy, ended, found_before, labels_of, let_go, op
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.viewer import session as sessions
 from napari_shape_ensembles.viewer.docks.bench import Bench
+from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.steps import steps_of
+from napari_shape_ensembles.viewer.task import CANCELLED
 
 QUICK = Settings(landmarks=50, rank=10, permutations=99)
 
@@ -549,3 +552,21 @@ def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot):
         del dock, frame
         press(button, qtbot)
         let_go(qtbot, gone)
+
+
+@pytest.mark.parametrize("widget", [CompareShapes, Bench])
+def test_a_page_collected_in_a_worker_thread_ends_its_work_once_qt_has_destroyed_it(session, qtbot, widget):
+    page = widget(session.choices.viewer)
+    page.itself = page  # freed by the garbage collector alone
+    session.detach()  # the page keeps the session connected
+    session.comparison.run()
+    gone = weakref.ref(page)
+    del page
+    collector = threading.Thread(target=gc.collect)
+    collector.start()
+    collector.join()
+    assert gone() is None
+    assert session.comparison.busy  # Qt destroys widgets in the main thread
+    qtbot.waitUntil(lambda: not session.comparison.busy, timeout=5000)
+    assert session.comparison.message == CANCELLED
+    session.attach()

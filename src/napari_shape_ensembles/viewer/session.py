@@ -65,7 +65,8 @@ class Session:
         self.inspection.finished.connect(self.comparison.side_by_side.renew)  # the layers below curves are known
         self.comparison.beside, self.comparison.put_beside = self.experiment.to_tree, self.experiment.take_tree
         self.comparison.opened = self.experiment.opened
-        self._open, self._pages = 0, Counter[Task[Any]]()
+        self._open: list[object] = []  # an entry for each open page, see `attach`
+        self._pages = Counter[Task[Any]]()
         self._layers, self._exempting, self._exempts = viewer.layers, Soon(self._exempt, _QUIET), False
         self.choices.sides.leaving.connect(self._leaving)
         # napari creates many objects per cell, and collects garbage soon after creating many cells.
@@ -80,19 +81,22 @@ class Session:
             _sessions[viewer] = cls(viewer)
         return _sessions[viewer]
 
-    def attach(self, *tasks: Task[Any]) -> None:
-        """Register an open page for these tasks; the first one connects the session to the viewer."""
-        self._open += 1
-        if self._open == 1:
+    def attach(self, *tasks: Task[Any], by: object = None) -> None:
+        """Register an open page for these tasks; the first one connects the session to the viewer.
+
+        The object `by` which it is registered is kept alive until it is unregistered.
+        """
+        self._open.append(by)
+        if len(self._open) == 1:
             self._exempt()
         self._pages.update(tasks)
         self.choices.sides.follow()
         for task in tasks:
             task.follow()
 
-    def detach(self, *tasks: Task[Any]) -> None:
+    def detach(self, *tasks: Task[Any], by: object = None) -> None:
         """Unregister a closed page: tasks without a page stop; the last one disconnects the session from the viewer."""
-        self._open -= 1
+        self._open.remove(by)
         self._pages.subtract(tasks)
         for task in tasks:
             if not self._pages[task]:

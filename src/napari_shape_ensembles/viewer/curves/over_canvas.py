@@ -2,8 +2,7 @@
 
 import weakref
 from abc import abstractmethod
-from functools import partial
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from napari.layers import Labels
@@ -24,6 +23,8 @@ from ..world import drawn_at, pixels_at
 from .card import CurveCard
 from .side_by_side import CAPTION, OFF, Caption, SideBySide
 from .window import CurveExplorer
+
+Overlay = TypeVar("Overlay", bound=QWidget)
 
 _AROUND = 6.0  # extent of the view relative to a curve that the camera has moved to
 _WIDTH = 190
@@ -54,7 +55,6 @@ class OverCanvas:
         comparison.side_by_side.arranged.connect(self._changed, check_nargs=False)
         comparison.choices.rearranges.connect(self._hold)
         self._soon = once(page, self.show_card)
-        page.destroyed.connect(partial(_dismiss, self))
 
     def seek(self, row: int) -> None:
         """Move the camera to a curve that was selected in another view."""
@@ -87,7 +87,7 @@ class OverCanvas:
             self._hide_card()
             return
         if self.card is None or not isalive(self.card):
-            self.card = FloatingCard(canvas, comparison)
+            self.card = self._belongs(FloatingCard(canvas, comparison))
         self.card.card.show_curve(result, comparison.selection.rows, comparison.excluded_rows())
         place = self._room(canvas, row)[0] if flown else canvas.mapFromGlobal(QCursor.pos())
         self.card.stand_far_from(place)
@@ -106,7 +106,7 @@ class OverCanvas:
         """Extend the lasso line to the mouse position, or remove it."""
         canvas = self._canvas()
         if self.line is None or not isalive(self.line):
-            self.line = None if canvas is None else LassoLine(canvas)
+            self.line = None if canvas is None else self._belongs(LassoLine(canvas))
         if self.line is not None:
             self.line.draw(drawing)
 
@@ -146,9 +146,16 @@ class OverCanvas:
         if self._picked() is None:
             self._hide_card()
         if canvas is not None and (self.captions is None or not isalive(self.captions)):
-            self.outlines = OutlinesInView(canvas, self._comparison)
-            self.captions = Captions(canvas, self._comparison.side_by_side)
+            self.outlines = self._belongs(OutlinesInView(canvas, self._comparison))
+            self.captions = self._belongs(Captions(canvas, self._comparison.side_by_side))
         self._moved()
+
+    def _belongs(self, overlay: Overlay) -> Overlay:
+        """Delete an overlay, which is a child of the canvas, together with the page."""
+        page = self._page()
+        if page is not None:
+            page.destroyed.connect(overlay.deleteLater)
+        return overlay
 
     def _canvas(self) -> QWidget | None:
         """Return napari's canvas widget, without the dims sliders."""
@@ -164,15 +171,6 @@ def outline_of(result: Comparison, row: int) -> NDArray[np.float64]:
     """Return the vertices (m, 2) of a curve by its index into the pooled sample."""
     first = len(result.a)
     return result.a.curves[row] if row < first else result.b.curves[row - first]
-
-
-def _dismiss(over: OverCanvas, _: Any = None) -> None:
-    """Delete the overlays of a page that was destroyed."""
-    over.let_draw()
-    for part in (over.card, over.line, over.captions, over.outlines):
-        if part is not None and isalive(part):
-            part.deleteLater()
-    over.card = over.line = over.captions = over.outlines = None
 
 
 class OverImages(QWidget):

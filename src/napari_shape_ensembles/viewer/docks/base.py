@@ -3,7 +3,6 @@
 import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Collection
-from functools import partial
 from html import escape
 from typing import Any, Literal
 
@@ -26,16 +25,22 @@ _MANY = 3  # maximum number of changes listed
 class Page(QWidget):
     """A page that is connected to the session and its tasks while open, and updates itself when reopened."""
 
-    def __init__(self, session: Session, *tasks: Task[Any], leaving: Callable[[], object] | None = None) -> None:
+    def __init__(self, session: Session, *tasks: Task[Any]) -> None:
         super().__init__()
         self.session = session
-        self._tie = Tie(session, *tasks, leaving=leaving)
-        self.destroyed.connect(partial(self._tie.loosen, gone=True))
+        self._tie = Tie(session, *tasks)
+        # A bound method, which PyQt holds weakly. A partial would be collected together with the page; if that is in a
+        # worker thread, Qt destroys the widget later, and calling the collected partial crashes Python.
+        self.destroyed.connect(self._tie.lose_page)
         self._closing = once(self, self._leave_if_closed)
 
     def link(self, signal: SignalInstance, slot: Callable[..., Any]) -> None:
         """Connect a slot to a signal of the session while the page is open."""
         self._tie.links.append((signal, weakref.WeakMethod(slot)))
+
+    def when_left(self, action: Callable[[], object]) -> None:
+        """Call a function, which must not refer to the page, when the page is closed or destroyed."""
+        self._tie.leaving.append(action)
 
     def attach(self) -> None:
         """Connect to the session, and update the page after a time without a connection."""
@@ -249,13 +254,14 @@ class SamplesDock(Dock):
 class Tie:
     """Connects a page to the session and its tasks, which run only while connected to any page.
 
-    It is separate from the page, so that it can disconnect after Qt has destroyed the page.
+    It is separate from the page, and held by the session, so that it can disconnect after Qt has destroyed the page.
     """
 
-    def __init__(self, session: Session, *tasks: Task[Any], leaving: Callable[[], object] | None) -> None:
+    def __init__(self, session: Session, *tasks: Task[Any]) -> None:
         # Weak references to the slots, or the tie would keep the page alive.
         self.links: list[tuple[SignalInstance, weakref.WeakMethod[Callable[..., Any]]]] = []
-        self._session, self._tasks, self._leaving, self._fast = session, tasks, leaving, False
+        self.leaving: list[Callable[[], object]] = []
+        self._session, self._tasks, self._fast = session, tasks, False
 
     def fasten(self) -> bool:
         """Connect to the session; return whether it was disconnected before."""
@@ -265,20 +271,25 @@ class Tie:
         for signal, ref in self.links:
             if (slot := ref()) is not None:
                 signal.connect(slot, check_nargs=False)
-        self._session.attach(*self._tasks)
+        self._session.attach(*self._tasks, by=self)
         return True
 
-    def loosen(self, _: object = None, *, gone: bool = False) -> None:
-        """Disconnect from the session, which stops tasks without a page; slots of a destroyed page are not called."""
+    def loosen(self) -> None:
+        """Disconnect from the session, which stops tasks without a page."""
         if not self._fast:
             return
         self._fast = False
-        if self._leaving is not None:
-            self._leaving()
-        if not gone:
-            self._session.detach(*self._tasks)
+        for action in self.leaving:
+            action()
+        self._session.detach(*self._tasks, by=self)
+        self._disconnect()
+
+    def lose_page(self, _: object = None) -> None:
+        """Disconnect after the page was destroyed: its slots are not called any more."""
+        self._disconnect()
+        self.loosen()
+
+    def _disconnect(self) -> None:
         for signal, ref in self.links:
             if (slot := ref()) is not None:
                 signal.disconnect(slot, missing_ok=True)
-        if gone:
-            self._session.detach(*self._tasks)

@@ -73,7 +73,7 @@ class Bench(Page):
         session = Session.of(napari_viewer)
         studies = session.landscape, session.smoothing, session.trust
         tasks = session.comparison, session.explanation, session.experiment, *studies
-        super().__init__(session, *tasks, leaving=partial(_hand_back, session))
+        super().__init__(session, *tasks)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         self.viewer = napari_viewer
         self.headings = {name: Heading(name, place) for place, name in enumerate(STEPS, 1)}
@@ -114,6 +114,8 @@ class Bench(Page):
         for signal in (*changed, *(task.changed for task in tasks), *told):
             self.link(signal, self._ask)
         self.over_canvas = OverCanvas(self, session.comparison)
+        self.when_left(partial(_hand_back, session))
+        self.when_left(self.over_canvas.let_draw)
         selection = session.comparison.selection
         self.link(selection.changed, self.over_canvas.pick)
         self.link(selection.sought, self.over_canvas.seek)

@@ -64,9 +64,9 @@ class ImagesPage(Page):
     """A table of images with their group, replicate, block, covariates and pixel size."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
-        looker = Background()
-        super().__init__(Session.of(napari_viewer), leaving=looker.cancel)
-        self._looker = looker
+        super().__init__(Session.of(napari_viewer))
+        self._looker = Background()
+        self.when_left(self._looker.cancel)
         self.design = self.session.design
         self.table = DesignView()
         self.table.itemChanged.connect(self._write)
