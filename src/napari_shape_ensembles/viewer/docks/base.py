@@ -33,6 +33,7 @@ class Page(QWidget):
         # worker thread, Qt destroys the widget later, and calling the collected partial crashes Python.
         self.destroyed.connect(self._tie.lose_page)
         self._closing = once(self, self._leave_if_closed)
+        self._orphaned = once(self, self._delete_if_orphaned)
 
     def link(self, signal: SignalInstance, slot: Callable[..., Any]) -> None:
         """Connect a slot to a signal of the session while the page is open."""
@@ -62,6 +63,19 @@ class Page(QWidget):
         """Schedule a disconnect if this is due to closing, rather than a tab change or a minimized window."""
         self._closing.start()
         super().hideEvent(event)
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        """Delete a page that napari has taken out of its dock, instead of leaving it to the garbage collector.
+
+        That may run in a worker thread, where PySide would destroy the widget.
+        """
+        if event is not None and event.type() == QEvent.Type.ParentChange:
+            self._orphaned.start()
+        super().changeEvent(event)
+
+    def _delete_if_orphaned(self) -> None:
+        if self.parent() is None:
+            self.deleteLater()
 
     def _leave_if_closed(self) -> None:
         frame = self.parentWidget()
