@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from skimage.io import imread
 
-from napari_shape_ensembles import Comparison, Ensemble, Settings, at_pixel_size, compare, extract_curves
+from napari_shape_ensembles import Comparison, Ensemble, Settings, all_pairs, at_pixel_size, compare, extract_curves
 
 QUICK = Settings(landmarks=100, rank=30, permutations=300)
 
@@ -75,6 +75,28 @@ def test_a_comparison_is_made_at_the_larger_pixel_size_and_says_so(nuclei, tmp_p
 def test_images_of_one_side_may_differ_in_pixel_size(nuclei):
     result = compare([pooled(nuclei, 1), pooled(nuclei, 2)], pooled(nuclei, 2), QUICK, overrule=True)
     assert result.a.pixel_size == (1.0, 1.0)
+
+
+def test_pairs_are_compared_at_the_larger_pixel_size_as_two_images_are(nuclei):
+    """Halves of one population, one of them traced from every fourth pixel: no difference is invented."""
+    fine, coarse = pooled(nuclei, 1), pooled(nuclei, 4)
+    half = np.arange(len(coarse)) % 2 == 0
+    kept = set(coarse.ids[half].tolist())
+    a, b = fine.subset([label not in kept for label in fine.ids.tolist()]), coarse.subset(half)
+    result, table = compare(a, b, QUICK), all_pairs([a, b], QUICK)
+    assert table.undulation.mmd[0, 1] == pytest.approx(result.undulation.mmd, abs=1e-9)
+    assert table.case[0, 1] == "1∧1"
+    assert table.note == result.note
+    assert table.summary().endswith("; any wrong rejection at most at 0.01 (Holm). " + result.note + ".")
+    several = all_pairs([[a, a], b], QUICK)
+    assert several.sizes == (2 * len(result.a), len(result.b))
+    assert all_pairs([coarse.subset(half), coarse.subset(~half)], QUICK).note == ""
+
+
+def test_images_from_an_iterator_are_brought_to_one_pixel_size_too(nuclei):
+    images = [pooled(nuclei, 1), pooled(nuclei, 2)]
+    for given in (iter(images), dict(enumerate(images)).values()):
+        assert compare(given, pooled(nuclei, 2), QUICK, overrule=True).a.pixel_size == (1.0, 1.0)
 
 
 def test_a_real_difference_is_still_found_between_unequal_pixel_sizes(nuclei):

@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, ValuesView
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -595,8 +595,10 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
 def at_one_pixel_size(a: Any, b: Any) -> tuple[Any, Any, str]:
     """Bring all images of two samples to the largest of their pixel sizes; also return a message if this changes any.
 
-    Samples are ensembles or lists of them; anything else, and images of unknown pixel size, is returned unchanged.
+    Samples are ensembles, or lists or iterators of them; anything else, and images of unknown pixel size, is returned
+    unchanged (iterators as lists).
     """
+    a, b = (list(side) if isinstance(side, Iterator | ValuesView) else side for side in (a, b))
     sides = [list(side) if isinstance(side, list | tuple) else [side] for side in (a, b)]
     images = [image for side in sides for image in side]
     if not all(isinstance(image, Ensemble) and image.pixel_size and image.unit != "pixel" for image in images):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, count
+from itertools import chain, combinations, count, islice
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from ..comparison import (
     too_few,
 )
 from ..mmd import KERNELS, combined_mmd_test
+from ..outlines import at_one_pixel_size
 from ..progress import Listener, Progress, report, reporting
 from .jobs import run_jobs
 
@@ -71,6 +72,8 @@ class PairTable(Sealed):
     settings : Settings
         As used: the permutations may be more than requested, see `all_pairs`.
     undulation, scale : PairTests
+    note : str
+        Resampling of images of unequal pixel size.
 
     Examples
     --------
@@ -88,6 +91,7 @@ class PairTable(Sealed):
     settings: Settings
     undulation: PairTests
     scale: PairTests
+    note: str = ""
 
     @property
     def complete(self) -> bool:
@@ -187,7 +191,8 @@ class PairTable(Sealed):
             f"{answer or 'not computed'} {count} ×" for answer, count in zip(answers, counts, strict=True)
         )
         level = f"any wrong rejection at most at {self.settings.significance:g} (Holm)"
-        return f"{len(self.names)} images, {len(i)} pairs: {shares}; {level}."
+        note = f" {self.note}." if self.note else ""
+        return f"{len(self.names)} images, {len(i)} pairs: {shares}; {level}.{note}"
 
 
 def all_pairs(
@@ -205,7 +210,8 @@ def all_pairs(
     Parameters
     ----------
     images : sequence of k Ensemble, or of sequences of Ensemble
-        At least two; an entry of several images is pooled. Converted to the unit of the first.
+        At least two; an entry of several images is pooled. Converted to the unit of the first, and where pixel sizes
+        are known and differ, all are brought to the largest, as in `compare`.
     settings : Settings
         `significance` is the family-wise level of all decisions: Holm's correction over the two tests of all pairs. It
         can reject only if single p-values get small enough, so at least 3 · tests / significance permutations are
@@ -241,7 +247,8 @@ def all_pairs(
     images = list(images)  # it may be a generator
     if len(images) < 2:
         raise ValueError(f"{len(images)} image(s): pairs need at least two")
-    pooled = [sample_of(image) for image in images]
+    members, note = _at_one_pixel_size(images)
+    pooled = [sample_of(image) for image in members]
     empty = [ensemble.name or f"image {i}" for i, ensemble in enumerate(pooled, start=1) if not len(ensemble)]
     if empty:
         raise ValueError(
@@ -255,7 +262,7 @@ def all_pairs(
     settings = replace(settings, permutations=max(settings.permutations, enough))
     found = np.full((len(pairs), 2, 3), np.nan)
     names = _distinct([ensemble.name or f"image {i}" for i, ensemble in enumerate(ensembles, start=1)])
-    fixed = (names, tuple(map(len, ensembles)), settings)
+    fixed = (names, tuple(map(len, ensembles)), settings, note)
 
     def learning(step: Progress) -> None:
         report(step.name, 0, len(pairs), _table(fixed, pairs, found))
@@ -276,6 +283,16 @@ def all_pairs(
         samples = _samples(parts, fixed[1], settings.seed)
         run_jobs(tested_pair, [PairItem(samples[i], samples[j], settings) for i, j in pairs], take, executor)
     return _table(fixed, pairs, found)
+
+
+def _at_one_pixel_size(images: Sequence[Images]) -> tuple[list[Images], str]:
+    """Bring all ensembles, also those of entries of several, to one pixel size, with a note if this changes any."""
+    entries = [list(image) if isinstance(image, list | tuple) else [image] for image in images]
+    brought, _, note = at_one_pixel_size(list(chain.from_iterable(entries)), [])
+    if not note:
+        return list(images), ""
+    rest = iter(brought)
+    return [list(islice(rest, len(entry))) for entry in entries], note
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
@@ -322,7 +339,7 @@ def tested_pair(item: PairItem) -> Real:
 
 
 def _table(
-    fixed: tuple[tuple[str, ...], tuple[int, ...], Settings], pairs: list[tuple[int, int]], found: Real
+    fixed: tuple[tuple[str, ...], tuple[int, ...], Settings, str], pairs: list[tuple[int, int]], found: Real
 ) -> PairTable:
     adjusted = holm(found[:, :, 2])
     undulation, scale = (
@@ -334,7 +351,8 @@ def _table(
         )
         for test in (0, 1)
     )
-    return PairTable(*fixed, undulation, scale)
+    names, sizes, settings, note = fixed
+    return PairTable(names, sizes, settings, undulation, scale, note)
 
 
 def _square(values: Real, pairs: list[tuple[int, int]], diagonal: float) -> Real:
