@@ -372,7 +372,9 @@ def experiment(
     names = (*EXPERIMENT, *trend_figures(checked.covariates))
     _refuse_overwriting(out, names, [design, *paths], force)
     _check_table(table, [design, *paths], force)
-    before = (*checked.notes, *checked.forecast(reading.settings.analysis.significance))
+    analysis = reading.settings.analysis
+    forecast = checked.forecast(analysis.significance) if analysis.permute != "curves" else []
+    before = (*checked.notes, *forecast)
     for sentence in before:
         say_beside(f"note: {sentence}")
     reading = _with_one_recipe(paths, reading, parts)

@@ -139,6 +139,24 @@ def test_one_image_each_speaks_of_these_images_alone():
     assert (replicates["case"], replicates["scale_p"]) == ("inconclusive", 1)
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_one_image_each_of_few_outlines_is_as_inconclusive_as_in_a_comparison(count):
+    images, design = groups_of((1, 1), (1, 3), count=count)
+    found = experiment(images, design, QUICK, significance=0.01)
+    assert compare(*images, QUICK, significance=0.01).case == "inconclusive"
+    assert found.table["case"].tolist() == ["inconclusive"]
+    assert "scale not testable by permutation" in found.sentences()[0]
+    assert found.table["scale_least_p"][0] > 0.005
+
+
+def test_permuted_outlines_are_said_in_place_of_what_images_could_reach():
+    images, design = groups_of((2, 2), (1, 1.5))
+    words = " ".join(experiment(images, design, QUICK, permute="curves").warnings)
+    assert "Single outlines were permuted: the rows speak of these images alone" in words
+    assert "cannot reach" not in words
+    assert "no side has a replicate" not in words
+
+
 def test_equivalence_is_a_third_answer():
     images, design = groups_of((8, 8, 8), (1, 1, 1.3), between=0.01, count=25)
     result = experiment(images, design, QUICK)

@@ -38,6 +38,21 @@ def test_too_few_permutations_are_named_with_the_remedy():
     assert too_few(500, 500, 200, 0.01) is None
 
 
+@pytest.mark.parametrize(("m", "n"), [(6, 6), (7, 7), (8, 8), (5, 12), (30, 30)])
+def test_as_many_permutations_as_the_remedy_names_are_enough(m, n):
+    reason = too_few(m, n, 150, 0.01)
+    assert reason.startswith("150 permutations cannot reach p < 0.01: take at least ")
+    enough = int(reason.split()[-1])
+    assert too_few(m, n, enough, 0.01) is None
+    assert f"take at least {enough}" in too_few(m, n, 198, 0.01)
+
+
+def test_the_least_number_of_permutations_is_enough_for_any_large_samples():
+    """199 permutations reach half of 0.01 exactly, whatever rounding the number of labellings leaves."""
+    assert too_few(30, 30, 199, 0.01) is None
+    assert too_few(500, 500, 199, 0.01) is None
+
+
 def test_a_comparison_has_no_answer_for_each_of_its_reasons():
     assert inconclusive(500, 500, 1000, 0.01) is None
     assert "cannot reach" in inconclusive(4, 5, 1000, 0.01)

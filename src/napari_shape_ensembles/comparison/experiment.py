@@ -39,7 +39,7 @@ from .learning import STEPS, learn
 from .parts import form_parts, scale_parts
 from .quantities import LOBES, Quantities, quantities
 from .settings import Settings
-from .verdict import INCONCLUSIVE, table_row
+from .verdict import INCONCLUSIVE, ROUNDING, smallest_p_value, table_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -367,7 +367,7 @@ class Experiment:
             table[f"{test}_small_sample_p_adjusted"] = _adjusted(small, self.correction)
         least = table[[f"{test}_least_p" for test in TESTS]].max(axis=1).astype(float)
         for name, kind, reachable in (
-            ("case", "p_adjusted", least <= level),
+            ("case", "p_adjusted", self._reachable(least, table["permuted"])),
             ("small_sample_case", "small_sample_p_adjusted", least >= 0),
         ):
             undulation, scale = (table[f"{test}_{kind}"] for test in TESTS)
@@ -427,7 +427,12 @@ class Experiment:
             samples[name] = points.values[group == i], points.values[group == j]
         kernels = {name: points.kernel for name, points in self.coordinates[test].items()}
         found = combined_mmd_test(samples, kernels=kernels, **permutation_options(self.settings))
-        return found.p_value, found.mmd, 1 / (1 + self.settings.permutations)
+        a, b = next(iter(samples.values()))
+        return found.p_value, found.mmd, smallest_p_value(len(a), len(b), self.settings.permutations)
+
+    def _reachable(self, least: Any, permuted: Any) -> Any:
+        """Whether least p-values reach the level; those of outlines half of it, as they vary with the draw."""
+        return least <= np.where(permuted == "curves", 0.5, 1) * self.settings.significance * (1 + ROUNDING)
 
     # ------------------------------------------------------------------------------------- plain quantities
 
@@ -671,7 +676,10 @@ class Experiment:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Caveats to the table, in plain sentences."""
-        found = [*self.design.notes, *self.design.forecast(self.settings.significance)[:3]]
+        by_curves = self.settings.permute == "curves"
+        found = [*self.design.notes]
+        if not by_curves:
+            found += self.design.forecast(self.settings.significance)[:3]
         if self.note:
             found.append(f"{self.note}.")
         if self.unit == "pixel":
@@ -690,7 +698,9 @@ class Experiment:
                 f"Each replicate weighs the same, also those with few outlines: {listed} ({counts[few].max()} at most; "
                 f"the median is {np.median(counts):g})."
             )
-        if (self.table["permuted"] == "curves").any():
+        if by_curves:
+            found.append("Single outlines were permuted: the rows speak of these images alone, not of the conditions.")
+        elif (self.table["permuted"] == "curves").any():
             found.append(
                 "Where no side has a replicate, outlines were permuted: those rows speak of these images alone."
             )
@@ -731,7 +741,8 @@ class Experiment:
                 effect += f", 95 % interval {low:.3g} to {high:.3g}"
             small = found[f"{test}_small_sample_p_adjusted"]
             beside = f"; small-sample test p = {small:.2g}" if found["case"] == INCONCLUSIVE and small == small else ""
-            reachable, equivalence_p = found[f"{test}_least_p"] <= level, same[f"{test}_p_adjusted"]
+            reachable = self._reachable(found[f"{test}_least_p"], found["permuted"])
+            equivalence_p = same[f"{test}_p_adjusted"]
             differs = reachable and p <= level
             if equivalence_p <= level:
                 alike = f"the same to within {within} (equivalence p = {equivalence_p:.2g}"
@@ -933,7 +944,7 @@ def experiment(
     if note:  # outlines that are too small for the largest pixels are left out
         ensembles = _usable(ensembles)
     with reporting(progress):
-        for sentence in checked.forecast(settings.significance)[:1]:
+        for sentence in checked.forecast(settings.significance)[: settings.permute != "curves"]:
             report(f"note: {sentence}", 0, len(_STEPS))
         image = np.repeat(np.arange(len(ensembles)), [len(ensemble) for ensemble in ensembles])
         replicate = checked.of_image[image]

@@ -1,6 +1,6 @@
 """The truth table: four outcomes of two decisions."""
 
-from math import comb, sqrt
+from math import ceil, comb, sqrt
 from types import MappingProxyType
 
 from ..mmd import distribution_free_threshold
@@ -22,6 +22,8 @@ DEPENDS_ON_ARCHETYPE = "the row depends on the archetype: choose the mean outlin
 _LARGEST = sqrt(2)
 # From this many curves on the smaller side there are more than 2**1100 labellings.
 _MOST_COUNTED = 1100
+#: Relative rounding error of a p-value.
+ROUNDING = 1e-9
 
 
 def table_row(undulation_rejected: bool, scale_rejected: bool) -> str:
@@ -46,11 +48,14 @@ def too_few(m: int, n: int, permutations: int, significance: float) -> str | Non
     The smallest p-value must be at most half the level: closer to it the result depends on the random draw of
     permutations.
     """
-    if smallest_p_value(m, n, permutations) <= significance / 2:
+    limit = significance / 2 * (1 + ROUNDING)
+    if smallest_p_value(m, n, permutations) <= limit:
         return None
-    if smallest_p_value(m, n, 10**9) > significance / 2:
+    repeats = smallest_p_value(m, n, 10**9)
+    if repeats > limit:
         return f"{m} and {n} curves cannot reach p < {significance:g}: add images or lower the minimum size"
-    return f"{permutations} permutations cannot reach p < {significance:g}: take at least {round(2 / significance)}"
+    enough = max(round(2 / significance), ceil((1 - limit) / (limit - repeats)))
+    return f"{permutations} permutations cannot reach p < {significance:g}: take at least {enough}"
 
 
 def inconclusive(m: int, n: int, permutations: int, significance: float, *, null: str = "permutation") -> str | None:
