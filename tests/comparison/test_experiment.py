@@ -414,6 +414,23 @@ def test_quantities_follow_size_alone_and_stretching():
 # ------------------------------------------------------------------------------------ compare by images
 
 
+def test_rounding_errors_of_elongation_do_not_decide_the_small_sample_test():
+    """Circles: the last digits of their elongation vary between images and within, but are no elongation."""
+    rng = np.random.default_rng(3)
+    angle = 2 * np.pi * np.arange(60) / 60
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    images = [
+        Ensemble([rng.normal(10 + 2 * (i >= 3), 1) * circle + rng.uniform(0, 300, 2) for _ in range(15)], name=f"{i}")
+        for i in range(6)
+    ]
+    found = experiment(images, pd.DataFrame({"group": [*"aaabbb"]}), QUICK)
+    sizes = found.means["size"].to_numpy()
+    expected = stats.ttest_ind(sizes[:3], sizes[3:]).pvalue
+    assert found.table["scale_small_sample_p"][0] == pytest.approx(expected, rel=1e-6)
+    assert compare(images[:3], images[3:], QUICK).small_sample[1] == pytest.approx(expected, rel=1e-6)
+    assert found.table["undulation_p"][0] == 1
+
+
 def test_images_are_permuted_where_a_side_has_several():
     images, _ = groups_of((6, 6), (1, 1.5))
     result = compare(images[:6], images[6:], QUICK)

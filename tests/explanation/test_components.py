@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from curve_makers import blobs
-from napari_shape_ensembles import ShapeSpace, decompose
+from napari_shape_ensembles import Ensemble, Settings, ShapeSpace, compare, decompose, explain
 from napari_shape_ensembles.explanation.components import COMPONENTS, component_tests, components
 from napari_shape_ensembles.mmd import median_distance
 
@@ -102,3 +102,12 @@ def test_ratios_are_told_from_one_and_from_zero():
     assert "larger: size 1.003 times A's, 95 % interval 1.00" in found.sentence("size")
     assert "1.00 " not in found.sentence("size").split("interval")[1]
     assert "elongation 0.00 " not in found.sentence("elongation")
+
+
+def test_what_is_the_same_up_to_rounding_does_not_differ():
+    """Squares of two sizes have one elongation and one form, whatever the last digits of their coordinates."""
+    square = np.array([(0, 0), (0, 2), (2, 2), (2, 0)])
+    a, b = (Ensemble([size * square + 7.3 * place for place in range(20)], unit="µm") for size in (1, 1.5))
+    explanation = explain(compare(a, b, Settings(landmarks=60, rank=10, permutations=499)))
+    assert explanation.components.differing() == ("size",)
+    assert len(explanation.sentences()) == 1

@@ -73,6 +73,16 @@ def test_few_curves_never_differ_by_rounding(m, n):
         assert not found.spread.any()
 
 
+@pytest.mark.parametrize(("m", "n"), [(20, 20), (45, 45), (7, 60)])
+def test_curves_of_one_form_up_to_rounding_differ_nowhere(m, n):
+    space = ShapeSpace.learn(*decompose(outlines(40, 1)), 10)
+    for digits in (0, 1e-14):
+        t = digits * np.random.default_rng(0).normal(size=(m + n, 10))
+        found = outline_difference(space, t + 0.01, np.zeros((m + n, 3)), m)
+        assert not found.shifted.any()
+        assert not found.spread.any()
+
+
 def test_equal_curves_differ_nowhere():
     one = outlines(1, 1)
     found = difference(np.repeat(one, 20, axis=0), np.repeat(one, 30, axis=0), permutations=199)

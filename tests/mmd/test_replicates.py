@@ -436,3 +436,13 @@ def test_how_many_replicates_could_is_said():
     assert [least_p(n, n) for n in (3, 4, 5, 6)] == pytest.approx([0.1, 2 / 70, 2 / 252, 2 / 924])
     assert replicates_needed(0.01) == 5
     assert replicates_needed(0.01, parts=3) == 6
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (5, 5), (2, 7), (4, 9)])
+@pytest.mark.parametrize("kernel", ["gaussian", "energy", "mean"])
+@pytest.mark.parametrize("place", [0.0, 0.1])
+def test_points_that_are_all_the_same_are_told_apart_by_no_rounding_error(sizes, kernel, place):
+    replicate = np.repeat(np.arange(sum(sizes)), 7)
+    kernels = {"": mean_kernels(np.full((len(replicate), 1), place), replicate, kernel=kernel)}
+    assert replicate_test(kernels, Hypothesis(np.arange(sum(sizes)) >= sizes[0])).p_value == 1
+    assert replicate_mmd_test(kernels, sizes[0]).p_value == 1

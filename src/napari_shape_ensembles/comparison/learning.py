@@ -17,8 +17,8 @@ from .settings import Settings
 
 Real = NDArray[np.float64]
 
-# Lower limit of the relative precision of outlines: smaller variation is rounding and interpolation error.
-_KNOWN = 1e-8
+#: Lower limit of the relative precision of outlines: smaller variation is rounding and interpolation error.
+KNOWN = 1e-8
 # Multiples of 1/16 of a pixel are exact in single precision, and tell nothing of the type they were stored in.
 _GRID = 16
 _EPS = np.finfo(np.float64).eps
@@ -177,7 +177,7 @@ def known_share(places: Real, scale: Real) -> float:
         curves.
     """
     moved = np.sqrt(2) * places / np.linalg.eigvalsh(scale)[:, 0]
-    return float(max(_KNOWN, np.sqrt(np.mean(moved**2))))
+    return float(max(KNOWN, np.sqrt(np.mean(moved**2))))
 
 
 def report_step(name: str) -> None:

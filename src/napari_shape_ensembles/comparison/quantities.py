@@ -15,6 +15,7 @@ from ..outlines import Ensemble
 from ..progress import one_library_thread, over_blocks
 from ..shapes import decompose, to_landmarks
 from ..shapes.lobes import BANDS, band_name
+from .learning import KNOWN
 from .settings import Settings
 
 Real = NDArray[np.float64]
@@ -37,7 +38,7 @@ class Quantities(NamedTuple):
     size : (N,) array
         log √(σ₁σ₂), the geometric mean of the two RMS extents.
     elongation : (N,) array
-        log(σ₁/σ₂), their ratio; at least 0.
+        log(σ₁/σ₂), their ratio; at least 10⁻⁸, below which it is rounding error.
     lobes : (N, 9) array
         log RMS amplitude of each band of `LOBES`, relative to the RMS radius of the form.
     roughness : (N,) array
@@ -91,7 +92,7 @@ def quantities_of_landmarks(landmarks: Real) -> Quantities:
 
     return Quantities(
         np.log(extents[:, 0] * extents[:, 1]) / 2,
-        np.log(extents[:, 1] / extents[:, 0]),
+        np.maximum(np.log(extents[:, 1] / extents[:, 0]), KNOWN),
         np.stack([amplitude(*band) for band in LOBES], axis=1),
         amplitude(*ROUGH),
     )

@@ -96,6 +96,7 @@ def outline_difference(
     normal = outward_normals(mean)
     along = np.einsum("qnk,nk->qn", curves - mean, normal)
     floor = _KNOWN * float(np.linalg.norm(mean, axis=1).mean())
+    along = np.where(along.std(axis=0) > floor, along, 0)
     if image is None:
         moments, lost = (along, along**2), 2
         in_a = label_weights(first, len(along), permutations, seed) > 0

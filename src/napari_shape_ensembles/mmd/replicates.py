@@ -29,6 +29,8 @@ ENUMERATED, DRAWS = 20_000, 9_999
 MANY, _FEATURES = 20_000, 512
 # Statistics that differ by less than this fraction of the largest are equal up to rounding error.
 _TIE = 1e-10
+# A kernel that varies by no more than this fraction of its largest value between replicates is constant up to rounding.
+_STILL = 1e-13
 # Elements per product of labellings and kernel, which fit in the CPU cache.
 _CHUNK = 2**16
 
@@ -381,8 +383,10 @@ def explained(kernels: MeanKernels, hypothesis: Hypothesis, orders: Index) -> Re
     tested, nuisance = hypothesis.tested, hypothesis.nuisance
     exact = hypothesis.covariates is None
     kernel = kernels.between if exact else kernels.gram
-    rest = np.eye(len(kernel)) - nuisance @ nuisance.T
+    rest, largest = np.eye(len(kernel)) - nuisance @ nuisance.T, np.abs(kernel).max()
     kernel = rest @ kernel @ rest
+    if np.abs(kernel).max() <= _STILL * largest:
+        return np.zeros(len(orders))
     squares = _forms(kernel, tested, orders)
     if not exact:
         left = np.trace(kernel) - _forms(kernel, nuisance, orders) - squares
