@@ -446,3 +446,15 @@ def test_points_that_are_all_the_same_are_told_apart_by_no_rounding_error(sizes,
     kernels = {"": mean_kernels(np.full((len(replicate), 1), place), replicate, kernel=kernel)}
     assert replicate_test(kernels, Hypothesis(np.arange(sum(sizes)) >= sizes[0])).p_value == 1
     assert replicate_mmd_test(kernels, sizes[0]).p_value == 1
+
+
+def test_covariates_tell_groups_apart_that_are_of_one_size():
+    """Three combinations of two factors: exchanging their names would exchange what is tested and what is given."""
+    group, sex = np.array([0.0, 0, 1, 1, 1, 1]), np.array([0.0, 0, 0, 0, 1, 1])
+    found = []
+    for seed in range(60):
+        points = np.random.default_rng(seed).normal(size=(6, 1))
+        kernels = {"": mean_kernels(points, np.arange(6), kernel="mean")}
+        found.append(replicate_test(kernels, Hypothesis(group, covariates=sex)))
+    assert found[0].labellings == 90
+    assert found[0].least_p <= min(one.p_value for one in found) < 6 / 90

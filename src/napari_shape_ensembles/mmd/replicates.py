@@ -161,7 +161,9 @@ class Rearrangements:
         return max(self.alike / self.labellings, 0.0 if self.complete else 1 / len(self.orders))
 
 
-def rearrangements(columns: Real, blocks: Index | None = None, *, draws: int = DRAWS, seed: int = 0) -> Rearrangements:
+def rearrangements(
+    columns: Real, blocks: Index | None = None, covariates: Real | None = None, *, draws: int = DRAWS, seed: int = 0
+) -> Rearrangements:
     """Enumerate, or draw, the distinct assignments of the rows of a design to the replicates.
 
     Parameters
@@ -170,6 +172,8 @@ def rearrangements(columns: Real, blocks: Index | None = None, *, draws: int = D
         Design; equal rows are the same label.
     blocks : (U,) array, optional
         Rows are permuted only within a block.
+    covariates : (U, z) array, optional
+        Further columns of the design, which are not tested.
     draws : int
         Number of random orders if there are more than 20 000 labellings.
     seed : int
@@ -178,25 +182,31 @@ def rearrangements(columns: Real, blocks: Index | None = None, *, draws: int = D
     -------
     Rearrangements
     """
-    count, alike = labellings(columns, blocks)
-    labels, own = _labels(columns, blocks)
+    count, alike = labellings(columns, blocks, covariates)
+    labels, own = _labels(columns, blocks, covariates)
     complete = count <= ENUMERATED
     orders = _orders(labels.tobytes(), own.tobytes(), 0 if complete else draws, 0 if complete else seed)
     return Rearrangements(orders, complete, count, alike)
 
 
-def labellings(columns: Real, blocks: Index | None = None) -> tuple[int, int]:
+def labellings(columns: Real, blocks: Index | None = None, covariates: Real | None = None) -> tuple[int, int]:
     """Number of distinct labellings of a design, and of those that no test distinguishes from the observed one."""
-    labels, own = _labels(columns, blocks)
+    labels, own = _labels(columns, blocks, covariates)
     members = _members(own)
     sizes = [np.unique(labels[rows], return_counts=True)[1].tolist() for rows in members]
     count = prod(factorial(sum(size)) // prod(map(factorial, size)) for size in sizes)
-    return count, _alike(np.reshape(columns, (len(columns), -1)), labels, members)
+    return count, _alike(_rows(columns, covariates), labels, members, exchange=covariates is None)
 
 
-def _labels(columns: Real, blocks: Index | None) -> tuple[Index, Index]:
+def _rows(columns: Real, covariates: Real | None) -> Real:
+    """All columns of a design, (U, q + z)."""
+    parts = (columns,) if covariates is None else (columns, covariates)
+    return np.concatenate([np.asarray(part, dtype=np.float64).reshape(len(part), -1) for part in parts], axis=1)
+
+
+def _labels(columns: Real, blocks: Index | None, covariates: Real | None) -> tuple[Index, Index]:
     """Label of each row, shared by equal rows, and its block."""
-    rows = np.asarray(columns, dtype=np.float64).reshape(len(columns), -1)
+    rows = _rows(columns, covariates)
     labels = np.unique(rows, axis=0, return_inverse=True)[1].ravel().astype(np.intp)
     return labels, np.zeros(len(rows), dtype=np.intp) if blocks is None else np.asarray(blocks, dtype=np.intp)
 
@@ -261,15 +271,15 @@ def _arranged(labels: Index, rows: Index) -> Index:
     return arranged
 
 
-def _alike(columns: Real, labels: Index, members: Sequence[Index]) -> int:
+def _alike(columns: Real, labels: Index, members: Sequence[Index], *, exchange: bool) -> int:
     """Number of labellings that span the same space as the observed one, and so have the same statistic.
 
-    Groups with the same number of replicates in every block may exchange their names; numeric columns may be reflected
-    about their means.
+    Groups with the same number of replicates in every block may exchange their names, unless covariates tell them apart
+    (`exchange`); numeric columns may be reflected about their means.
     """
     table = np.stack([np.bincount(labels[rows], minlength=labels.max() + 1) for rows in members], axis=1)
     names_only = len(table) == 2 or np.isin(columns, (0, 1)).all()
-    if names_only and np.linalg.matrix_rank(columns - columns.mean(axis=0)) == len(table) - 1:
+    if exchange and names_only and np.linalg.matrix_rank(columns - columns.mean(axis=0)) == len(table) - 1:
         return prod(factorial(count) for count in np.unique(table, axis=0, return_counts=True)[1].tolist())
     for places in members:
         rows = columns[places]
@@ -356,9 +366,7 @@ class Hypothesis:
     def rearrangements(self, *, draws: int = DRAWS, seed: int = 0) -> Rearrangements:
         """Permutations of the replicates to test it on."""
         columns = np.asarray(self.columns, dtype=np.float64)
-        if self.covariates is not None:
-            columns = np.concatenate([np.reshape(part, (len(part), -1)) for part in (columns, self.covariates)], axis=1)
-        return rearrangements(columns, self.blocks, draws=draws, seed=seed)
+        return rearrangements(columns, self.blocks, self.covariates, draws=draws, seed=seed)
 
 
 def _centred(columns: Real) -> Real:
