@@ -40,6 +40,30 @@ def test_pixels_may_be_higher_than_wide(images):
     np.testing.assert_allclose(np.ptp(found.curves[0], axis=0), (10, 5), rtol=0.02)
 
 
+def test_sizes_may_have_decimal_commas_as_all_other_numbers(images):
+    sizes, _ = written(images, "image;group;pixel_size;unit\nfine.png;a;0,5;µm\ncoarse.png;b;2,5 × 1,25;µm\n")
+    assert list(sizes.values()) == [(0.5, "µm"), ((2.5, 1.25), "µm")]
+
+
+def test_groups_may_be_called_none_or_null(images):
+    """Names of a control without treatment, and of a knock-out, and no missing values."""
+    _, table = written(images, "image,group,genotype,dose\nfine.png,None,null,0\ncoarse.png,null,wt,1.5\n")
+    assert table.to_dict("list") == {"group": ["None", "null"], "genotype": ["null", "wt"], "dose": [0, 1.5]}
+    assert checked_design(table, 2).groups == ("None", "null")
+    _, table = written(images, "image,group,dose\nfine.png,None,null\ncoarse.png,1,1.5\n")
+    assert table["group"].tolist() == ["None", "1"]
+    assert table["dose"].isna().tolist() == [True, False]
+    with pytest.raises(ValueError, match="'dose' of the design is empty in row 1"):
+        checked_design(table, 2)
+    with pytest.raises(ValueError, match="'group' of the design is empty in row 2"):
+        checked_design(written(images, "image,group\nfine.png,a\ncoarse.png,NA\n")[1], 2)
+
+
+def test_a_folder_in_place_of_a_table_is_refused_with_the_remedy(tmp_path):
+    with pytest.raises(ValueError, match=r"is a folder: give a table of its images, or .* \(--pattern\)"):
+        read_design(tmp_path)
+
+
 def test_a_row_without_a_size_leaves_it_to_the_image(images):
     sizes, _ = written(images, "image,group,pixel_size,unit\nfine.png,a,0.5,µm\ncoarse.png,b,,\n")
     assert [path.name for path in sizes] == ["fine.png"]

@@ -57,7 +57,7 @@ def take_pixel_sizes(
         if pd.isna(size):
             continue
         try:
-            height, *width = (float(side) for side in re.split("[×x*]", str(size)))
+            height, *width = (float(side) for side in re.split("[×x*]", str(size).replace(",", ".")))
         except ValueError:
             height, width = 0.0, []
         if len(width) > 1 or not all(0 < side < float("inf") for side in (height, *width)) or not isinstance(unit, str):
@@ -95,15 +95,24 @@ def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
     """
     import pandas as pd
 
+    if path.is_dir():
+        raise ContentError(f"{path} is a folder: give a table of its images, or columns from their names (--pattern)")
     if not path.is_file():
         raise FileNotFoundError(f"there is no table {path}")
     text = _text_of(path)
     try:
         heads = pd.read_csv(StringIO(text), sep=None, engine="python", nrows=0).columns
         named = {name: str for name in heads if str(name).strip().lower() == "image"}  # keep names such as 001
-        table = pd.read_csv(StringIO(text), sep=None, engine="python", dtype=named).dropna(how="all", ignore_index=True)
+        table = pd.read_csv(StringIO(text), sep=None, engine="python", dtype=named)
+        cells = pd.read_csv(StringIO(text), sep=None, engine="python", dtype=str, keep_default_na=False)
     except (ValueError, csv.Error) as error:
         raise ContentError(f"{path.name} is no table of comma-separated values: {error}") from error
+    for name in table:
+        known, words = str(name).strip().lower(), cells[name].str.strip().isin(_WORDS)
+        of_names = known in _NAMES or not (known in _KNOWN or pd.api.types.is_numeric_dtype(table[name]))
+        if of_names and words.any():
+            table[name] = cells[name].where(table[name].notna() | words)
+    table = table.dropna(how="all", ignore_index=True)
     table.columns = table.columns.str.strip()
     written = {name: name.lower() for name in table.columns if name.lower() in _KNOWN}  # Excel capitalizes them
     if len({*written.values()}) == len(written):
@@ -142,6 +151,8 @@ def _text_of(path: Path) -> str:
 
 #: Columns that identify the part of an image that a row describes.
 PARTS = ("plane", "region", "class", "phase", "feature")
+# Columns of names, and names that pandas takes for missing values.
+_NAMES, _WORDS = ("group", "replicate", "block"), ("None", "null")
 # Columns matched case-insensitively.
 _KNOWN = ("image", "group", "replicate", "block", "pixel_size", "unit", *PARTS)
 
