@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -193,3 +194,22 @@ def test_every_word_for_pixels_is_pixels_and_no_ninety_sixth_of_an_inch(unit):
         ensemble.to("µm")
     with pytest.raises(ValueError, match="cannot be compared"):
         Ensemble([SQUARE], unit="µm").to(unit)
+
+
+@pytest.mark.parametrize("index", [[0.5, 1.5], 1.7, None, np.array(1.0), [[0, 1]], ("0", "1")])
+def test_curves_are_chosen_by_whole_numbers_only(index):
+    ensemble = Ensemble(list(blobs(3, 20, seed=1)))
+    with pytest.raises((IndexError, TypeError)) as error:
+        ensemble[index]
+    assert "chosen by whole numbers, a slice, or a mask of 3 booleans" in str(error.value)
+    assert ensemble[np.array(1)].shape == ensemble[1].shape
+    assert ensemble[[-1, 0]].ids.tolist() == [2, 0]
+    assert len(ensemble[[]]) == 0
+
+
+@pytest.mark.parametrize("kind", [object, "string", "category"])
+def test_ids_may_be_a_column_of_a_table(kind):
+    names = pd.Series(["a", "b"]).astype(kind)
+    assert Ensemble(list(blobs(2, 20, seed=1)), ids=names).ids.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="ids are numbers or texts"):
+        Ensemble(list(blobs(2, 20, seed=1)), ids=np.array(["a", 1], dtype=object))

@@ -622,13 +622,22 @@ class Ensemble:
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, int | np.integer) and not isinstance(index, bool):
             return self.curves[index]
+        if isinstance(index, np.ndarray) and index.ndim == 0 and index.dtype.kind in "iu":
+            return self.curves[int(index)]
         if isinstance(index, str):
             raise TypeError(f"an ensemble has no column {index!r}: its columns are in .metadata and .features")
         if not isinstance(index, slice) and np.asarray(index).dtype == np.bool_:
             if np.shape(index) != (len(self),):
                 raise IndexError(f"a mask for {len(self)} curves holds as many booleans, not {np.shape(index)}")
             index = np.flatnonzero(index)
-        kept = np.arange(len(self))[index if isinstance(index, slice) else np.asarray(index, dtype=np.intp)]
+        if not isinstance(index, slice):
+            places = np.asarray(index)
+            if places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
+                raise IndexError(
+                    f"curves are chosen by whole numbers, a slice, or a mask of {len(self)} booleans, not {index!r}"
+                )
+            index = places.astype(np.intp)
+        kept = np.arange(len(self))[index]
         return self.derived([self.curves[i] for i in kept], kept)
 
     def __add__(self, other: "Ensemble") -> "Ensemble":
@@ -744,6 +753,8 @@ def _arrays(curves: Sequence[ArrayLike] | Real) -> list[NDArray[Any]]:
 def _unique_ids(ids: ArrayLike, count: int) -> NDArray[Any]:
     """Validate the ids of `count` curves: unique numbers or strings."""
     names = np.array(ids)
+    if names.dtype.kind in "OT" and all(isinstance(name, str) for name in names.ravel()):  # texts of pandas
+        names = names.astype(np.str_)
     if names.shape != (count,):
         raise ValueError(f"{count} curves need {count} ids in one sequence, not ids of shape {names.shape}")
     if len(names) and names.dtype.kind not in "iufU":
