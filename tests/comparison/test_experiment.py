@@ -1,6 +1,7 @@
 """Experiments: groups of images, on drawn outlines and on real ones."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import stats
 from napari_shape_ensembles import Comparison, Ensemble, Experiment, Outlines, Settings, compare, experiment
 from napari_shape_ensembles.archive import read_archive, write_archive
 from napari_shape_ensembles.comparison.compare import FORMAT, LAYOUT
+from napari_shape_ensembles.comparison.experiment import _power
 from napari_shape_ensembles.comparison.quantities import quantities
 from napari_shape_ensembles.outlines import at_one_pixel_size
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
@@ -193,6 +195,31 @@ def test_power_grows_with_replicates_and_ratio(three):
     assert plan.loc[8, "size"] < plan.loc[4, "size"]
     with pytest.raises(ValueError, match="'area' is none of the quantities"):
         three.power(1.1, 4, "area")
+
+
+@pytest.mark.parametrize("level", [0.05, 1e-3, 1e-5, 1e-7])
+@pytest.mark.parametrize("replicates", [2, 3, 6, 12])
+@pytest.mark.parametrize("shift", [0.0, 1.0, 3.0, 10.0, 50.0])
+def test_power_is_that_of_the_t_test_at_any_level(level, replicates, shift):
+    """The integral over the standard deviation, on a grid: SciPy's noncentral t is NaN at low levels."""
+    freedom, cut = 2 * replicates - 2, stats.t.isf(level / 2, 2 * replicates - 2)
+    apart = shift / np.sqrt(2 / replicates)
+    spread = np.sqrt(stats.chi2.ppf((np.arange(20_000) + 0.5) / 20_000, freedom) / freedom)
+    expected = (stats.norm.sf(cut * spread - apart) + stats.norm.cdf(-cut * spread - apart)).mean()
+    assert _power(shift, replicates, level) == pytest.approx(expected, abs=1e-4)
+
+
+def test_what_cannot_be_planned_is_refused_in_words(three):
+    for replicates in ((1,), (2.5,), (0, 3)):
+        with pytest.raises(ValueError, match="replicates: give whole numbers of at least 2 a side"):
+            three.planning(replicates)
+    for power in (0.001, 1, np.nan):
+        with pytest.raises(ValueError, match=r"power .*: give a probability between the level 0.05 and 1"):
+            three.planning(power=power)
+    strict = replace(three, settings=replace(three.settings, significance=1e-6))
+    sizes = strict.planning((2, 3, 6, 12))["size"]
+    assert (np.diff(sizes) < 0).all()
+    assert strict.power(sizes[2], 6) == pytest.approx(0.8, abs=1e-6)
 
 
 def test_the_whole_is_said_in_sentences(three):

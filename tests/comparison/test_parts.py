@@ -302,6 +302,10 @@ def test_a_planned_power_is_how_often_the_whole_comparison_finds_the_difference(
     assert planned_power(pilot, 40, draws=100) < 0.12
     with pytest.raises(ValueError, match="give at least two outlines"):
         planned_power(pilot, 1)
+    for count, draws in ((20.5, 5), ((20, 30.5), 5), (20, 2.5)):
+        with pytest.raises((ValueError, TypeError), match="whole numbers"):
+            planned_power(pilot, count, draws=draws)
+    assert planned_power(pilot, np.int64(20), draws=2) == planned_power(pilot, 20, draws=2)
     with pytest.raises(ValueError, match="give positive numbers"):
         planned_power(pilot, 20, size_ratio=0)
 

@@ -197,7 +197,9 @@ def planned_power(
     >>> few < 0.5 < many
     True
     """
-    m, n = (count, count) if isinstance(count, int) else count
+    m, n = count if isinstance(count, tuple | list) else (count, count)
+    if not all(isinstance(number, int | np.integer) for number in (m, n, draws)):
+        raise ValueError(f"{m} and {n} outlines, {draws} draws: give whole numbers")
     if min(m, n) < 2 or draws < 1:
         raise ValueError(f"{m} and {n} outlines, {draws} draws: give at least two outlines a side and one draw")
     if not (np.isfinite([size_ratio, elongation_ratio]).all() and min(size_ratio, elongation_ratio) > 0):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.special import chdtri, ndtr, stdtr, stdtrit
 
 from ..archive import ContentError, Tree
 from ..mmd import Kernel, combined_mmd_test
@@ -60,6 +60,8 @@ LEARNED = 20_000
 _FEW_OUTLINES = 10
 _STEPS = (*STEPS[:-2], "measuring outlines", "kernels between replicates", "done")
 _COVERAGE = 0.95
+# Quantiles of a standard deviation over which a power is averaged.
+_QUANTILES = 100_000
 # Columns that identify an outline.
 _PLACES = ("id", "image", "replicate")
 # Array attributes of mean kernels.
@@ -632,15 +634,30 @@ class Experiment:
         DataFrame
             One row per number of replicates a side: replicates, least_p by permutation, and a column for each quantity.
             The variance between replicates is estimated here (see `variance`).
+
+        Raises
+        ------
+        ValueError
+            For fewer than 2 replicates a side, or a power that is not between the level and 1.
         """
         import pandas as pd
         from scipy.optimize import brentq
 
+        if not self.settings.significance < power < 1:
+            raise ValueError(
+                f"power {power}: give a probability between the level {self.settings.significance:g} and 1, such as 0.8"
+            )
+        if odd := [count for count in replicates if count != int(count) or count < 2]:
+            raise ValueError(f"{odd[0]} replicates: give whole numbers of at least 2 a side")
+        replicates = [int(count) for count in replicates]
         rows = []
         for count in replicates:
             found: dict[str, float] = {"replicates": count, "least_p": least_p(count, count)}
             # The difference in standard deviations of replicates' means is the same for all quantities.
-            shift = brentq(lambda x, n=count: _power(x, n, self.settings.significance) - power, 0, 200)
+            most = 200.0
+            while _power(most, count, self.settings.significance) < power:
+                most *= 10
+            shift = brentq(lambda x, n=count: _power(x, n, self.settings.significance) - power, 0, most)
             found |= {str(name): float(np.exp(shift * self._spread_of_means(str(name)))) for name in self.means}
             rows.append(found)
         return pd.DataFrame(rows)
@@ -984,7 +1001,11 @@ def _power(shift: float, replicates: int, significance: float) -> float:
 
     freedom, apart = 2 * replicates - 2, shift / np.sqrt(2 / replicates)
     cut = float(stdtrit(freedom, 1 - significance / 2))
-    return float(np.nan_to_num(nct.sf(cut, freedom, apart) + nct.cdf(-cut, freedom, apart), nan=1.0))
+    power = float(nct.sf(cut, freedom, apart) + nct.cdf(-cut, freedom, apart))
+    if np.isnan(power):  # SciPy's series fail at low levels: the mean over the quantiles of the standard deviation
+        spread = np.sqrt(chdtri(freedom, (np.arange(_QUANTILES) + 0.5) / _QUANTILES) / freedom)
+        power = float((ndtr(apart - cut * spread) + ndtr(-apart - cut * spread)).mean())
+    return power
 
 
 def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
