@@ -1,6 +1,7 @@
 """Samples compared in pieces: the numbers of `compare`, whatever the pieces, and a run that was killed goes on."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -44,6 +45,14 @@ def assert_same_numbers(whole, streamed, *, without=()):
             assert one.tolist() == other.tolist(), name
 
 
+def assert_same_words(whole, streamed):
+    """But for the names: those of a sample in pieces are given."""
+    counts = r"\((?:\d+ images?, )?\d+ curves?\)"
+    one, other = (result.summary() for result in (whole, streamed))
+    assert re.findall(counts, other) == re.findall(counts, one)
+    assert re.split(counts, other)[-1] == re.split(counts, one)[-1]
+
+
 @pytest.fixture(scope="module")
 def whole():
     return compare(*samples(pixel_size=0.02), SETTINGS)
@@ -83,6 +92,13 @@ def test_whole_images_are_permuted_and_pixels_brought_to_one_size():
     assert one.note == other.note
     assert one.image_counts == other.image_counts
     assert_same_numbers(one, other)
+    assert_same_words(one, other)
+    one, other = (
+        how(images[:4], images[4:], settings, permute="curves", significance=0.05)
+        for how in (compare, compare_in_pieces)
+    )
+    assert "in these images alone, " in other.summary()
+    assert_same_words(one, other)
 
 
 def test_many_curves_are_tested_by_the_projected_kernel(monkeypatch):

@@ -368,16 +368,10 @@ class Comparison(Sealed):
             for side, ensemble, own in (("A", self.a, images[0]), ("B", self.b, images[1]))
         )
         if self._inconclusive:
-            return f"{names}: inconclusive: {self._inconclusive}{self._small_sample_words()}."
+            return f"{names}: inconclusive: {self._inconclusive}{small_sample_words(self.small_sample)}."
         numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
         alone = "in these images alone, " if self.permuted == "curves" and max(self.image_counts) > 1 else ""
         return f"{names}: {alone}{TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
-
-    def _small_sample_words(self) -> str:
-        if self.small_sample is None:
-            return ""
-        undulation, scale = self.small_sample
-        return f". By the small-sample test undulation p = {undulation:.2g}, scale p = {scale:.2g}"
 
     def save(self, path: StrPath, *, view: Tree | None = None) -> None:
         """Write the whole comparison to a file atomically.
@@ -659,6 +653,14 @@ def small_sample_p_values(measured: Quantities, images: NDArray[np.intp], first:
     found = (small_sample_test(*replicate_means(values, images), Hypothesis(group)) for values in columns.values())
     undulation, scale = (test.p_value for test in found)
     return undulation, scale
+
+
+def small_sample_words(p_values: tuple[float, float] | None) -> str:
+    """Report the p-values of the small-sample test, if any."""
+    if p_values is None:
+        return ""
+    undulation, scale = p_values
+    return f". By the small-sample test undulation p = {undulation:.2g}, scale p = {scale:.2g}"
 
 
 def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble, str]:

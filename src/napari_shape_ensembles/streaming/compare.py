@@ -28,7 +28,7 @@ from ..comparison import (
     software_versions,
     table_row,
 )
-from ..comparison.compare import small_sample_p_values, tests_of_learned
+from ..comparison.compare import small_sample_p_values, small_sample_words, tests_of_learned
 from ..comparison.experiment import equal_draws
 from ..comparison.figures import plot_comparison
 from ..comparison.learning import clear_still, known_share
@@ -167,14 +167,16 @@ class StreamedComparison(Sealed):
 
     def summary(self) -> str:
         """Return the answer as one sentence."""
+        images = [f"{counted(count, 'image')}, " if self.permuted == "images" else "" for count in self.image_counts]
         names = " and ".join(
-            f"{name or side} ({counted(count, 'curve')})"
-            for name, side, count in zip(self.names, "AB", self.counts, strict=True)
+            f"{name or side} ({own}{counted(count, 'curve')})"
+            for name, side, count, own in zip(self.names, "AB", self.counts, images, strict=True)
         )
         if self._inconclusive:
-            return f"{names}: inconclusive: {self._inconclusive}."
+            return f"{names}: inconclusive: {self._inconclusive}{small_sample_words(self.small_sample)}."
         numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
-        return f"{names}: {TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
+        alone = "in these images alone, " if self.permuted == "curves" and max(self.image_counts) > 1 else ""
+        return f"{names}: {alone}{TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
 
     def numbers(self) -> dict[str, Any]:
         """Return every number of the result by name, as in `Comparison.numbers`."""
