@@ -1,5 +1,7 @@
 """Effect sizes: closed forms, coverage of the intervals, where a known difference lies, and what could be seen."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -268,3 +270,14 @@ def test_effects_of_several_images_are_at_the_level_of_images():
     three = effect_sizes(compare(a[:3], b[:3], quick))
     assert three.size_ratio.low < three.size_ratio.value < three.size_ratio.high
     assert np.isnan(three.standardized["size"].low)
+
+
+@pytest.mark.parametrize(("m", "n"), [(2, 2), (2, 9), (3, 3)])
+def test_resamples_of_one_curve_alone_say_nothing_and_disturb_nobody(m, n):
+    t, l, _ = coordinates(m, n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = effect_sizes(t, l, m)
+    one = found.mmd["undulation"]
+    assert np.isfinite([one.value, one.low, one.high]).all()
+    assert one.low <= one.high

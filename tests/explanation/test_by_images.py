@@ -110,3 +110,13 @@ def test_too_few_images_have_ratios_and_no_p_value():
     assert "so few images reach no p-value" in first
     assert "size 1." in second
     assert replace(explanation).components.tests.adjusted.min() > 0.05
+
+
+def test_ratios_without_an_interval_promise_none():
+    a, b = sides(1, 1, 3)
+    words = explain(compare(a, b, QUICK)).sentences()[-1]
+    assert words.startswith("Ratios of the means of images, B over A: size ")
+    assert "(" not in words
+    a, b = sides(1, 2, 2)
+    words = explain(compare(a, b, QUICK)).sentences()[-1]
+    assert words.startswith("Ratios of the means of images, B over A, with 95 % intervals: size ")

@@ -249,7 +249,8 @@ def unbiased(points: Real, counts: Real, first: int, bandwidth: float) -> tuple[
     squared, spread = forms[0], np.zeros(len(counts))
     for within, form in ((of_x, forms[1]), (of_y, forms[2])):
         repeats = (within**2).sum(axis=1)  # pairs of a curve with itself
-        apart = (1 - form) / (1 - repeats)
+        # NaN for a resample of one curve alone.
+        apart = np.divide(1 - form, 1 - repeats, out=np.full_like(repeats, np.nan), where=repeats < 1)
         squared = squared - repeats * apart
         spread += apart / 2
     return squared, np.maximum(spread, np.finfo(float).tiny)

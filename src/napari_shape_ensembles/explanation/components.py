@@ -102,13 +102,15 @@ class Components(Sealed):
 
     def ratio_sentence(self) -> str:
         """Describe the ratios of all scalar components, without a statement on whether they differ."""
-        listed = []
+        listed, known = [], False
         for name in _WORDS:
             i = COMPONENTS.index(name)
             ratio, low, high = self.ratio[i], *self.ratio_interval[:, i]
-            interval = f" ({low:.2f} to {high:.2f})" if np.isfinite([low, high]).all() else ""
-            listed.append(f"{name} {ratio:.2f}{interval}")
-        return f"Ratios of the means of images, B over A, with 95 % intervals: {', '.join(listed)}."
+            finite = bool(np.isfinite([low, high]).all())
+            listed.append(f"{name} {ratio:.2f}" + (f" ({low:.2f} to {high:.2f})" if finite else ""))
+            known = known or finite
+        intervals = ", with 95 % intervals" if known else ""
+        return f"Ratios of the means of images, B over A{intervals}: {', '.join(listed)}."
 
     def _spread_words(self, i: int) -> list[str]:
         ratio, interval = self.spread[i], self.spread_interval[:, i]
