@@ -456,6 +456,9 @@ def test_rounding_errors_of_elongation_do_not_decide_the_small_sample_test():
     assert found.table["scale_small_sample_p"][0] == pytest.approx(expected, rel=1e-6)
     assert compare(images[:3], images[3:], QUICK).small_sample[1] == pytest.approx(expected, rel=1e-6)
     assert found.table["undulation_p"][0] == 1
+    reason = "it is the same in all outlines, as far as their coordinates are known"
+    for one in (found, Experiment.of_tree(found.to_tree())):
+        assert f"Not tested: coarse form, roughness, concavity, elongation ({reason})." in one.warnings
 
 
 def test_images_are_permuted_where_a_side_has_several():

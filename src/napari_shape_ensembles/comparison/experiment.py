@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, get_args
@@ -151,6 +151,8 @@ class Experiment:
         Unit of the outlines.
     note : str
         Resampling of images of unequal pixel size.
+    left_out : mapping of str to str
+        Parts of the tests without any power on these data, which were not tested, with the reason.
 
     Examples
     --------
@@ -172,6 +174,7 @@ class Experiment:
     correction: str
     unit: str
     note: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     # ------------------------------------------------------------------------------------------- tests
 
@@ -699,6 +702,9 @@ class Experiment:
             found += self.design.forecast(self.settings.significance)[:3]
         if self.note:
             found.append(f"{self.note}.")
+        for reason in dict.fromkeys(self.left_out.values()):
+            parts = [part for part in self.left_out if self.left_out[part] == reason]
+            found.append(f"Not tested: {', '.join(parts)} ({reason}).")
         if self.unit == "pixel":
             found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
         sizes = np.bincount(self.design.group)
@@ -833,6 +839,7 @@ class Experiment:
             "correction": self.correction,
             "unit": self.unit,
             "note": self.note,
+            "left_out": dict(self.left_out),
         }
 
     @classmethod
@@ -869,7 +876,9 @@ class Experiment:
             raise ContentError("parts of its tests are missing, or how they are adjusted")
         settings = from_tree(Settings, records.value(tree, "settings", dict))
         unit, note = records.value(tree, "unit", str), str(tree.get("note", ""))
-        return cls(design, settings, coordinates, kernels, outlines, correction, unit, note)
+        left_out = records.value(tree, "left_out", dict) if "left_out" in tree else {}
+        left_out = {str(part): str(reason) for part, reason in left_out.items()}
+        return cls(design, settings, coordinates, kernels, outlines, correction, unit, note, left_out)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Plot the ratios of size and roughness of every contrast with their intervals.
@@ -992,7 +1001,9 @@ def experiment(
         correction = "fdr" if len(checked.pairs) > _SCREEN else "family"
     places = {"id": [name for one in ensembles for name in one.ids.tolist()], "image": image, "replicate": replicate}
     outlines = _outline_table(places, measured)
-    return Experiment(checked, settings, coordinates, kernels, outlines, correction, ensembles[0].unit, note)
+    left_out = {part: reason for parts in parts_of_tests.values() for part, reason in parts.left_out.items()}
+    unit = ensembles[0].unit
+    return Experiment(checked, settings, coordinates, kernels, outlines, correction, unit, note, left_out)
 
 
 def _power(shift: float, replicates: int, significance: float) -> float:
