@@ -25,7 +25,7 @@ from ..comparison import (
     too_few,
 )
 from ..mmd import KERNELS, combined_mmd_test
-from ..outlines import at_one_pixel_size
+from ..outlines import at_one_pixel_size, counted
 from ..progress import Listener, Progress, report, reporting
 from .jobs import run_jobs
 
@@ -192,7 +192,7 @@ class PairTable(Sealed):
         )
         level = f"any wrong rejection at most at {self.settings.significance:g} (Holm)"
         note = f" {self.note}." if self.note else ""
-        return f"{len(self.names)} images, {len(i)} pairs: {shares}; {level}.{note}"
+        return f"{len(self.names)} images, {counted(len(i), 'pair')}: {shares}; {level}.{note}"
 
 
 def all_pairs(
