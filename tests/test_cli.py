@@ -708,6 +708,19 @@ def test_whatever_is_stopped_while_it_writes_can_be_run_again(tmp_path, images, 
     assert done.exit_code == 0, done.stderr
 
 
+@pytest.mark.parametrize(("command", "count", "left"), [("inspect", 1, "one.suspects.csv"), ("annotators", 2, "pairs.csv")])
+def test_a_table_that_cannot_be_written_whole_leaves_the_one_before(tmp_path, monkeypatch, command, count, left):
+    files = [tmp_path / f"{name}.png" for name in ("one", "two")[:count]]
+    for path in files:
+        imageio.imwrite(path, labels(3))
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / left).write_text("old")
+    monkeypatch.setattr("napari_shape_ensembles.archive.os.fsync", lambda _: (_ for _ in ()).throw(OSError("full")))
+    done = run(command, *files, "--out", tmp_path / "r", "--force")
+    assert done.exit_code == 2
+    assert (tmp_path / "r" / left).read_text() == "old"
+
+
 @pytest.mark.parametrize("margin", ["-1", "0", "nan"])
 def test_a_margin_that_is_none_is_refused_before_anything_is_written(tmp_path, quick, margin):
     design = design_files(tmp_path, group=["a"] * 3 + ["b"] * 3)

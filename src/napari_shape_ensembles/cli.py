@@ -533,6 +533,7 @@ def inspect(
 
     from .inspection import missing_objects, rank_suspects
     from .io.images import read_image
+    from .io.results import write_table
 
     plane = read_image(labels, memory=memory)
     _note_oddities(labels, plane.pixels)
@@ -554,7 +555,7 @@ def inspect(
     out.mkdir(parents=True, exist_ok=True)
     with _listed(out, names):
         for name, table in zip(names, tables, strict=True):
-            table.to_csv(out / name, index=False)
+            write_table(out / name, table)
     say_written([out / name for name in names])
     ranking = tables[0]
     noted = int((ranking["reasons"] != "").sum())
@@ -590,6 +591,7 @@ def annotators(
     from .inspection import annotators as compared
     from .io.corrected import write_labels
     from .io.images import read_image
+    from .io.results import write_table
 
     names = "pairs.csv", "objects.csv", "tendencies.csv", "disputed.csv", "consensus.tif"
     check_folder(out)
@@ -608,7 +610,7 @@ def annotators(
     smallest = np.uint16 if found.consensus.max(initial=0) < 2**16 else np.uint32
     with _listed(out, names):
         for name, table in zip(names, (found.pairs, found.objects, found.tendencies, disputed), strict=False):
-            table.to_csv(out / name, index=False)
+            write_table(out / name, table)
         write_labels(out / names[-1], found.consensus.astype(smallest), planes[0].calibration)
     say_written([out / name for name in names])
     say(found.summary())

@@ -116,6 +116,17 @@ def test_ticks_hold_for_other_images_of_a_project_and_are_kept(tmp_path):
     np.testing.assert_allclose(a["score"], b["score"], atol=1e-9)
 
 
+def test_ticks_that_cannot_be_saved_leave_the_file_as_it_was(tmp_path, monkeypatch):
+    labels, image, _ = faulty("hole")
+    ticks = Ticks()
+    ticks.add(labels, image, verdicts={ODD: "wrong"}, name="one")
+    (tmp_path / "ticks.csv").write_text("old")
+    monkeypatch.setattr("napari_shape_ensembles.archive.os.fsync", lambda _: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        ticks.save(tmp_path / "ticks.csv")
+    assert (tmp_path / "ticks.csv").read_text() == "old"
+
+
 @pytest.mark.parametrize(
     ("corrections", "message"),
     [({999: "wrong"}, "label 999"), ({1: "maybe"}, "maybe"), (["wrong"], "mapping")],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..archive import ContentError, StrPath
+from ..archive import ContentError, StrPath, write_bytes
 from ..progress import report
 from .evidence import evidence, unlabelled
 
@@ -112,7 +112,7 @@ class Ticks:
         """Write the ticks of a project to a CSV file."""
         if self.table is None:
             raise ValueError("nothing was ticked yet")
-        self.table.to_csv(path, index=False)
+        write_bytes(path, self.table.to_csv(index=False).encode())
 
     @classmethod
     def load(cls, path: StrPath) -> "Ticks":
