@@ -287,6 +287,13 @@ def test_report_explains_a_saved_comparison(tmp_path):
     assert "B's outlines are larger" in done.stdout
     assert "Proof by resynthesis" in (tmp_path / "why.html").read_text(encoding="utf-8")
     assert (tmp_path / "figures" / "shares.png").exists()
+    (tmp_path / "figures" / "shares.png").write_bytes(b"drawn by hand")
+    given = ("report", saved, "--out", tmp_path / "why.html", "--figures", tmp_path / "figures")
+    refused = run(*given)
+    assert refused.exit_code == 2
+    assert "shares.png is there already" in refused.stderr
+    assert (tmp_path / "figures" / "shares.png").read_bytes() == b"drawn by hand"
+    assert run(*given, "--force").exit_code == 0
     refused = run("report", saved, "--out", tmp_path / "why.txt")
     assert refused.exit_code == 2
     assert "saved as .html or .pdf" in refused.stderr
@@ -708,7 +715,9 @@ def test_whatever_is_stopped_while_it_writes_can_be_run_again(tmp_path, images, 
     assert done.exit_code == 0, done.stderr
 
 
-@pytest.mark.parametrize(("command", "count", "left"), [("inspect", 1, "one.suspects.csv"), ("annotators", 2, "pairs.csv")])
+@pytest.mark.parametrize(
+    ("command", "count", "left"), [("inspect", 1, "one.suspects.csv"), ("annotators", 2, "pairs.csv")]
+)
 def test_a_table_that_cannot_be_written_whole_leaves_the_one_before(tmp_path, monkeypatch, command, count, left):
     files = [tmp_path / f"{name}.png" for name in ("one", "two")[:count]]
     for path in files:

@@ -435,22 +435,25 @@ def report(
     """Explain a saved comparison: what differs, by how much, with figures and sentences in one file."""
     from .comparison import Comparison
     from .explanation import explain, resynthesis
-    from .explanation.figures import save_figures
+    from .explanation.figures import figure_paths, save_figures
     from .explanation.report import report_kind, save_report
 
     report_kind(out)
     for folder in (out.parent, figures or out.parent):
         check_folder(folder)
     _refuse_overwriting(out.parent, [out.name], (comparison,), force)
+    drawn = figure_paths(figures) if figures else []
+    refuse_overwriting(drawn, inputs=(comparison,), force=force)
     result = Comparison.load(comparison, memory=memory)
     with progress_bar("explaining"):
         explanation = explain(result)
     out.parent.mkdir(parents=True, exist_ok=True)
     with _listed(out.parent, [out.name]):
         save_report(explanation, out, swaps=resynthesis(result) if proof else ())
-    saved = save_figures(explanation, figures, dpi=dpi) if figures else []
-    keep_list(saved)
-    say_written([out, *saved])
+    if figures:
+        with _listed(figures, [path.name for path in drawn]):
+            save_figures(explanation, figures, dpi=dpi)
+    say_written([out, *drawn])
     for sentence in explanation.sentences():
         say(sentence)
 

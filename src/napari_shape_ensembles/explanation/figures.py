@@ -4,6 +4,7 @@ A is blue and drawn first, B orange and dashed or hatched, so that color is neve
 name from a file: captions and legends say A and B.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from .outline import OutlineDifference
 Real = NDArray[np.float64]
 
 A, B, GREY = COLOR_A, COLOR_B, "0.35"
+FORMATS = ("svg", "png")  #: file formats of saved figures
 _MODES, _TYPICAL = 4, 10
 # Units and labels are drawn literally, dollar signs included; the salt makes files reproducible.
 _STYLE: dict[Any, Any] = {"text.parse_math": False, "svg.hashsalt": "shape-ensembles", "font.size": 9}
@@ -211,8 +213,13 @@ def figures(explanation: Explanation, names: Iterable[str] = tuple(FIGURES)) -> 
         return {name: FIGURES[name][0](explanation) for name in names}
 
 
+def figure_paths(folder: Path, formats: Iterable[str] = FORMATS) -> list[Path]:
+    """Return the paths of the files that `save_figures` writes."""
+    return [folder / f"{name}.{kind}" for name, kind in itertools.product(FIGURES, formats)]
+
+
 def save_figures(
-    explanation: Explanation, folder: Path | str, *, formats: Iterable[str] = ("svg", "png"), dpi: int = 300
+    explanation: Explanation, folder: Path | str, *, formats: Iterable[str] = FORMATS, dpi: int = 300
 ) -> list[Path]:
     """Save every figure as `<name>.<format>` into a folder, which is created if missing.
 
