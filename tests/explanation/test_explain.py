@@ -218,6 +218,20 @@ def test_where_the_answer_sees_what_no_component_shows_both_say_so_in_the_same_w
     )
 
 
+def test_a_component_that_only_the_answer_names_is_listed_with_its_p_value():
+    """The answer names elongation by the 95 % interval of its ratio; its joint test does not reach the level."""
+    a, b = blobs(40, 80, seed=3), 1.3 * blobs(40, 80, seed=23, elongation=1.4)
+    result = compare(Ensemble(list(a)), Ensemble(list(b)), replace(QUICK, landmarks=60, rank=10))
+    found = explain(result)
+    assert "less elongated" in headline(result).sentence
+    assert found.components.differing(0.01) == ("size",)
+    words = (
+        "The answer also names elongation: tested together with the other components it does not differ at 0.01 "
+        f"(adjusted p = {found.components.tests.adjusted[1]:.2g})."
+    )
+    assert found.sentences()[1] == words
+
+
 def test_a_small_part_of_the_outline_is_not_called_none_of_it(explained):
     effect = np.zeros(1000)
     effect[0] = 2 * explained.form.effect_threshold

@@ -1,6 +1,6 @@
 """Shares of size, elongation, coarse form and roughness in a difference."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,7 @@ OF_SCALE, OF_FORM = COMPONENTS[:2], COMPONENTS[2:]
 #: Description of the quantity of each of the two tests, as worded in the answer.
 CALLED = {"scale": "size or elongation", "undulation": "form"}
 # Display names of parts of a test whose own names are ambiguous; see `comparison.parts`.
-_PARTS = {"size": "size (mean and spread)", "size and elongation": "size and elongation together"}
+PARTS = {"size": "size (mean and spread)", "size and elongation": "size and elongation together"}
 _WORDS = {
     "size": ("smaller", "larger"),
     "elongation": ("less elongated", "more elongated"),
@@ -129,7 +129,16 @@ def parts_that_differ(test: MMDTest, significance: float, told: Collection[str] 
         for name, part in test.parts.items()
         if part.p_value <= significance and not any(known in name for known in told)
     ]
-    return [_PARTS.get(name, name) for name in found if not any(one != name and one in name for one in found)]
+    return [PARTS.get(name, name) for name in found if not any(one != name and one in name for one in found)]
+
+
+def differences_named(test: MMDTest, intervals: Mapping[str, Real], significance: float) -> tuple[list[str], list[str]]:
+    """Name what the answer states of a test that rejects: components by their ratio, and further parts.
+
+    `intervals` holds (low, high) of the ratio of each component; one is named if its interval excludes 1.
+    """
+    ratios = [name for name, interval in intervals.items() if not _holds_one(interval)]
+    return ratios, parts_that_differ(test, significance, ratios)
 
 
 def _holds_one(interval: Real) -> bool:

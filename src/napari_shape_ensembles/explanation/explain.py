@@ -1,5 +1,6 @@
 """All explanation analyses of one comparison: why two ensembles differ."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..comparison import INCONCLUSIVE, Comparison
 from ..comparison.effects import image_numbers
+from ..mmd import MMDTest
 from ..mmd.contrasts import standardised_difference
 from ..mmd.family import FamilyTests, family_tests
 from ..mmd.replicates import DRAWS
@@ -19,9 +21,11 @@ from .components import (
     COMPONENTS,
     OF_FORM,
     OF_SCALE,
+    PARTS,
     Components,
     component_tests,
     components,
+    differences_named,
     parts_that_differ,
 )
 from .modes import Modes, mode_tests
@@ -157,9 +161,27 @@ class Explanation:
                     f"Tests of {' and '.join(own)} each alone, by its whole distribution, found none at {level:g} "
                     f"(adjusted p = {p})."
                 )
-            elif seen and not test.rejected:
+            elif test.rejected:
+                said += [
+                    self._only_in_the_answer(one, level) for one in self._named(test, own, level) if one not in seen
+                ]
+            elif seen:
                 said.append(f"{whole} did not detect this difference in {' and '.join(seen)}: take it as a hint.")
         return said
+
+    def _named(self, test: MMDTest, own: Sequence[str], level: float) -> list[str]:
+        """Name the components that the answer names, by a ratio or as a part of the test."""
+        intervals = self.components.ratio_interval.T
+        scalar = {one: intervals[COMPONENTS.index(one)] for one in own if one != "coarse form"}
+        ratios, parts = differences_named(test, scalar, level)
+        return [one for one in own if one in ratios or PARTS.get(one, one) in parts]
+
+    def _only_in_the_answer(self, component: str, level: float) -> str:
+        p = self.components.tests.adjusted[COMPONENTS.index(component)]
+        return (
+            f"The answer also names {component}: tested together with the other components it does not differ at "
+            f"{level:g} (adjusted p = {p:.2g})."
+        )
 
     def _form_sentences(self, level: float) -> list[str]:
         said = []

@@ -9,7 +9,7 @@ from scipy.special import stdtrit
 from ..checks import Sealed
 from ..comparison import INCONCLUSIVE, Comparison, detectable_differences
 from ..mmd.contrasts import bootstrap_counts, difference_of_means
-from .components import CALLED, components, parts_that_differ, ratio_words
+from .components import CALLED, components, differences_named, ratio_words
 from .shape_paths import ShapePlaces
 
 Real = NDArray[np.float64]
@@ -129,12 +129,10 @@ def _answer(result: Comparison, ratios: dict[str, Real]) -> str:
         if not found.rejected:
             not_found.append(f"No difference in {CALLED[test]} was detected.")
             continue
-        names = [name for name in _OF_TEST[test] if not ratios[name][1] <= 1 <= ratios[name][2]]
+        names, parts = differences_named(found, {name: ratios[name][1:] for name in _OF_TEST[test]}, level)
         for name in names:
             ratio, low, high = ratio_words(*ratios[name].tolist())
             directed.append(f"{_WORDS[name][int(ratios[name][0] > 1)]}: {ratio} times A's ({low} to {high})")
-        # Parts covered by a ratio, such as the size and elongation together, add no information.
-        parts = parts_that_differ(found, level, names)
         if parts or not names:
             listed = f": {', '.join(parts)}" if parts else ""
             undirected.append(f"{CALLED[test].capitalize()} {'also ' if names else ''}differs{listed}.")
