@@ -389,6 +389,32 @@ def test_labels_of_both_samples_are_saved_one_after_the_other(task, model, qtbot
         np.testing.assert_array_equal(tifffile.imread(path), np.where(labels == 7, 0, labels))
 
 
+def test_layers_of_an_inspection_follow_the_name_of_the_inspected_layer(task, model, qtbot):
+    labels, image, _ = faulty("hole")
+    labels[labels == 7] = 0  # an object without a label, and so without an outline
+    model.add_image(image, name="field")
+    model.add_labels(labels, name="nuclei")
+    task.choices.sides.follow()
+    task.a.choose(model.layers["nuclei"])
+    ended(task, qtbot, task.run)
+    task.zoom(task.rows.index[task.rows["label"] == ODD][0])
+    fixed(task, qtbot)
+
+    def names():
+        return {layer.name for layer in model.layers} - {"field"}
+
+    assert names() == {"nuclei", "nuclei inspected", "nuclei without outline", "nuclei corrected"}
+    model.layers["nuclei"].name = "cells"
+    assert names() == {"cells", "cells inspected", "cells without outline", "cells corrected"}
+    assert task.to_save() == {0: "cells corrected"}
+    fixed(task, qtbot, "delete")  # which makes the layers of outlines anew
+    assert names() == {"cells", "cells inspected", "cells without outline", "cells corrected"}
+    model.layers["cells corrected"].name = "mine"
+    model.layers["cells"].name = "nuclei"
+    assert names() == {"nuclei", "nuclei inspected", "nuclei without outline", "mine"}
+    task.choices.sides.rest()
+
+
 def test_a_copy_takes_the_place_of_its_layer_alone(reviewed, model, qtbot):
     design, (nuclei, field) = Session.of(model).design, (model.layers[name] for name in ("nuclei", "field"))
     reviewed.choices.sides.follow()

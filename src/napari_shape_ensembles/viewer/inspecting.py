@@ -42,7 +42,7 @@ from .inputs import (
     symbol,
     trace,
 )
-from .layers import ColorFeature, OwnLayers
+from .layers import ColorFeature, OwnLayers, name_after
 from .task import Background, Basis, Soon, Steps, Task
 from .world import drawn_at
 
@@ -251,6 +251,7 @@ class InspectionTask(Task[Inspection]):
         self._show_corrected()
         self._reviewed()
         yield from self._show_unlisted(outcome.unlisted)
+        self._name_layers()
 
     def follow(self) -> None:
         """Follow changes of the layer list and of the result's layers."""
@@ -484,8 +485,25 @@ class InspectionTask(Task[Inspection]):
 
     def name_of_copy(self, image: int) -> str:
         """Return the name of the corrected labels of an image, with the plane of a stack."""
-        source = self._sources[image]
-        return " ".join(filter(None, (source.name, source.plane, "corrected")))
+        origin = self._origin(image)
+        return f"{self._sources[image].name if origin is None else origin.name} {self._role_of_copy(image)}"
+
+    def _role_of_copy(self, image: int) -> str:
+        return f"{self._sources[image].plane} corrected".strip()
+
+    def _origin(self, image: int) -> Layer | None:
+        """Return the layer of an image, after which its own layers are named; None for a consensus, or if deleted."""
+        of_several = self.basis is None or self.basis.more["the question"] == ANNOTATORS
+        return None if of_several or image >= len(self._inspected) else self._inspected[image]()
+
+    def _name_layers(self) -> None:
+        """Let the layers of outlines follow the names of the layers that were inspected."""
+        curves = enumerate(self.curves.in_places())
+        unlisted = zip(self._unlisted_images, self.unlisted.in_places(), strict=False)
+        for role, own in (("inspected", curves), ("without outline", unlisted)):
+            for image, layer in own:
+                if layer is not None and (origin := self._origin(image)) is not None:
+                    name_after(layer, origin, role)
 
     def over(self, layer: Layer) -> list[Layer]:
         """Return the layers over an inspected layer, or over its corrected copy."""
@@ -521,6 +539,8 @@ class InspectionTask(Task[Inspection]):
         active = self.choices.layers.selection.active
         self.choices.layers.append(layer)
         self.choices.layers.selection.active = active
+        if (origin := self._origin(image)) is not None:
+            name_after(layer, origin, self._role_of_copy(image))
         if not proposed:
             self._compare_in_place(image, layer)
         self._show_alone(image)
@@ -541,7 +561,7 @@ class InspectionTask(Task[Inspection]):
 
     def _compare_in_place(self, image: int, copy: Labels) -> None:
         """Replace the original layer, or another plane of it, by the corrected labels in the comparison."""
-        layer: Layer | None = self._inspected[image]() if image < len(self._inspected) else None
+        layer = self._origin(image)
         compared = list(itertools.chain(*self.choices.sides.chosen()))
         layer = next((other for other in self._other_planes(image) if other in compared), layer)
         if layer is not None:
@@ -601,6 +621,7 @@ class InspectionTask(Task[Inspection]):
             active = self.choices.layers.selection.active
             yield from self.curves.replace(layers)
             yield from self._show_unlisted(unlisted)
+            self._name_layers()
             if active not in self.choices.layers:
                 active = next((layer for layer in self.curves.in_places() if layer is not None), None)
             self.choices.layers.selection.active = active
