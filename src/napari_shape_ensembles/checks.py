@@ -1,5 +1,6 @@
 """Validation of arguments and file contents that would otherwise fail silently."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,19 @@ def whole(value: Any, name: str, *, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} is a whole number of at least {least}, not {value!r}")
     return int(value)
+
+
+def expect(value: Any, kind: type, words: str) -> None:
+    """Raise a TypeError unless a value is of a type; `words` say what is expected."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{words}, not {type(value).__name__}")
+
+
+def several(values: Any, words: str) -> list[Any]:
+    """Return the items of a list or another iterable; `words` of the TypeError for other types say what is expected."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"{words}, not {type(values).__name__}")
+    return list(values)
 
 
 def unmasked(values: ArrayLike, what: str) -> NDArray[Any]:

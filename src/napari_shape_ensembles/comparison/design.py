@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, Tree
+from ..checks import several
 from ..mmd.replicates import Hypothesis, labellings, replicates_needed
 from ..outlines import counted
 from . import records
@@ -437,7 +438,7 @@ def design_from_names(names: Sequence[str], pattern: str = "{group}_{replicate}_
         for place, part in enumerate(parts)
     )
     rows = []
-    for name in names:
+    for name in several(names, "design_from_names takes a list of file names"):
         stem = re.sub(r"\.[A-Za-z]\w*$", "", re.split(r"[/\\]", str(name))[-1])
         match = re.fullmatch(expression, stem)
         if match is None:

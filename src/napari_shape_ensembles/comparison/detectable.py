@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 from scipy.special import ndtr
 
-from ..checks import RandomState, seed_of
+from ..checks import RandomState, expect, seed_of
 from ..mmd import KERNELS, Kernel, MMDTest, combined_mmd_test
 from ..mmd.dependence import coordinates_of
 from ..mmd.kernel import Distances, Real, squared_distances
@@ -197,6 +197,7 @@ def planned_power(
     >>> few < 0.5 < many
     True
     """
+    expect(result, Comparison, "planned_power takes the Comparison that compare returns")
     m, n = count if isinstance(count, tuple | list) else (count, count)
     if not all(isinstance(number, int | np.integer) for number in (m, n, draws)):
         raise ValueError(f"{m} and {n} outlines, {draws} draws: give whole numbers")

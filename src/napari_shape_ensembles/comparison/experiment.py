@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, ndtr, stdtr, stdtrit
 
 from ..archive import ContentError, Tree
+from ..checks import several
 from ..mmd import Kernel, combined_mmd_test
 from ..mmd.contrasts import welch
 from ..mmd.replicates import (
@@ -571,8 +572,10 @@ class Experiment:
         """
         import pandas as pd
 
-        for name, value in {"margin": margin, "form": form, "of_replicates": of_replicates}.items():
-            if value is not None and not (np.isfinite(value) and value > 0):
+        margins: dict[str, Any] = {"margin": margin, "form": form}
+        margins |= {} if of_replicates is None else {"of_replicates": of_replicates}
+        for name, value in margins.items():
+            if not (isinstance(value, int | float | np.number) and 0 < value < np.inf):
                 raise ValueError(f"{name} {value!r}: give a positive margin, such as 0.1")
         rows = []
         for i, j in self.design.pairs:
@@ -964,7 +967,7 @@ def experiment(
     settings = replace(settings, **changes)
     if correction not in ("auto", "family", "fdr"):
         raise ValueError(f'correction is "auto", "family" or "fdr", not {correction!r}')
-    ensembles = list(ensembles)  # it may be a generator
+    ensembles = several(ensembles, "experiment takes a list of ensembles, one per image")  # it may be a generator
     checked = checked_design(design, len(ensembles), control)
     ensembles, _, note = at_one_pixel_size(_usable(ensembles), [])
     if note:  # outlines that are too small for the largest pixels are left out

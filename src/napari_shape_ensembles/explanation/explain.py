@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import expect
 from ..comparison import INCONCLUSIVE, Comparison
 from ..comparison.effects import image_numbers
 from ..mmd import MMDTest
@@ -241,8 +242,7 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     >>> explanation.components.differing(0.05)
     ('size',)
     """
-    if not isinstance(comparison, Comparison):
-        raise TypeError(f"explain takes the Comparison that compare returns, not {type(comparison).__name__}")
+    expect(comparison, Comparison, "explain takes the Comparison that compare returns")
     space, t, l, first = comparison.space, comparison.t, comparison.l, len(comparison.a)
     _enough(comparison)
     image = image_numbers((comparison.a, comparison.b)) if comparison.permuted == "images" else None
@@ -292,6 +292,7 @@ def witnesses(comparison: Comparison) -> "pd.DataFrame":
     Positive values are typical of A, negative ones of B. The witness uses a Gaussian kernel on the deciding part of
     each test; if the tests project their kernel for this number of curves, this one is projected as well.
     """
+    expect(comparison, Comparison, "witnesses takes the Comparison that compare returns")
     table, settings = comparison.distances[["source", "id"]].copy(), comparison.settings
     features = FEATURES if 0 < settings.approximate_above < len(table) else None
     for name, test, parts in (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import RandomState, seed_of
+from ..checks import RandomState, expect, seed_of
 from ..comparison import Comparison, Settings, compare, table_row
 from ..comparison.figures import plot_comparison
 from ..mmd.family import family_tests
@@ -105,6 +105,7 @@ def resynthesis(comparison: Comparison, *, random_state: RandomState = 0, seed: 
     >>> [(swap.form, swap.scale, swap.against, swap.case) for swap in resynthesis(result)]
     [('A', 'B', 'A', '1∧0'), ('A', 'B', 'B', '1∧1'), ('B', 'A', 'A', '1∧1'), ('B', 'A', 'B', '1∧0')]
     """
+    expect(comparison, Comparison, "resynthesis takes the Comparison that compare returns")
     sizes = {"A": len(comparison.a), "B": len(comparison.b)}
     if min(sizes.values()) < 4:
         raise ValueError(

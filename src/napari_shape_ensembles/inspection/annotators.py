@@ -9,6 +9,7 @@ import numpy as np
 import scipy  # its subpackages load lazily: stats alone takes longer to import than a small comparison
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import several
 from ..outlines import match_labels
 from ..progress import report
 from .evidence import Plane, shape
@@ -183,7 +184,10 @@ def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou
     """
     import pandas as pd  # slow to import, and not needed for a comparison
 
-    named = dict(labels) if isinstance(labels, Mapping) else {str(i): item for i, item in enumerate(labels, start=1)}
+    if not isinstance(labels, Mapping):
+        every = several(labels, "annotators takes a list or a dict of label images")
+        labels = {str(i): item for i, item in enumerate(every, start=1)}
+    named = dict(labels)
     if len(named) < 2:
         raise ValueError(f"agreement is between two label sets or more, not {len(named)}")
     planes = {}

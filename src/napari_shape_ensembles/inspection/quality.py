@@ -7,6 +7,7 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import expect
 from ..outlines import Ensemble, self_touching
 from ..shapes import to_landmarks
 
@@ -74,6 +75,7 @@ def suspicious(
     """
     import pandas as pd  # slow to import, and not needed for a comparison
 
+    expect(ensemble, Ensemble, "suspicious takes an Ensemble")
     scores = _scores(ensemble, distances, ambiguous) if len(ensemble) else {}
     table = np.stack(list(scores.values()), axis=1) if scores else np.empty((0, 1))
     table = np.where(table >= 1, np.minimum(table, _CAP), 0)

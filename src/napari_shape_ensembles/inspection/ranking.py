@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import several
 from ..comparison import Comparison, Settings, compare
 from ..comparison.compare import require_curves
 from ..outlines import Ensemble, Outlines
@@ -124,6 +125,7 @@ def inspect_curves(
     ValueError
         For an ensemble without a curve, listing what was left out; and for input that `compare` rejects.
     """
+    ensembles = tuple(several(ensembles, "inspect_curves takes a list of one ensemble or two"))
     require_curves(ensembles)
     settings = settings or Settings()
     comparison = compare(*ensembles, settings) if len(ensembles) == 2 else None
@@ -200,7 +202,8 @@ def disagreement(
 
     The score is 1 - IoU with the matched object, 1 without a match; further parameters as for `agreement`.
     """
-    result = agreement(*labels, settings, outlines=outlines, scale=scale, unit=unit)
+    one, other = several(labels, "disagreement takes two label images")
+    result = agreement(one, other, settings, outlines=outlines, scale=scale, unit=unit)
     ensembles = result.comparison.a, result.comparison.b
     return Inspection(ensembles, _disagreements(result), result.comparison, result.summary())
 

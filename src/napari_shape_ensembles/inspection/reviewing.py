@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from skimage.measure import find_contours
 
+from ..checks import expect
 from ..outlines import Ensemble, Outlines
 from .correcting import Change, CorrectedLabels, numbered_pieces
 from .evidence import unlabelled
@@ -120,6 +121,7 @@ class Review:
         by: str = "",
         corrected: Sequence[CorrectedLabels | None] = (),
     ) -> None:
+        expect(inspection, Inspection, "a review takes the Inspection that inspect_curves returns")
         count = len(inspection.ensembles)
         planes = [*labels, *[None] * count][:count]
         going_on = [*corrected, *[None] * count][:count]

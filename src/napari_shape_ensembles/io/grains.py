@@ -8,6 +8,7 @@ from scipy import ndimage
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from ..checks import expect
 from ..progress import over_blocks
 from .ebsd import EBSDMap
 
@@ -59,6 +60,7 @@ def find_grains(ebsd: EBSDMap, *, threshold: float = 10.0, min_points: int = 5, 
     >>> find_grains(ebsd, min_points=1)
     array([[1, 1, 2, 2]], dtype=int32)
     """
+    expect(ebsd, EBSDMap, "find_grains takes the EBSDMap that read_ebsd returns")
     if not 0 < threshold < 180:
         raise ValueError(f"the threshold is an angle between 0 and 180 degrees, not {threshold!r}")
     if min_points < 0:

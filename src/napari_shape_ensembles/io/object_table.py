@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..archive import ContentError, replacing, write_bytes
+from ..archive import ContentError, StrPath, replacing, write_bytes
 from ..comparison import Comparison
 from ..outlines import Ensemble
 from .curve_files import write_curves
@@ -41,12 +41,12 @@ def check_ending(path: Path) -> None:
         raise ContentError(f"{path} is there already: choose another name")
 
 
-def write_objects(path: Path, source: Comparison | Ensemble | None, rows: "pd.DataFrame | None" = None) -> Path:
+def write_objects(path: StrPath, source: Comparison | Ensemble | None, rows: "pd.DataFrame | None" = None) -> Path:
     """Write one row per outline; returns the path.
 
     Parameters
     ----------
-    path : Path
+    path : path
         .csv and .parquet hold the columns of `to_dataframe`; .geoparquet also the polygons; .geojson QuPath annotations
         in pixels; .h5ad is AnnData, .zarr SpatialData.
     source : Comparison or Ensemble
@@ -72,6 +72,7 @@ def write_objects(path: Path, source: Comparison | Ensemble | None, rows: "pd.Da
        id    image  area
     0   0  field 1   4.0
     """
+    path = Path(path)
     check_ending(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     ending = path.suffix.lower()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..checks import RandomState, Sealed, seed_of
+from ..checks import RandomState, Sealed, expect, seed_of
 from .figures import plot_null
 from .kernel import KERNELS, PERMUTATIONS, SIGNIFICANCE, Distances, Kernel, Real, pooled
 from .permutations import Labellings, Statistics, nystrom_statistics, permuted_labels, permuted_statistics
@@ -206,6 +206,7 @@ def combined_mmd_test(
         p-value, and `threshold` is that part's joint one. `parts` holds every part with its own p-value, under
         the name of its description; with several widths under "name, s = 2 × median" or "name, s = 2".
     """
+    expect(samples, Mapping, "combined_mmd_test takes a dict of pairs of samples")
     points = {name: pooled(x, y) for name, (x, y) in samples.items()}
     first, _ = common_sizes(samples)
     return pooled_mmd_test(

@@ -12,7 +12,7 @@ from scipy import ndimage
 from skimage.draw import polygon2mask
 from skimage.measure import find_contours, points_in_poly
 
-from ..checks import switch, unmasked
+from ..checks import expect, switch, unmasked
 from ..compiled import kernels
 from ..parameters import parameters_of
 from ..progress import over_blocks
@@ -566,6 +566,7 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
     >>> coarse.pixel_size, len(coarse[0]) < len(fine[0]) / 3
     ((2.0, 2.0), True)
     """
+    expect(ensemble, Ensemble, "at_pixel_size takes an Ensemble")
     if not 0 < size < np.inf:
         raise ValueError(f"the size of a pixel is a positive number, not {size!r}")
     if ensemble.pixel_size is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import expect
 from ..palette import axes_of
 from .ensemble import Ensemble, counted
 from .extract import TOO_SMALL
@@ -158,6 +159,8 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     >>> quality(a, a.subset([i < 4 for i in range(len(a))])).reason
     'B has only 4 curves, and at least 10 are needed: look at the outlines first'
     """
+    for ensemble in (a, *([] if b is None else [b])):
+        expect(ensemble, Ensemble, "quality takes one ensemble or two")
     found: list[Finding] = []
     sides = {a.name or "A": a}
     if b is not None:

@@ -4,6 +4,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from ..checks import expect
 from .ensemble import Ensemble
 
 Mask = NDArray[np.bool_]
@@ -13,6 +14,7 @@ LOOPS = "loops cut off self-touching outlines"
 
 def self_touching(ensemble: Ensemble) -> Mask:
     """Whether each curve (N,) touches or crosses itself (OGC simple feature rule)."""
+    expect(ensemble, Ensemble, "give an Ensemble")
     index = np.repeat(np.arange(len(ensemble)), np.diff(ensemble.offsets))
     simple: Mask = shapely.is_simple(shapely.linearrings(ensemble.vertices, indices=index))
     return ~simple

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import Sealed
+from ..checks import Sealed, several
 from ..comparison import (
     INCONCLUSIVE,
     Images,
@@ -244,7 +244,7 @@ def all_pairs(
     >>> all_pairs([a, b], quick).case.tolist()
     [['1∧1', '1∧0'], ['1∧0', '1∧1']]
     """
-    images = list(images)  # it may be a generator
+    images = several(images, "all_pairs takes a list of images")  # it may be a generator
     if len(images) < 2:
         raise ValueError(f"{len(images)} image(s): pairs need at least two")
     members, note = _at_one_pixel_size(images)

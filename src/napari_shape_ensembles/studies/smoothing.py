@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import several
 from ..comparison import Settings, permutation_options
 from ..outlines import Ensemble, Outlines, extract_curves, trace_mask
 from ..progress import Listener, Progress, report, reporting
@@ -273,7 +274,8 @@ def smoothing_study(
 
 def _planes(side: str, masks: Masks) -> tuple[NDArray[Any], ...]:
     """The images of one group."""
-    planes = (masks,) if isinstance(masks, np.ndarray) and masks.ndim == 2 else tuple(masks)  # type: ignore[arg-type]
+    one = isinstance(masks, np.ndarray) and masks.ndim == 2
+    planes = [masks] if one else several(masks, "smoothing_study takes a mask or a list of masks for each group")
     arrays = tuple(np.asarray(plane) for plane in planes)
     if not arrays or any(array.ndim != 2 for array in arrays):
         shapes = [array.shape for array in arrays]
