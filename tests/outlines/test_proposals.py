@@ -132,6 +132,16 @@ def test_one_recipe_for_all_images_has_the_best_mean_score():
     assert again.score == pytest.approx(together[0].score, rel=1e-12)
 
 
+def test_a_proposal_says_in_which_images_it_finds_an_object():
+    image, _ = discs(side=120)
+    dot = np.zeros_like(image)
+    dot[30, 30] = 100
+    found = propose([image, dot])
+    assert found[0].finds == (True, False)
+    assert not any(proposal.finds[1] for proposal in found)  # they take the ground for an object, which is cut
+    assert any(proposal.finds[1] for proposal in propose([image, dot], Outlines(keep_border=True)))
+
+
 def test_one_recipe_is_found_without_masks_and_from_few_of_many_images():
     image, truth = discs(side=120)
     assert best_recipe([truth > 0, image], Outlines()) == propose(image, Outlines())[0].recipe

@@ -104,6 +104,9 @@ class Proposal:
         The objects in the thumbnail.
     thumbnail : (rows, columns) array
         The part of the image that was tried, in grey.
+    finds : tuple of bool
+        For each image that was tried, whether it finds an object in the part that was tried: one that does not touch
+        the border, unless such objects are kept.
 
     Examples
     --------
@@ -120,6 +123,7 @@ class Proposal:
     measures: Mapping[str, float]
     labels: Labels = field(repr=False)
     thumbnail: Real = field(repr=False)
+    finds: tuple[bool, ...] = ()
 
 
 def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[Proposal]:
@@ -197,7 +201,8 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
             full = replace(start, **{name: getattr(scaled, name) for name in (*_PROPOSED, "min_size")} | kept)
             measures = {name: float(np.mean([one[name] for _, one in found])) for name in _WEIGHTS}
             labels = tried[0][way][0] if way in tried[0] else np.zeros(parts[0].shape, dtype=np.int32)
-            proposals.append(Proposal(full, total[way], measures, labels, parts[0]))
+            finds = tuple(way in own and (start.keep_border or own[way][1]["closed"] > 0) for own in tried)
+            proposals.append(Proposal(full, total[way], measures, labels, parts[0], finds))
     return proposals
 
 
