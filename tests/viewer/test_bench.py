@@ -635,23 +635,73 @@ def test_the_best_of_several_recipes_is_used_for_images_for_which_nobody_has_cho
     assert session.choices.recipe == chosen
 
 
+def outlines_page_of(bench, qtbot):
+    """The bench's page *Outlines* once recipes were proposed and all images are previewed."""
+    proposing, segmentation = bench.session.proposing, bench.session.segmentation
+    press(bench.next, qtbot)
+    qtbot.waitUntil(lambda: proposing.result is not None or proposing.failed, timeout=60_000)
+    qtbot.waitUntil(lambda: not (proposing.busy or segmentation.looking), timeout=30_000)
+    return bench.page("Outlines").turn(0)
+
+
+def lines_about(name, page):
+    """All lines on a page that name an image."""
+    labels = [label for label in page.findChildren(QLabel) if label.isVisible()]
+    lines = [line for label in labels for line in label.text().replace("<br>", "\n").splitlines()]
+    return [line for line in lines if line.removeprefix("⚠ ").startswith(name)]
+
+
 @pytest.mark.parametrize("place", [0, 1])
-def test_a_blank_image_stops_no_proposals_of_the_others_and_is_named(model, qtbot, shown, place):
-    images = [1 - spots(seed, rows=3) for seed in (1, 2)]
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_blank_image_stops_no_proposals_of_the_others_and_is_named_once(model, qtbot, shown, place, alone):
+    images = [1 - spots(seed, rows=4) for seed in ((1,) if alone else (1, 2))]
     images.insert(place, np.zeros_like(images[0]))
     for number, image in enumerate(images):
         model.add_image(image, name="blank" if number == place else f"good {number}")
     model.layers.selection = set(model.layers)
     bench = shown(Bench(model))
-    proposing = bench.session.proposing
-    press(bench.next, qtbot)
-    said = bench.page("Outlines").turn(0).proposals.said
-    qtbot.waitUntil(lambda: proposing.result is not None or proposing.failed, timeout=60_000)
-    assert proposing.result.images == 2
+    page = outlines_page_of(bench, qtbot)
+    assert bench.session.proposing.result.images == len(images) - 1
     assert bench.session.choices.recipe.objects == "dark"
-    first, second = said.text().splitlines()
-    assert first.startswith("The best of several tried on 2 images is used: ")
-    assert second == "⚠ blank gives no outlines: every pixel is 0: there is nothing to tell objects from background."
+    assert page.proposals.said.text().startswith(
+        f"The best of several tried on {'1 image' if alone else '2 images'} is"
+    )
+    said = "⚠ blank: every pixel is 0: there is nothing to tell objects from background"
+    assert lines_about("blank", page) == [said]
+    page.live.click()  # without a preview the proposals name it
+    instead = [said.replace("blank:", "blank gives no outlines:") + "."]
+    qtbot.waitUntil(lambda: lines_about("blank", page) == instead, timeout=5000)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_comparison_that_failed_because_of_a_blank_image_leaves_outlines_to_be_looked_at(model, qtbot, shown, place):
+    images = [spots(1, rows=4)]
+    images.insert(place, np.zeros_like(images[0]))
+    for number, image in enumerate(images):
+        model.add_image(image, name="blank" if number == place else "good")
+    model.layers.selection = set(model.layers)
+    bench = shown(Bench(model))
+    set_choices(bench.session.choices, **QUICK)
+    outlines_page_of(bench, qtbot)
+    press(bench.next, qtbot)
+    ended(bench.session.comparison, qtbot)
+    assert bench.session.comparison.failed
+    found = Step("look", "blank: every pixel is 0: there is nothing to tell objects from background")
+    assert steps_of(bench.session)["Outlines"] == found
+
+
+def test_an_image_in_which_no_recipe_finds_an_object_is_named(model, qtbot, shown):
+    dot = np.zeros_like(spots(1, rows=4))
+    dot[30, 30] = 1
+    for name, image in {"one": spots(1, rows=4), "two": spots(2, rows=4), "dot": dot}.items():
+        model.add_image(image, name=name)
+    model.layers.selection = set(model.layers)
+    bench = shown(Bench(model))
+    page = outlines_page_of(bench, qtbot)
+    assert bench.session.proposing.result.images == 3
+    said = "⚠ dot gives no outlines: no recipe finds an object in it."
+    assert page.proposals.said.text().splitlines()[1:] == [said]
+    assert lines_about("dot", page) == ["⚠ dot has only 0 curves, and at least 10 are needed", said]
 
 
 @pytest.mark.parametrize("why", ["settings from a file", "a changed recipe", "an answer", "labels"])

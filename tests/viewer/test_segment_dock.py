@@ -197,7 +197,9 @@ def test_an_image_that_cannot_be_segmented_says_why(viewer, qtbot):
     assert PREVIEW not in viewer.layers
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(dock.run_button, qtbot)
-    assert "every pixel is 0" in dock.message.text()
+    qtbot.waitUntil(lambda: not dock.segmentation.looking, timeout=30_000)
+    said = "⚠ empty: every pixel is 0: there is nothing to tell objects from background"
+    assert [part.text() for part in (dock.verdict, dock.message) if part.text()] == [said]
 
 
 def test_without_an_image_there_is_nothing_to_press(viewer, qtbot):

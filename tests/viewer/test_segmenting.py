@@ -9,8 +9,9 @@ import pytest
 from docks import spots
 from napari_shape_ensembles import Outlines, Settings, extract_curves, segment
 from napari_shape_ensembles.progress import reporting
+from napari_shape_ensembles.viewer.docks.segment import verdict_words
 from napari_shape_ensembles.viewer.inputs import source_of
-from napari_shape_ensembles.viewer.segmenting import committed, preview_of, previews, reduced
+from napari_shape_ensembles.viewer.segmenting import committed, preview_of, previews, reduced, verdict_on
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.task import Background
 
@@ -159,6 +160,21 @@ def test_why_there_is_no_preview_is_said_until_there_is_one(model, qtbot, qapp):
     seen(task, qtbot, lambda: setattr(model.layers["one"], "data", spots(1)))
     assert task.preview_error == ""
     task.rest()
+
+
+@pytest.mark.parametrize(("pooled", "words"), [(True, "has no usable outline"), (False, "has only 0 curves")])
+def test_an_image_without_outlines_is_named_also_where_it_is_one_of_several(model, pooled, words):
+    dot = np.zeros_like(spots(1))
+    dot[30, 30] = 1
+    found = []
+    for name, image in {"one": spots(1), "two": spots(2), "dot": dot}.items():
+        source = source_of(model.add_image(image, name=name), model.dims)
+        found.append((source, Outlines().labels(source.data)))
+    one, two, empty = found
+    verdict = verdict_on([[one, empty], [two]] if pooled else [[one], [two]], Outlines(), [] if pooled else [empty])
+    listed, fine = verdict_words(verdict)
+    assert listed[0].startswith(f"⚠ dot {words}")
+    assert "dot" not in fine[0]
 
 
 def test_layers_that_are_outlined_already_need_no_segmentation(model):

@@ -23,7 +23,7 @@ from .comparing import files_named, written
 from .inputs import OWN, Sources, is_own, source_of
 from .layers import name_after
 from .overlap import lie_apart
-from .segmenting import KnownFeatures, SegmentationTask
+from .segmenting import FAILED, KnownFeatures, SegmentationTask
 from .task import Basis, Function, Soon, Task
 from .world import drawn_axes, pixels_at, rows_and_columns
 
@@ -279,7 +279,7 @@ class Proposed:
 
     proposals: list[Proposal]
     images: int  #: number of images on which they were tried
-    refused: list[tuple[str, str]]  #: (name, reason) of images that cannot be segmented
+    refused: list[tuple[str, str]]  #: (name, reason) of images that cannot be segmented, or by no recipe
 
 
 class ProposingTask(Task[Proposed]):
@@ -317,7 +317,7 @@ class ProposingTask(Task[Proposed]):
 
     def take(self, outcome: Proposed) -> Iterable[None]:
         self._put(outcome)
-        if self._is_open():
+        if outcome.proposals and self._is_open():
             self.choose(0)
             self._taken = self.choices.recipe
         return ()
@@ -357,8 +357,12 @@ class ProposingTask(Task[Proposed]):
             return f"{self.step.name[:1].upper()}{self.step.name[1:]} …"
         if self.result is None or self.message:
             return self.message
+        named = {finding.where for finding in self.segmentation.verdict.quality.findings if finding.check == FAILED}
+        refused = [(name, reason) for name, reason in self.result.refused if name not in named]
+        words = [f"⚠ {name} gives no outlines: {reason}." for name, reason in refused]
+        if not self.result.proposals:
+            return "\n".join([*words, "Choose other images, or paint examples."])
         best = self.result.proposals[0].recipe
-        words = [f"⚠ {name} gives no outlines: {reason}." for name, reason in self.result.refused]
         if replace(best, largest=self.choices.recipe.largest) == self.choices.recipe:
             tried = counted(self.result.images, "image")
             words.insert(0, f"The best of several tried on {tried} is used: {finding_words(best)}.")
@@ -370,21 +374,14 @@ class ProposingTask(Task[Proposed]):
 
 
 def proposed(images: list[tuple[str, NDArray[Any]]], recipe: Any) -> Proposed:
-    """Return the best distinct proposals for all images that can be segmented.
-
-    Raises
-    ------
-    ValueError
-        If there are none; names the images that cannot be segmented.
-    """
+    """Return the best distinct proposals for all images, and the images for which there is none."""
     reasons = [why_not_tried(image, recipe) for _, image in images]
     refused = [(name, reason) for (name, _), reason in zip(images, reasons, strict=True) if reason]
-    usable = [image for (_, image), reason in zip(images, reasons, strict=True) if not reason]
-    if not usable:
-        raise ValueError("; ".join(f"{name}: {reason}" for name, reason in refused))
-    found = propose(usable, recipe)
-    if not found:
-        raise ValueError("no recipe finds an object in these images: choose others, or paint examples")
+    usable = [one for one, reason in zip(images, reasons, strict=True) if not reason]
+    found = propose([image for _, image in usable], recipe) if usable else []
+    for place, (name, _) in enumerate(usable):
+        if not any(proposal.finds[place] for proposal in found):
+            refused.append((name, "no recipe finds an object in it"))
     return Proposed(varied(found, _PICTURES), len(usable), refused)
 
 

@@ -60,6 +60,7 @@ _COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segm
 # Debounce of changes before a preview starts, in milliseconds.
 _PAUSE = 25
 _TOLD = ("data", "scale", "units", "translate")
+FAILED = "failed"  #: check of the findings on images that cannot be segmented
 _NO_IMAGE = "Open an image to segment."
 _EDITED = ("paint", "labels_update", "data")
 
@@ -245,7 +246,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             try:
                 sources[ref] = source_of(layer, self.choices.dims).calibrated(recipe)
             except ValueError as error:
-                failed.append(Finding("failed", layer.name, True, f"{layer.name}: {error}"))
+                failed.append(Finding(FAILED, layer.name, True, f"{layer.name}: {error}"))
                 self._remove(self._others.pop(layer, None))
         missing = [ref for ref in sources if (own := self._others.get(ref())) is None or own not in layers]
         layer = own = None
@@ -272,6 +273,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             preview = yield partial(previews, source, recipe, self.features)
         except ValueError as error:
             self._clear_preview()
+            failed.append(Finding(FAILED, source.name, True, f"{source.name}: {error}"))
             self.preview_error = f"⚠ {source.name}: {error}"
             self.changed.emit()
         else:
@@ -283,7 +285,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             try:
                 preview = yield partial(exact, other, recipe, self.features)
             except ValueError as error:
-                failed.append(Finding("failed", other.name, True, f"{other.name}: {error}"))
+                failed.append(Finding(FAILED, other.name, True, f"{other.name}: {error}"))
                 if (layer := ref()) is not None:
                     self._remove(self._others.pop(layer, None))
                 continue
@@ -527,7 +529,7 @@ def verdict_on(
     beside: Sequence[tuple[Source, LabelImage]] = (),
 ) -> Verdict:
     """Trace the labels of two samples (maybe empty) and of further images, and judge the quality of the outlines."""
-    samples, contents, drawn = [], {}, []
+    samples, contents, drawn, empty = [], {}, [], list[Finding]()
     for side in (*sides, beside):
         traced = []
         for source, labels in side:
@@ -540,6 +542,10 @@ def verdict_on(
                     f"{source.name}: {count} closed lines of another color are drawn on it, and segmented as part of it"
                 )
                 drawn.append(Finding("drawn", source.name, False, words))
+        if len(traced) > 1:  # pooled below; a single one is named as its sample
+            empty += [
+                Finding("few curves", one.name, True, f"{one.name} has no usable outline") for one in traced if not one
+            ]
         samples.append(traced)
     names = [side[0].name if len(side) == 1 else name for side, name in zip(samples, ("A", "B", "others"), strict=True)]
     *pooled, other = (
@@ -547,8 +553,13 @@ def verdict_on(
     )
     counts = {one.name: len(one) for side in samples for one in side}
     compared = [sample for sample in pooled if sample is not None]
-    found = [finding for group in (compared, [other] if other else []) if group for finding in quality(*group).findings]
-    return Verdict(Quality((*drawn, *found)), counts, contents)
+    found = [
+        finding
+        for group in (compared, [other] if other is not None else [])
+        if group
+        for finding in quality(*group).findings
+    ]
+    return Verdict(Quality((*empty, *drawn, *found)), counts, contents)
 
 
 def previews(source: Source, recipe: Outlines, features: KnownFeatures | None = None) -> Preview:

@@ -133,7 +133,8 @@ class SegmentCurves(Dock):
         self.labels.say(f"⚠ {'; '.join(holds)}, not grey levels." if holds else "")
         self.classes.say("Two classes can be the two samples." if classes else "")
         self.planes.setVisible(task.is_stack)
-        self.message.setText(task.message or task.preview_error)
+        said = task.message or task.preview_error
+        self.message.setText("" if said in found[:_LISTED] else said)  # a failure of the preview is in the verdict
 
 
 class OutlinesPage(SegmentCurves):
@@ -157,7 +158,8 @@ class OutlinesPage(SegmentCurves):
         """Show the result, and expand the proposals if there are any or if the outlines are fragmented."""
         super().show_result()
         broken = any(finding.check == "specks" for finding in self.segmentation.verdict.quality.serious)
-        offered = broken or self.session.proposing.result is not None
+        proposed = self.session.proposing.result
+        offered = broken or (proposed is not None and bool(proposed.proposals))
         if offered and not self._offered:
             self.other_ways.fold(False)
         self._offered = offered
