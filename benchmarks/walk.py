@@ -94,11 +94,19 @@ class Watch(threading.Thread):
 def looked_at(window):
     """What a thread does, as `named`, and the plugin's functions in the other threads.
 
-    Frames are let go of at once: what they hold, painters among it, would be freed in the thread that looks.
+    Frames are let go of before any other thread goes on: what a frame holds when its function returns, painters among
+    it, would be freed in the thread that looks, which crashes Qt.
     """
-    frames = sys._current_frames()
-    beside = {own for one, frame in frames.items() if one != window and (own := named(frame)[0])}
-    return *named(frames.get(window)), ", ".join(sorted(beside))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(60)
+    try:
+        frames = sys._current_frames()
+        beside = {own for one, frame in frames.items() if one != window and (own := named(frame)[0])}
+        own, inner = named(frames.pop(window, None))
+        frames.clear()
+    finally:
+        sys.setswitchinterval(interval)
+    return own, inner, ", ".join(sorted(beside))
 
 
 def named(frame):
