@@ -276,6 +276,11 @@ def test_captions_stand_above_their_images_and_go_with_them(make_napari_viewer, 
     qtbot.waitUntil(right, timeout=5000)
     assert captions.isVisible()
     assert captions.accessibleName() == "A · one, B · two"
+    font = captions.font()
+    font.setPointSizeF(1.5 * font.pointSizeF())
+    captions.setFont(font)  # as the style sheet does after the first captions: none is cut off
+    for caption, room in captions.shown:
+        assert room.width() > captions.fontMetrics().horizontalAdvance(caption.words)
     camera_of(viewer).zoom *= 0.7
     camera_of(viewer).center = 0, 10, 20 + 50 * apart
     qtbot.waitUntil(right, timeout=5000)

@@ -215,6 +215,12 @@ class Captions(OverImages):
             self.update()
         return bool(self.shown)
 
+    def changeEvent(self, event: QEvent) -> None:
+        """Measure the captions again in another font: napari's style sheet sets it after the first captions."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self.place()
+
     def _room(self, caption: Caption) -> QRect:
         """Return the rectangle of a caption: above its image, clamped to its grid cell."""
         left, top, width, height = caption.cell
