@@ -36,25 +36,36 @@ class ChoicePicture(Drawing):
         self.update()
 
     def heightForWidth(self, width: int) -> int:
-        line = self.fontMetrics().height()
-        return max(len(self.lines) * (3 * line + 2 * _GAP + 4), 1)
+        return max(sum(self._height(own, width) for own in self.lines.values()), 1)
 
     def sizeHint(self) -> QSize:
         return QSize(220, self.heightForWidth(220))
 
     minimumSizeHint = sizeHint
 
+    def _columns(self, own: list[Choice], width: int) -> int:
+        """Return into how many columns the cells of a setting are put, so that their labels fit."""
+        longest = max(self.fontMetrics().horizontalAdvance(one.label) for one in own) + 2 * _GAP
+        fit = max(int((width + _GAP) // (longest + _GAP)), 1)
+        rows = -(-len(own) // fit)
+        return max(-(-len(own) // rows), min(fit, _ACROSS) if rows == 1 else 1)
+
+    def _height(self, own: list[Choice], width: int) -> int:
+        """Return the height of a setting: its name, and its cells in one or more rows."""
+        line, rows = self.fontMetrics().height(), -(-len(own) // self._columns(own, width))
+        return line + 2 + rows * (2 * line + 2 + _GAP) + _GAP
+
     def boxes(self) -> list[tuple[QRectF, Choice]]:
         """Return the bounding box of the cell of each choice."""
         line, found, top = self.fontMetrics().height(), [], 0.0
         for own in self.lines.values():
-            longest = max(self.fontMetrics().horizontalAdvance(one.label) for one in own) + 2 * _GAP
-            fit = int((self.width() + _GAP) // (longest + _GAP))
-            width = (self.width() + _GAP) / max(len(own), min(fit, _ACROSS)) - _GAP
+            columns = self._columns(own, self.width())
+            width = (self.width() + _GAP) / columns - _GAP
             for place, one in enumerate(own):
-                box = QRectF(place * (width + _GAP), top + line + 2, width, 2 * line + 2)
-                found.append((box.adjusted(1, 0, -1, 0), one))
-            top += 3 * line + 2 * _GAP + 4
+                row, column = divmod(place, columns)
+                down = top + line + 2 + row * (2 * line + 2 + _GAP)
+                found.append((QRectF(column * (width + _GAP), down, width, 2 * line + 2).adjusted(1, 0, -1, 0), one))
+            top += self._height(own, self.width())
         return found
 
     def event(self, event: QEvent) -> bool:
@@ -82,7 +93,7 @@ class ChoicePicture(Drawing):
         for own in self.lines.values():
             title = own[0].field_label
             painter.drawText(QRectF(0, top, self.width(), line + 2), Qt.AlignmentFlag.AlignLeft, title)
-            top += 3 * line + 2 * _GAP + 4
+            top += self._height(own, self.width())
         for box, one in self.boxes():
             used = one.value == self.study.values[one.name]
             same = one.case == self.study.used.case

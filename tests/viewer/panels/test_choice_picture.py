@@ -1,0 +1,26 @@
+"""The plot of other choices: every label is readable at every width of the dock."""
+
+from itertools import combinations
+
+import pytest
+
+from napari_shape_ensembles.studies import Choice, ChoiceStudy
+from napari_shape_ensembles.viewer.panels.choices import ChoicePicture
+
+
+@pytest.mark.parametrize("width", [180, 340, 900])
+def test_labels_that_do_not_fit_side_by_side_go_on_in_another_row(qtbot, shown, width):
+    methods = [Choice("method", value, "1∧1") for value in ("triangle", "local", "hysteresis")]
+    ranks = [Choice("rank", value, "1∧0") for value in (20, 50, 100)]
+    study = ChoiceStudy(Choice("", None, "1∧1"), (*methods, *ranks), {"method": "otsu", "rank": 150})
+    picture = ChoicePicture()
+    picture.show_study(study)
+    shown(picture, width, picture.heightForWidth(width))
+    boxes = picture.boxes()
+    assert len(boxes) == 8
+    for box, one in boxes:
+        assert box.width() - 4 >= picture.fontMetrics().horizontalAdvance(one.label)
+        assert picture.rect().contains(box.toRect())
+    assert not any(one.intersects(other) for (one, _), (other, _) in combinations(boxes, 2))
+    assert len({box.top() for box, one in boxes if one.name == "rank"}) == 1
+    assert (len({box.top() for box, one in boxes if one.name == "method"}) == 1) is (width == 900)
