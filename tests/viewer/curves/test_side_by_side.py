@@ -108,6 +108,19 @@ def words(session):
 BOTH = ["A · one", "B · two"]
 
 
+def test_images_that_replace_all_others_at_once_are_fitted_as_a_whole(two, model, qtbot):
+    """Napari fits the first of them alone, here the smaller one; nobody has moved the camera."""
+    model.layers.clear()
+    for name, side in (("small", 3), ("large", 300)):
+        model.add_image(np.zeros((side, side)), name=name)
+    model.layers.selection = set(model.layers)
+    qtbot.waitUntil(lambda: words(two) == ["A · small", "B · large"], timeout=2000)
+    zoom = camera_of(model).zoom
+    two.comparison.arrange(False)
+    two.comparison.arrange(True, captioned=True)
+    assert zoom == pytest.approx(camera_of(model).zoom)
+
+
 def test_what_is_marked_painted_or_drawn_lies_in_the_cell_of_its_image(two, model, qtbot):
     def in_cells(one, other):
         wanted = [{"one", *one}, {"two", *other}]

@@ -204,7 +204,8 @@ class SideBySide:
                 self._grid.shape, self._grid.enabled = planned
                 if not spaced:
                     self._grid.spacing = _GAP
-            if len(groups) != self._count:  # before new cells are created: each has a camera to update
+            replaced_all = bool(groups) and not self._alive(self._arranged)  # napari has fitted the first image alone
+            if len(groups) != self._count or replaced_all:  # before new cells are created: each has a camera to update
                 self._count = len(groups)
                 self._fit()
         self._arranged = list(map(weakref.ref, self._layers))
