@@ -89,7 +89,7 @@ class Stages:
 
 def curves(count, options):
     """Compare two samples of so many outlines together; what it took."""
-    note = Stages("looking at the inputs")
+    note = Stages("checking the inputs")
     settings = Settings(
         landmarks=options.landmarks, rank=options.rank, permute="images" if options.images else "curves"
     )

@@ -89,7 +89,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     write_archive(path, KIND, 1, {"word": "old"})
     with pytest.raises(ValueError, match="holds object values"):
         write_archive(path, KIND, 1, {"values": np.array([{}, []], dtype=object)})
-    with pytest.raises(ValueError, match="cannot be kept under the name"):
+    with pytest.raises(ValueError, match="cannot be stored under the name"):
         write_archive(path, KIND, 1, {"../evil": np.zeros(1)})
     with pytest.raises(ValueError):
         write_archive(path, KIND, 1, {"number": float("nan")})
@@ -152,7 +152,7 @@ def test_a_file_protected_against_writing_stays(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"old")
     path.chmod(0o444)
-    with pytest.raises(PermissionError, match="protected against writing"), replacing(path) as file:
+    with pytest.raises(PermissionError, match="read-only"), replacing(path) as file:
         file.write(b"new")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["file"]
@@ -162,7 +162,7 @@ def test_a_file_protected_against_writing_stays(tmp_path):
 def test_devices_and_folders_are_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
-    for name, message in (("pipe", "no file"), ("folder", "directory")):
+    for name, message in (("pipe", "not a file"), ("folder", "directory")):
         with pytest.raises(OSError, match=message), replacing(tmp_path / name) as file:
             file.write(b"new")
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
@@ -183,23 +183,23 @@ HOSTILE = {
     "brackets without end": ([manifest(), ("x.npy", header("(" * 9000))], "damaged"),
     "signs without end": ([manifest(), ("x.npy", header("-" * 9000 + "1"))], "damaged"),
     "a type that is none": ([manifest(), ("x.npy", header("{'descr':',,,','fortran_order':False,'shape':(1,)}"))], "d"),
-    "letters beyond Unicode": ([manifest(), ("x.npy", npy(letters([0xFFFFFFFF])))], "no text"),
-    "half letters": ([manifest(), ("x.npy", npy(letters([0xD800])))], "no text"),
+    "letters beyond Unicode": ([manifest(), ("x.npy", npy(letters([0xFFFFFFFF])))], "contains invalid text"),
+    "half letters": ([manifest(), ("x.npy", npy(letters([0xD800])))], "contains invalid text"),
     "pickled objects": ([manifest(), ("x.npy", npy(np.array([{}], dtype=object), allow_pickle=True))], "holds object"),
-    "records": ([manifest(), ("x.npy", npy(np.zeros(2, [("a", int)])))], "numbers and text are all"),
-    "a path out of the file": ([manifest(), ("../x.npy", npy(np.zeros(1)))], "unexpected name '../x.npy'"),
-    "an absolute path": ([manifest(), ("/etc/x.npy", npy(np.zeros(1)))], "unexpected name"),
-    "another kind of entry": ([manifest(), ("run.py", b"print()")], "unexpected name"),
+    "records": ([manifest(), ("x.npy", npy(np.zeros(2, [("a", int)])))], "numbers and text can be"),
+    "a path out of the file": ([manifest(), ("../x.npy", npy(np.zeros(1)))], "unexpected entry '../x.npy'"),
+    "an absolute path": ([manifest(), ("/etc/x.npy", npy(np.zeros(1)))], "unexpected entry"),
+    "another kind of entry": ([manifest(), ("run.py", b"print()")], "unexpected entry"),
     "an array over a value": ([manifest({"x": 1}), ("x.npy", npy(np.zeros(1)))], "twice"),
-    "an array below a value": ([manifest({"x": 1}), ("x/y.npy", npy(np.zeros(1)))], "stands where"),
-    "no manifest": ([("x.npy", npy(np.zeros(1)))], "no test tree file"),
-    "another kind": ([manifest(kind="something else")], "no test tree file"),
+    "an array below a value": ([manifest({"x": 1}), ("x/y.npy", npy(np.zeros(1)))], "conflicts with"),
+    "no manifest": ([("x.npy", npy(np.zeros(1)))], "not a valid test tree file"),
+    "another kind": ([manifest(kind="something else")], "not a valid test tree file"),
     "a newer version": ([manifest(version=2)], r"newer version of this software \(layout 2; this one reads up to 1\)"),
     "no version": ([(MANIFEST, json.dumps({"format": KIND, "data": {}}))], "no version"),
-    "a list for a manifest": ([(MANIFEST, "[]")], "no test tree file"),
+    "a list for a manifest": ([(MANIFEST, "[]")], "not a valid test tree file"),
     "no JSON": ([(MANIFEST, "{")], "damaged"),
     "JSON nested deeply": ([(MANIFEST, "[" * 100_000)], "damaged"),
-    "a cut array": ([manifest(), ("x.npy", npy(np.zeros(100))[:-1])], "not what it holds"),
+    "a cut array": ([manifest(), ("x.npy", npy(np.zeros(100))[:-1])], "not match its content"),
     "a cut header": ([manifest(), ("x.npy", npy(np.zeros(100))[:20])], "damaged"),
     "code in a header": (
         [manifest(), ("x.npy", b"\x93NUMPY\x01\x00\x40\x00" + b"__import__('os').abort()".ljust(0x40))],
@@ -222,7 +222,7 @@ def test_a_header_that_claims_ten_gigabytes_is_refused_before_they_are_asked_for
     assert len(claim) == len(content)
     assert claim != content
     write_zip(tmp_path / "evil.npz", [manifest(), ("x.npy", claim)])
-    with pytest.raises(ValueError, match="claims"):
+    with pytest.raises(ValueError, match="declare"):
         read(tmp_path / "evil.npz")
 
 
@@ -242,7 +242,7 @@ EARLY = b"PK\x05\x06" + bytes(8) + b"\x2e\x00\x00\x00\xff\xff\xff\x7f\x00\x00"
 @pytest.mark.parametrize("content", [b"", b"PK\x05\x06", b"no zip at all" * 100, EARLY])
 def test_what_is_no_zip_is_refused(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
-    with pytest.raises(ValueError, match="damaged, or no test tree file"):
+    with pytest.raises(ValueError, match="damaged, or not a valid test tree file"):
         read(tmp_path / "file")
 
 

@@ -155,7 +155,7 @@ def test_segment_writes_labels_and_curves_with_their_scale(tmp_path, images, for
     written = (tmp_path / "r" / "one.labels.ome.tif", tmp_path / "r" / f"one.curves.{form}")
     again = run("compare", *written, "--labels", "-o", tmp_path / "again")
     assert again.exit_code == 0, again.stderr
-    assert "inconclusive: 36 outlines are there twice" in again.stdout
+    assert "inconclusive: 36 outlines occur twice" in again.stdout
     overruled = run("compare", *written, "--labels", "--overrule", "-o", tmp_path / "overruled")
     assert "1∧1" in overruled.stdout
 
@@ -164,7 +164,7 @@ def test_segment_writes_labels_and_curves_with_their_scale(tmp_path, images, for
 def test_a_format_that_curves_are_not_written_in_is_refused_before_the_work(tmp_path, images, form):
     done = run("segment", images, "--out", tmp_path / "r", "--format", form)
     assert done.exit_code != 0
-    assert "curves are written as .csv, .parquet, .geojson, .geoparquet, .zip, .npz" in " ".join(done.stderr.split())
+    assert "curves can be saved as .csv, .parquet, .geojson, .geoparquet, .zip, .npz" in " ".join(done.stderr.split())
     assert not list(tmp_path.glob("r/*"))
 
 
@@ -214,23 +214,35 @@ ERRORS = {
     "a folder": (["{tmp}", "{tmp}"], "with --groups each folder is one sample"),
     "an empty folder": (["{tmp}/empty", "{tmp}/empty", "--groups"], "holds no images and no curves"),
     "pixel size without unit": (["{a}", "{a}", "--pixel-size", "1"], "go together"),
-    "pixel size of words": (["{a}", "{a}", "--pixel-size", "small", "--unit", "nm"], "--pixel-size is a number above"),
-    "pixel size of 0": (["{a}", "{a}", "--pixel-size", "0", "--unit", "nm"], "--pixel-size is a number above"),
+    "pixel size of words": (
+        ["{a}", "{a}", "--pixel-size", "small", "--unit", "nm"],
+        "--pixel-size must be a number above",
+    ),
+    "pixel size of 0": (["{a}", "{a}", "--pixel-size", "0", "--unit", "nm"], "--pixel-size must be a number above"),
     "a unit of time": (["{a}", "{a}", "--pixel-size", "1", "--unit", "second"], 'of length such as "µm", not "second"'),
     "no settings file": (["{a}", "{a}", "--settings", "{tmp}/none.toml"], "No such file"),
-    "a bad setting": (["{a}", "{a}", "--settings", "{tmp}/bad.toml"], "rank is a whole number"),
+    "a bad setting": (["{a}", "{a}", "--settings", "{tmp}/bad.toml"], "rank must be an integer"),
     "an unknown option": (["{a}", "{a}", "--settings", "{tmp}/odd.toml"], "[outlines] has no option 'smooth'"),
     "an option that is none of the file's": (["{a}", "{a}", "--settings", "{tmp}/name.toml"], "has no option 'name'"),
-    "an option of a wrong type": (["{a}", "{a}", "--settings", "{tmp}/type.toml"], "smoothing is a number between 0"),
-    "a limit of memory that is none": (["{a}", "{a}", "--memory", "-1"], ": memory is a number of GiB above 0"),
-    "too much memory": (["{a}", "{a}", "--settings", "{tmp}/huge.toml"], "more memory than there is"),
-    "a pixel size without end": (["{a}", "{a}", "--pixel-size", "inf", "--unit", "nm"], "--pixel-size is a number"),
-    "a value out of range": (["{a}", "{a}", "--neck", "2"], "--neck is a number between 0 and 1, not 2.0"),
-    "a level that is none": (["{a}", "{a}", "--significance", "5"], "--significance is a number strictly between 0"),
-    "a rank that is none": (["{a}", "{a}", "--rank", "2.5"], "--rank is a whole number of at least 1, not '2.5'"),
-    "a method that is none": (["{a}", "{a}", "--method", "magic"], "--method is one of otsu, auto, li"),
+    "an option of a wrong type": (
+        ["{a}", "{a}", "--settings", "{tmp}/type.toml"],
+        "smoothing must be a number between 0",
+    ),
+    "a limit of memory that is none": (["{a}", "{a}", "--memory", "-1"], ": memory must be a number of GiB above 0"),
+    "too much memory": (["{a}", "{a}", "--settings", "{tmp}/huge.toml"], "not enough memory"),
+    "a pixel size without end": (
+        ["{a}", "{a}", "--pixel-size", "inf", "--unit", "nm"],
+        "--pixel-size must be a number",
+    ),
+    "a value out of range": (["{a}", "{a}", "--neck", "2"], "--neck must be a number between 0 and 1, not 2.0"),
+    "a level that is none": (
+        ["{a}", "{a}", "--significance", "5"],
+        "--significance must be a number strictly between 0",
+    ),
+    "a rank that is none": (["{a}", "{a}", "--rank", "2.5"], "--rank must be an integer of at least 1, not '2.5'"),
+    "a method that is none": (["{a}", "{a}", "--method", "magic"], "--method must be one of otsu, auto, li"),
     "a method without its threshold": (["{a}", "{a}", "--method", "manual"], 'method "manual" needs a threshold'),
-    "a damaged image": (["{tmp}/bad.png", "{a}"], "bad.png is damaged, or no image"),
+    "a damaged image": (["{tmp}/bad.png", "{a}"], "bad.png is damaged, or not a valid image"),
     "an image of one value": (["{tmp}/flat.png", "{a}"], "flat.png: "),
 }  # fmt: skip
 
@@ -285,18 +297,18 @@ def test_report_explains_a_saved_comparison(tmp_path):
     )
     assert done.exit_code == 0, done.output
     assert "B's outlines are larger" in done.stdout
-    assert "Proof by resynthesis" in (tmp_path / "why.html").read_text(encoding="utf-8")
+    assert "Control experiment" in (tmp_path / "why.html").read_text(encoding="utf-8")
     assert (tmp_path / "figures" / "shares.png").exists()
     (tmp_path / "figures" / "shares.png").write_bytes(b"drawn by hand")
     given = ("report", saved, "--out", tmp_path / "why.html", "--figures", tmp_path / "figures")
     refused = run(*given)
     assert refused.exit_code == 2
-    assert "shares.png is there already" in refused.stderr
+    assert "shares.png already exists" in refused.stderr
     assert (tmp_path / "figures" / "shares.png").read_bytes() == b"drawn by hand"
     assert run(*given, "--force").exit_code == 0
     refused = run("report", saved, "--out", tmp_path / "why.txt")
     assert refused.exit_code == 2
-    assert "saved as .html or .pdf" in refused.stderr
+    assert "save a report as .html or .pdf" in refused.stderr
 
 
 @pytest.mark.parametrize("command", ["compare", "landscape", "smoothing", "pairs", "segment", "report"])
@@ -353,7 +365,7 @@ def test_what_was_asked_for_but_cannot_be_computed_is_said(tmp_path, quick):
     write_curves(path, Ensemble(list(blobs(12, 40)), unit="µm"))
     options = ["--landmarks", "40", "--settings", quick, "--out", tmp_path / "r"]
     done = run("landscape", path, path, "--ranks", "100,200", *options)
-    assert "no rank can be tested: they fix at most 23 undulation coordinates" in done.stdout
+    assert "no rank can be tested: they determine at most 23 undulation coordinates" in done.stdout
 
 
 def options_of(command):
@@ -404,13 +416,13 @@ def test_an_option_that_changes_nothing_is_refused(tmp_path, images):
     pair = images / "one.ome.tif", images / "two.ome.tif"
     done = run("compare", *pair, "--threshold", "50")
     assert done.exit_code == 2
-    assert "--threshold changes nothing with these choices, it is for method manual, hysteresis, level: " in done.stderr
+    assert "--threshold has no effect with these settings, it is for method manual, hysteresis, level: " in done.stderr
     (tmp_path / "manual.toml").write_text('[outlines]\nmethod = "manual"\nthreshold = 90\n', encoding="utf-8")
     given = "--settings", tmp_path / "manual.toml", "--threshold", "60", "--out", tmp_path / "r"
     done = run("segment", pair[0], *given)
     assert done.exit_code == 0, done.stderr
     done = run("compare", *pair, "--bandwidth", "0.5")
-    assert "--bandwidth changes nothing with these choices, it is for any coordinates but components" in done.stderr
+    assert "--bandwidth has no effect with these settings, it is for any coordinates except components" in done.stderr
 
 
 def test_the_recipe_can_be_given_by_options_alone(tmp_path, images):
@@ -447,7 +459,7 @@ def test_the_automatic_method_takes_one_recipe_for_all_images(tmp_path, images):
     # One that no recipe could outline is named.
     tifffile.imwrite(tmp_path / "blank.tif", np.zeros((50, 50), np.uint8))
     done = run("compare", tmp_path / "one.tif", tmp_path / "blank.tif", "--method", "auto", "--out", tmp_path / "no")
-    assert "blank.tif: every pixel is 0: there is nothing to tell objects from background" in done.stderr
+    assert "blank.tif: every pixel is 0: objects cannot be told from background" in done.stderr
 
 
 def test_where_a_threshold_breaks_objects_up_another_way_is_named(tmp_path, images, quick):
@@ -461,7 +473,7 @@ def test_where_a_threshold_breaks_objects_up_another_way_is_named(tmp_path, imag
     for options, named in ((), True), (("--smoothing", "0.9"), False):  # a person has said how
         done = run("compare", *pair, "--settings", quick, *options)
         assert "look at the outlines first" in done.stdout
-        assert ("note: --method auto tries several ways" in done.stderr) == named
+        assert ("note: --method auto tries several segmentation" in done.stderr) == named
 
 
 def test_the_traceback_is_shown_to_debug(tmp_path):
@@ -478,7 +490,7 @@ def test_the_traceback_is_shown_to_debug(tmp_path):
     ("option", "text", "words"),
     [
         ("--ranks", "8-3", 'error: --ranks: "8-3" holds no numbers'),
-        ("--landmarks", "4,50", "error: --landmarks: 4 is too small: take at least 8"),
+        ("--landmarks", "4,50", "error: --landmarks: 4 is too small: use at least 8"),
         ("--sigmas", "a", 'error: --sigmas: "a" is no number or range'),
     ],
 )
@@ -510,7 +522,7 @@ def test_results_are_not_written_over_the_inputs(tmp_path, quick, command):
     before = (tmp_path / name).read_bytes()
     done = run(command, *places, "--out", tmp_path)
     assert done.exit_code == 2
-    assert f"{name} is an input, and would be written over: choose another --out, or --force" in done.stderr
+    assert f"{name} is an input and would be overwritten: choose another --out, or use --force" in done.stderr
     assert (tmp_path / name).read_bytes() == before
     if command == "compare":
         assert run(command, *places, "--out", tmp_path, "--settings", quick, "--force").exit_code == 0
@@ -525,7 +537,7 @@ def test_what_no_run_wrote_is_not_written_over_and_what_one_wrote_is(tmp_path, q
     table.write_text(table.read_text(encoding="utf-8") + "a note of mine\n", encoding="utf-8")
     done = run(*arguments)
     assert done.exit_code == 2
-    assert "curves.csv is there already, not as a run left it" in done.stderr
+    assert "curves.csv already exists and is not as a run left it" in done.stderr
     assert "a note of mine" in table.read_text(encoding="utf-8")
     assert run(*arguments, "--force").exit_code == 0
     (tmp_path / "precious.html").write_text("mine")
@@ -769,7 +781,7 @@ def test_grey_levels_that_are_given_as_labels_are_remarked_on(tmp_path):
     imageio.imwrite(tmp_path / "photo.png", image)
     imageio.imwrite(tmp_path / "mask.png", labels(3))
     noted = run("inspect", tmp_path / "photo.png", "--out", tmp_path / "r")
-    assert "note: photo.png looks like grey levels, each of which is taken for a label" in noted.stderr
+    assert "note: photo.png looks like an intensity image; each gray level is treated as a label" in noted.stderr
     assert "note: " not in run("inspect", tmp_path / "mask.png", "--out", tmp_path / "r").stderr
 
 
@@ -784,7 +796,7 @@ def test_a_table_that_needs_the_outlines_in_memory_is_refused_before_they_are_co
         tmp_path / "t.geojson",
     )
     assert done.exit_code == 2
-    assert "ends in .csv or .parquet" in done.stderr
+    assert "with --pieces, use .csv or .parquet" in done.stderr
     assert not (tmp_path / "run").exists()
 
 
@@ -811,8 +823,11 @@ def test_inspect_ranks_labels_lists_what_is_missing_and_learns_from_ticks(tmp_pa
     assert (table["label"].iloc[0], table["label"].iloc[-1]) == (1, 8)
     tifffile.imwrite(tmp_path / "negative.tif", np.where(plane == 8, -1, plane.astype(np.int16)))
     noted = run("inspect", tmp_path / "negative.tif", "--out", tmp_path / "n")
-    assert f"{(plane == 8).sum()} pixels of negative labels count as background" in noted.stderr
-    for content, words in ((b"", "ticks.csv is no table"), (b"label,status\n8,maybe\n", "with ticks.csv: label 8 is")):
+    assert f"{(plane == 8).sum()} pixels with negative labels are treated as background" in noted.stderr
+    for content, words in (
+        (b"", "ticks.csv is not a CSV table"),
+        (b"label,status\n8,maybe\n", "with ticks.csv: label 8 is"),
+    ):
         (tmp_path / "ticks.csv").write_bytes(content)
         refused = run("inspect", tmp_path / "mask.png", "--ticks", tmp_path / "ticks.csv", "--out", tmp_path / "t")
         assert refused.exit_code == 2
@@ -845,7 +860,7 @@ def test_annotators_are_compared_and_a_consensus_is_written(tmp_path):
     imageio.imwrite(tmp_path / "dan.png", plane[:-1])
     for given, words in (
         ([files[0]], "two label sets or more, not 1"),
-        ([files[0], files[0]], "ada.tif is given twice: give a file per annotator"),
+        ([files[0], files[0]], "ada.tif is given twice: give one file per annotator"),
         ([files[0], tmp_path / "dan.png"], "(dan) and "),
     ):
         refused = run("annotators", *given, "--out", tmp_path / "s")
@@ -858,10 +873,10 @@ def test_labels_are_recognized_and_grey_levels_refused_as_labels(tmp_path, real_
     grey = tmp_path / "grey.tif"
     tifffile.imwrite(grey, np.random.default_rng(0).integers(0, 255, (60, 60), np.uint8))
     said = run("segment", labels, "--out", tmp_path / "a")
-    assert "holds labels, and is not segmented" in said.stderr
+    assert "holds labels and is not segmented" in said.stderr
     refused = run("segment", grey, "--labels", "--out", tmp_path / "b")
     assert refused.exit_code == 2
-    assert "grey levels, not labels: leave --labels out" in refused.stderr
+    assert "gray levels, not labels: omit --labels" in refused.stderr
 
 
 def test_labels_in_an_archive_are_taken_as_labels(tmp_path, quick):
@@ -872,7 +887,7 @@ def test_labels_in_an_archive_are_taken_as_labels(tmp_path, quick):
     np.savez(tmp_path / "two.npz", one=labels(1), other=labels(2))
     done = run("segment", tmp_path / "two.npz", "--labels", "--out", tmp_path / "s")
     assert done.exit_code == 2
-    assert "two.npz: holds 2 planes of labels: keep one to a file" in done.stderr
+    assert "two.npz: holds 2 planes of labels: save one per file" in done.stderr
 
 
 def test_labels_in_an_archive_are_recognized_without_being_told(tmp_path, quick):
@@ -880,7 +895,7 @@ def test_labels_in_an_archive_are_recognized_without_being_told(tmp_path, quick)
         np.savez(tmp_path / f"{name}.npz", masks=labels(seed), ids=np.arange(3))
     done = run("compare", tmp_path / "a.npz", tmp_path / "b.npz", "--settings", quick, "-o", tmp_path / "r")
     assert "a (36 curves) and b (36 curves)" in done.stdout, done.stderr
-    assert "a.npz holds labels, and is not segmented" in done.stderr
+    assert "a.npz holds labels and is not segmented" in done.stderr
 
 
 def test_a_refusal_lists_what_is_taken_and_a_folder_takes_what_is_listed(tmp_path, real_data):

@@ -49,27 +49,27 @@ class Choice:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"way": "fast"}, "way is one of short, long, not 'fast'"),
-        ({"way": ["short"]}, "way is one of short, long, not"),
-        ({"width": -1}, "width is a number between 0 and 50 pixels, not -1"),
-        ({"width": 51}, "width is a number between 0 and 50 pixels, not 51"),
-        ({"width": np.nan}, "width is a number between 0 and 50 pixels, not nan"),
-        ({"width": True}, "width is a number between 0 and 50 pixels, not True"),
-        ({"width": "1"}, "width is a number between 0 and 50 pixels, not '1'"),
-        ({"share": 0}, "share is a number strictly between 0 and 1, not 0"),
-        ({"count": 0}, "count is a whole number of at least 1, not 0"),
-        ({"count": 2.0}, r"count is a whole number of at least 1, not 2\.0"),
-        ({"count": True}, "count is a whole number of at least 1, not True"),
-        ({"count": np.inf}, "count is a whole number of at least 1, not inf"),
-        ({"level": np.inf}, "level is a finite number, not inf"),
-        ({"level": 10**400}, "level is a finite number"),
-        ({"flag": 1}, "flag is true or false, not 1"),
-        ({"first": "last"}, "first is one of any, or a whole number of 0 or more, not 'last'"),
-        ({"first": -1}, "first is one of any, or a whole number of 0 or more, not -1"),
-        ({"widths": ()}, "widths is a number above 0, or several of them, not"),
-        ({"widths": (1, 0)}, "widths is a number above 0, or several of them, not"),
-        ({"side": (1, 2, 3)}, "side is a number above 0, or 2 of them, not"),
-        ({"word": 3}, "word is a text, not 3"),
+        ({"way": "fast"}, "way must be one of short, long, not 'fast'"),
+        ({"way": ["short"]}, "way must be one of short, long, not"),
+        ({"width": -1}, "width must be a number between 0 and 50 pixels, not -1"),
+        ({"width": 51}, "width must be a number between 0 and 50 pixels, not 51"),
+        ({"width": np.nan}, "width must be a number between 0 and 50 pixels, not nan"),
+        ({"width": True}, "width must be a number between 0 and 50 pixels, not True"),
+        ({"width": "1"}, "width must be a number between 0 and 50 pixels, not '1'"),
+        ({"share": 0}, "share must be a number strictly between 0 and 1, not 0"),
+        ({"count": 0}, "count must be an integer of at least 1, not 0"),
+        ({"count": 2.0}, r"count must be an integer of at least 1, not 2\.0"),
+        ({"count": True}, "count must be an integer of at least 1, not True"),
+        ({"count": np.inf}, "count must be an integer of at least 1, not inf"),
+        ({"level": np.inf}, "level must be a finite number, not inf"),
+        ({"level": 10**400}, "level must be a finite number"),
+        ({"flag": 1}, "flag must be True or False, not 1"),
+        ({"first": "last"}, "first must be one of any, or an integer of 0 or more, not 'last'"),
+        ({"first": -1}, "first must be one of any, or an integer of 0 or more, not -1"),
+        ({"widths": ()}, "widths must be a number above 0, or a list of them, not"),
+        ({"widths": (1, 0)}, "widths must be a number above 0, or a list of them, not"),
+        ({"side": (1, 2, 3)}, "side must be a number above 0, or 2 of them, not"),
+        ({"word": 3}, "word must be a string, not 3"),
     ],
 )
 def test_a_bad_value_is_named_with_what_it_may_be(values, message):
@@ -113,7 +113,7 @@ def test_texts_are_read_as_values(name, text, value):
 
 
 def test_a_text_that_is_no_value_is_named_as_the_caller_names_it():
-    with pytest.raises(ValueError, match=r"--count is a whole number of at least 1, not '2\.5'"):
+    with pytest.raises(ValueError, match=r"--count must be an integer of at least 1, not '2\.5'"):
         parameters_of(Choice)["count"].read("2.5", "--count")
 
 
@@ -126,9 +126,9 @@ def test_only_what_differs_is_changed_and_trees_come_back():
 
 
 def test_unknown_names_are_said_with_the_known_ones():
-    with pytest.raises(ValueError, match="Choice has no option 'wdth'; there are way, width, share"):
+    with pytest.raises(ValueError, match="Choice has no option 'wdth'; the options are way, width, share"):
         from_tree(Choice, {"wdth": 3})
-    with pytest.raises(ValueError, match="Choice is a table of names and values, not 3"):
+    with pytest.raises(ValueError, match="Choice must be a table of names and values, not 3"):
         from_tree(Choice, 3)
 
 

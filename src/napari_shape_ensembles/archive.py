@@ -75,9 +75,9 @@ def replacing(path: StrPath) -> Iterator[BinaryIO]:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EPERM, "this is a device, no file", str(target))
+            raise OSError(errno.EPERM, "this is a device, not a file", str(target))
         if not (mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) and os.access(target, os.W_OK)):
-            raise PermissionError(errno.EACCES, "this file is protected against writing", str(target))
+            raise PermissionError(errno.EACCES, "this file is read-only", str(target))
     # Short enough to be a valid file name wherever that of the target is, in any script.
     draft = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.part")
     try:
@@ -144,7 +144,7 @@ def _without_arrays(tree: Mapping[str, Any], prefix: str, arrays: dict[str, NDAr
             name = f"{prefix}{key}.npy"
             if not _NAME.fullmatch(name):
                 raise ValueError(
-                    f'an array cannot be kept under the name "{name}": use letters, digits and underscores'
+                    f'an array cannot be stored under the name "{name}": use letters, digits and underscores'
                 )
             if value.dtype.kind not in _KINDS:
                 raise ValueError(f"{name[:-4]} holds {value.dtype} values, which cannot be saved: use numbers or text")
@@ -199,7 +199,7 @@ def read_archive(
         except (OSError, *_BROKEN) as error:
             if isinstance(error, OSError) and not about_content(error):
                 raise
-            raise ValueError(f"{Path(path).name} is damaged, or no {kind} file ({error})") from error
+            raise ValueError(f"{Path(path).name} is damaged, or not a valid {kind} file ({error})") from error
         except MemoryError as error:
             raise ValueError(f"{Path(path).name}: {too_large(error)}") from error
 
@@ -214,13 +214,13 @@ def opened(path: StrPath) -> BufferedReader:
     """
     mode = os.stat(path).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise OSError(errno.EPERM, "this is a pipe or a device, no file", str(path))
+        raise OSError(errno.EPERM, "this is a pipe or a device, not a file", str(path))
     return open(path, "rb")
 
 
 def too_large(error: MemoryError) -> str:
     """Return the error message for exhausted memory, which does not mean that the file is damaged."""
-    return f"reading it takes more memory than there is: close other programs, or split it ({error or 'no memory'})"
+    return f"not enough memory to read it: close other programs, or split the file ({error or 'no memory'})"
 
 
 def about_content(error: OSError) -> bool:
@@ -242,22 +242,20 @@ def _refuse_bombs(archive: zipfile.ZipFile, size: int) -> None:
     """Raise if entries claim more than the file holds, or are compressed, which `write_archive` never does."""
     entries = archive.infolist()
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-        raise ContentError(
-            "its entries are compressed, which this format never is; it was not written by this software"
-        )
+        raise ContentError("its entries are compressed, so it was not written by this software")
     claimed = sum(entry.file_size for entry in entries)
     if claimed > size:
-        raise ContentError(f"its entries claim {claimed} bytes, but the file has {size}")
+        raise ContentError(f"its entries declare {claimed} bytes, but the file has {size}")
     if len({entry.filename for entry in entries}) != len(entries):
-        raise ContentError("it holds two entries of one name")
+        raise ContentError("it contains two entries of the same name")
 
 
 def _manifest(archive: zipfile.ZipFile, kind: str, version: int) -> Tree:
     if MANIFEST not in archive.namelist():
-        raise ContentError(f"no {kind} file (there is no {MANIFEST} in it)")
+        raise ContentError(f"not a valid {kind} file (it contains no {MANIFEST})")
     manifest = _json(archive)
     if not isinstance(manifest, dict) or manifest.get("format") != kind:
-        raise ContentError(f"no {kind} file")
+        raise ContentError(f"not a valid {kind} file")
     found, tree = manifest.get("version"), manifest.get("data")
     if not isinstance(found, int) or not isinstance(tree, dict):
         raise ContentError("its manifest has no version or no data")
@@ -282,15 +280,15 @@ def _insert_arrays(archive: zipfile.ZipFile, tree: Tree) -> None:
         if name == MANIFEST:
             continue
         if not _NAME.fullmatch(name):
-            raise ContentError(f"it holds an entry of the unexpected name {name!r}")
+            raise ContentError(f"it contains an unexpected entry {name!r}")
         *folders, last = name.removesuffix(".npy").split("/")
         branch = tree
         for folder in folders:
             branch = branch.setdefault(folder, {})
             if not isinstance(branch, dict):
-                raise ContentError(f"{name} stands where a value stands already")
+                raise ContentError(f"{name} conflicts with another entry")
         if last in branch:
-            raise ContentError(f"{name} is there twice")
+            raise ContentError(f"{name} occurs twice")
         branch[last] = array_of(archive.read(name), name)
 
 
@@ -309,13 +307,13 @@ def array_of(content: bytes, name: str) -> NDArray[Any]:
     file = BytesIO(content)
     shape, fortran, dtype = npy_header(file)
     if dtype.kind not in _KINDS:
-        raise ContentError(f"{name} holds {dtype} values: numbers and text are all that is read")
+        raise ContentError(f"{name} holds {dtype} values: only numbers and text can be read")
     count = int(np.prod(shape, dtype=object)) if shape else 1
     if min(shape, default=0) < 0 or count * dtype.itemsize != len(content) - file.tell():
-        raise ContentError(f"{name} claims {shape} values of {dtype}, which is not what it holds")
+        raise ContentError(f"{name} claims {shape} values of {dtype}, which does not match its content")
     flat: NDArray[Any] = np.frombuffer(content, dtype, count, file.tell()) if count else np.empty(0, dtype)
     if dtype.kind == "U" and not _is_text(flat):
-        raise ContentError(f"{name} holds words that are no text")
+        raise ContentError(f"{name} contains invalid text")
     array = flat.reshape(shape, order="F" if fortran else "C")
     array.flags.writeable = False
     return array

@@ -69,7 +69,7 @@ def limit_of(memory: float | None) -> float:
     """
     limit = MEMORY if memory is None else memory
     if isinstance(limit, bool | str) or not limit > 0:
-        raise ContentError(f"memory is a number of GiB above 0, not {memory!r}")
+        raise ContentError(f"memory must be a number of GiB above 0, not {memory!r}")
     return limit
 
 
@@ -85,8 +85,8 @@ def take(count: int) -> None:
     known.taken += int(count)
     if known.taken > known.memory * 2**30:
         raise ContentError(
-            f"would take {known.taken / 2**30:.3g} GiB of memory, and one file may take {known.memory:g}: split it, or "
-            "raise the limit (memory=, on the command line --memory)"
+            f"would take {known.taken / 2**30:.3g} GiB of memory; the limit for one file is {known.memory:g} GiB: "
+            "split it, or raise the limit (memory=, on the command line --memory)"
         )
 
 

@@ -48,11 +48,11 @@ def text(value: Any, what: str) -> str:
         For another type, or a lone surrogate (as in undecodable file names); `what` names the value.
     """
     if not isinstance(value, str):
-        raise ValueError(f"{what} is a text, not {value!r}: str(...) makes it one")
+        raise ValueError(f"{what} must be a string, not {value!r}: convert it with str(...)")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{what} holds letters that cannot be written down: {value!r}") from None
+        raise ValueError(f"{what} contains characters that cannot be encoded: {value!r}") from None
     return value
 
 
@@ -65,7 +65,7 @@ def switch(value: Any, name: str) -> bool:
         For any other type.
     """
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} is true or false, not {value!r}")
+        raise ValueError(f"{name} must be True or False, not {value!r}")
     return bool(value)
 
 
@@ -78,7 +78,7 @@ def whole(value: Any, name: str, *, least: int) -> int:
         For any other value, including True and 5.0.
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} is a whole number of at least {least}, not {value!r}")
+        raise ValueError(f"{name} must be an integer of at least {least}, not {value!r}")
     return int(value)
 
 
@@ -104,7 +104,7 @@ def unmasked(values: ArrayLike, what: str) -> NDArray[Any]:
         For an array with masked values, with advice.
     """
     if hidden := np.count_nonzero(np.ma.getmaskarray(values)) if isinstance(values, np.ma.MaskedArray) else 0:
-        raise ValueError(f"{hidden} values of {what} are masked: fill them in (.filled(...)), or leave them out")
+        raise ValueError(f"{hidden} values of {what} are masked: fill them (.filled(...)) or remove them")
     return np.asarray(values)
 
 

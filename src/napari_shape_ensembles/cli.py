@@ -53,7 +53,7 @@ from .studies import ranges
 
 app = typer.Typer(
     name="shape-ensembles",
-    help="Are the outlines in this image the same as in that one, or do they differ in scale or in undulation?",
+    help="Compare ensembles of outlines from images: do two samples differ in scale, in undulation, or not at all?",
     no_args_is_help=True,
     invoke_without_command=True,
     add_completion=False,
@@ -74,57 +74,58 @@ class Answer(StrEnum):
     quality = "quality"
 
 
-A = Annotated[Path, typer.Argument(help="Image, or file of curves; with --groups a folder of them.")]
-B = Annotated[Path, typer.Argument(help="The same, to compare with.")]
+A = Annotated[Path, typer.Argument(help="Image or curve file of sample A; with --groups, a folder of them.")]
+B = Annotated[Path, typer.Argument(help="Image or curve file of sample B; with --groups, a folder of them.")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; created if missing.")]
-SettingsPath = Annotated[Path | None, typer.Option("--settings", help="TOML file, the same as the docks save.")]
-Groups = Annotated[bool, typer.Option("--groups", help="A and B are folders, each one sample of several images.")]
+SettingsPath = Annotated[Path | None, typer.Option("--settings", help="Settings file (TOML), as saved by the docks.")]
+Groups = Annotated[bool, typer.Option("--groups", help="A and B are folders; each is one sample of several images.")]
 Labels = Annotated[
     bool | None,
     typer.Option(
         "--labels/--no-labels",
-        help="Treat images as labels or masks, which are not segmented, or as grey levels; by default as they look.",
+        help="Treat inputs as label images or masks (not segmented), or as intensity images; detected by default.",
         show_default=False,
     ),
 ]
 FailOn = Annotated[
     list[Answer] | None,
-    typer.Option("--fail-on", help="Exit with 1 for this result; may be given several times."),
+    typer.Option("--fail-on", help="Exit with code 1 for this result; can be repeated."),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Write over files that no run wrote, and over inputs.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite inputs and files that no earlier run wrote.")]
 Memory = Annotated[
     float | None,
-    typer.Option("--memory", metavar="GIB", help=f"GiB that reading one file may take. Default: {MEMORY:g}."),
+    typer.Option("--memory", metavar="GIB", help=f"Memory limit for reading one file, in GiB. Default: {MEMORY:g}."),
 ]
 CurveColumn = Annotated[
-    str | None, typer.Option("--curve-column", metavar="NAME", help="Of tables: the column that tells curves apart.")
+    str | None, typer.Option("--curve-column", metavar="NAME", help="Column of a table that identifies the curves.")
 ]
 PixelSizes = Annotated[
     Path | None,
     typer.Option(
         "--pixel-sizes",
         metavar="TABLE",
-        help="Table (CSV) with columns image, pixel_size and unit: pixel sizes of single images.",
+        help="Table (CSV) of pixel sizes per image, with columns image, pixel_size and unit.",
     ),
 ]
 Table = Annotated[
     Path | None,
     typer.Option(
         "--table",
-        help="Table of outlines: .csv, .parquet, .geoparquet, .geojson (QuPath), .h5ad (AnnData), .zarr (SpatialData).",
+        help="Write a table of outlines: .csv, .parquet, .geoparquet, .geojson (QuPath), .h5ad (AnnData), .zarr "
+        "(SpatialData).",
     ),
 ]
 Dask = Annotated[
     str | None,
-    typer.Option("--dask", help='Address of a Dask scheduler that does the work; "local" for one on this computer.'),
+    typer.Option("--dask", help='Address of the Dask scheduler to run on; "local" starts one on this computer.'),
 ]
 Pieces = Annotated[
     Path | None,
     typer.Option(
         "--pieces",
         metavar="FOLDER",
-        help="Compare in pieces, where all outlines together outgrow the memory: what is done is kept in FOLDER until "
-        "the end, and a run that was stopped goes on from there.",
+        help="Compare in pieces, for outlines that do not fit in memory; intermediate results are kept in FOLDER "
+        "until the end, and an interrupted run resumes from there.",
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -218,7 +219,9 @@ def common(
 def compare(
     a: A,
     b: B,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results; without it, none.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the results; without it, nothing is written.")
+    ] = None,
     *,
     reading: Reading,
     groups: Groups = False,
@@ -243,13 +246,11 @@ def compare(
         _refuse_overwriting(out, COMPARISON, (a, b), force)
     _check_table(table, (a, b), force)
     if pieces is None and dask is not None:
-        raise ContentError("--dask needs --pieces: a comparison in memory is one piece of work")
+        raise ContentError("--dask needs --pieces: a comparison in memory is not distributed")
     if pieces is not None and position:
-        raise ContentError("--position needs all outlines in memory: leave out --pieces")
+        raise ContentError("--position needs all outlines in memory: omit --pieces")
     if pieces is not None and table is not None and table.suffix.lower() not in (".csv", ".parquet"):
-        raise ContentError(
-            f"--table {table.name} needs all outlines in memory: with --pieces it ends in .csv or .parquet"
-        )
+        raise ContentError(f"--table {table.name} needs all outlines in memory: with --pieces, use .csv or .parquet")
     files = _files((a, b), reading, groups)
     reading = _with_one_recipe(files[0] + files[1], reading)
     if pieces is not None:
@@ -258,10 +259,10 @@ def compare(
         raise typer.Exit(_DIFFERS if hit(found, fail_on or []) else 0)
     samples = _samples((a, b), files, reading, groups)
     if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG:
-        say_beside(f"note: {duration(expected)} expected for the comparison")
+        say_beside(f"note: the comparison is expected to take {duration(expected)}")
     several = groups and max(len(set(sample.images)) for sample in samples) > 1
     if several and reading.settings.analysis.permute == "curves":
-        say_beside("note: outlines are permuted: the result holds for these images alone")
+        say_beside("note: outlines are permuted: the result holds for these images only")
     elif several:
         say_beside("note: whole images are permuted")
     with progress_bar("comparing"):
@@ -276,7 +277,7 @@ def compare(
         say_beside(f"note: {warning}")
     broken = any(finding.check == "specks" for finding in result.quality.serious)
     if broken and not says_how_to_find(reading.settings.outlines):
-        say_beside("note: --method auto tries several ways to find the objects and takes the best for all images")
+        say_beside("note: --method auto tries several segmentation methods and uses the best one for all images")
     if position:
         say_beside(f"note: {position_dependence(result).sentence()}")
     code = _DIFFERS if hit(result, fail_on or []) else 0
@@ -326,30 +327,35 @@ def _compare_in_pieces(
 def experiment(
     design: Annotated[
         Path,
-        typer.Argument(help="Table of images (CSV): columns image, group, and those of the design; pixel_size, unit."),
+        typer.Argument(
+            help="Design table (CSV), one row per image: columns image and group; optionally replicate, "
+            "block, covariates, pixel_size and unit."
+        ),
     ],
     out: Out,
     *,
     reading: Reading,
-    control: Annotated[str | None, typer.Option(help="Group that all others are compared with.")] = None,
+    control: Annotated[str | None, typer.Option(help="Control group, with which all others are compared.")] = None,
     pattern: Annotated[
         str | None,
-        typer.Option(help="Columns from the names of images, such as {group}_{replicate}_{field}: DESIGN is a folder."),
+        typer.Option(
+            help="Read the design from file names, such as {group}_{replicate}_{field}; DESIGN is then a folder."
+        ),
     ] = None,
-    correction: Annotated[str, typer.Option(help="Of several contrasts: auto, family or fdr.")] = "auto",
-    margin: Annotated[float, typer.Option(help="Ratio of size that counts as the same: 0.1 is 10 %.")] = 0.1,
+    correction: Annotated[str, typer.Option(help="Correction for several contrasts: auto, family or fdr.")] = "auto",
+    margin: Annotated[float, typer.Option(help="Equivalence margin, as a ratio of sizes: 0.1 is 10 %.")] = 0.1,
     given: Annotated[
         list[str] | None,
-        typer.Option(help="Covariate or factor that is taken out of the groups and the trends; may be given again."),
+        typer.Option(help="Covariate or factor to adjust the groups and trends for; can be repeated."),
     ] = None,
     interaction: Annotated[
         list[str] | None,
-        typer.Option(help="Does the effect of one column depend on another, such as group:sex? May be given again."),
+        typer.Option(help="Interaction of two columns to test, such as group:sex; can be repeated."),
     ] = None,
     table: Table = None,
     force: Force = False,
 ) -> None:
-    """Compare groups of images by a table of the design, with the replicate as what is exchangeable."""
+    """Compare groups of images according to a design table, permuting replicates."""
     from .comparison import checked_design
     from .comparison import experiment as run_experiment
     from .comparison.design import Asked
@@ -402,15 +408,15 @@ def rerun(
     ],
     inputs: Annotated[
         Path | None,
-        typer.Option(help="Folder in which files that are not where they were are found by their checksums."),
+        typer.Option(help="Folder to search, by checksum, for input files that were moved."),
     ] = None,
     memory: Memory = None,
 ) -> None:
-    """Run a saved result again and say of every number whether it comes out again; exit with 1 where one does not."""
+    """Rerun a saved result and report for each number whether it is reproduced; exit with 1 if one is not."""
     from .io.rerun import DIFFERS
     from .io.rerun import rerun as run_again
 
-    with progress_bar("running again"):
+    with progress_bar("rerunning"):
         found = run_again(result, folder=inputs, memory=memory)
     for note in found.notes:
         say_beside(f"note: {note}")
@@ -424,15 +430,17 @@ def rerun(
 
 @command()
 def report(
-    comparison: Annotated[Path, typer.Argument(help="A saved comparison, as compare writes it (.npz).")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The report: .html or .pdf.")],
+    comparison: Annotated[Path, typer.Argument(help="Saved comparison (.npz), as written by compare.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Report file: .html or .pdf.")],
     figures: Annotated[Path | None, typer.Option(help="Folder for all figures as SVG and PNG.")] = None,
-    dpi: Annotated[int, typer.Option(min=1, help="Dots per inch of the PNG figures.")] = 300,
-    proof: Annotated[bool, typer.Option("--proof", help="Also swap forms and scales, and compare again.")] = False,
+    dpi: Annotated[int, typer.Option(min=1, help="Resolution of the PNG figures, in dots per inch.")] = 300,
+    proof: Annotated[
+        bool, typer.Option("--proof", help="Also exchange forms and scales and compare again (control experiment).")
+    ] = False,
     memory: Memory = None,
     force: Force = False,
 ) -> None:
-    """Explain a saved comparison: what differs, by how much, with figures and sentences in one file."""
+    """Explain a saved comparison: what differs and by how much, with figures and text in one file."""
     from .comparison import Comparison
     from .explanation import explain, resynthesis
     from .explanation.figures import figure_paths, save_figures
@@ -475,17 +483,17 @@ def hit(result: Any, fail_on: Sequence[Answer]) -> bool:
 
 @command(Outlines)
 def segment(
-    images: Annotated[list[Path], typer.Argument(help="Images, or folders of them.")],
+    images: Annotated[list[Path], typer.Argument(help="Images, or folders of images.")],
     out: Out,
     *,
     reading: Reading,
     form: Annotated[
-        str, typer.Option("--format", help="Of the curves: csv, parquet, geojson, geoparquet, zip or npz.")
+        str, typer.Option("--format", help="File format of the curves: csv, parquet, geojson, geoparquet, zip or npz.")
     ] = "csv",
     table: Table = None,
     force: Force = False,
 ) -> None:
-    """Segment images: labels as TIFF, of images that fit the memory, and their outlines as files of curves."""
+    """Segment images; write labels (TIFF, if the image fits in memory) and outlines (curve files)."""
     from .io.segmented import segmented_files, write_outlines, write_segmented
 
     paths = [
@@ -510,7 +518,7 @@ def segment(
                     write_outlines(out, ensemble, form, names[index], pixel, ensemble.name)
                 else:
                     write_segmented(out, found, ensemble, form, names[index])
-            of_labels = "it is larger than the memory, so no labels are written" if found is None else found.calibration
+            of_labels = "larger than memory, so no labels are written" if found is None else found.calibration
             say(f"{path.name}: {_counted(ensemble)}; {of_labels}")
             traced_ones += [ensemble] if table else []
     if table:
@@ -520,18 +528,20 @@ def segment(
 
 @command()
 def inspect(
-    labels: Annotated[Path, typer.Argument(help="Labels to inspect: an image of whole numbers.")],
+    labels: Annotated[Path, typer.Argument(help="Label image to inspect.")],
     out: Out,
-    image: Annotated[Path | None, typer.Option(help="The image that was labelled; without it less is seen.")] = None,
+    image: Annotated[
+        Path | None, typer.Option(help="Image that was segmented; without it, fewer faults are detected.")
+    ] = None,
     ticks: Annotated[
         Path | None,
-        typer.Option(help="CSV with the columns label and status (right or wrong): the others are ranked anew."),
+        typer.Option(help="CSV with the columns label and status (right or wrong); the other labels are ranked again."),
     ] = None,
-    first: Annotated[int, typer.Option(min=0, help="How many labels to print.")] = 10,
+    first: Annotated[int, typer.Option(min=0, help="Number of labels to print.")] = 10,
     memory: Memory = None,
     force: Force = False,
 ) -> None:
-    """Rank labels by how likely they are wrong, with reasons, and list objects that have no label."""
+    """Rank labels by how likely they are wrong, with reasons, and list objects without a label."""
     import pandas as pd
 
     from .inspection import missing_objects, rank_suspects
@@ -550,7 +560,7 @@ def inspect(
         try:
             said = pd.read_csv(ticks)
         except ValueError as error:  # not text, not a table, or empty
-            raise ContentError(f"{ticks.name} is no table of comma-separated values: {error}") from error
+            raise ContentError(f"{ticks.name} is not a CSV table: {error}") from error
     with progress_bar("inspecting"), named(f"{labels.name} with {ticks.name}" if ticks else labels.name):
         tables = [rank_suspects(plane.pixels, seen, corrections=said)]
         if seen is not None:
@@ -562,7 +572,7 @@ def inspect(
     say_written([out / name for name in names])
     ranking = tables[0]
     noted = int((ranking["reasons"] != "").sum())
-    say(f"{plane.name}: {counted(len(ranking), 'label')}, {noted} with a reason to look again")
+    say(f"{plane.name}: {counted(len(ranking), 'label')}, {noted} flagged for review")
     for label, score, reasons in ranking.head(first).itertuples(index=False):
         say(f"{label}: {score:.2f} {reasons}".rstrip())
     if seen is not None:
@@ -574,21 +584,26 @@ def _note_oddities(path: Path, pixels: Any) -> None:
     from .outlines import content_of
 
     if content_of(pixels) == "grey":
-        say_beside(f"note: {path.name} looks like grey levels, each of which is taken for a label: is it the image?")
+        say_beside(
+            f"note: {path.name} looks like an intensity image; each gray level is treated as a label. Is it "
+            "the image instead of the labels?"
+        )
     if below := int((pixels < 0).sum()):
-        say_beside(f"note: {path.name}: {counted(below, 'pixel')} of negative labels count as background")
+        say_beside(f"note: {path.name}: {counted(below, 'pixel')} with negative labels are treated as background")
 
 
 @command()
 def annotators(
-    labels: Annotated[list[Path], typer.Argument(help="Labels of one image, a file per annotator, at least two.")],
+    labels: Annotated[
+        list[Path], typer.Argument(help="Label images of the same image, one file per annotator, at least two.")
+    ],
     out: Out,
-    min_iou: Annotated[float, typer.Option(help="Objects that overlap by less are not the same object.")] = 0.5,
-    first: Annotated[int, typer.Option(min=0, help="How many disputed objects to print.")] = 10,
+    min_iou: Annotated[float, typer.Option(help="Minimum overlap (IoU) for two objects to count as the same.")] = 0.5,
+    first: Annotated[int, typer.Option(min=0, help="Number of disputed objects to print.")] = 10,
     memory: Memory = None,
     force: Force = False,
 ) -> None:
-    """Compare several label sets of one image: agreement, consensus, and who differs in which way."""
+    """Compare several annotators' labels of one image: agreement, consensus, and how each annotator deviates."""
     import numpy as np
 
     from .inspection import annotators as compared
@@ -600,7 +615,7 @@ def annotators(
     check_folder(out)
     _refuse_overwriting(out, names, labels, force)
     if twice := next((path for path in labels if labels.count(path) > 1), None):
-        raise ContentError(f"{twice} is given twice: give a file per annotator")
+        raise ContentError(f"{twice} is given twice: give one file per annotator")
     planes = [read_image(path, memory=memory) for path in labels]
     for path, one in zip(labels, planes, strict=True):
         _note_oddities(path, one.pixels)
@@ -624,7 +639,7 @@ def annotators(
 
 @command(Outlines, Settings)
 def pairs(
-    folder: Annotated[Path, typer.Argument(help="Folder of images or files of curves, at least two.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of images or curve files, at least two.")],
     out: Out,
     *,
     reading: Reading,
@@ -632,7 +647,7 @@ def pairs(
     dask: Dask = None,
     force: Force = False,
 ) -> None:
-    """Compare every image of a folder with every other."""
+    """Compare every image in a folder with every other."""
     from .io.results import STUDY, write_study
     from .studies import all_pairs
     from .studies.figures import plot_pairs
@@ -666,7 +681,7 @@ def landscape(
     dask: Dask = None,
     force: Force = False,
 ) -> None:
-    """Decision landscape: the row at every rank and number of landmarks."""
+    """Decision landscape: the result at every rank and number of landmarks."""
     from .io.results import STUDY, write_study
     from .studies import decision_landscape
     from .studies.figures import plot_landscape
@@ -678,7 +693,7 @@ def landscape(
         files = _files((a, b), reading, groups)
         samples = _samples((a, b), files, _with_one_recipe(files[0] + files[1], reading), groups)
         if groups:
-            say_beside("note: curves of all images of a folder are pooled and count as independent")
+            say_beside("note: curves of all images in a folder are pooled and treated as independent")
         with progress_bar("landscape"):
             found = decision_landscape(
                 *samples,
@@ -709,7 +724,7 @@ def smoothing(
     dask: Dask = None,
     force: Force = False,
 ) -> None:
-    """Smoothing study: a decision landscape at every smoothing of the outlines, and the range to trust."""
+    """Smoothing study: a decision landscape for every outline smoothing, and the range to trust."""
     from .io.results import STUDY, write_study
     from .studies import smoothing_study
     from .studies.figures import plot_study
@@ -741,7 +756,7 @@ def _pixel_sizes(path: Path) -> dict[Path, tuple[float | tuple[float, float], st
 
     sizes, _ = take_pixel_sizes(*read_design(path), path.name)
     if not sizes:
-        raise ContentError(f"{path.name} has no column pixel_size with a size in it")
+        raise ContentError(f"{path.name} has no pixel sizes: add a column pixel_size")
     return sizes
 
 
@@ -905,7 +920,7 @@ def _executor(address: str | None) -> Iterator[Any]:
 
 @command()
 def compile_() -> None:
-    """Compile what runs many times over, where numba is installed (extra fast), so that no later run has to."""
+    """Compile the numerical kernels once, so that later runs start faster (needs numba, extra fast)."""
     from .compiled import cache_folder, compile_kernels
 
     folder = cache_folder()

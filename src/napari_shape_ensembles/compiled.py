@@ -142,7 +142,7 @@ def compile_kernels() -> None:
     """
     folder = cache_folder()
     if folder is None:
-        raise ImportError('there is nothing to compile with: pip install "napari-shape-ensembles[fast]" brings numba')
+        raise ImportError('numba is not installed: pip install "napari-shape-ensembles[fast]"')
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as made:
         with _cached_in(made):

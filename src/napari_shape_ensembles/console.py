@@ -66,8 +66,8 @@ def with_options(choices: Choices, given: Mapping[str, str | bool | None]) -> Ch
     for name, one in options.items():
         if not matters(chosen, name):
             raise ValueError(
-                f"{option_name(one)} changes nothing with these choices, it is {when_words(type(choices), name)}: "
-                "leave it out, or choose otherwise"
+                f"{option_name(one)} has no effect with these settings, it is {when_words(type(choices), name)}: "
+                "omit it, or change the settings"
             )
     return chosen
 
@@ -78,7 +78,7 @@ def check_folder(folder: Path) -> None:
     if not place.is_dir():
         raise ContentError(f"{place} is a file: give a folder for the results")
     if not os.access(place, os.W_OK):
-        raise PermissionError(f"nothing can be written to the folder {place}")
+        raise PermissionError(f"the folder {place} is not writable")
 
 
 @contextmanager
@@ -146,5 +146,5 @@ def _words_of(error: Exception) -> str:
     if isinstance(error, _EXPECTED):
         return str(error)
     if isinstance(error, MemoryError):
-        return f"this takes more memory than there is: fewer landmarks, curves or permutations take less ({error})"
+        return f"not enough memory: use fewer landmarks, curves or permutations ({error})"
     return f"unexpected {type(error).__name__}: {error}"

@@ -27,7 +27,7 @@ Needs = Mapping[str, tuple[Any, ...]] | Sequence[Mapping[str, tuple[Any, ...]]]
 #: Version of the settings file format; the meaning of options may change with it.
 VERSION = 2
 _IN_FULL = {"px": "pixels", "px²": "pixels"}
-_HEADER = "# Settings of napari-shape-ensembles. What is left out has its default.\n\n"
+_HEADER = "# Settings of napari-shape-ensembles. Omitted settings have their defaults.\n\n"
 # Maximum size in bytes: hand-written settings files are far smaller.
 _LARGEST = 10**6
 # Maximum dots per line: parsing dotted keys takes quadratic time.
@@ -110,7 +110,7 @@ class Parameter:
         if isinstance(plain, list | np.ndarray):
             plain = tuple(item.item() if isinstance(item, np.generic) else item for item in plain)
         if not any(self._fits(kind, plain) for kind in self.kinds):
-            raise ValueError(f"{name or self.name} is {self.expected}, not {value!r}")
+            raise ValueError(f"{name or self.name} must be {self.expected}, not {value!r}")
         return plain
 
     def read(self, value: Any, name: str = "") -> Any:
@@ -163,14 +163,14 @@ class Parameter:
         words = [f"one of {', '.join(map(str, self.choices))}"] if self.choices else []
         for kind in self.kinds:
             if kind is bool and not self.choices:
-                words.append("true or false")
+                words.append("True or False")
             elif kind is str:
-                words.append("a text")
+                words.append("a string")
             elif kind in (int, float):
-                number = "a whole number" if kind is int else "a number" if self.range else "a finite number"
+                number = "an integer" if kind is int else "a number" if self.range else "a finite number"
                 words.append(" ".join(filter(None, (number, self.range, unit))))
             elif get_origin(kind) is tuple:
-                words.append("several of them" if Ellipsis in get_args(kind) else f"{len(get_args(kind))} of them")
+                words.append("a list of them" if Ellipsis in get_args(kind) else f"{len(get_args(kind))} of them")
         return ", or ".join(words)
 
     @property
@@ -289,11 +289,11 @@ def from_tree(cls: type[Choices], values: Values, called: str = "") -> Choices:
     """
     called = called or cls.__name__
     if not isinstance(values, Mapping):
-        raise ContentError(f"{called} is a table of names and values, not {values!r}")
+        raise ContentError(f"{called} must be a table of names and values, not {values!r}")
     known = parameters_of(cls)
     unknown = sorted(str(name) for name in set(values) - set(known))
     if unknown:
-        raise ContentError(f"{called} has no option {unknown[0]!r}; there are {', '.join(known)}")
+        raise ContentError(f"{called} has no option {unknown[0]!r}; the options are {', '.join(known)}")
     return cls(**values)
 
 
@@ -327,7 +327,7 @@ def _these(declared: Parameter, values: tuple[Any, ...]) -> str:
     """Describe a set of values of a parameter, by exclusion if that is shorter."""
     others = [value for value in declared.choices if value not in values]
     if 0 < len(others) < len(values):
-        return f"any {declared.name} but {', '.join(map(str, others))}"
+        return f"any {declared.name} except {', '.join(map(str, others))}"
     return f"{declared.name} {', '.join(map(str, values))}"
 
 
@@ -367,7 +367,9 @@ def write_tables(path: StrPath, tables: Mapping[str, Any]) -> None:
     kept = {name: {key: item for key, item in tree(part).items() if item is not None} for name, part in tables.items()}
     for key, item in (entry for part in kept.values() for entry in part.items()):
         if not isinstance(item, bool | int | float | str | tuple):
-            raise ContentError(f"{key} is {item!r}, which settings cannot hold: save it to a file and give its path")
+            raise ContentError(
+                f"{key} is {item!r}, which cannot be stored in settings: save it to a file and give its path"
+            )
     write_bytes(path, (_HEADER + tomli_w.dumps({"version": VERSION, **kept})).encode())
 
 
@@ -384,7 +386,7 @@ def table(tables: Values, name: str) -> Values:
     """Return one table of a file, empty if missing."""
     found = tables.get(name, {})
     if not isinstance(found, Mapping):
-        raise ContentError(f"{name} is a table of options, [{name}], not {found!r}")
+        raise ContentError(f"{name} must be a table of options, [{name}], not {found!r}")
     return found
 
 
@@ -401,13 +403,13 @@ def read_tables(path: StrPath) -> dict[str, Any]:
     with opened(path) as file:
         content = file.read(_LARGEST + 1)
     if len(content) > _LARGEST:
-        raise ContentError(f"it is larger than {_LARGEST // 10**6} MB: this is no settings file")
+        raise ContentError(f"it is larger than {_LARGEST // 10**6} MB, so it is not a settings file")
     if any(line.count(b".") > _MOST_DOTS for line in content.splitlines()):
-        raise ContentError(f"this is no TOML file of settings: a line of it has more than {_MOST_DOTS} dots")
+        raise ContentError(f"it is not a settings file: a line has more than {_MOST_DOTS} dots")
     try:
         tables = tomllib.loads(content.decode("utf-8-sig"))  # editors on Windows may add a byte order mark
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ContentError(f"this is no TOML file: {error}") from error
+        raise ContentError(f"it is not a TOML file: {error}") from error
     version = tables.get("version", VERSION)
     if not isinstance(version, int) or version > VERSION:
         raise ContentError(

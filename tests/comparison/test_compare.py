@@ -274,13 +274,15 @@ def test_warnings_name_pixels_small_samples_and_far_curves():
 def test_ambiguous_matches_are_counted_and_warned_of():
     result = compare(*pair(), Settings(**QUICK))
     assert 0 < result.ambiguous < 40
-    assert not any("second way" in warning for warning in result.warnings)
+    assert not any("equally well in two ways" in warning for warning in result.warnings)
     a, b = pair()
     symmetric = Ensemble([ellipse(2, 1, 80), *a.curves], unit="um")
     result = compare(symmetric, b, Settings(**QUICK, archetype=0))
     assert result.archetype_is_ambiguous
     assert result.ambiguous >= 79
-    assert any(f"{result.ambiguous} of 81 curves match the archetype, nearly sym" in text for text in result.warnings)
+    assert any(
+        f"{result.ambiguous} of 81 curves match the nearly symmetric archetype" in text for text in result.warnings
+    )
     assert compare(symmetric, b, Settings(**QUICK, register=False)).ambiguous == 0
 
 
@@ -293,8 +295,8 @@ def test_curves_that_repeat_themselves_are_not_ambiguous():
     result = compare(a, b, Settings(**QUICK))
     assert result.ambiguous == 0
     assert result.warnings == (
-        "Not tested: coarse form, roughness, concavity (it is the same in all outlines, as far as their "
-        "coordinates are known).",
+        "Not tested: coarse form, roughness, concavity (it is the same in all outlines, to the precision of their "
+        "coordinates).",
     )
 
 
@@ -319,22 +321,25 @@ def test_shorthands_choose_registration_and_coordinates():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"landmarks": 4}, "landmarks is a whole number of at least 8, not 4"),
-        ({"rank": 2.5}, "rank is a whole number"),
+        ({"landmarks": 4}, "landmarks must be an integer of at least 8, not 4"),
+        ({"rank": 2.5}, "rank must be an integer"),
         ({"permutations": 0}, "permutations"),
-        ({"significance": 5}, "significance is a number strictly between 0 and 1, not 5"),
-        ({"measure": "area"}, "measure is one of affine, arc-length"),
-        ({"registration": "yes"}, "registration is one of"),
-        ({"coordinates": "all"}, "coordinates is one of"),
-        ({"interpolation": "cubic"}, "interpolation is one of"),
-        ({"archetype": "best"}, "archetype is one of"),
-        ({"bandwidth": 0.0}, "bandwidth is a number above 0 and of at most 1000000, or several of them, not 0"),
-        ({"bandwidth": ()}, "bandwidth is a number above 0 and of at most 1000000, or several of them, not"),
-        ({"bandwidth": "wide"}, "bandwidth is a number above 0 and of at most 1000000, or several of them, not 'wide'"),
-        ({"bandwidth": (1.0, 1.0)}, "names a multiple twice"),
-        ({"null": "normal"}, "null is one of permutation, gamma, bound"),
-        ({"approximate_above": -1}, "approximate_above is a whole number of 0 or more"),
-        ({"permutations": 10**12}, "permutations is a whole number between 1 and 10000000, not 1000000000000"),
+        ({"significance": 5}, "significance must be a number strictly between 0 and 1, not 5"),
+        ({"measure": "area"}, "measure must be one of affine, arc-length"),
+        ({"registration": "yes"}, "registration must be one of"),
+        ({"coordinates": "all"}, "coordinates must be one of"),
+        ({"interpolation": "cubic"}, "interpolation must be one of"),
+        ({"archetype": "best"}, "archetype must be one of"),
+        ({"bandwidth": 0.0}, "bandwidth must be a number above 0 and of at most 1000000, or a list of them, not 0"),
+        ({"bandwidth": ()}, "bandwidth must be a number above 0 and of at most 1000000, or a list of them, not"),
+        (
+            {"bandwidth": "wide"},
+            "bandwidth must be a number above 0 and of at most 1000000, or a list of them, not 'wide'",
+        ),
+        ({"bandwidth": (1.0, 1.0)}, "contains a multiple twice"),
+        ({"null": "normal"}, "null must be one of permutation, gamma, bound"),
+        ({"approximate_above": -1}, "approximate_above must be an integer of 0 or more"),
+        ({"permutations": 10**12}, "permutations must be an integer between 1 and 10000000, not 1000000000000"),
     ],
 )
 def test_settings_out_of_range_are_refused(options, message):
@@ -364,7 +369,7 @@ def test_approximations_are_chosen_and_named():
         assert settings == Settings(**QUICK, approximate_above=0)
         assert not compare(*curves, settings).undulation.approximation
     assert Settings.paper().approximate_above == 0
-    assert "beyond any MMD" in compare(*pair(12, stretch=2), Settings(**QUICK, null="bound")).summary()
+    assert "exceeds any possible MMD" in compare(*pair(12, stretch=2), Settings(**QUICK, null="bound")).summary()
 
 
 def test_an_archetype_outside_the_ensembles_is_refused():
@@ -402,10 +407,10 @@ def test_lists_of_arrays_are_compared_as_they_are():
 @pytest.mark.parametrize(
     ("sample", "said"),
     [
-        ("cells.csv", r"not the path 'cells.csv': io.read_curves\(path\).ensemble reads outlines"),
-        (5, "a sample is an ensemble, or a list of them"),
+        ("cells.csv", r"not the path 'cells.csv': use io.read_curves\(path\).ensemble to read outlines"),
+        (5, "a sample must be an ensemble, or a list of ensembles"),
         ([Ensemble(list(blobs(3))), blobs(1)[0]], "mixes ensembles and arrays"),
-        (blobs(1)[0], r"curve 0 has shape \(2,\): curves are a sequence of \(m, 2\) arrays"),
+        (blobs(1)[0], r"curve 0 has shape \(2,\): curves must be \(m, 2\) arrays"),
         ([], "a sample needs at least one image"),
     ],
     ids=["path", "number", "mixture", "one curve", "nothing"],
@@ -432,7 +437,7 @@ def test_a_word_is_no_switch(name, word):
     if word is None and name != "reflections":
         assert Settings(**{name: None}) == Settings()
         return
-    with pytest.raises(ValueError, match=f"{name} is true or false, not {word!r}"):
+    with pytest.raises(ValueError, match=f"{name} must be True or False, not {word!r}"):
         Settings(**{name: word})
 
 
@@ -483,7 +488,7 @@ def test_the_time_of_a_long_comparison_is_said_before_its_first_step(monkeypatch
     seen, module = [], import_module("napari_shape_ensembles.comparison.compare")
     monkeypatch.setattr(module, "expected_seconds", lambda *_: 240.0)
     compare(a, b, Settings(**QUICK), progress=seen.append)
-    assert seen[0].name == "comparing 60 curves, about 4 min expected"
+    assert seen[0].name == "comparing 60 curves, expected to take about 4 min"
     assert seen[1].name == "placing landmarks"
     monkeypatch.setattr(module, "expected_seconds", lambda *_: 5.0)
     seen.clear()

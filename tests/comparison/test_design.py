@@ -54,11 +54,11 @@ def test_groups_that_are_numbers_become_names():
 def test_what_a_level_asks_of_a_design_is_said_before():
     design = checked_design(frame(group=["a"] * 3 + ["b"] * 3), 6)
     assert design.forecast(0.01) == [
-        "a and b: 3 and 3 images cannot reach p < 0.01 by permutation (least p = 0.1); 6 and 6 could"
+        "a and b: 3 and 3 images cannot reach p < 0.01 by permutation (smallest p = 0.1); 6 and 6 could"
     ]
     assert not checked_design(frame(group=["a"] * 6 + ["b"] * 6), 12).forecast(0.01)
     paired = frame(group=["a", "b"] * 5, block=np.repeat(range(5), 2))
-    assert "within blocks (least p = 0.062)" in checked_design(paired, 10).forecast(0.05)[0]
+    assert "within blocks (smallest p = 0.062)" in checked_design(paired, 10).forecast(0.05)[0]
 
 
 @pytest.mark.parametrize(
@@ -66,15 +66,20 @@ def test_what_a_level_asks_of_a_design_is_said_before():
     [
         (frame(group=["a", "b"]), 3, None, "2 rows for 3 images"),
         (frame(group=[]), 0, None, "the design has no rows"),
-        (frame(condition=["a", "b"]), 2, None, "no column 'group', but 'condition'"),
+        (frame(condition=["a", "b"]), 2, None, "no column 'group'; its columns are 'condition'"),
         (frame(group=["a", None]), 2, None, "column 'group' of the design is empty in row 2"),
         (frame(group=["a", "b"], dose=[1, np.nan]), 2, None, "column 'dose' of the design is empty in row 2"),
-        (frame(group=["a", "b"]), 2, "c", "control 'c' is none of the groups: a, b"),
+        (frame(group=["a", "b"]), 2, "c", "control 'c' is not one of the groups: a, b"),
         (frame(group=["a", " "]), 2, None, "column 'group' of the design is empty in row 2"),
-        (frame(group=["a", "b"], dose=[1, np.inf]), 2, None, "column 'dose' of the design holds an infinite number"),
-        (frame(group=["a", "a"]), 2, None, r"there is one group only \(a\), and no covariate that varies"),
-        (frame(group=["a", "a", "b", "b"], block=[1, 1, 2, 2]), 4, None, "no block holds two groups.*leave the column"),
-        (pd.DataFrame([["a", 1, 2]], columns=["group", "dose", "dose"]), 1, None, "'dose' is in the design twice"),
+        (frame(group=["a", "b"], dose=[1, np.inf]), 2, None, "column 'dose' of the design contains an infinite number"),
+        (frame(group=["a", "a"]), 2, None, r"there is only one group \(a\) and no covariate that varies"),
+        (
+            frame(group=["a", "a", "b", "b"], block=[1, 1, 2, 2]),
+            4,
+            None,
+            ("no block contains two groups.*remove the column"),
+        ),
+        (pd.DataFrame([["a", 1, 2]], columns=["group", "dose", "dose"]), 1, None, "'dose' occurs twice in the design"),
         ([{"group": "a"}], 1, None, "a DataFrame with one row per image, not list"),
     ],
 )
@@ -95,14 +100,16 @@ def test_doubtful_designs_are_taken_with_a_word():
         8,
     ).notes
     for words in (
-        "Groups ctrl and Ctrl differ by capital letters only",
-        "Replicates m1, m2 occur in several blocks, and count as different ones",
-        "dose is words, such as '0 nM', hence a factor without an order",
+        "Groups ctrl and Ctrl differ only in case",
+        "Replicates m1, m2 occur in several blocks and are treated as different",
+        "dose contains text, such as '0 nM', and is treated as an unordered factor",
         "time is the same in all replicates: there is no trend",
     ):
         assert any(note.startswith(words) for note in said), words
     alone = checked_design(frame(group=["a", "b", "a", "a"], block=[1, 1, 2, 2]), 4)
-    assert alone.notes[0].endswith("between groups: blocks 2.")
+    assert alone.notes[0].endswith(
+        "Blocks with only one group, which carry no information about differences between groups: 2."
+    )
     assert checked_design(frame(group=["a", "b"], dose=["1", "2.5"]), 2).covariates == ("dose",)
 
 
@@ -133,10 +140,10 @@ def test_numbers_are_read_as_a_person_writes_them(dose, expected):
 @pytest.mark.parametrize(
     ("dose", "words"),
     [
-        (["1,500", "2,000", "3", "4"], "its commas may group thousands"),
-        (["1", "2", "much", "4"], "dose is numbers but for 'much', hence a factor"),
-        (["0,5", "2", "much", "4"], "dose is numbers but for 'much', hence a factor"),
-        (["1 nM", "2 nM", "3 nM", "4 nM"], "write numbers alone to test a trend"),
+        (["1,500", "2,000", "3", "4"], "its commas group thousands"),
+        (["1", "2", "much", "4"], "dose contains numbers except for 'much', and is treated as an unordered factor"),
+        (["0,5", "2", "much", "4"], "dose contains numbers except for 'much', and is treated as an unordered factor"),
+        (["1 nM", "2 nM", "3 nM", "4 nM"], "enter only numbers to test a trend"),
     ],
 )
 def test_numbers_that_cannot_be_read_are_a_factor_and_said_to_be(dose, words):
@@ -160,7 +167,7 @@ def test_what_is_asked_for_is_read_from_words():
     assert asked == Asked(("sex",), (("group", "sex"),))
     for given, interactions, words in (
         (["age"], [], "no column 'age': choose one of group, sex, which have one value per replicate"),
-        (["block"], [], "blocks are taken out of every test"),
+        (["block"], [], "blocks are already adjusted for in every test"),
         ([], ["group"], "interaction 'group': name two columns, such as group:sex"),
         ([], ["sex:sex"], "name two columns"),
         ([], ["group:age"], "no column 'age'"),

@@ -73,7 +73,7 @@ def test_layers_are_painted_by_distance_on_one_scale(painted):
 
 
 def test_an_unknown_painting_is_refused():
-    with pytest.raises(ValueError, match="painted by product, undulation, scale, not 'area'"):
+    with pytest.raises(ValueError, match="colored by product, undulation, scale, not 'area'"):
         made().layer_data({"painted": "area"})
 
 
@@ -120,12 +120,12 @@ def test_every_image_of_a_side_can_have_a_layer():
     ],
 )
 def test_places_of_images_that_make_no_sense_are_refused(place):
-    with pytest.raises(ValueError, match="of A in its view"):
+    with pytest.raises(ValueError, match="of A in the saved view"):
         pooled().layer_data({"a": place})
 
 
 def test_images_whose_curves_are_mixed_have_no_layers_of_their_own():
     a = Ensemble(list(blobs(6, 60, seed=1)), name="both", images=["one", "three"] * 3)
     result = compare(a, Ensemble(list(blobs(6, 60, seed=2))), Settings(landmarks=60, rank=4, permutations=19))
-    with pytest.raises(ValueError, match="the images of A in its view"):
+    with pytest.raises(ValueError, match="the images of A in the saved view"):
         result.layer_data({"a": {"images": PLACES}})

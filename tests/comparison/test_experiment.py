@@ -94,7 +94,7 @@ def test_omnibus_and_trend_find_what_was_put_in(three):
     assert slope["low"] > 1
     # Given the dose, nothing is left but its bend.
     assert three.test("dose", given=["group"] if False else []).scale.p_value == three.trend("dose").scale
-    with pytest.raises(ValueError, match="'group' is none; the design has dose"):
+    with pytest.raises(ValueError, match="a numeric column, which 'group' is not; the design has dose"):
         three.trend("group")
     with pytest.raises(ValueError, match="no column 'age': choose one of group, dose"):
         three.test("age")
@@ -135,7 +135,7 @@ def test_one_image_each_speaks_of_these_images_alone():
     result = experiment(images, design, QUICK)
     assert result.table["permuted"].tolist() == ["curves"]
     assert result.table["case"].tolist() == ["1∧0"]
-    assert "of these images alone" in result.sentences()[0]
+    assert "for these images only" in result.sentences()[0]
     assert np.isinf(result.table["scale_high"][0])
     replicates = experiment(images, design, QUICK, permute="images").table.iloc[0]
     assert (replicates["case"], replicates["scale_p"]) == ("inconclusive", 1)
@@ -154,7 +154,7 @@ def test_one_image_each_of_few_outlines_is_as_inconclusive_as_in_a_comparison(co
 def test_permuted_outlines_are_said_in_place_of_what_images_could_reach():
     images, design = groups_of((2, 2), (1, 1.5))
     words = " ".join(experiment(images, design, QUICK, permute="curves").warnings)
-    assert "Single outlines were permuted: the rows speak of these images alone" in words
+    assert "Single outlines were permuted: the rows hold for these images only" in words
     assert "cannot reach" not in words
     assert "no side has a replicate" not in words
 
@@ -177,12 +177,12 @@ def test_words_grade_what_was_found():
     result = experiment(images, design, QUICK)
     assert result.table["case"].tolist() == ["1∧1", "1∧0", "1∧0"]
     alike, larger, _ = result.sentences(0.15)
-    assert "scale is the same to within 15 % in size and elongation (equivalence p = " in alike
+    assert "scale is equivalent within 15 % in size and elongation (equivalence p = " in alike
     assert "no difference in form detected" in alike
     assert "could have been missed" in alike
     assert "scale differs (p = " in larger
     # A difference may be detected and yet be smaller than the margin.
-    assert "scale differs and yet is the same to within 50 % in size and elongation" in result.sentences(0.5)[1]
+    assert "scale differs but is equivalent within 50 % in size and elongation" in result.sentences(0.5)[1]
     assert all("the same" not in sentence for sentence in result.sentences(0.001))
 
 
@@ -193,7 +193,7 @@ def test_power_grows_with_replicates_and_ratio(three):
     plan = three.planning((4, 8), power=0.8).set_index("replicates")
     assert three.power(plan.loc[4, "size"], 4) == pytest.approx(0.8, abs=1e-6)
     assert plan.loc[8, "size"] < plan.loc[4, "size"]
-    with pytest.raises(ValueError, match="'area' is none of the quantities"):
+    with pytest.raises(ValueError, match="'area' is not one of the quantities"):
         three.power(1.1, 4, "area")
 
 
@@ -211,7 +211,7 @@ def test_power_is_that_of_the_t_test_at_any_level(level, replicates, shift):
 
 def test_what_cannot_be_planned_is_refused_in_words(three):
     for replicates in ((1,), (2.5,), (0, 3)):
-        with pytest.raises(ValueError, match="replicates: give whole numbers of at least 2 a side"):
+        with pytest.raises(ValueError, match="replicates: give integers of at least 2 per side"):
             three.planning(replicates)
     for power in (0.001, 1, np.nan):
         with pytest.raises(ValueError, match=r"power .*: give a probability between the level 0.05 and 1"):
@@ -268,8 +268,8 @@ def test_groups_that_share_no_block_are_said_to_and_others_are_tested():
     result = experiment(images, design.assign(block=[1, 2, 3, 4, 1, 2, 3, 4, 5, 5]), QUICK)
     assert result.table["scale_p"].round(3).tolist() == [0.125, 1, 1]
     assert result.table["scale_small_sample_p"].isna().tolist() == [False, True, True]
-    assert "not testable by permutation (p = 1; the two are in no block together)" in result.sentences()[1]
-    with pytest.raises(ValueError, match=r"depends on dose cannot be tested: each has to vary while the other"):
+    assert "not testable by permutation (p = 1; no block contains both groups)" in result.sentences()[1]
+    with pytest.raises(ValueError, match=r"depends on dose cannot be tested: each must vary while the other"):
         experiment(images[:8], design[:8].assign(dose=[0, 0, 0, 0, 1, 1, 3, 3]), QUICK).interaction("group", "dose")
 
 
@@ -277,10 +277,10 @@ def test_few_outlines_and_names_that_stand_for_something_are_said():
     images, design = groups_of((4, 4), (1.0, 1.0))
     few = [images[0].subset(np.arange(12) < 2), *images[1:]]
     result = experiment(few, design.assign(size=range(8)), QUICK)
-    assert "also those with few outlines: 1 of g0 (2 at most; the median is 12)." in " ".join(result.warnings)
+    assert "even those with few outlines: 1 of g0 (2 at most; the median is 12)." in " ".join(result.warnings)
     assert result.to_dataframe().columns.is_unique
     assert result.to_dataframe()["size of the design"].tolist()[:3] == [0, 0, 1]
-    with pytest.raises(ValueError, match="column 'images' stands for"):
+    with pytest.raises(ValueError, match="column name 'images' is reserved for"):
         experiment(images, design.assign(images=range(8)), QUICK)
     with pytest.raises(ValueError, match=r'image 100 \(row 5\): lengths in "pixel" cannot be compared'):
         experiment([*images[:4], *groups_of((0, 4), (1, 1), unit="pixel")[0]], design, QUICK)
@@ -303,8 +303,8 @@ def test_a_whole_experiment_comes_back_from_a_file(three, tmp_path):
         (("design", "control"), "c", "control 'c' is not the first"),
         (("outlines", "image"), np.full(1, 0), "image holds int64 values of shape"),
         (("outlines", "quantities"), ["size"], "values holds float64 values"),
-        (("parts", "scale"), {}, "parts of its tests are missing"),
-        (("correction",), "none", "how they are adjusted"),
+        (("parts", "scale"), {}, "parts of its tests or of their adjustment are missing"),
+        (("correction",), "none", "or of their adjustment are missing"),
         (("parts", "undulation", "part_0", "kernel"), "sinc", "no kernel 'sinc'"),
     ],
 )
@@ -318,13 +318,13 @@ def test_what_no_experiment_has_written_is_refused(three, place, wrong, words):
         Experiment.of_tree(tree)
     tree["outlines"] = {**three.to_tree()["outlines"], "replicate": np.full(len(three.outlines), 99)}
     tree["design"] = three.design.to_tree()
-    with pytest.raises(ValueError, match="replicate holds numbers that are not 0 to"):
+    with pytest.raises(ValueError, match="replicate contains numbers other than 0 to"):
         Experiment.of_tree(tree)
 
 
 def test_an_image_counts_once():
     images, design = groups_of((3, 3), (1, 1))
-    with pytest.raises(ValueError, match=r"image 1 and image 1 \(rows 2 and 4\) hold the same outlines"):
+    with pytest.raises(ValueError, match=r"image 1 and image 1 \(rows 2 and 4\) contain the same outlines"):
         experiment([*images[:3], images[1], *images[4:]], design, QUICK)
 
 
@@ -350,7 +350,7 @@ def test_doses_without_groups_have_a_trend_and_no_contrasts():
     assert not len(result.table)
     assert not len(result.equivalence())
     assert "0 contrasts" in result.summary()
-    with pytest.raises(ValueError, match="there is one group only"):
+    with pytest.raises(ValueError, match="there is only one group"):
         result.omnibus  # noqa: B018 - it is computed
 
 
@@ -410,7 +410,7 @@ def test_units_are_made_one_and_images_without_outlines_are_named():
     assert other.table["scale_p"][0] == same.table["scale_p"][0]
     with pytest.raises(ValueError, match=r"1 of 6 images have no usable outline \(empty\)"):
         experiment([*images[:5], Ensemble([], name="empty", unit="µm")], design, QUICK)
-    with pytest.raises(ValueError, match='correction is "auto"'):
+    with pytest.raises(ValueError, match='correction must be "auto"'):
         experiment(images, design, QUICK, correction="none")
 
 
@@ -456,7 +456,7 @@ def test_rounding_errors_of_elongation_do_not_decide_the_small_sample_test():
     assert found.table["scale_small_sample_p"][0] == pytest.approx(expected, rel=1e-6)
     assert compare(images[:3], images[3:], QUICK).small_sample[1] == pytest.approx(expected, rel=1e-6)
     assert found.table["undulation_p"][0] == 1
-    reason = "it is the same in all outlines, as far as their coordinates are known"
+    reason = "it is the same in all outlines, to the precision of their coordinates"
     for one in (found, Experiment.of_tree(found.to_tree())):
         assert f"Not tested: coarse form, roughness, concavity, elongation ({reason})." in one.warnings
 
@@ -478,8 +478,8 @@ def test_curves_are_permuted_when_asked_and_it_is_said():
     images, _ = groups_of((3, 3), (1, 1.5))
     asked = compare(images[:3], images[3:], QUICK, permute="curves")
     assert (asked.permuted, asked.case) == ("curves", "1∧0")
-    assert "in these images alone" in asked.summary()
-    assert "speaks of these images alone" in asked.warnings[0]
+    assert "in these images only" in asked.summary()
+    assert "holds for these images only" in asked.warnings[0]
     assert compare(images[0], images[3], QUICK).permuted == "curves"
     by_images = compare(images[:3], images[3:], QUICK)
     assert by_images.case == "inconclusive"

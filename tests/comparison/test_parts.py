@@ -221,8 +221,8 @@ def test_outlines_kept_in_single_precision_at_a_far_place_do_not_differ(tmp_path
     assert is_single(far)
     result = compare(Ensemble(curves), far, coordinates=coordinates)
     assert result.case == "1∧1"
-    assert "known to" in " ".join(result.warnings)
-    assert "single precision" in " ".join(result.warnings)
+    assert "single-precision coordinates resolve only" in " ".join(result.warnings)
+    assert "single-precision coordinates" in " ".join(result.warnings)
 
 
 def test_precision_is_that_of_the_last_place():
@@ -303,7 +303,7 @@ def test_a_planned_power_is_how_often_the_whole_comparison_finds_the_difference(
     with pytest.raises(ValueError, match="give at least two outlines"):
         planned_power(pilot, 1)
     for count, draws in ((20.5, 5), ((20, 30.5), 5), (20, 2.5)):
-        with pytest.raises((ValueError, TypeError), match="whole numbers"):
+        with pytest.raises((ValueError, TypeError), match="give integers"):
             planned_power(pilot, count, draws=draws)
     assert planned_power(pilot, np.int64(20), draws=2) == planned_power(pilot, 20, draws=2)
     with pytest.raises(ValueError, match="give positive numbers"):
@@ -329,6 +329,6 @@ def test_outlines_of_few_pixels_are_said_to_be_too_small_for_what_is_not_tested(
             sides.append(extract_curves(labels))
         return " ".join(compare(*sides, **QUICK).warnings)
 
-    assert "Not tested: concavity (the outlines are too few pixels across to tell it" in said(20)
-    assert "Not tested: roughness, concavity (the outlines are too few pixels across" in said(5)
+    assert "Not tested: concavity (the outlines have too few pixels to distinguish it" in said(20)
+    assert "Not tested: roughness, concavity (the outlines have too few pixels" in said(5)
     assert "too few pixels" not in said(70)

@@ -72,5 +72,5 @@ def test_few_outlines_are_refused_in_words():
 
 def test_an_experiment_is_refused_with_what_to_give():
     made = experiment([image(i, count=8) for i in range(4)], pd.DataFrame({"group": list("aabb")}), QUICK)
-    with pytest.raises(ValueError, match="of an experiment those it was made of"):
+    with pytest.raises(ValueError, match="for an experiment, its ensembles"):
         position_dependence(made)

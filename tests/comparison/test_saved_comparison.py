@@ -155,20 +155,20 @@ def poisoned(name):
         (swapped("a/offsets.npy", "b/offsets.npy"), "offsets of its curves do not fit"),
         (swapped("coordinates/t.npy", "coordinates/l.npy"), "t holds float64 values of shape"),
         (swapped("a/ids.npy", "b/ids.npy"), "ids holds"),
-        (replaced("settings/landmarks", 2), "landmarks is a whole number of at least 8"),
-        (replaced("settings/landmarks", "many"), "landmarks is a whole number of at least 8, not 'many'"),
-        (replaced("settings/reflections", "no"), "reflections is true or false"),
-        (replaced("settings/colour", 1), "Settings has no option 'colour'; there are landmarks"),
-        (replaced("undulation/p_value", "small"), "p_value is no number: 'small'"),
-        (replaced("undulation/rejected", 1), "rejected is missing, or no bool"),
-        (replaced("settings", []), "settings is missing, or no dict"),
-        (replaced("scale/parts", {"raw": 1}), "raw is missing, or no dict"),
+        (replaced("settings/landmarks", 2), "landmarks must be an integer of at least 8"),
+        (replaced("settings/landmarks", "many"), "landmarks must be an integer of at least 8, not 'many'"),
+        (replaced("settings/reflections", "no"), "reflections must be True or False"),
+        (replaced("settings/colour", 1), "Settings has no option 'colour'; the options are landmarks"),
+        (replaced("undulation/p_value", "small"), "p_value is not a number: 'small'"),
+        (replaced("undulation/rejected", 1), "rejected is missing, or not a bool"),
+        (replaced("settings", []), "settings is missing, or not a dict"),
+        (replaced("scale/parts", {"raw": 1}), "raw is missing, or not a dict"),
         (poisoned("coordinates/t.npy"), "1 t are NaN or infinite"),
         (poisoned("space/scale_mean.npy"), "1 scale_mean are NaN or infinite"),
         (poisoned("scale/null.npy"), "1 null are NaN or infinite"),
-        (replaced("a", []), "stands where"),
+        (replaced("a", []), "conflicts with"),
         (replaced("a/dropped", [3]), "damaged"),
-        (replaced("a/unit", 3), "unit is missing, or no str"),
+        (replaced("a/unit", 3), "unit is missing, or not a str"),
     ],
 )
 def test_a_file_that_no_comparison_can_have_written_is_refused(tmp_path, change, message):
@@ -217,5 +217,5 @@ def test_parts_saved_without_a_name_of_their_own_are_named_as_they_are_kept():
 
 
 def test_settings_that_are_no_table_are_refused():
-    with pytest.raises(ValueError, match="Settings is a table of names and values, not 3"):
+    with pytest.raises(ValueError, match="Settings must be a table of names and values, not 3"):
         from_tree(Settings, 3)

@@ -34,17 +34,17 @@ def test_small_samples_cannot_reach_the_level(m, n, enough):
 
 
 def test_too_few_permutations_are_named_with_the_remedy():
-    assert too_few(500, 500, 99, 0.01) == "99 permutations cannot reach p < 0.01: take at least 200"
+    assert too_few(500, 500, 99, 0.01) == "99 permutations cannot reach p < 0.01: use at least 200"
     assert too_few(500, 500, 200, 0.01) is None
 
 
 @pytest.mark.parametrize(("m", "n"), [(6, 6), (7, 7), (8, 8), (5, 12), (30, 30)])
 def test_as_many_permutations_as_the_remedy_names_are_enough(m, n):
     reason = too_few(m, n, 150, 0.01)
-    assert reason.startswith("150 permutations cannot reach p < 0.01: take at least ")
+    assert reason.startswith("150 permutations cannot reach p < 0.01: use at least ")
     enough = int(reason.split()[-1])
     assert too_few(m, n, enough, 0.01) is None
-    assert f"take at least {enough}" in too_few(m, n, 198, 0.01)
+    assert f"use at least {enough}" in too_few(m, n, 198, 0.01)
 
 
 def test_the_least_number_of_permutations_is_enough_for_any_large_samples():
@@ -56,7 +56,7 @@ def test_the_least_number_of_permutations_is_enough_for_any_large_samples():
 def test_a_comparison_has_no_answer_for_each_of_its_reasons():
     assert inconclusive(500, 500, 1000, 0.01) is None
     assert "cannot reach" in inconclusive(4, 5, 1000, 0.01)
-    assert "take at least 200" in inconclusive(500, 500, 99, 0.01)
+    assert "use at least 200" in inconclusive(500, 500, 99, 0.01)
 
 
 def test_thresholds_without_permutations_need_none_but_enough_curves():
@@ -64,7 +64,7 @@ def test_thresholds_without_permutations_need_none_but_enough_curves():
     assert inconclusive(500, 500, 1, 0.01, null="bound") is None
     assert "cannot reach" in inconclusive(4, 5, 1, 0.01, null="gamma")
     # √(2/15)·(1 + √(2 ln 100)) = 1.47 exceeds √2; of 20 curves each it is 1.28.
-    assert "beyond any MMD of 15 and 15 curves" in inconclusive(15, 15, 1000, 0.01, null="bound")
+    assert "exceeds any possible MMD of 15 and 15 curves" in inconclusive(15, 15, 1000, 0.01, null="bound")
     assert inconclusive(20, 20, 1000, 0.01, null="bound") is None
 
 

@@ -107,7 +107,7 @@ def test_images_of_one_condition_are_not_explained_away():
 def test_too_few_images_have_ratios_and_no_p_value():
     explanation = explain(compare(*sides(4, 2, 2, 1.4), QUICK))
     first, second = explanation.sentences()
-    assert "so few images reach no p-value" in first
+    assert "too few images to reach the significance" in first
     assert "size 1." in second
     assert replace(explanation).components.tests.adjusted.min() > 0.05
 

@@ -192,7 +192,7 @@ def test_an_explanation_says_where_the_verdict_gives_no_answer(small, explained)
 def test_a_component_that_the_row_did_not_see_is_called_a_hint(small, explained):
     unseen = replace(small, scale=replace(small.scale, rejected=False))
     words = (
-        "The answer's test of size or elongation as a whole did not detect this difference in size: take it as a hint."
+        "The answer's test of size or elongation as a whole did not detect this difference in size: treat it as a hint."
     )
     sentences = replace(explained, comparison=unseen).sentences()
     assert sentences.index(words) == len(explained.components.differing(0.01))  # right after what it is about
@@ -213,7 +213,7 @@ def test_where_the_answer_sees_what_no_component_shows_both_say_so_in_the_same_w
     first = apart.sentences()[0]
     assert first.startswith(f"The answer's test of size or elongation as a whole found a difference: {part}")
     assert first.endswith(
-        "Tests of size and elongation each alone, by its whole distribution, found none at 0.01 "
+        "Separate tests of size and elongation, each on its whole distribution, found none at 0.01 "
         "(adjusted p = 0.036 and 0.65)."
     )
 

@@ -35,7 +35,7 @@ def test_it_says_which_way_and_how_much(larger):
     assert found.sentence.startswith("B's outlines are larger: 1.")
     assert found.sentence.endswith("No difference in form was detected.")
     assert "shift of form below" in found.missed
-    assert "two images, not of the conditions" in found.scope
+    assert "two images, not for the conditions" in found.scope
     assert np.abs(found.mean_b).max() / np.abs(found.mean_a).max() == pytest.approx(1.4, rel=0.1)
 
 

@@ -21,7 +21,7 @@ def tendency(found, name, measure):
 def test_like_annotators_differ_in_no_way():
     found = annotators([drawn(seed=seed) for seed in range(4)])
     assert (found.tendencies["p_adjusted"] > 0.05).all()
-    assert "Nobody differs" in found.summary()
+    assert "No annotator differs" in found.summary()
     assert (found.objects["votes"] == 4).all()
 
 
@@ -87,5 +87,5 @@ def test_the_order_of_annotators_changes_nothing_but_the_order():
 def test_what_cannot_be_compared_is_refused():
     with pytest.raises(ValueError, match="two label sets or more"):
         annotators([drawn()])
-    with pytest.raises(ValueError, match="one shape"):
+    with pytest.raises(ValueError, match="the same shape"):
         annotators([drawn(), drawn()[1:]])

@@ -200,8 +200,8 @@ def test_what_cannot_be_corrected_is_said():
     for entry, action, message in (
         (Entry(0, 1), "fill holes", "label 1 has no hole"),
         (Entry(0, 1), "merge", "touches no other: pick the label"),
-        (Entry(0, 1), "melt", "none of the corrections"),
-        (Entry(0, 1), "add", "label 1 is there already"),
+        (Entry(0, 1), "melt", "not one of the corrections"),
+        (Entry(0, 1), "add", "label 1 already exists"),
         (Entry(0, -5), "delete", "no label here yet: add it"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -107,9 +107,9 @@ def test_bad_images_are_refused_by_name(tmp_path):
     for name, content in {"x.tif": b"II*\0", "x.png": b"no", "x.jpg": b"", "odd.npy": None}.items():
         if content is not None:
             (tmp_path / name).write_bytes(content)
-        with pytest.raises(ValueError, match=rf"{name} is damaged, or no image"):
+        with pytest.raises(ValueError, match=rf"{name} is damaged, or not a valid image"):
             read_image(tmp_path / name)
-    with pytest.raises(ValueError, match="no known image"):
+    with pytest.raises(ValueError, match="unknown image format"):
         read_image(tmp_path / "x.xyz")
 
 
@@ -122,7 +122,7 @@ def test_a_claim_of_ten_gigabytes_is_refused_before_they_are_asked_for(tmp_path)
             form = "<H" if tag.dtype == 3 else "<I"
             struct.pack_into(form, content, tag.valueoffset, 60_000)
     (tmp_path / "x.tif").write_bytes(content)
-    with pytest.raises(ValueError, match=r"x\.tif: claims 7200000000 bytes"):
+    with pytest.raises(ValueError, match=r"x\.tif: declares 7200000000 bytes"):
         read_image(tmp_path / "x.tif")
 
 
@@ -133,7 +133,7 @@ def test_a_formula_in_the_place_of_a_unit_is_refused_and_not_worked_out(tmp_path
     tifffile.imwrite(path, np.zeros((4, 4), np.uint8), ome=True, metadata={"axes": "YX", **sizes})
     stated = tifffile.tiffcomment(path).replace('"AA"', f'"{unit}"')
     tifffile.imwrite(path, np.zeros((4, 4), np.uint8), description=stated.encode(), metadata=None)
-    with pytest.raises(ValueError, match=r"one\.ome\.tif.*no unit of length"):
+    with pytest.raises(ValueError, match=r"one\.ome\.tif.*not a unit of length"):
         read_calibration(path)
     with pytest.raises(ValueError, match="a unit of length"):
         Ensemble([[[0, 0], [0, 1], [1, 1]]], unit=unit)
@@ -141,7 +141,7 @@ def test_a_formula_in_the_place_of_a_unit_is_refused_and_not_worked_out(tmp_path
 
 @pytest.mark.parametrize("size", [1e300, 1e-300])
 def test_a_size_that_no_pixel_has_is_refused(size):
-    with pytest.raises(ValueError, match="no pixel measures"):
+    with pytest.raises(ValueError, match="a pixel of"):
         Calibration((size, size), "µm")
 
 

@@ -43,14 +43,14 @@ def test_the_size_of_a_pixel_stays(tmp_path, kind):
     saved, _ = save_corrected(tmp_path / "went.tif", found, original=path)
     came, went = read_calibration(path), read_calibration(saved)
     assert (went.scale, went.unit) == (came.scale, came.unit) == ((0.5, 0.25), "nm")
-    with pytest.raises(ValueError, match="cannot hold the size of a pixel"):
+    with pytest.raises(ValueError, match="cannot store the pixel size"):
         save_corrected(tmp_path / "went.png", found, original=path)
 
 
 def test_what_a_format_cannot_hold_is_refused(tmp_path):
     with pytest.raises(ValueError, match="not int32"):
         save_corrected(tmp_path / "a.png", corrected(np.int32))
-    with pytest.raises(ValueError, match="written as"):
+    with pytest.raises(ValueError, match="be saved as"):
         save_corrected(tmp_path / "a.jpg", corrected(np.uint8))
 
 
@@ -118,7 +118,7 @@ def test_a_stack_of_no_file_that_has_times_between_its_planes_is_one_in_time(tmp
 
 
 def test_an_array_says_that_it_loses_the_distance_of_the_planes(tmp_path):
-    words = r"a\.npy cannot hold how far its planes lie apart \(2 nm along Z\): save the stack as \.tif"
+    words = r"a\.npy cannot store the spacing of its planes \(2 nm along Z\): save the stack as \.tif"
     with pytest.warns(UserWarning, match=words):
         save_corrected(tmp_path / "a.npy", CorrectedStack(a_stack()), steps={0: (2.0, "nm")})
     assert (tmp_path / "a.log.csv").is_file()

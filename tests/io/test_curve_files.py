@@ -338,18 +338,18 @@ NEWER = {"format": "shape-ensembles curves", "version": 2, "scale": [1, 1], "uni
 TIMED = {"format": "shape-ensembles curves", "version": 1, "scale": [1, 1], "unit": "second"}
 THREE = "id,row,column\n1,0,0\n1,0,9\n1,9,9\n"
 BAD = {
-    "unknown ending": ("x.xyz", b"", "the ending is none of .csv"),
-    "empty": ("x.csv", b"", "damaged, or no CSV"),
+    "unknown ending": ("x.xyz", b"", "the extension is not one of .csv"),
+    "empty": ("x.csv", b"", "damaged, or not a valid CSV"),
     "no columns": ("x.csv", b"a,b\n1,2\n", "no columns row and column"),
-    "words for numbers": ("x.csv", b"id,row,column\n1,a,b\n", "damaged, or no CSV"),
+    "words for numbers": ("x.csv", b"id,row,column\n1,a,b\n", "damaged, or not a valid CSV"),
     "NaN vertices": ("x.csv", b"id,row,column\n1,0,0\n1,nan,1\n1,2,2\n", "1 of 1 curves have NaN"),
     "three axes": ("x.csv", b"index,axis-0,axis-1,axis-2\n0,0,0,0\n", "three axes"),
     "a newer table": ("x.csv", f"# {json.dumps(NEWER)}\nid,row,column\n1,0,0\n".encode(), "newer version"),
     "a unit that is no length": ("x.csv", f"# {json.dumps(TIMED)}\n{THREE}".encode(), 'of length .*, not "second"'),
-    "bytes that are no text": ("x.csv", b"\xff\xfe\x00", "damaged, or no CSV"),
-    "no parquet": ("x.parquet", b"PAR1nothing", "damaged, or no Parquet"),
-    "cut JSON": ("x.geojson", b'{"type": "FeatureColl', "damaged, or no GeoJSON"),
-    "nested deeply": ("x.json", b"[" * 100_000, "damaged, or no JSON"),
+    "bytes that are no text": ("x.csv", b"\xff\xfe\x00", "damaged, or not a valid CSV"),
+    "no parquet": ("x.parquet", b"PAR1nothing", "damaged, or not a valid Parquet"),
+    "cut JSON": ("x.geojson", b'{"type": "FeatureColl', "damaged, or not a valid GeoJSON"),
+    "nested deeply": ("x.json", b"[" * 100_000, "damaged, or not a valid JSON"),
     "JSON of something else": ("x.json", b'{"a": 1}', "neither GeoJSON features nor COCO"),
     "JSON null": ("x.json", b"null", "neither GeoJSON features"),
     "geographic": (
@@ -357,19 +357,19 @@ BAD = {
         {**polygon(ring()), "crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::4326"}}},
         r"coordinates are geographic \(urn:ogc:def:crs:EPSG::4326\)",
     ),
-    "points of one number": ("x.geojson", polygon([[1], [2], [3]]), "points have two coordinates"),
+    "points of one number": ("x.geojson", polygon([[1], [2], [3]]), "points must have two coordinates"),
     "NaN in GeoJSON": ("x.geojson", polygon([[0, 0], [float("nan"), 1], [1, 1]]), "1 of 1 curves have NaN"),
     "a number beyond all": ("x.geojson", polygon([[0, 0], [10**400, 1], [1, 1]]), "damaged"),
     "ragged points": ("x.geojson", polygon([[0, 0], [1, 2, 3], [1, 1]]), "damaged"),
-    "an odd polygon": ("x.json", coco([[0, 0, 1, 1, 2, 2, 3]]), "x and y come in pairs"),
+    "an odd polygon": ("x.json", coco([[0, 0, 1, 1, 2, 2, 3]]), "x and y must come in pairs"),
     "words in a polygon": ("x.json", coco([["a"] * 6]), "damaged"),
     "no regions": ("x.zip", zipped(("readme.txt", "hello")), r"holds no \.roi files"),
-    "a cut region": ("x.zip", zipped(("a.roi", b"Iout" + bytes(30))), "damaged, or no zip"),
-    "a region of something else": ("x.zip", zipped(("a.roi", bytes(100))), "damaged, or no zip"),
-    "no zip": ("x.zip", b"PK no", "damaged, or no zip"),
+    "a cut region": ("x.zip", zipped(("a.roi", b"Iout" + bytes(30))), "damaged, or not a valid zip"),
+    "a region of something else": ("x.zip", zipped(("a.roi", bytes(100))), "damaged, or not a valid zip"),
+    "no zip": ("x.zip", b"PK no", "damaged, or not a valid zip"),
     "chain without end": ("x.chc", "a 0 0 1 9 0 6 4 2", "has no end"),
     "direction 8": ("x.chc", "a 0 0 1 9 0 8 4 2 -1", "other than 0 to 7"),
-    "mixed scales": ("x.chc", "a 0 0 1 9 0 6 4 2 -1 b 0 0 2 9 0 6 4 2 -1", "2 different areas per pixel"),
+    "mixed scales": ("x.chc", "a 0 0 1 9 0 6 4 2 -1 b 0 0 2 9 0 6 4 2 -1", "2 different pixel areas"),
     "too few points": ("x.tps", "LM=0\nCURVES=1\nPOINTS=9\n0 0\n1 1\n", "POINTS=9, but 2 points follow"),
     "prose": ("x.txt", "a b c\nd e f\n", "no lines of two numbers"),
     "no arrays": ("x.npz", zipped(("a.npy", b"")), "damaged"),
@@ -418,10 +418,10 @@ def test_a_missing_library_is_named_with_the_remedy(tmp_path, monkeypatch):
 
 
 def test_what_a_format_cannot_hold_is_refused_and_nothing_is_left(tmp_path):
-    with pytest.raises(ValueError, match=r"curves are written as \.csv"):
+    with pytest.raises(ValueError, match=r"curves can be saved as \.csv"):
         write_curves(tmp_path / "x.chc", table())
     clash = CurveTable(table().ensemble, pd.DataFrame({"row": range(12)}))
-    with pytest.raises(ValueError, match='a feature cannot be called "row"'):
+    with pytest.raises(ValueError, match='a feature cannot be named "row"'):
         write_curves(tmp_path / "x.csv", clash)
     with pytest.raises(ValueError, match="12 curves need as many rows of features, not 3"):
         CurveTable(table().ensemble, pd.DataFrame({"a": range(3)}))
@@ -471,7 +471,7 @@ def test_shuffled_rows_are_put_in_order_by_the_number_of_the_vertex(tmp_path):
 def test_outlines_that_no_column_tells_apart_are_suspected_aloud(tmp_path):
     frame, _ = tidy(["part"])
     frame.to_csv(tmp_path / "x.csv", index=False)
-    with pytest.raises(ValueError, match=r"x\.csv: .*as one curve its vertices jump \d+ times: name the column"):
+    with pytest.raises(ValueError, match=r"x\.csv: .*as one curve its vertices jump \d+ times: give the column"):
         read_curves(tmp_path / "x.csv")
     one = frame.iloc[:40][["x", "y"]]
     one.to_csv(tmp_path / "one.csv", index=False)
@@ -482,9 +482,9 @@ def test_the_column_of_curves_can_be_named(tmp_path):
     frame, _ = tidy(["specimen_id", "case"])
     frame.to_csv(tmp_path / "x.csv", index=False)
     assert read_curves(tmp_path / "x.csv", curve_column="case").ensemble.ids.tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="has no column leaf but specimen_id, case, x, y"):
+    with pytest.raises(ValueError, match="has no column leaf; its columns are specimen_id, case, x, y"):
         read_curves(tmp_path / "x.csv", curve_column="leaf")
-    with pytest.raises(ValueError, match="curve_column is for tables"):
+    with pytest.raises(ValueError, match="curve_column applies only to tables"):
         read_curves(tmp_path / "x.npz", curve_column="case")
 
 

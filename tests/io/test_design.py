@@ -74,10 +74,10 @@ def test_a_row_without_a_size_leaves_it_to_the_image(images):
     ("rows", "words"),
     [
         ("image,pixel_size\nfine.png,1\n", "no column unit"),
-        ("image,pixel_size,unit\nfine.png,-1,µm\n", "not a size and its unit"),
-        ("image,pixel_size,unit\nfine.png,1,\n", "not a size and its unit"),
-        ("image,pixel_size,unit\nfine.png,small,µm\n", "not a size and its unit"),
-        ("image,pixel_size,unit\nfine.png,1,s\n", 'of fine.png the unit is "pixel" or a unit of length .*, not "s"'),
+        ("image,pixel_size,unit\nfine.png,-1,µm\n", "not a size with a unit"),
+        ("image,pixel_size,unit\nfine.png,1,\n", "not a size with a unit"),
+        ("image,pixel_size,unit\nfine.png,small,µm\n", "not a size with a unit"),
+        ("image,pixel_size,unit\nfine.png,1,s\n", 'fine.png: unit must be "pixel" or a unit of length .*, not "s"'),
     ],
 )
 def test_a_size_without_unit_or_none_at_all_is_refused(images, rows, words):

@@ -89,7 +89,7 @@ def test_curves_of_one_kind_are_rows(folder):
     assert (one.name, len(one), other.name, len(other)) == ("cells kind = a", 3, "cells stage = 2", 4)
     for cell, words in (
         ("kind = c", "no curve has kind = c: the values are a, b"),
-        ("x = 1", "no feature 'x', but kind"),
+        ("x = 1", "no feature 'x'; the features are kind"),
     ):
         with pytest.raises(ValueError, match=words):
             ensembles(folder, f"image,feature,group\ncells.csv,{cell},x\n")
@@ -125,7 +125,7 @@ def test_planes_of_two_axes_and_of_colours_are_read(tmp_path):
     np.save(tmp_path / "four.npy", np.concatenate([stack, stack]))
     with pytest.raises(ValueError, match=r"no plane 5,0: it is a stack of 2 × 3 planes, counted from 0"):
         read_image(tmp_path / "stack.npy", plane=(5, 0))
-    with pytest.raises(ValueError, match="a column plane tells which"):
+    with pytest.raises(ValueError, match="a column plane selects a plane"):
         read_image(tmp_path / "four.npy")
 
 
@@ -144,23 +144,26 @@ def test_a_named_replicate_stays(folder):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("image,plane\nstack.tif,first\n", "row 1 has plane 'first': give whole numbers"),
+        ("image,plane\nstack.tif,first\n", "row 1 has plane 'first': give integers from 0"),
         ("image,plane\nstack.tif,-1\n", "row 1 has plane '-1'"),
         ("image,plane\nstack.tif,0.5\n", "row 1 has plane '0.5'"),
         ("image,plane\nstack.tif,7\n", "stack.tif: .*no plane 7: it is a stack of 2 planes, counted from 0"),
-        ("image,plane\nphases.png,0\n", "phases.png: .*no plane 0: it is no stack"),
+        ("image,plane\nphases.png,0\n", "phases.png: .*no plane 0: it is not a stack"),
         ("image,region\nphases.png,9:3 0:5\n", "row 1 has region '9:3 0:5': give top:bottom, left:right"),
         ("image,region\nphases.png,0:500 0:5\n", "phases.png: region 0:500, 0:5 reaches beyond its 128 × 128"),
-        ('image,region\nphases.png,"POLYGON ((0 0, 9 9))"\n', "row 1 has region 'POLYGON .* is no polygon"),
+        ('image,region\nphases.png,"POLYGON ((0 0, 9 9))"\n', "row 1 has region 'POLYGON .* is not a polygon"),
         (
             'image,region\nphases.png,"POLYGON ((500 500, 600 500, 600 600, 500 500))"\n',
             "the region lies outside its 128",
         ),
         ("image,feature\nphases.png,= 3\n", "row 1 has feature '= 3': give a name and a value"),
-        ("image,class\nphases.png,0\n", "row 1 has class '0': give a whole number above 0"),
+        ("image,class\nphases.png,0\n", "row 1 has class '0': give an integer above 0"),
         ("image,class\nphases.png,3\n", "phases.png: there is no class 3: the classes are 1, 2"),
         ("image,plane,group\nstack.tif,1,a\nstack.tif,1,b\n", "stack.tif, 1 is in more than one row"),
-        ("image,region,group\nstack.tif,cortex,a\nstack.tif,stem,b\n", "stack.tif is in more than one row: a column"),
+        (
+            "image,region,group\nstack.tif,cortex,a\nstack.tif,stem,b\n",
+            "stack.tif is in more than one row: distinguish its parts by a column",
+        ),
     ],
 )
 def test_parts_that_are_not_there_are_named(folder, text, words):

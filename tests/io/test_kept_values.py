@@ -87,13 +87,13 @@ def test_curves_of_several_images_keep_theirs(tmp_path, ending):
 @pytest.mark.parametrize("names", [["a", "a"], ["a", ""]])
 def test_features_without_a_name_of_their_own_are_refused(tmp_path, ending, names):
     table = CurveTable(curves(), pd.DataFrame(np.zeros((4, 2)), columns=names))
-    with pytest.raises(ValueError, match="a feature cannot be called"):
+    with pytest.raises(ValueError, match="a feature cannot be named"):
         write_curves(tmp_path / f"x{ending}", table)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_zip_of_no_regions_is_not_written(tmp_path):
-    with pytest.raises(ValueError, match="no curve to write"):
+    with pytest.raises(ValueError, match="no curves to save"):
         write_curves(tmp_path / "x.zip", curves(0))
 
 
@@ -149,7 +149,7 @@ def test_rows_sorted_by_something_else_are_put_in_order(tmp_path, ending):
 @pytest.mark.parametrize("scale", ["-1", "0", "nan", "inf"])
 def test_a_scale_of_tps_that_is_none_is_refused(tmp_path, scale):
     (tmp_path / "x.tps").write_text(f"LM=0\nPOINTS=3\n1 1\n2 2\n3 1\nSCALE={scale}\n")
-    with pytest.raises(ValueError, match=rf"x\.tps: SCALE={scale}: a scale is a number above 0"):
+    with pytest.raises(ValueError, match=rf"x\.tps: SCALE={scale}: the scale must be a number above 0"):
         read_curves(tmp_path / "x.tps")
 
 

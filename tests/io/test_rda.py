@@ -77,8 +77,8 @@ def test_open_curves_of_momocs_are_counted(tmp_path):
 
 def test_what_is_no_set_of_outlines_is_refused_with_what_is(tmp_path):
     for words, held in (
-        ("holds no outlines; they are lists of matrices of two columns", {"n": np.arange(5.0)}),
-        ("holds 2 sets of outlines (a, b): save one to a file", {"a": OF_R, "b": OF_R}),
+        ("holds no outlines; outlines must be lists of matrices of two columns", {"n": np.arange(5.0)}),
+        ("holds 2 sets of outlines (a, b): save one per file", {"a": OF_R, "b": OF_R}),
     ):
         with pytest.raises(ValueError, match=r"^x\.rda: ") as said:
             read_curves(saved(tmp_path / "x.rda", **held))

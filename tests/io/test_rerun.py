@@ -64,7 +64,7 @@ def test_a_comparison_comes_out_again_from_its_images(folder):
     assert lines[0].startswith("case: same: ")
     assert any(line.startswith("outlines.a: same: ") for line in lines)
     assert any(line.startswith("undulation.parts.roughness.p_value: same: ") for line in lines)
-    assert lines[-1] == f"All {len(lines) - 1} numbers come out again."
+    assert lines[-1] == f"All {len(lines) - 1} numbers are reproduced."
     assert done.stderr == ""
 
 
@@ -91,13 +91,13 @@ def test_moved_images_are_found_by_their_checksums_and_others_are_named(copied, 
         (copied / "images" / "renamed.tif").unlink()
         found, notes = find_inputs(result.inputs, copied)
         assert found[0] is None
-        assert notes[0] == f"{folder / 'images' / '0.tif'} is not there"
+        assert notes[0] == f"{folder / 'images' / '0.tif'} was not found"
         again = rerun(saved, folder=copied)
         assert again.same  # of the outlines in the file
-        assert "compared as they are in the saved comparison" in again.notes[-1]
+        assert "in the saved comparison" in again.notes[-1]
         done = run("rerun", copied / "all" / "result.experiment.npz", "--inputs", copied)
         assert done.exit_code == 2
-        assert "1 of its 6 files are not found" in done.stderr
+        assert "1 of its 6 files were not found" in done.stderr
         assert "0.tif" in done.stderr
     finally:
         moved.rename(folder)
@@ -172,7 +172,7 @@ def test_arrays_in_memory_and_folders_of_curves_come_out_again_too(tmp_path):
     compare(a, b, QUICK).save(tmp_path / "one.comparison.npz")
     again = rerun(tmp_path / "one.comparison.npz")
     assert again.same
-    assert "does not say what its outlines were made from" in again.notes[0]
+    assert "does not record its inputs" in again.notes[0]
     for side, seeds in (("a", (1, 2)), ("b", (3, 4))):
         (tmp_path / side).mkdir()
         for seed in seeds:

@@ -81,19 +81,19 @@ def test_files_of_the_first_version_still_load(tmp_path, method):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[analysis]\nrank = 0", "rank is a whole number of at least 1, not 0"),
-        ("[analysis]\nrank = 2.5", r"rank is a whole number of at least 1, not 2\.5"),
-        ("[analysis]\nrnak = 20", r"\[analysis\] has no option 'rnak'; there are landmarks, rank"),
-        ("[analysis]\nreflections = 1", "reflections is true or false, not 1"),
-        ("[analysis]\nmeasure = 'area'", "measure is one of affine, arc-length, not 'area'"),
+        ("[analysis]\nrank = 0", "rank must be an integer of at least 1, not 0"),
+        ("[analysis]\nrank = 2.5", r"rank must be an integer of at least 1, not 2\.5"),
+        ("[analysis]\nrnak = 20", r"\[analysis\] has no option 'rnak'; the options are landmarks, rank"),
+        ("[analysis]\nreflections = 1", "reflections must be True or False, not 1"),
+        ("[analysis]\nmeasure = 'area'", "measure must be one of affine, arc-length, not 'area'"),
         ("[analyses]\nrank = 20", r"there is no table \[analyses\]: use \[analysis\]"),
-        ("analysis = 3", r"analysis is a table of options, \[analysis\], not 3"),
-        ("[outlines]\nmethod = 3", "method is one of otsu"),
-        ("[segmentation]\nsmoothing = [1]", r"smoothing is a number between 0 and 5000 pixels, not \[1\]"),
+        ("analysis = 3", r"analysis must be a table of options, \[analysis\], not 3"),
+        ("[outlines]\nmethod = 3", "method must be one of otsu"),
+        ("[segmentation]\nsmoothing = [1]", r"smoothing must be a number between 0 and 5000 pixels, not \[1\]"),
         ("version = 3\n[outlines]\nmethod = 'otsu'", "its version is 3: this software reads up to 2; update it"),
         ("version = 'x'", "its version is 'x'"),
-        ("[analysis", "is no TOML file"),
-        ("a = " + "[" * 10_000, "is no TOML file"),
+        ("[analysis", "is not a TOML file"),
+        ("a = " + "[" * 10_000, "is not a TOML file"),
     ],
 )
 def test_what_is_wrong_is_said_with_the_name_of_the_file(tmp_path, text, message):
@@ -106,7 +106,7 @@ def test_what_is_wrong_is_said_with_the_name_of_the_file(tmp_path, text, message
 def test_files_that_are_no_settings_are_refused(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match="is no TOML file"):
+    with pytest.raises(ValueError, match="is not a TOML file"):
         load_settings(path)
     path.write_bytes(b"#" * (10**6 + 1))
     with pytest.raises(ValueError, match="larger than 1 MB"):

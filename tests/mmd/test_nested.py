@@ -62,5 +62,5 @@ def test_points_that_coincide_are_no_difference():
 
 @pytest.mark.parametrize("ranks", [(0, 3), (3, 2), (2, 2), (5, 13)])
 def test_impossible_ranks_are_named(ranks):
-    with pytest.raises(ValueError, match=r"rising numbers from 1 to the 12 coordinates"):
+    with pytest.raises(ValueError, match=r"increasing numbers from 1 to 12, the number of coordinates"):
         next(nested_mmd_tests(two_descriptions(), ranks, **LEVELS))

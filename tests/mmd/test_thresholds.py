@@ -105,7 +105,7 @@ def test_coinciding_points_are_not_different():
 
 
 def test_malformed_input_is_refused():
-    with pytest.raises(ValueError, match="null is one of gamma, bound"):
+    with pytest.raises(ValueError, match="null must be one of gamma, bound"):
         gretton_test(pair(5, 5), "normal")
     with pytest.raises(ValueError, match="at least 4"):
         gretton_test(pair(2, 1), "gamma")

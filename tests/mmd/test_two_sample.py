@@ -182,7 +182,7 @@ def test_the_joint_level_is_held_under_the_null():
         (samples(), {"permutations": 0}, "at least 1"),
         (samples(), {"bandwidth": 0.0}, "positive distance"),
         (samples(), {"factor": [1.0, -0.5]}, r"factor \[1.0, -0.5\]: .* positive distance"),
-        (samples(), {"factor": [1.0, 1.0]}, "every width once"),
+        (samples(), {"factor": [1.0, 1.0]}, "each width once"),
         (samples(), {"bandwidth": []}, "positive distance"),
     ],
 )
@@ -242,13 +242,13 @@ def test_the_level_is_held_over_descriptions_and_widths():
 
 @pytest.mark.parametrize("permutations", [True, 5.5, "100", 0])
 def test_permutations_are_a_whole_number(permutations):
-    with pytest.raises(ValueError, match=f"permutations is a whole number of at least 1, not {permutations!r}"):
+    with pytest.raises(ValueError, match=f"permutations must be an integer of at least 1, not {permutations!r}"):
         mmd_test(np.zeros((3, 1)), np.ones((3, 1)), permutations=permutations)
 
 
 def test_masked_points_are_not_used_as_if_they_were_valid():
     points = np.random.default_rng(0).normal(size=(20, 2))
-    with pytest.raises(ValueError, match=r"values of the points are masked: fill them in"):
+    with pytest.raises(ValueError, match=r"values of the points are masked: fill them"):
         mmd_test(np.ma.masked_greater(points, 1), points)
 
 
@@ -256,5 +256,5 @@ def test_masked_points_are_not_used_as_if_they_were_valid():
 @pytest.mark.parametrize("kind", ["factor", "bandwidth"])
 def test_a_width_at_which_all_points_are_alike_is_refused(kind, width):
     points = np.random.default_rng(0).normal(size=(20, 2))
-    with pytest.raises(ValueError, match="tells no points apart"):
+    with pytest.raises(ValueError, match="does not distinguish points"):
         mmd_test(points, points + 1, **{kind: width})

@@ -17,7 +17,7 @@ SQUARE = np.array([[0.0, 0], [0, 2], [2, 2], [2, 0]])
 
 @pytest.mark.parametrize("curves", [None, 5])
 def test_what_is_no_sequence_of_curves_is_refused_in_words(curves):
-    with pytest.raises(ValueError, match=f"curves are a sequence of .* arrays, .*, not {curves}"):
+    with pytest.raises(ValueError, match=f"curves must be a sequence of .* arrays, .*, not {curves}"):
         Ensemble(curves)
 
 
@@ -119,8 +119,8 @@ def test_whatever_is_given_is_kept_or_counted(curves):
         ([[["a", "b"]]], {}, "curve 0"),
         ([SQUARE], {"ids": [1, 2]}, "ids"),
         ([SQUARE, SQUARE], {"ids": [1, 1]}, "ids"),
-        ([SQUARE], {"unit": ""}, 'unit is "pixel" or a unit of length such as "µm", not ""'),
-        ([SQUARE], {"unit": "second"}, 'not "second": state that of the coordinates'),
+        ([SQUARE], {"unit": ""}, 'unit must be "pixel" or a unit of length such as "µm", not ""'),
+        ([SQUARE], {"unit": "second"}, 'not "second": give the unit of the coordinates'),
         ([SQUARE], {"unit": "furlongs per fortnight"}, "a unit of length"),
     ],
 )
@@ -156,27 +156,27 @@ def test_the_size_of_a_pixel_stays_with_the_curves():
 
 @pytest.mark.parametrize("size", [0, -1, np.nan, (1, 2, 3), (1, np.inf)])
 def test_a_pixel_has_a_height_and_a_width(size):
-    with pytest.raises(ValueError, match="pixel_size is the height and width of a pixel"):
+    with pytest.raises(ValueError, match="pixel_size must be the height and width of a pixel"):
         Ensemble([np.array([[0.0, 0], [0, 2], [2, 2]])], pixel_size=size)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"name": None}, "the name of an ensemble is a text, not None"),
-        ({"name": 5}, "the name of an ensemble is a text, not 5"),
-        ({"name": Path("a.tif")}, r"the name of an ensemble is a text, not .*a\.tif"),
-        ({"name": "a\ud800"}, "cannot be written down"),
-        ({"unit": "µm\ud800"}, "cannot be written down"),
-        ({"ids": ["a\ud800"]}, "ids holds letters that cannot be written down"),
-        ({"ids": [b"a"]}, "ids are numbers or texts"),
-        ({"ids": [None]}, "ids are numbers or texts"),
-        ({"ids": [True]}, "ids are numbers or texts"),
-        ({"ids": [2**70]}, "ids are numbers or texts"),
-        ({"ids": [np.nan]}, "ids are finite"),
-        ({"images": ["a\ud800"]}, "cannot be written down"),
-        ({"dropped": {5: 1}}, "a reason in dropped is a text"),
-        ({"dropped": {"a\ud800": 1}}, "cannot be written down"),
+        ({"name": None}, "the name of an ensemble must be a string, not None"),
+        ({"name": 5}, "the name of an ensemble must be a string, not 5"),
+        ({"name": Path("a.tif")}, r"the name of an ensemble must be a string, not .*a\.tif"),
+        ({"name": "a\ud800"}, "cannot be encoded"),
+        ({"unit": "µm\ud800"}, "cannot be encoded"),
+        ({"ids": ["a\ud800"]}, "ids contains characters that cannot be encoded"),
+        ({"ids": [b"a"]}, "ids must be numbers or strings"),
+        ({"ids": [None]}, "ids must be numbers or strings"),
+        ({"ids": [True]}, "ids must be numbers or strings"),
+        ({"ids": [2**70]}, "ids must be numbers or strings"),
+        ({"ids": [np.nan]}, "ids must be finite"),
+        ({"images": ["a\ud800"]}, "cannot be encoded"),
+        ({"dropped": {5: 1}}, "a reason in dropped must be a string"),
+        ({"dropped": {"a\ud800": 1}}, "cannot be encoded"),
     ],
     ids=str,
 )
@@ -201,7 +201,7 @@ def test_curves_are_chosen_by_whole_numbers_only(index):
     ensemble = Ensemble(list(blobs(3, 20, seed=1)))
     with pytest.raises((IndexError, TypeError)) as error:
         ensemble[index]
-    assert "chosen by whole numbers, a slice, or a mask of 3 booleans" in str(error.value)
+    assert "selected by integers, a slice, or a mask of 3 booleans" in str(error.value)
     assert ensemble[np.array(1)].shape == ensemble[1].shape
     assert ensemble[[-1, 0]].ids.tolist() == [2, 0]
     assert len(ensemble[[]]) == 0
@@ -211,5 +211,5 @@ def test_curves_are_chosen_by_whole_numbers_only(index):
 def test_ids_may_be_a_column_of_a_table(kind):
     names = pd.Series(["a", "b"]).astype(kind)
     assert Ensemble(list(blobs(2, 20, seed=1)), ids=names).ids.tolist() == ["a", "b"]
-    with pytest.raises(ValueError, match="ids are numbers or texts"):
+    with pytest.raises(ValueError, match="ids must be numbers or strings"):
         Ensemble(list(blobs(2, 20, seed=1)), ids=np.array(["a", 1], dtype=object))

@@ -76,8 +76,8 @@ def test_indices_that_make_no_sense_are_refused():
         ({"area": [1]}, "measured column has that name"),
         ({"well": ["a", "b"]}, "give 1 values, one per curve, or one"),
         ({"well": [None]}, "mixes NoneType"),
-        ({"when": [np.datetime64("2020-01-01")]}, "give numbers, texts or booleans"),
-        ({3: [1]}, "a column of metadata is a text"),
+        ({"when": [np.datetime64("2020-01-01")]}, "give numbers, strings or booleans"),
+        ({3: [1]}, "a column of metadata must be a string"),
     ],
 )
 def test_metadata_that_no_file_could_hold_are_refused(columns, words):
@@ -121,7 +121,7 @@ def test_what_is_no_outline_is_counted():
     assert found.dropped == {"not a polygon": 2, "extra pieces of an object": 1}
     assert (found.filled, found.ids.tolist(), found.metadata["well"].tolist()) == (1, [0, 3, 4], ["a", "d", "e"])
     assert found.features["area"].tolist() == [81, 25, 81]
-    with pytest.raises(ValueError, match='order is "xy"'):
+    with pytest.raises(ValueError, match='order must be "xy"'):
         Ensemble.from_polygons([box], order="yx")
     with pytest.raises(ValueError, match="path 0 is a list"):
         Ensemble.from_paths([[1, 2]])
@@ -165,7 +165,7 @@ def test_annotated_data_come_back():
     pd.testing.assert_frame_equal(again.metadata, ensemble[[4, 1]].metadata)
     assert again.vertices.tobytes() == ensemble[[4, 1]].vertices.tobytes()
     data.uns.clear()
-    with pytest.raises(ValueError, match="hold no outlines"):
+    with pytest.raises(ValueError, match="contain no outlines"):
         Ensemble.from_anndata(data)
 
 

@@ -38,7 +38,7 @@ def test_good_outlines_pass():
 def test_a_side_of_fewer_than_ten_curves_is_serious():
     found = quality(outlines(38, seed=1, name="a"), outlines(4, seed=2, name="b"))
     assert [item.check for item in found.serious] == ["few curves"]
-    assert found.reason == "b has only 4 curves, and at least 10 are needed: look at the outlines first"
+    assert found.reason == "b has only 4 curves; at least 10 are needed: look at the outlines first"
 
 
 def test_specks_and_merged_objects_are_noted():
@@ -88,14 +88,14 @@ def test_open_outlines_are_serious_and_thinned_ones_are_not():
 def test_doubled_curves_are_serious_wherever_they_lie():
     a, b = outlines(seed=1, name="a"), outlines(seed=2, name="b")
     doubled = Ensemble([*a.curves, *[curve + 7 for curve in a.curves]], name="a")
-    assert quality(doubled, b).reason.startswith("40 outlines are there twice, in a:")
+    assert quality(doubled, b).reason.startswith("40 outlines occur twice, in a:")
     shared = Ensemble([*b.curves[:20], *a.curves[:20]], name="b")
     assert checks(a, shared, serious=True) == ["duplicates"]
     assert checks(a, Ensemble([curve * 1.5 for curve in a.curves])) == []  # another size, another outline
     images = [outlines(20, seed=seed, name=f"C{seed}") for seed in (3, 4)]
     copied = Ensemble([curve + 3 for curve in images[0].curves], name="copy")
     found = quality(Ensemble.pooled([*images, copied], name="cells"), b)
-    assert found.reason.startswith("20 outlines are there twice, in C3 (cells) and in copy (cells)")
+    assert found.reason.startswith("20 outlines occur twice, in C3 (cells) and in copy (cells)")
 
 
 def test_an_image_that_stands_out_is_named():

@@ -175,20 +175,20 @@ NO_NUMBER = np.where(np.arange(900).reshape(30, 30) == 800, np.nan, 1.0)
 @pytest.mark.parametrize(
     ("image", "choices", "words"),
     [
-        (discs((40, 40, 20)), {"method": "auto"}, "method auto: find the recipe on a typical part"),
+        (discs((40, 40, 20)), {"method": "auto"}, "method auto: choose the recipe on a typical part"),
         (discs((40, 40, 20)), {"method": "li"}, "method li: choose otsu or triangle"),
         (discs((40, 40, 20)), {"method": "boundaries"}, "method boundaries: segment it with a tool"),
         (discs((40, 40, 20)), {"method": "level", "quantile": 0.5}, "by a quantile: give the threshold"),
         (discs((40, 40, 20)), {"largest": True}, "largest object only"),
         (discs((40, 40, 20)), {"find": np.sign}, "by a model or another segmenter: save its labels"),
-        (discs((40, 40, 40)), {}, r"reach over 79 × 79 pixels from row 1, column 1: .* objects are dark"),
+        (discs((40, 40, 40)), {}, r"reach over 79 × 79 pixels from row 1, column 1: .* set objects to dark"),
         (discs((40, 40, 20)), {"background": 60}, "background, window, opening and closing reach 180 pixels around"),
         (discs((40, 40, 20)), {"opening": 200}, "opening of 200 pixels is wider than the image"),
         (np.ones((30, 30)), {}, "every pixel is 1"),
         (NO_NUMBER, {}, "the tile at row .*: 1 of .* pixels are NaN"),
         (np.ones((4, 30, 30)), {}, "give one plane"),
         (np.ones((0, 30)), {}, "the image is empty"),
-        (np.arange(900).reshape(30, 30) % 2, {"method": "multi-otsu"}, "too few grey levels for 3 classes"),
+        (np.arange(900).reshape(30, 30) % 2, {"method": "multi-otsu"}, "too few gray levels for 3 classes"),
     ],
 )
 def test_what_cannot_be_segmented_in_tiles_is_refused(image, choices, words):
@@ -198,7 +198,7 @@ def test_what_cannot_be_segmented_in_tiles_is_refused(image, choices, words):
 
 @pytest.mark.parametrize("memory", [0, -1, "4", True])
 def test_a_limit_of_memory_that_is_none(memory):
-    with pytest.raises(ValueError, match="memory is a number of GiB above 0"):
+    with pytest.raises(ValueError, match="memory must be a number of GiB above 0"):
         Outlines().in_tiles(discs((40, 40, 20)), memory=memory)
 
 

@@ -105,7 +105,7 @@ def test_a_draft_finds_nearly_the_same(known):
     draft = model.labels(image, step=2)
     assert draft.shape == image.shape
     assert match_labels(labels, draft).pairs["iou"].min() > 0.75
-    with pytest.raises(ValueError, match="step is a whole number"):
+    with pytest.raises(ValueError, match="step must be an integer"):
         model.labels(image, step=0)
 
 
@@ -142,7 +142,7 @@ def test_a_damaged_or_foreign_file_is_refused_by_name(known, tmp_path):
 
     tree = {"features": model.features[:5], "classes": model.classes, "areas": model.areas, "seed": 0}
     write_archive(path, "object-model", 1, tree | {"sources": [], "versions": {}})
-    with pytest.raises(ValueError, match="examples are not what a model is learned from"):
+    with pytest.raises(ValueError, match="examples are not valid training examples"):
         ObjectModel.load(path)
 
 
@@ -204,9 +204,9 @@ def test_an_installed_segmenter_is_found_by_its_name(tmp_path, monkeypatch):
     [
         ({"painted": np.zeros((160, 160), int)}, "no object is painted"),
         ({"painted": np.ones((16, 16), int)}, r"painted labels of shape \(16, 16\) on an image of \(160, 160\)"),
-        ({"painted": np.ones((160, 160))}, "painted objects are a plane of whole numbers"),
+        ({"painted": np.ones((160, 160))}, "painted objects must be a plane of integers"),
         ({"background": np.ones((160, 160), bool)}, "painted as object and as background"),
-        ({"painted": np.ones((160, 160), int)}, "leave no ground beside them"),
+        ({"painted": np.ones((160, 160), int)}, "no background is left beside"),
         ({"images": np.full((160, 160), 3.0)}, "every pixel is 3"),
         ({"images": np.full((160, 160, 3), 3, np.uint8)}, "every pixel is 3"),
         ({"images": np.zeros((160, 160), bool)}, "every pixel is 0"),

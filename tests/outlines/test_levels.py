@@ -43,7 +43,7 @@ def test_open_and_tiny_curves_are_counted():
 @pytest.mark.parametrize(
     ("field", "options", "message"),
     [
-        (np.zeros((3, 3, 3)), {"value": 1}, "a field is a plane"),
+        (np.zeros((3, 3, 3)), {"value": 1}, "a field must be a plane"),
         (np.full((3, 3), np.nan), {"value": 1}, "finite"),
         (np.zeros((3, 3)), {}, "either the value"),
         (np.zeros((3, 3)), {"value": 1, "quantile": 0.5}, "either the value"),
@@ -51,7 +51,7 @@ def test_open_and_tiny_curves_are_counted():
         (np.zeros((3, 3)), {"quantile": 2}, "between 0 and 1, not 2"),
         (np.zeros((3, 3)), {"value": 1, "scale": (-1, 1)}, "two positive numbers"),
         (np.zeros((3, 3)), {"value": 1, "scale": 3}, "two positive numbers"),
-        (np.zeros((3, 3)), {"value": 1, "min_area": np.nan}, "min_area is a number"),
+        (np.zeros((3, 3)), {"value": 1, "min_area": np.nan}, "min_area must be a number"),
     ],
 )
 def test_malformed_fields_are_refused(field, options, message):

@@ -83,7 +83,7 @@ def greedy(iou, least):
 @pytest.mark.parametrize(
     ("a", "b", "options", "message"),
     [
-        (np.zeros((3, 3), int), np.zeros((3, 4), int), {}, r"one shape, not \(3, 3\) and \(3, 4\)"),
+        (np.zeros((3, 3), int), np.zeros((3, 4), int), {}, r"the same shape, not \(3, 3\) and \(3, 4\)"),
         (np.zeros((3, 3), int), np.zeros((3, 3), int), {"min_iou": 0}, "above 0"),
     ],
 )
@@ -112,5 +112,5 @@ def test_a_spike_is_seen_by_the_largest_distance_only():
 
 
 def test_curves_that_do_not_pair_are_refused():
-    with pytest.raises(ValueError, match="1 curves in pixel cannot be paired with 1 curves in mm"):
+    with pytest.raises(ValueError, match="1 curves in pixel cannot be matched with 1 curves in mm"):
         boundary_distances(Ensemble([ellipse(1, 1)]), Ensemble([ellipse(1, 1)], unit="mm"))

@@ -88,7 +88,7 @@ def test_more_than_one_class_can_be_objects():
     image[disk((60, 60), 8)] += 50
     assert segment(image, method="multi-otsu").max() == 4
     assert segment(image, method="multi-otsu", object_classes=2).max() == 5
-    with pytest.raises(ValueError, match="too few grey levels for 3 classes"):
+    with pytest.raises(ValueError, match="too few gray levels for 3 classes"):
         segment(np.eye(9), method="multi-otsu", smoothing=0)
 
 
@@ -149,7 +149,7 @@ def test_gaps_in_lines_are_closed_at_necks():
 
 
 def test_a_plane_without_cells_is_told():
-    with pytest.raises(ValueError, match="no cell lies between the lines"):
+    with pytest.raises(ValueError, match="no cells found between the lines"):
         segment(np.eye(12), method="boundaries", min_size=1000)
 
 
@@ -256,20 +256,20 @@ def test_choices_scale_with_the_resolution():
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"method": "magic"}, "method is one of otsu, auto, li"),
-        ({"split_touching": "force"}, "split_touching is one of none, distance, intensity"),
+        ({"method": "magic"}, "method must be one of otsu, auto, li"),
+        ({"split_touching": "force"}, "split_touching must be one of none, distance, intensity"),
         ({"channel": 7}, "channel"),
         ({"method": "manual"}, "needs a threshold"),
         ({"method": "level"}, "either a threshold"),
         ({"method": "level", "threshold": 1, "quantile": 0.5}, "either a threshold"),
-        ({"quantile": 2, "method": "level"}, "quantile is a number between 0 and 1"),
-        ({"neck": -1}, "neck is a number between 0 and 1, not -1"),
+        ({"quantile": 2, "method": "level"}, "quantile must be a number between 0 and 1"),
+        ({"neck": -1}, "neck must be a number between 0 and 1, not -1"),
         ({"window": 1}, "between 3 and 5000 pixels, not 1"),
-        ({"classes": 9}, "classes is a whole number between 2 and 5, not 9"),
-        ({"classes": 2, "object_classes": 2}, "1 to 1 of 2 classes"),
+        ({"classes": 9}, "classes must be an integer between 2 and 5, not 9"),
+        ({"classes": 2, "object_classes": 2}, "between 1 and 1 with 2 classes"),
         ({"superpixels": 1}, "at least 2"),
-        ({"opening": -2}, "opening is a number between 0 and 5000 pixels, not -2"),
-        ({"background": np.nan}, "background is a number between 0 and 5000 pixels, not nan"),
+        ({"opening": -2}, "opening must be a number between 0 and 5000 pixels, not -2"),
+        ({"background": np.nan}, "background must be a number between 0 and 5000 pixels, not nan"),
     ],
 )
 def test_choices_out_of_range_are_refused(choices, message):

@@ -25,7 +25,7 @@ def between(counts, thresholds):
 @given(st.lists(st.integers(0, 9), min_size=5, max_size=9), st.integers(2, 5))
 def test_of_all_thresholds_the_lowest_with_the_largest_variance_are_found(counts, classes):
     if np.count_nonzero(counts) < classes:
-        with pytest.raises(ValueError, match=f"too few grey levels for {classes} classes"):
+        with pytest.raises(ValueError, match=f"too few gray levels for {classes} classes"):
             multi_otsu(np.array(counts), np.arange(len(counts)), classes)
         return
     found = multi_otsu(np.array(counts), np.arange(len(counts)), classes)

@@ -61,7 +61,7 @@ def test_a_recipe_comes_back_from_its_file(tmp_path_factory, recipe):
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("value", [np.nan, np.inf, "many", True])
 def test_each_bad_value_names_its_field(name, value):
-    with pytest.raises(ValueError, match=rf"^{name} is a"):
+    with pytest.raises(ValueError, match=rf"^{name} must be a"):
         Outlines(**{name: value})
 
 
@@ -158,12 +158,12 @@ def test_smoothing_in_outlines_is_told_apart_by_what_stands_beside_it(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[outlines]\nsmooth = 1", r"\[outlines\] has no option 'smooth'; there are method"),
+        ("[outlines]\nsmooth = 1", r"\[outlines\] has no option 'smooth'; the options are method"),
         ("[segmentation]\nx = 1", r"\[segmentation\] has no option 'x'"),
         ("[segmentation]\n[outlines]\nname = 'x'", r"\[outlines\] has no option 'name'"),
-        ("[outlines]\nmin_area = -1", "min_area is a number of 0 or more pixels, not -1"),
-        ("outlines = 3", r"outlines is a table of options, \[outlines\], not 3"),
-        ("[outlines", "is no TOML file"),
+        ("[outlines]\nmin_area = -1", "min_area must be a number of 0 or more pixels, not -1"),
+        ("outlines = 3", r"outlines must be a table of options, \[outlines\], not 3"),
+        ("[outlines", "is not a TOML file"),
     ],
 )
 def test_a_bad_file_is_named_with_what_is_wrong(tmp_path, text, message):

@@ -44,7 +44,7 @@ def test_the_components_of_classes_are_objects():
     assert objects_of_classes(plane, [1]).max() == 5
     with pytest.raises(ValueError, match="no class 3: the classes are 1, 2"):
         objects_of_classes(plane, [3])
-    with pytest.raises(ValueError, match="plane of whole numbers"):
+    with pytest.raises(ValueError, match="plane of integers"):
         objects_of_classes(plane + 0.5)
 
 
@@ -56,7 +56,7 @@ def test_negative_labels_are_background_and_counted():
     assert ensemble.dropped == {"negative labels, taken as background": 2}
     found, note = as_labels(plane)
     assert found.min() == 0
-    assert "pixels of negative labels count as background" in note
+    assert "pixels with negative labels are treated as background" in note
 
 
 def test_objects_counted_from_0_are_said_to_lose_the_first_and_what_helps():
@@ -70,7 +70,7 @@ def test_objects_counted_from_0_are_said_to_lose_the_first_and_what_helps():
 
 def test_what_a_person_says_comes_first():
     grey = np.random.default_rng(0).integers(0, 200, (40, 40))
-    with pytest.raises(ValueError, match="are grey levels, not labels: leave --labels out"):
+    with pytest.raises(ValueError, match="are gray levels, not labels: omit --labels"):
         as_labels(grey, insist=True)
     assert as_labels(grey)[0] is None
     assert as_labels(labels(), insist=False)[0] is None
@@ -105,7 +105,7 @@ def figure(thick=1):
 def test_outlines_drawn_on_a_figure_are_recognized_and_refused_with_what_to_do():
     for thick in (1, 2):
         assert drawn_outlines(figure(thick)) == 9
-    with pytest.raises(ValueError, match="9 closed lines of another colour are drawn on a grey image"):
+    with pytest.raises(ValueError, match="9 closed colored lines are drawn on a gray image"):
         as_labels(figure())
     assert as_labels(figure(), insist=False) == (None, "")
 

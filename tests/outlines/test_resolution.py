@@ -44,9 +44,9 @@ def test_nothing_changes_at_the_same_or_a_smaller_pixel_size(nuclei):
     assert at_pixel_size(ensemble, 1.0) is ensemble
     assert at_pixel_size(ensemble, 0.2) is ensemble
     for size in (0, np.nan, np.inf):
-        with pytest.raises(ValueError, match="size of a pixel is a positive number"):
+        with pytest.raises(ValueError, match="size of a pixel must be a positive number"):
             at_pixel_size(ensemble, size)
-    with pytest.raises(ValueError, match="pixel size of x is not known"):
+    with pytest.raises(ValueError, match="pixel size of x is unknown"):
         at_pixel_size(Ensemble(ensemble.curves, name="x"), 1.0)
 
 
@@ -87,7 +87,7 @@ def test_pairs_are_compared_at_the_larger_pixel_size_as_two_images_are(nuclei):
     assert table.undulation.mmd[0, 1] == pytest.approx(result.undulation.mmd, abs=1e-9)
     assert table.case[0, 1] == "1∧1"
     assert table.note == result.note
-    assert table.summary().endswith("; any wrong rejection at most at 0.01 (Holm). " + result.note + ".")
+    assert table.summary().endswith("; family-wise error rate at most 0.01 (Holm). " + result.note + ".")
     several = all_pairs([[a, a], b], QUICK)
     assert several.sizes == (2 * len(result.a), len(result.b))
     assert all_pairs([coarse.subset(half), coarse.subset(~half)], QUICK).note == ""

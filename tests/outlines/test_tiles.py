@@ -71,7 +71,7 @@ def test_one_label_in_two_pieces_is_no_mask():
 
 def test_an_empty_plane_and_what_is_none():
     assert len(outlines_in_tiles(np.zeros((50, 60), np.int32), Outlines(), tile=20)) == 0
-    with pytest.raises(ValueError, match="plane of whole numbers"):
+    with pytest.raises(ValueError, match="plane of integers"):
         outlines_in_tiles(np.zeros((50, 60)), Outlines())
 
 

@@ -129,7 +129,7 @@ def test_holes_are_curves_of_their_own_when_asked():
 
 @pytest.mark.parametrize("iterations", [-1, 1.5])
 def test_a_number_of_iterations_that_is_none_is_refused(iterations):
-    with pytest.raises(ValueError, match="whole number of 0 or more"):
+    with pytest.raises(ValueError, match="an integer of 0 or more"):
         Tiling.of(quarters()).smoothed(iterations)
 
 

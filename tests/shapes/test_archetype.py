@@ -48,7 +48,8 @@ def test_choices_are_the_curves_they_say():
 
 
 @pytest.mark.parametrize(
-    ("choice", "message"), [(12, "there are curves 0 to 11"), (-1, "archetype -1"), ("median", 'archetype is "asymm')]
+    ("choice", "message"),
+    [(12, "there are curves 0 to 11"), (-1, "archetype -1"), ("median", 'archetype must be "asymmetric')],
 )
 def test_what_is_no_choice_is_refused(choice, message):
     with pytest.raises(ValueError, match=message):
@@ -67,5 +68,5 @@ def test_the_mean_is_that_of_the_curves_registered_to_it(reflections):
 
 def test_a_mean_that_does_not_settle_is_refused(monkeypatch):
     monkeypatch.setattr(registration, "ROUNDS", 1)
-    with pytest.raises(ValueError, match='did not settle in 1 rounds: use archetype="asymmetric"'):
+    with pytest.raises(ValueError, match='did not converge in 1 iterations: use archetype="asymmetric"'):
         choose_archetype(blobs(15, 90, seed=4), "mean")

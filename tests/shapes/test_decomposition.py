@@ -109,7 +109,7 @@ def test_a_curve_on_a_line_is_refused_with_its_place():
     [
         (np.zeros((4, 2)), None, "shape"),
         (np.full((1, 8, 2), np.nan), None, "NaN"),
-        (ellipse(1, 1, 8)[None], np.ones(7), "weights have shape"),
+        (ellipse(1, 1, 8)[None], np.ones(7), "weights must have shape"),
         (ellipse(1, 1, 8)[None], -np.ones(8), "positive"),
     ],
 )

@@ -100,5 +100,5 @@ def test_shape_distances_of_moved_curves_are_the_same():
 
 
 def test_different_numbers_of_landmarks_are_refused():
-    with pytest.raises(ValueError, match="50 landmarks here and 60 there"):
+    with pytest.raises(ValueError, match="have 50 and 60 landmarks"):
         procrustes_distances(blobs(2, 50), blobs(2, 60))

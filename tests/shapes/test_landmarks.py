@@ -44,7 +44,7 @@ def reference_landmarks(curve, start, n):
 @pytest.mark.parametrize("n", [7, 50.0, "50", None, True])
 def test_landmarks_that_are_no_number_of_them_are_refused_in_words(n):
     square = Ensemble([[(0, 0), (0, 2), (2, 2), (2, 0)]])
-    with pytest.raises(ValueError, match=f"the number of landmarks, is a whole number of at least 8, not {n!r}"):
+    with pytest.raises(ValueError, match=f"the number of landmarks, must be an integer of at least 8, not {n!r}"):
         to_landmarks(square, n)
 
 

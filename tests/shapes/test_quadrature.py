@@ -165,11 +165,11 @@ def test_larger_entries_of_the_axes_are_positive():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"measure": "length"}, "measure is"),
-        ({"velocity": np.ones((1, 7, 2))}, "velocity has the same"),
+        ({"measure": "length"}, "measure must be"),
+        ({"velocity": np.ones((1, 7, 2))}, "velocity must have the same"),
         ({"steps": np.ones(7)}, "steps"),
-        ({"steps": -np.ones(8)}, r"1 curve\(s\) stand still"),
-        ({"velocity": np.zeros((1, 8, 2))}, r"1 curve\(s\) stand still"),
+        ({"steps": -np.ones(8)}, r"1 curve\(s\) have zero velocity"),
+        ({"velocity": np.zeros((1, 8, 2))}, r"1 curve\(s\) have zero velocity"),
     ],
 )
 def test_what_does_not_fit_is_refused(options, message):
@@ -181,5 +181,5 @@ def test_an_affine_measure_that_does_not_settle_is_refused(monkeypatch):
     from napari_shape_ensembles.shapes import quadrature
 
     monkeypatch.setattr(quadrature, "ROUNDS", 2)
-    with pytest.raises(ValueError, match="did not settle in 2 rounds"):
+    with pytest.raises(ValueError, match="did not converge in 2 iterations"):
         quadrature_weights(blobs(1, 64), measure="affine")

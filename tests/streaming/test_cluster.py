@@ -104,7 +104,7 @@ def test_labels_in_ome_zarr_are_compared_tile_by_tile(tmp_path):
 REFUSED = {
     "dask without pieces": (["--dask", "local"], "--dask needs --pieces"),
     "position": (["--pieces", "{tmp}/run", "--position"], "--position needs all outlines in memory"),
-    "polygons of what is not in memory": (["--pieces", "{tmp}/run", "--table", "{tmp}/x.geojson"], "ends in .csv or"),
+    "polygons of what is not in memory": (["--pieces", "{tmp}/run", "--table", "{tmp}/x.geojson"], "use .csv or"),
 }
 
 

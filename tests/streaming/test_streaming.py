@@ -97,7 +97,7 @@ def test_whole_images_are_permuted_and_pixels_brought_to_one_size():
         how(images[:4], images[4:], settings, permute="curves", significance=0.05)
         for how in (compare, compare_in_pieces)
     )
-    assert "in these images alone, " in other.summary()
+    assert "in these images only, " in other.summary()
     assert_same_words(one, other)
 
 
@@ -117,7 +117,7 @@ def test_a_table_tells_every_curve_and_progress_how_long_the_rest_takes():
     assert table["sample"].tolist() == ["A"] * 40 + ["B"] * 60
     for name in ("area", "perimeter"):
         np.testing.assert_allclose(table[name], np.concatenate([a.features[name], b.features[name]]), rtol=1e-12)
-    assert {"reading outlines", "placing landmarks", "registering", "finding the mean"} <= set(names)
+    assert {"reading outlines", "placing landmarks", "registering", "computing the mean"} <= set(names)
     assert any(name.startswith("registering, about ") and name.endswith(" left") for name in names)
     assert result.summary().startswith("a (40 curves) and b (60 curves): ")
     axes = result.plot()
@@ -144,7 +144,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(whole, tmp_path):
         compare_in_pieces(*samples(pixel_size=0.02), SETTINGS, rows=40, folder=folder, rank=7)
 
     def look(step):
-        if step.name.startswith("finding the mean"):
+        if step.name.startswith("computing the mean"):
             assert all(path.stat().st_mtime_ns == known for path, known in (placed | registered).items())
 
     again = compare_in_pieces(*samples(pixel_size=0.02), SETTINGS, rows=40, folder=folder, progress=look)
@@ -182,7 +182,7 @@ def test_a_run_on_grey_images_in_tiles_goes_on_where_it_was(tmp_path):
     assert known
 
     def look(step):
-        if step.name.startswith("finding the mean"):
+        if step.name.startswith("computing the mean"):
             assert all(path.stat().st_mtime_ns == time for path, time in known.items())
 
     result = compared("stopped", look)

@@ -27,7 +27,7 @@ def test_each_choice_is_the_comparison_with_it():
     assert study.choices[-1].scale_p == alone.scale.p_value
     assert study.choices[-1].undulation_p == alone.undulation.p_value
     assert study.summary() == (
-        "1∧0 in 3 of 5 choices; size or elongation is called not different only from outline smoothing 2 px."
+        "1∧0 in 3 of 5 choices; size or elongation is found not different only from outline smoothing 2 px."
     )
 
 
@@ -42,15 +42,15 @@ def made(used, *others):
         (made("1∧0", ("rank", 20, "1∧0")), "1∧0 in 2 of 2 choices."),
         (
             made("1∧0", ("outline_smoothing", 0, "0∧0"), ("outline_smoothing", 0.5, "0∧0"), ("rank", 20, "1∧0")),
-            "1∧0 in 2 of 4 choices; form is called different only up to outline smoothing 0.5 px.",
+            "1∧0 in 2 of 4 choices; form is found different only up to outline smoothing 0.5 px.",
         ),
         (
             made("0∧0", ("rank", 20, "1∧0"), ("method", "li", "1∧0")),
-            "0∧0 in 1 of 3 choices; form is called not different with rank 20, method Li threshold.",
+            "0∧0 in 1 of 3 choices; form is found not different with rank 20, method Li threshold.",
         ),
         (
             made("0∧0", ("method", "li", "1∧0"), ("method", "triangle", "1∧0"), ("rank", 20, "1∧0")),
-            "0∧0 in 1 of 4 choices; form is called not different with method Li threshold or triangle threshold, "
+            "0∧0 in 1 of 4 choices; form is found not different with method Li threshold or triangle threshold, "
             "rank 20.",
         ),
         (
@@ -103,5 +103,5 @@ def test_what_is_known_is_told_and_the_work_can_be_stopped():
 
 
 def test_a_choice_that_does_not_exist_is_refused():
-    with pytest.raises(ValueError, match="no choice 'colour'"):
+    with pytest.raises(ValueError, match="no setting 'colour'"):
         choice_study(pair, choices={"colour": (1,)})

@@ -130,7 +130,7 @@ def test_cells_of_several_images_are_comparisons_that_permute_images():
     assert "2 and 2 images cannot reach p < 0.05 by permutation" in few.summary()
     alone = decision_landscape(a[:2], b[:2], settings=replace(QUICK, permute="curves"), **GRID)
     assert (alone.images, alone.inconclusive) == (None, None)
-    assert "in these images alone" in alone.summary()
+    assert "in these images only" in alone.summary()
 
 
 def test_several_images_of_a_sample_are_pooled():
@@ -151,11 +151,14 @@ def test_ranges_may_come_in_any_order_and_twice():
 @pytest.mark.parametrize(
     ("grid", "words"),
     [
-        ({"ranks": []}, "ranks is a sequence of whole numbers of at least 1"),
-        ({"ranks": [0, 4]}, "ranks is a sequence of whole numbers of at least 1"),
-        ({"ranks": [2.5]}, "ranks is a sequence of whole numbers of at least 1"),
-        ({"landmarks": [4]}, "landmarks is a sequence of whole numbers of at least 8"),
-        ({"executor": "two"}, "executor is None, a concurrent.futures executor or a dask.distributed.Client, not str"),
+        ({"ranks": []}, "ranks must be a sequence of integers of at least 1"),
+        ({"ranks": [0, 4]}, "ranks must be a sequence of integers of at least 1"),
+        ({"ranks": [2.5]}, "ranks must be a sequence of integers of at least 1"),
+        ({"landmarks": [4]}, "landmarks must be a sequence of integers of at least 8"),
+        (
+            {"executor": "two"},
+            ("executor must be None, a concurrent.futures executor or a dask.distributed.Client, not str"),
+        ),
     ],
 )
 def test_impossible_ranges_are_named(grid, words):

@@ -104,7 +104,7 @@ def test_results_come_pair_by_pair():
     assert not half.complete
     assert half.case[1, 2] == ""
     assert "not computed 1 ×" in half.summary()
-    with pytest.raises(ValueError, match="run to its end"):
+    with pytest.raises(ValueError, match="to completion"):
         half.linkage  # noqa: B018
 
 
@@ -159,7 +159,7 @@ def test_holm_on_a_textbook_example_and_with_tests_to_come():
 
 def test_all_images_without_curves_are_named_at_once():
     images = [image("a", 1), Ensemble([], name="none"), image("b", 2), Ensemble([])]
-    with pytest.raises(ValueError, match=r"2 of 4 images have no usable outline \(none, image 4\): leave them out"):
+    with pytest.raises(ValueError, match=r"2 of 4 images have no usable outline \(none, image 4\): remove them"):
         all_pairs(images, QUICK)
 
 

@@ -29,21 +29,21 @@ def test_numbers_and_ranges_are_read_with_their_last_number(text, expected):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", '"" is no number or range: write numbers and ranges, for example 2-20:2, 25, 50 or 5:150:5'),
-        ("a", '"a" is no number or range'),
-        ("5, x", '"x" is no number or range'),
-        ("1,,2", '"" is no number or range'),
-        ("5-", '"5-" is no number'),
-        ("1:2:3:4", '"1:2:3:4" is no number or range'),
-        ("0:inf:1", '"0:inf:1" is no number or range'),
-        ("nan:2:1", '"nan:2:1" is no number or range'),
-        ("1e999", '"1e999" is no number or range'),
+        ("", '"" is not a number or range: write numbers and ranges, for example 2-20:2, 25, 50 or 5:150:5'),
+        ("a", '"a" is not a number or range'),
+        ("5, x", '"x" is not a number or range'),
+        ("1,,2", '"" is not a number or range'),
+        ("5-", '"5-" is not a number'),
+        ("1:2:3:4", '"1:2:3:4" is not a number or range'),
+        ("0:inf:1", '"0:inf:1" is not a number or range'),
+        ("nan:2:1", '"nan:2:1" is not a number or range'),
+        ("1e999", '"1e999" is not a number or range'),
         ("8-3", "the lower end first"),
         ("5:1:1", "the lower end first"),
         ("1-5:0", "a step above 0"),
         ("1:2:0", "a step above 0"),
-        ("1-9000000000", "more than a study can show"),
-        ("0:1:1e-9", "more than a study can show"),
+        ("1-9000000000", "too many for one study"),
+        ("0:1:1e-9", "too many for one study"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_the_remedy(text, words):
@@ -53,11 +53,11 @@ def test_what_cannot_be_read_is_named_with_the_remedy(text, words):
 
 def test_only_numbers_that_are_allowed_are_taken():
     assert whole_numbers("8-10", least=8) == [8, 9, 10]
-    with pytest.raises(ValueError, match="7 is too small: take at least 8"):
+    with pytest.raises(ValueError, match="7 is too small: use at least 8"):
         numbers("7-9", least=8)
     with pytest.raises(ValueError, match=r"8\.5 is not an integer"):
         whole_numbers("8.5")
-    with pytest.raises(ValueError, match="take at most 5"):
+    with pytest.raises(ValueError, match="use at most 5"):
         numbers("1-6", most=5)
 
 

@@ -108,10 +108,10 @@ def test_pixel_sizes_and_border_objects_are_handed_on():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"sigmas": []}, "sigmas is a sequence"),
+        ({"sigmas": []}, "sigmas must be a sequence"),
         ({"sigmas": [-1]}, "0 or more"),
         ({"sigmas": [1], "settings": Settings(null="gamma")}, "null='permutation'"),
-        ({"sigmas": [1], "ranks": [0]}, "ranks is a sequence of whole numbers"),
+        ({"sigmas": [1], "ranks": [0]}, "ranks must be a sequence of integers"),
     ],
 )
 def test_impossible_ranges_are_named(options, words):
@@ -196,7 +196,7 @@ def test_every_partial_result_can_be_told_in_words_and_numbers():
         table = partial.result.table()
         assert table["sigma"].tolist() == [0, 60]
         assert partial.result.summary()
-    assert partial.result.summary() == "Only σ = 0 px led to a comparison: a range takes two neighbouring σ."
+    assert partial.result.summary() == "Only σ = 0 px led to a comparison: a range needs two neighboring σ."
     assert np.isnan(table["share_rejected"]).tolist() == [False, True]
 
 

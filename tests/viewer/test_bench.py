@@ -106,7 +106,7 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     ended(session.explanation, qtbot)
     qtbot.waitUntil(lambda: session.explanation.result is not None, timeout=60_000)
     assert answer.verdict.sentence.text().startswith("B's outlines are larger: 1.")
-    assert "two images, not of the conditions" in answer.verdict.beside.text()
+    assert "two images, not for the conditions" in answer.verdict.beside.text()
     assert answer.row.heading.text().startswith("▸  1∧0")
     assert cells(viewer) == {
         (0, 0): {"small", "small curves"},
@@ -130,7 +130,7 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     (tmp_path / "methods.txt").write_text("my words")
     press(answer.paper, qtbot)
     ended(session.comparison, qtbot)
-    assert "methods.txt is there already, not as a run left it: choose another" in answer.results.said.text()
+    assert "methods.txt already exists and is not as a run left it: choose another" in answer.results.said.text()
     assert (tmp_path / "methods.txt").read_text() == "my words"
     set_choices(session.choices, landmarks=60)
     assert not answer.stale.isHidden()
@@ -348,7 +348,7 @@ def test_a_pixel_size_is_set_in_the_table(bench, model):
         page.table.item(row, 2).setText("")
     assert steps_of(bench.session)["Images"].state == "look"
     page.table.item(1, last).setText("half a metre")
-    assert "is no pixel size" in page.said.text()
+    assert "is not a pixel size" in page.said.text()
     np.testing.assert_allclose(model.layers["a_2"].scale, (1, 1))
 
 
@@ -359,7 +359,7 @@ def test_units_that_cannot_be_compared_are_noticed_before_anything_is_compared(b
     page.table.item(0, page.table.columnCount() - 1).setText("0.5 µm")
     page.refresh()
     assert page.reason.text().startswith(
-        '⚠ "one" is measured in µm, "two" in pixel: they cannot be compared. Write the size'
+        '⚠ "one" is measured in µm, "two" in pixel: they cannot be compared. Enter the pixel size'
     )
     set_choices(bench_of_two.session.choices, pixel_size=0.5, unit="µm")
     page.refresh()
@@ -440,7 +440,7 @@ def test_labels_of_an_image_are_compared_with_others_and_lie_on_it(model, qtbot)
     qtbot.addWidget(bench)
     page = bench.pages["Images"]
     page.look()
-    qtbot.waitUntil(lambda: "masks may be labels of field. Empty the group of field" in page.found.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "masks may be labels of field. Clear the group of field" in page.found.text(), timeout=5000)
     page.table.item(0, 1).setText("")
     page.look()
     qtbot.waitUntil(lambda: page.found.text() == "", timeout=5000)
@@ -580,15 +580,15 @@ def test_proposals_are_unfolded_once_where_a_threshold_breaks_objects_up(model, 
     assert "are smaller than 16 px²" in page.verdict.text()
     assert page.other_ways.unfolded
     page.other_ways.heading.click()
-    assert "looking again" not in page.count.text()
+    assert "updating" not in page.count.text()
     set_choices(bench.session.choices, smoothing=0.1)
-    assert "looking again …" in page.count.text()  # the old numbers and words
+    assert "updating …" in page.count.text()  # the old numbers and words
     assert not page.verdict.isEnabled()
     qtbot.waitUntil(page.verdict.isEnabled, timeout=10_000)
-    assert "looking again" not in page.count.text()
+    assert "updating" not in page.count.text()
     assert not page.other_ways.unfolded  # a person has folded it
     # Once left the page is still done, or still needs a look, until the images are others.
-    qtbot.waitUntil(lambda: "looking again" not in page.count.text() and not verdict.previewer.busy, timeout=10_000)
+    qtbot.waitUntil(lambda: "updating" not in page.count.text() and not verdict.previewer.busy, timeout=10_000)
     bench.turn(0)
     qtbot.waitUntil(lambda: not verdict.verdict.counts, timeout=5000)
     assert steps_of(bench.session)["Outlines"] == Step("look", verdict.verdict_before().quality.findings[0].text)
@@ -666,7 +666,7 @@ def test_a_blank_image_stops_no_proposals_of_the_others_and_is_named_once(model,
     assert page.proposals.said.text().startswith(
         f"The best of several tried on {'1 image' if alone else '2 images'} is"
     )
-    said = "⚠ blank: every pixel is 0: there is nothing to tell objects from background"
+    said = "⚠ blank: every pixel is 0: objects cannot be told from background"
     assert lines_about("blank", page) == [said]
     page.live.click()  # without a preview the proposals name it
     instead = [said.replace("blank:", "blank gives no outlines:") + "."]
@@ -686,7 +686,7 @@ def test_a_comparison_that_failed_because_of_a_blank_image_leaves_outlines_to_be
     press(bench.next, qtbot)
     ended(bench.session.comparison, qtbot)
     assert bench.session.comparison.failed
-    found = Step("look", "blank: every pixel is 0: there is nothing to tell objects from background")
+    found = Step("look", "blank: every pixel is 0: objects cannot be told from background")
     assert steps_of(bench.session)["Outlines"] == found
 
 
@@ -699,9 +699,9 @@ def test_an_image_in_which_no_recipe_finds_an_object_is_named(model, qtbot, show
     bench = shown(Bench(model))
     page = outlines_page_of(bench, qtbot)
     assert bench.session.proposing.result.images == 3
-    said = "⚠ dot gives no outlines: no recipe finds an object in it."
+    said = "⚠ dot gives no outlines: no recipe finds objects in it."
     assert page.proposals.said.text().splitlines()[1:] == [said]
-    assert lines_about("dot", page) == ["⚠ dot has only 0 curves, and at least 10 are needed", said]
+    assert lines_about("dot", page) == ["⚠ dot has only 0 curves; at least 10 are needed", said]
 
 
 @pytest.mark.parametrize("why", ["settings from a file", "a changed recipe", "an answer", "labels"])

@@ -398,7 +398,7 @@ def test_a_row_that_a_fault_of_the_outlines_withholds_is_given_after_a_look(bare
     bare_dock.viewer.layers["two"].data = bare_dock.viewer.layers["one"].data.copy()
     run(bare_dock, qtbot)
     assert bare_dock.state == "inconclusive"
-    assert "are there twice" in bare_dock.results.text()
+    assert "occur twice" in bare_dock.results.text()
     assert "No answer until the outlines have been checked" in bare_dock.faults.words.text()
     press(bare_dock.faults.button, qtbot)
     assert bare_dock.result.case == "1∧1"

@@ -57,7 +57,7 @@ def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, m
     set_choices(session.choices, landmarks=40, rank=5, significance=0.05)
     session.design_work.open(plate / "screen.csv")
     ended(session.design_work, qtbot)
-    assert "More than 4 images are not opened as layers" in images.said.text()
+    assert "More than 4 images are read when needed, not opened as layers" in images.said.text()
     assert not len(model.layers)
     assert all(isinstance(row, ImageRow) for row in session.design.layers())
     images.refresh()
@@ -91,7 +91,7 @@ def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, m
     ended(session.experiment, qtbot)
     assert told == [("removed", True), ("removed", True), ("inserted", True)]  # of all of which the canvas hears once
     assert [(layer.name, layer.visible) for layer in model.layers] == [("A01_f0 outlines", True)]
-    assert "A01: outlines filled by" in page.message.text()
+    assert "A01: outlines colored by" in page.message.text()
 
     written = []
     monkeypatch.setattr(experimenting, "write_experiment", lambda *given: written.append(given) or [plate / "x"])
@@ -127,7 +127,7 @@ def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, m
     (plate / "A01_f0.labels.ome.tif").unlink()
     entry(other.files, "Open").trigger()
     ended(again.experiment, qtbot)
-    assert "not in the viewer as they were then" in other.message.text()
+    assert "Its original images are not in the viewer" in other.message.text()
     assert other.sentences.text() == page.sentences.text()
 
 
@@ -235,8 +235,8 @@ def test_an_experiment_of_layers_from_files_can_be_run_again_as_long_as_these_ar
     ended(session.experiment, qtbot)
     session.experiment.save(path)
     ended(session.experiment, qtbot)
-    assert "so rerun cannot make it anew" in session.experiment.message
-    with pytest.raises(ValueError, match="does not say which files it was made from"):
+    assert "so rerun cannot reproduce it" in session.experiment.message
+    with pytest.raises(ValueError, match="does not record its input files"):
         rerun(path)
 
 

@@ -155,7 +155,7 @@ def test_a_failed_run_outdates_what_is_explored_and_does_not_remove_it(compared,
     run_anew(compared, qtbot)
     assert compared.comparison.state == "error"
     assert compared.explored is before
-    assert compared.changed_since() == ["the run after it has failed"]
+    assert compared.changed_since() == ["the later run failed"]
     model.layers["two"].units = ("um", "um")
     run_anew(compared, qtbot)
     assert compared.explored is not before
@@ -194,7 +194,7 @@ def test_the_selected_curve_is_that_of_the_active_layer_or_the_one_that_is_picke
     ("name", "words"),
     [
         ("why.html", "Report saved: why.html"),
-        ("why.doc", "saved as .html or .pdf"),
+        ("why.doc", "save a report as .html or .pdf"),
         ("nowhere/why.html", "why.html cannot be written: No such file"),
     ],
 )

@@ -56,7 +56,7 @@ def test_curves_picked_in_a_layer_are_marked_everywhere(done, explorer, model):
     assert picked(done) == [first + 3, first + 5]
     assert marked_in_table(explorer) == [first + 3, first + 5]
     assert explorer.scatter.rows.tolist() == [first + 3, first + 5]
-    assert "2 curves are picked" in explorer.card.numbers.text()
+    assert "2 curves selected" in explorer.card.numbers.text()
 
 
 def test_rows_picked_in_the_table_are_marked_in_both_layers(done, explorer, model):
@@ -287,7 +287,7 @@ def test_an_excluded_curve_is_left_out_of_the_next_run_and_can_come_back(done, e
     assert done.state == "stale"
     assert curves_of(model, "one").features["excluded"].tolist() == [index == 4 for index in range(number)]
     assert np.asarray(curves_of(model, "one").face_color)[4, 3] == 0
-    assert "1 curve left out by hand" in done.excluded.words.text()
+    assert "1 curve excluded manually" in done.excluded.words.text()
     with qtbot.waitSignal(done.finished, timeout=30_000):
         press(done.stale.button, qtbot)
     assert done.state == "done"

@@ -252,7 +252,7 @@ def test_several_numbers_are_written_with_commas_or_blanks(made):
         assert form.value.widths == expected
     for text in ("", "wide", "1, 0", "-2"):
         line.setText(text)
-        with pytest.raises(ValueError, match="widths is a number above 0, or several of them, not"):
+        with pytest.raises(ValueError, match="widths must be a number above 0, or a list of them, not"):
             _ = form.value
 
 

@@ -205,7 +205,7 @@ def test_annotators_of_one_image_are_compared_and_their_consensus_is_corrected_a
     viewer.add_labels(one, name="Ada", scale=(0.5, 0.5), units=("um", "um"))
     dock = opened(viewer, qtbot)
     dock.question.setCurrentIndex(2)
-    assert "two labels layers or more" in dock.reason.text()
+    assert "two or more labels layers" in dock.reason.text()
     for name, labels in (("Ben", fewer), ("Cem", added)):
         viewer.add_labels(labels, name=name, scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_labels(one, name="hidden", scale=(0.5, 0.5), units=("um", "um"), visible=False)
@@ -234,7 +234,7 @@ def test_annotators_of_one_image_are_compared_and_their_consensus_is_corrected_a
     now = [[layer.name, design.cell(layer, "group")] for layer in design.layers()]
     assert sorted(now) == sorted([*table, ["consensus corrected", ""]])
     assert dock.session.choices.sides.chosen() == ((viewer.layers["Ada"], viewer.layers["Cem"]), ())
-    assert "compared in place" not in dock.message.text()
+    assert "takes the place of" not in dock.message.text()
     assert dock.inspection.state == "done"
     viewer.layers["Ben"].visible = False
     assert dock.sets.text() == "Ada, Cem"
@@ -260,7 +260,7 @@ def test_errors_end_in_the_dock(viewer, qtbot):
     dock.inspection.a.choose(viewer.layers["one"])
     dock.inspection.b.choose(viewer.layers["two"])
     pressed(dock.run_button, dock, qtbot)
-    assert "one shape, not (30, 30) and (30, 31)" in dock.message.text()
+    assert "the same shape, not (30, 30) and (30, 31)" in dock.message.text()
 
 
 def test_every_control_has_a_tooltip(viewer, qtbot):

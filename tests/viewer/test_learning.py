@@ -81,7 +81,7 @@ def test_paint_in_both_images_is_one_model_and_a_stroke_makes_it_outdated(sessio
     assert [(one.name, one.objects) for one in session.learning.result.sources] == [("one", 3), ("two", 3)]
     layer.undo()
     assert session.learning.painted()["two"] == (2, False)
-    assert session.learning.changed_since() == ["what is painted was changed"]
+    assert session.learning.changed_since() == ["the painted examples were changed"]
 
 
 def test_the_layer_of_examples_is_not_offered_for_comparison_and_takes_the_place_of_its_image(session):
@@ -236,7 +236,7 @@ def test_images_that_nothing_can_be_learned_from_end_in_words(session, qtbot):
     for other in session.proposing.chosen().layers[0]:
         other().data = np.eye(3)
     ended(proposing, qtbot, proposing.run)
-    assert proposing.words().count("gives no outlines: no recipe finds an object in it.") == 2
+    assert proposing.words().count("gives no outlines: no recipe finds objects in it.") == 2
     ended(learning, qtbot, learning.run)
     assert f"painted labels of shape {layer.data.shape} on an image of (3, 3)" in learning.message
 
@@ -264,7 +264,7 @@ def test_outlines_drawn_on_a_figure_are_noticed_in_the_preview(session, qtbot):
     layer = session.choices.viewer.add_image(figure, name="figure", rgb=True)
     task = previewed(session, qtbot, lambda: session.segmentation.image.choose(layer))
     (finding,) = [finding for finding in task.verdict.quality.findings if finding.check == "drawn"]
-    assert finding.text.startswith("figure: 3 closed lines of another color are drawn on it")
+    assert finding.text.startswith("figure: 3 closed colored lines are drawn on it")
 
 
 def test_labels_and_classes_that_are_opened_as_images_are_noticed_and_used(session, qtbot):
@@ -296,7 +296,7 @@ def test_a_person_paints_learns_and_sees_outlines(viewer, qtbot):
     dock.layer.setCurrentIndex(dock.layer.findText("one"))
     qtbot.waitUntil(lambda: bool(task.verdict.counts), timeout=30_000)
     assert not panel.learn.isEnabled()
-    assert "Paint about five objects" in panel.painted.text()
+    assert "Paint about five whole objects" in panel.painted.text()
     for number in range(1, 5):
         press(panel.paint, qtbot)
         layer = viewer.layers.selection.active

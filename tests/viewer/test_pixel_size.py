@@ -100,7 +100,7 @@ def test_what_no_file_states_is_said(tmp_path, opened, qtbot):
     tifffile.imwrite(tmp_path / "x.tif", IMAGE, metadata=None)
     viewer.open(tmp_path / "x.tif", plugin="napari")
     press(widget.read, qtbot)
-    assert "x.tif states no pixel size" in widget.message.text()
+    assert "x.tif contains no pixel size" in widget.message.text()
 
 
 def test_a_closed_widget_leaves_nothing_behind(viewer, widget):

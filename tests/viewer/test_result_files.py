@@ -108,7 +108,7 @@ def test_a_reopened_result_is_tied_to_its_images_where_they_are(done, model, qtb
     assert dock.results.origin.text() == "Opened from pair.comparison.npz."
     assert [layer.name for layer in dock.sides.pair.chosen()] == ["one", "two"]
     assert dock.state == "done"
-    assert "1 curve left out" in dock.excluded.words.text()
+    assert "1 curve excluded manually" in dock.excluded.words.text()
     text = dock.results.text()
     viewer.layers["two"].data = spots(7)
     qtbot.waitUntil(lambda: dock.state == "stale" and not dock.stale.isHidden(), timeout=2000)
@@ -130,7 +130,7 @@ def test_a_reopened_result_is_tied_to_images_that_are_opened_after_it(done, qtbo
     qtbot.waitUntil(lambda: dock.results.origin.text() == "Opened from pair.comparison.npz.", timeout=5000)
     assert [layer.name for layer in dock.sides.pair.chosen()] == ["one", "two"]
     assert dock.state == "done"
-    assert "1 curve left out" in dock.excluded.words.text()
+    assert "1 curve excluded manually" in dock.excluded.words.text()
     assert run(dock, qtbot) == text
     assert len(dock.result.a) == len(done.result.a)
 
@@ -176,7 +176,7 @@ def test_images_that_were_changed_are_not_taken_for_the_same(done, qtbot, tmp_pa
     assert "not in the viewer" in dock.results.origin.text()
     assert dock.stale.isHidden()
     dock.comparison.exclude(2)
-    assert "only of layers that are in the viewer" in dock.results.said.text()
+    assert "only from layers in the viewer" in dock.results.said.text()
     run(dock, qtbot)
     assert [layer.name for layer in viewer.layers] == ["one", "two", "one curves", "two curves"]
 
@@ -280,7 +280,7 @@ def test_a_result_of_a_notebook_is_shown_too(done, qtbot):
         done.result.to_layers(viewer)
     assert dock.result is done.result
     assert "outside the dock" in dock.results.origin.text()
-    assert "outlines: not known" in dock.results.used.text()
+    assert "outlines: unknown" in dock.results.used.text()
     assert "excluded" in curves_of(viewer, "one").features
 
 
@@ -462,7 +462,7 @@ def test_settings_go_to_a_file_and_come_back(bare_dock, qtbot, tmp_path, answer)
     assert file.outlines == segmentation
     assert segmentation == Outlines(smoothing=2.5, split_touching="none", outline_smoothing=0.5, keep_border=True)
     other = bare(ViewerModel(), qtbot)
-    assert "Settings of mine.toml are set." in choose(other.files, "Load settings", qtbot)
+    assert "Settings of mine.toml loaded." in choose(other.files, "Load settings", qtbot)
     assert (other.settings_form.value, other.outlines_form.value) == (analysis, segmentation)
 
 
@@ -484,7 +484,7 @@ def test_files_of_every_method_are_loaded_whole(bare_dock, qtbot, tmp_path, answ
     needed = {"manual": {"threshold": 0.5}, "level": {"quantile": 0.6}}.get(method, {})
     recipe = Outlines(method=method, split_touching="intensity", **needed)
     save_settings(answer(tmp_path / "other.toml"), SettingsFile(Settings(landmarks=10), recipe))
-    assert choose(bare_dock.files, "Load settings", qtbot) == "Settings of other.toml are set."
+    assert choose(bare_dock.files, "Load settings", qtbot) == "Settings of other.toml loaded."
     assert bare_dock.session.choices.recipe == bare_dock.outlines_form.value == recipe
     assert bare_dock.settings_form.value.landmarks == 10
 
@@ -678,8 +678,8 @@ def test_a_result_of_opened_files_is_saved_with_them_says_where_they_are_and_com
     assert [file.excluded for file in Comparison.load(path).inputs.files] == [(first,), ()]
     again = rerun(path)
     assert (again.same, again.notes) == (True, ())
-    assert "Its files are where they were: one.tif, two.tif." in comparing.opening(path).shown.origin
+    assert "Its files are still in place: one.tif, two.tif." in comparing.opening(path).shown.origin
     paths[0].unlink()
     origin = comparing.opening(path).shown.origin
-    assert "Its files are where they were: two.tif." in origin
-    assert f"{paths[0]} is not there." in origin
+    assert "Its files are still in place: two.tif." in origin
+    assert f"{paths[0]} was not found." in origin

@@ -198,7 +198,7 @@ def test_an_image_that_cannot_be_segmented_says_why(viewer, qtbot):
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(dock.run_button, qtbot)
     qtbot.waitUntil(lambda: not dock.segmentation.looking, timeout=30_000)
-    said = "⚠ empty: every pixel is 0: there is nothing to tell objects from background"
+    said = "⚠ empty: every pixel is 0: objects cannot be told from background"
     assert [part.text() for part in (dock.verdict, dock.message) if part.text()] == [said]
 
 

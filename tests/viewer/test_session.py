@@ -228,7 +228,7 @@ def test_a_run_can_be_cancelled_and_leaves_what_was_there(done, model, qtbot):
     qtbot.waitUntil(lambda: done.threads > 0, timeout=5000)
     done.cancel()
     assert not done.busy
-    assert done.message.startswith("Cancelled. This is the result of the run before.")
+    assert done.message.startswith("Cancelled. This is the previous result.")
     assert done.result is before
     assert list(model.layers) == layers
     qtbot.waitUntil(lambda: not done.threads, timeout=5000)
@@ -318,7 +318,7 @@ def test_an_image_without_outlines_fails_in_words_beside_which_nothing_passes_fo
     if done.result is None:
         assert done.state == "error"
         assert words in done.message
-        assert "curves in the viewer are those of the result before (one and two)" in done.message
+        assert "curves in the viewer are those of the previous result (one and two)" in done.message
     else:
         assert done.state == "inconclusive"
         assert words in done.result.summary()
@@ -371,7 +371,7 @@ def test_without_a_result_nothing_can_be_left_out(comparison):
     noted = []
     comparison.noted.connect(lambda words, _: noted.append(words))
     comparison.exclude(0)
-    assert "no result" in noted[-1]
+    assert "No result." in noted[-1]
 
 
 # Files and undo ------------------------------------------------------------------------------------------------
@@ -413,7 +413,7 @@ def test_in_another_viewer_it_is_shown_as_it_was_found(done, session, model, tmp
     ended(session.comparison, qtbot)
     assert session.comparison.result.summary() == done.result.summary()
     assert session.comparison.basis is None
-    assert "not in the viewer as they were" in session.comparison.shown.origin
+    assert "Its original layers are not in the viewer" in session.comparison.shown.origin
     assert [layer.name for layer in other.layers] == ["more curves", "one curves", "two curves"]
     assert [cell.group for cell in session.comparison.cells()] == ["A", "A", "B"]
     session.detach()

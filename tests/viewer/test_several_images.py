@@ -110,7 +110,7 @@ def test_every_image_gets_a_layer_of_its_own_curves_where_it_is(done, model):
 
 def test_the_panel_tells_of_the_pooling_and_counts_each_image(done):
     text = done.results.text()
-    assert "The curves of 2 images of A and of 2 images of B are pooled, and count as independent." in text
+    assert "The curves of 2 images of A and of 2 images of B are pooled and treated as independent." in text
     for name in (*A, *B):
         count = sum(image == name for part in (done.result.a, done.result.b) for image in part.images)
         assert f"{name}: {count} curves" in text
@@ -145,7 +145,7 @@ def test_an_image_without_an_outline_stops_the_run_and_is_named(dock, model, qtb
     run(dock, qtbot)
     assert dock.state == "error"
     assert "empty has no usable outline" in dock.results.answer.text()
-    assert "take the image out of its sample" in dock.results.answer.text()
+    assert "remove the image from its sample" in dock.results.answer.text()
 
 
 def test_units_that_do_not_fit_stop_the_run(dock, model, qtbot):
@@ -351,7 +351,7 @@ def test_what_is_left_out_stays_so_whatever_else_is_ticked(done, qtbot):
     count = int((done.result.a.images == "three").sum())
     for a in (["three"], ["one", "three", "four"], A):
         choose_several(done.sides, a, ["two"])
-        assert "1 curve left out by hand" in done.excluded.words.text()
+        assert "1 curve excluded manually" in done.excluded.words.text()
         run(done, qtbot)
         assert int((done.result.a.images == "three").sum()) == count - 1
     choose_several(done.sides, ["one"], ["two"])
@@ -480,7 +480,7 @@ def test_excluded_curves_are_kept_with_a_saved_result(done, qtbot, tmp_path, ans
     path = saved(done, answer, tmp_path / "pooled.comparison.npz", qtbot)
     again = reopened(with_images(ViewerModel()), path, qtbot)
     assert again.state == "done"
-    assert "1 curve left out by hand" in again.excluded.words.text()
+    assert "1 curve excluded manually" in again.excluded.words.text()
 
 
 def test_exported_curves_name_their_image(done, qtbot, tmp_path, answer):

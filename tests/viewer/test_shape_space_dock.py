@@ -277,7 +277,7 @@ def test_a_failed_run_of_compare_shapes_outdates_what_is_explored(beside, done, 
     run(done, qtbot)
     assert done.state == "error"
     assert beside.explanation.explored is before
-    assert "the run after it has failed" in out_of_date(beside)
+    assert "the later run failed" in out_of_date(beside)
     model.layers["two"].units = ("um", "um")
     with qtbot.waitSignal(done.finished, timeout=30_000):
         press(beside.stale.button, qtbot)

@@ -127,8 +127,8 @@ def test_a_cell_under_the_mouse_is_described_and_empty_places_are_not(landscape_
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("ranks", "2, many", 'Ranks: "many" is no number'),
-        ("landmarks", "4", "Landmarks: 4 is too small: take at least 20"),
+        ("ranks", "2, many", 'Ranks: "many" is not a number'),
+        ("landmarks", "4", "Landmarks: 4 is too small: use at least 20"),
     ],
 )
 def test_ranges_that_cannot_be_read_give_their_reason(landscape_dock, name, text, words):
@@ -148,7 +148,7 @@ def test_a_landscape_that_is_out_of_date_says_so_until_it_holds_again(landscape_
     permutations = dock.controls["permutations"]
     for change, back, words in (
         (lambda: ranks.setText("2, 5"), lambda: ranks.setText(written.replace(" ", "")), 'the range "Ranks"'),
-        (lambda: ranks.setText("many"), lambda: ranks.setText(written), "no number or range"),
+        (lambda: ranks.setText("many"), lambda: ranks.setText(written), "not a number or range"),
         (lambda: permutations.setValue(199), lambda: permutations.setValue(99), "permutations was 99 and is 199"),
         (lambda: press(dock.sides.swap, qtbot), lambda: press(dock.sides.swap, qtbot), "other layers are chosen"),
     ):
@@ -197,7 +197,7 @@ def test_a_run_cancelled_at_once_leaves_the_finished_study(landscape_dock, qtbot
     assert not out_of_date(landscape_dock)
     press(landscape_dock.cancel_button, qtbot)
     assert landscape_dock.result is before
-    expected = f"Cancelled. This is the result of the run before. {before.summary()}"
+    expected = f"Cancelled. This is the previous result. {before.summary()}"
     assert landscape_dock.answer.text() == expected
     assert landscape_dock.view.isVisibleTo(landscape_dock)
     assert 'the range "Landmarks" was changed' in out_of_date(landscape_dock)
@@ -279,7 +279,7 @@ def test_a_choice_in_one_dock_is_shown_in_the_other(landscape_dock, smoothing_do
 def test_curves_left_out_by_hand_are_counted_and_taken_in_again(landscape_dock, smoothing_dock, model, qtbot):
     choices = landscape_dock.session.choices
     choices.exclusions.toggle(model.layers["one"], "3", choices.recipe)
-    assert "1 curve left out by hand" in landscape_dock.excluded.words.text()
+    assert "1 curve excluded manually" in landscape_dock.excluded.words.text()
     assert smoothing_dock.excluded.isHidden()
     landscape_dock.excluded.button.click()
     assert landscape_dock.excluded.isHidden()

@@ -73,9 +73,9 @@ def test_a_range_knows_what_it_may_hold():
     assert swept.read("8:12:2") == [8, 10, 12]
     assert all(type(value) is int for value in swept.read("8-10"))
     for text, words in (
-        ("7", "7 is too small: take at least 8"),
+        ("7", "7 is too small: use at least 8"),
         ("8.5", r"8\.5 is not an integer"),
-        ("8-9000000000", "more than a study can show: take at most 500"),
+        ("8-9000000000", "too many for one study: use at most 500"),
     ):
         with pytest.raises(ValueError, match=words):
             swept.read(text)
@@ -85,8 +85,8 @@ def test_a_range_knows_what_it_may_hold():
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("ranks", "2, many", 'Ranks: "many" is no number'),
-        ("landmarks", "4", "Landmarks: 4 is too small: take at least 20"),
+        ("ranks", "2, many", 'Ranks: "many" is not a number'),
+        ("landmarks", "4", "Landmarks: 4 is too small: use at least 20"),
     ],
 )
 def test_ranges_that_cannot_be_read_give_their_reason(landscape, name, text, words):
@@ -217,7 +217,7 @@ def test_a_landscape_says_what_has_changed_and_holds_again_when_it_is_undone(lan
         (
             lambda: landscape.write("ranks", "many"),
             lambda: landscape.write("ranks", written),
-            "no number or range",
+            "not a number or range",
         ),
         (
             lambda: set_choices(choices, permutations=199),
@@ -308,10 +308,10 @@ def test_a_run_cancelled_at_once_leaves_the_finished_study(landscape, qtbot):
     before = run(landscape, qtbot)
     landscape.write("landmarks", "100-2000:50")
     landscape.run()
-    assert landscape.answer == "This is the result of the run before."
+    assert landscape.answer == "This is the previous result."
     landscape.cancel()
     assert landscape.result is before
-    assert landscape.answer == f"Cancelled. This is the result of the run before. {before.summary()}"
+    assert landscape.answer == f"Cancelled. This is the previous result. {before.summary()}"
     assert landscape.changed_since() == [f'the range "Landmarks"{CHANGED}']
 
 
@@ -348,7 +348,7 @@ def test_a_run_that_fails_leaves_the_finished_study(landscape, qtbot, monkeypatc
     run(landscape, qtbot)
     assert (False in seen) == late
     assert landscape.result is before
-    assert landscape.answer == f"⚠ the reason\nThis is the result of the run before. {before.summary()}"
+    assert landscape.answer == f"⚠ the reason\nThis is the previous result. {before.summary()}"
     assert landscape.changed_since() == []
 
 

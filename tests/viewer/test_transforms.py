@@ -137,7 +137,7 @@ def test_a_layer_turned_out_of_its_plane_is_refused(model):
     affine = np.eye(4)
     affine[0, 2] = 0.5
     layer = model.add_image(np.zeros((3, 20, 20)), affine=affine)
-    with pytest.raises(ValueError, match="turned out of the plane"):
+    with pytest.raises(ValueError, match="rotated out of the displayed plane"):
         source_of(layer, model.dims)
 
 

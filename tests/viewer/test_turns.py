@@ -178,7 +178,7 @@ def test_a_run_that_fails_keeps_the_unsaved_result_at_hand(done, model, qtbot):
     assert done.state == "error"
     assert not grid.enabled
     done.comparison.exclude(0)
-    assert "no result" in done.results.said.text()
+    assert "No result." in done.results.said.text()
     with qtbot.waitSignal(done.finished, timeout=30_000):
         press(done.kept.button, qtbot)
     assert done.result is before
@@ -228,7 +228,7 @@ def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(done, qtbo
     first.remove_selected()
     for _ in take_turns(dock):
         pass
-    assert "changed meanwhile" in dock.results.said.text()
+    assert "changed in the meantime" in dock.results.said.text()
     assert dock.result is None
 
 

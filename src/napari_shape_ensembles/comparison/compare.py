@@ -320,7 +320,9 @@ class Comparison(Sealed):
             found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
         several = max(self.image_counts) > 1
         if several and self.permuted == "curves":
-            found.append("Single outlines were permuted: the row speaks of these images alone, not of the conditions.")
+            found.append(
+                "Single outlines were permuted: the result holds for these images only, not for the conditions."
+            )
         few = min(len(self.a), len(self.b))
         if self._inconclusive is None and few < _FEW:
             found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
@@ -328,8 +330,8 @@ class Comparison(Sealed):
         known = known_share(np.concatenate([coordinate_precision(side) for side in (self.a, self.b)]), scale)
         if known > _BLURRED:
             found.append(
-                f"So far from the origin the coordinates' own digits are known to {known:.0e} of an outline's size "
-                "only (single precision): what is smaller is neither tested nor normalized."
+                f"This far from the origin, single-precision coordinates resolve only {known:.0e} of an outline's "
+                "size: smaller differences are neither tested nor normalized."
             )
         across = [
             side.features["equivalent_diameter"].median() / np.mean(side.pixel_size)
@@ -339,8 +341,8 @@ class Comparison(Sealed):
         pixelled = len(across) == 2 and min(across) <= _PIXELLED and max(across) >= _APART * min(across)
         if self.undulation.rejected and pixelled:
             found.append(
-                f"Outlines are {across[0]:.0f} pixels across in A and {across[1]:.0f} in B: pixels and smoothing round "
-                "off small outlines more, which is a difference in form of its own."
+                f"Outlines are {across[0]:.0f} pixels across in A and {across[1]:.0f} in B: pixelation and "
+                "smoothing round off small outlines more, which itself is a difference in form."
             )
         for test in (self.undulation, self.scale):
             for reason in dict.fromkeys(test.left_out.values()):
@@ -351,12 +353,12 @@ class Comparison(Sealed):
         far = int((np.linalg.norm(self.t, axis=1) > _FAR).sum())
         if far:
             lie = "lies" if far == 1 else "lie"
-            found.append(f"{counted(far, 'curve')} {lie} more than π/4 from the mean undulation: look there first.")
+            found.append(f"{counted(far, 'curve')} {lie} more than π/4 from the mean undulation: check for outliers.")
         if self.ambiguous > _MANY * len(self.t) and not self.archetypes_agree:
-            archetype = "archetype, nearly symmetric itself," if self.archetype_is_ambiguous else "archetype"
+            archetype = "nearly symmetric archetype" if self.archetype_is_ambiguous else "archetype"
             found.append(
-                f"{self.ambiguous} of {len(self.t)} curves match the {archetype} almost as well in a second way: "
-                "see whether the row stays with another archetype."
+                f"{self.ambiguous} of {len(self.t)} curves match the {archetype} almost equally well in two ways: "
+                "check whether the result holds with another archetype."
             )
         return tuple(found)
 
@@ -370,7 +372,7 @@ class Comparison(Sealed):
         if self._inconclusive:
             return f"{names}: inconclusive: {self._inconclusive}{small_sample_words(self.small_sample)}."
         numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
-        alone = "in these images alone, " if self.permuted == "curves" and max(self.image_counts) > 1 else ""
+        alone = "in these images only, " if self.permuted == "curves" and max(self.image_counts) > 1 else ""
         return f"{names}: {alone}{TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
 
     def save(self, path: StrPath, *, view: Tree | None = None) -> None:
@@ -579,7 +581,7 @@ def compare(
     """
     if not isinstance(settings, Settings):
         raise TypeError(
-            f"the third argument is Settings(...), not {type(settings).__name__}: compare takes two samples, and "
+            f"the third argument must be Settings(...), not {type(settings).__name__}: compare takes two samples; "
             "experiment compares several groups"
         )
     settings = replace(settings, **changes) if changes else settings
@@ -587,7 +589,9 @@ def compare(
     with reporting(progress), one_library_thread():
         expected = expected_seconds(a, b, settings)
         if expected > LONG:  # before the first step, while the settings can still be changed
-            report(f"comparing {counted(len(a) + len(b), 'curve')}, {duration(expected)} expected", 0, len(STEPS))
+            report(
+                f"comparing {counted(len(a) + len(b), 'curve')}, expected to take {duration(expected)}", 0, len(STEPS)
+            )
         learned = learn((a, b), settings)
         images = exchangeable_images(a, b, settings)
         undulation, scale = tests_of_learned(learned, len(a), settings, images)
@@ -687,24 +691,26 @@ def sample_of(side: Images) -> Ensemble:
     given: Any = side
     usable = isinstance(given, str | bytes | PathLike | Iterable) and not isinstance(given, Mapping)
     if not usable or hasattr(given, "columns"):
-        raise ValueError(f"a sample is an ensemble, or a list of them or of (m, 2) arrays, not {type(given).__name__}")
+        raise ValueError(
+            f"a sample must be an ensemble, or a list of ensembles or of (m, 2) arrays, not {type(given).__name__}"
+        )
     plane = isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] != 2
     one = plane or isinstance(given, str | bytes | PathLike)
     parts: list[Any] = [given] if one else list(given)
     for part in parts:
         if isinstance(part, str | bytes | PathLike):
             raise ValueError(
-                f"a sample is an Ensemble, not the path {str(part)!r}: io.read_curves(path).ensemble reads outlines, "
-                "and Outlines()(io.read_image(path).pixels) traces an image"
+                f"a sample must be an Ensemble, not the path {str(part)!r}: use io.read_curves(path).ensemble to "
+                "read outlines, or Outlines()(io.read_image(path).pixels) to trace an image"
             )
         if isinstance(part, np.ndarray) and part.ndim > 1 and part.shape[1:] != (2,):
             raise ValueError(
-                f"a sample is an Ensemble of outlines, not an array of shape {np.shape(given)}: extract_curves(labels) "
-                "traces labels or a mask, Outlines()(image) traces an image"
+                f"a sample must be an Ensemble of outlines, not an array of shape {np.shape(given)}: use "
+                "extract_curves(labels) to trace labels or a mask, or Outlines()(image) to trace an image"
             )
     images = [part for part in parts if isinstance(part, Ensemble)]
     if images and len(images) < len(parts):
-        raise ValueError("a sample mixes ensembles and arrays: put the arrays into an Ensemble, which has a unit")
+        raise ValueError("a sample mixes ensembles and arrays: wrap the arrays in an Ensemble, which has a unit")
     return Ensemble.pooled(images) if images or not parts else Ensemble(parts)
 
 
@@ -757,7 +763,7 @@ def tests_of_learned(
 def permutation_options(settings: Settings) -> dict[str, Any]:
     """Options of the permutation tests from the settings; raises if these select another null."""
     if settings.null != "permutation":
-        raise ValueError(f"null {settings.null!r} serves single comparisons only: choose null='permutation' here")
+        raise ValueError(f"null {settings.null!r} is for single comparisons only: use null='permutation' here")
     return {
         "permutations": settings.permutations,
         "significance": settings.significance,

@@ -96,7 +96,7 @@ class Design:
         if name not in self.factors:
             known = f"choose one of {', '.join((*self.factors, *self.covariates))}"
             if name == BLOCK:
-                raise ValueError(f"blocks are taken out of every test as they are: {known}")
+                raise ValueError(f"blocks are already adjusted for in every test: {known}")
             if name in self.replicates and name not in (REPLICATE, "images"):
                 raise ValueError(f"{name} is the same in all replicates: {known}")
             raise ValueError(f"the design has no column {name!r}: {known}, which have one value per replicate")
@@ -198,7 +198,7 @@ def numbers_below(tree: Tree, name: str, total: int, count: int) -> Index:
     """Read an array of indices below `total` from an archive."""
     found = records.array(tree, name, "iu", (count,)).astype(np.intp)
     if count and not (found.min() >= 0 and found.max() < total):
-        raise ContentError(f"{name} holds numbers that are not 0 to {total - 1}")
+        raise ContentError(f"{name} contains numbers other than 0 to {total - 1}")
     return found
 
 
@@ -207,7 +207,9 @@ def cannot_reach(m: int, n: int, significance: float, least: float, unit: str = 
     enough = replicates_needed(significance, _PARTS)
     more = "" if blocked else f"; {enough} and {enough} could"
     where = " within blocks" if blocked else ""
-    return f"{m} and {n} {unit} cannot reach p < {significance:g} by permutation{where} (least p = {least:.2g}){more}"
+    return (
+        f"{m} and {n} {unit} cannot reach p < {significance:g} by permutation{where} (smallest p = {least:.2g}){more}"
+    )
 
 
 def checked_design(table: "pd.DataFrame", images: int, control: str | None = None) -> Design:
@@ -234,7 +236,7 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
     import pandas as pd
 
     if not isinstance(table, pd.DataFrame):
-        raise ValueError(f"a design is a DataFrame with one row per image, not {type(table).__name__}")
+        raise ValueError(f"a design must be a DataFrame with one row per image, not {type(table).__name__}")
     table = table.reset_index(drop=True)
     table.columns = [str(name).strip() for name in table.columns]
     if len(table) != images:
@@ -244,22 +246,22 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
     if not images:
         raise ValueError("the design has no rows: give one per image, with its group")
     if GROUP not in table:
-        raise ValueError(f"the design has no column {GROUP!r}, but {', '.join(map(repr, table.columns))}")
+        raise ValueError(f"the design has no column {GROUP!r}; its columns are {', '.join(map(repr, table.columns))}")
     if twice := table.columns[table.columns.duplicated()].tolist():
-        raise ValueError(f"column {twice[0]!r} is in the design twice: keep one of them, or rename it")
+        raise ValueError(f"column {twice[0]!r} occurs twice in the design: remove or rename one")
     if "images" in table:
-        raise ValueError("column 'images' stands for the number of images of a replicate in the results: rename it")
+        raise ValueError("the column name 'images' is reserved for the number of images per replicate: rename it")
     for name in table.columns:
         if isinstance(table[name].dtype, pd.CategoricalDtype):
             table[name] = table[name].astype(object)
         if pd.api.types.is_numeric_dtype(table[name]) and np.isinf(table[name].to_numpy(dtype=float)).any():
-            raise ValueError(f"column {name!r} of the design holds an infinite number: correct it, or leave it out")
+            raise ValueError(f"column {name!r} of the design contains an infinite number: correct or remove it")
         missing = table.index[table[name].isna() | (table[name].astype(str).str.strip() == "")].tolist()
         if missing:
             raise ValueError(
                 f"column {name!r} of the design is empty in row {missing[0] + 1}"
                 + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
-                + ": fill it in, or leave the image or the column out"
+                + ": fill it in, or remove the image or the column"
             )
     for name in table.columns:
         if name not in (GROUP, REPLICATE, BLOCK, IMAGE):
@@ -269,18 +271,16 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
     control = None if control is None else _text(control)
     if control is not None:
         if control not in groups:
-            raise ValueError(f"control {control!r} is none of the groups: {', '.join(groups)}")
+            raise ValueError(f"control {control!r} is not one of the groups: {', '.join(groups)}")
         groups.remove(control)
         groups.insert(0, control)
     design = _collected(table, tuple(groups), control)
     if len(groups) == 1 and not design.covariates and len(design.factors) == 1:
-        raise ValueError(
-            f"there is one group only ({groups[0]}), and no covariate that varies: there is nothing to test"
-        )
+        raise ValueError(f"there is only one group ({groups[0]}) and no covariate that varies: nothing to test")
     if len(groups) > 1 and design.blocks is not None and not _groups_meet(design.group, design.blocks):
         raise ValueError(
-            "no block holds two groups, so that a difference between groups cannot be told from one between blocks: "
-            "leave the column block out, and name dishes or animals in the column replicate"
+            "no block contains two groups, so groups and blocks are confounded: remove the column block, and name "
+            "dishes or animals in the column replicate"
         )
     return design
 
@@ -312,7 +312,7 @@ def _doubts(groups: Sequence[str]) -> list[str]:
     for name in groups:
         spelled.setdefault(name.casefold(), []).append(name)
     return [
-        f"Groups {' and '.join(alike)} differ by capital letters only, and count as different ones."
+        f"Groups {' and '.join(alike)} differ only in case and are treated as different groups."
         for alike in spelled.values()
         if len(alike) > 1
     ]
@@ -339,15 +339,15 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
         if alone and len(groups) > 1:
             listed = f"{', '.join(alone[:3])}{' ...' if len(alone) > 3 else ''}"
             notes.append(
-                f"With one group only, so that they say nothing of a difference between groups: blocks {listed}."
+                f"Blocks with only one group, which carry no information about differences between groups: {listed}."
             )
         if REPLICATE in table:
             shared = keys.drop_duplicates().duplicated([GROUP, REPLICATE], keep=False)
             again = sorted(set(keys.drop_duplicates()[REPLICATE][shared]))
             if again:
                 notes.append(
-                    f"Replicates {', '.join(again[:3])}{' ...' if len(again) > 3 else ''} occur in several blocks, and "
-                    "count as different ones in each."
+                    f"Replicates {', '.join(again[:3])}{' ...' if len(again) > 3 else ''} occur in several blocks "
+                    "and are treated as different in each."
                 )
     elif REPLICATE in table:
         shared = keys.drop_duplicates()[REPLICATE].duplicated(keep=False)
@@ -355,8 +355,8 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
         if again:
             notes.append(
                 f"Replicates {', '.join(again[:3])}{' ...' if len(again) > 3 else ''} occur in several groups and "
-                "count as different ones in each. Where they are the same (an animal before and after), name them in "
-                "a column block too."
+                "are treated as different in each. If they are the same (an animal before and after), name them in "
+                "a column block, too."
             )
     number = keys.groupby(list(keys), sort=False).ngroup().to_numpy().astype(np.intp)
     rows = keys.drop_duplicates().reset_index(drop=True)
@@ -370,7 +370,7 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
         if numeric:
             rows[name] = by_replicate.mean().to_numpy(dtype=np.float64)
             if varies:
-                notes.append(f"{name} differs between images of one replicate: its mean counts.")
+                notes.append(f"{name} differs between images of one replicate: its mean is used.")
             if rows[name].nunique() < 2:
                 notes.append(f"{name} is the same in all replicates: there is no trend to test.")
         elif not varies:  # a factor that varies within replicates, such as the field, is not a property of them
@@ -379,18 +379,18 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
             words = text[~text.map(lambda cell: bool(_NUMBER.match(cell)))]
             if several and not len(words):
                 notes.append(
-                    f"{name} is words, such as {text.iloc[0]!r}, hence a factor without an order: its commas may group "
-                    "thousands; write numbers without them."
+                    f"{name} contains text, such as {text.iloc[0]!r}, and is treated as an unordered factor: if "
+                    "its commas group thousands, write numbers without them."
                 )
             elif several and 2 * len(words) < len(table):
                 notes.append(
-                    f"{name} is numbers but for {words.iloc[0]!r}, hence a factor without an order: write a number "
-                    "there, or leave the image out."
+                    f"{name} contains numbers except for {words.iloc[0]!r}, and is treated as an unordered factor: "
+                    "enter a number there, or remove the image."
                 )
             if several and table[name].map(lambda value: bool(_WITH_UNIT.match(str(value)))).all():
                 notes.append(
-                    f"{name} is words, such as {table[name].iloc[0]!r}, hence a factor without an order: write numbers "
-                    "alone to test a trend."
+                    f"{name} contains text, such as {table[name].iloc[0]!r}, and is treated as an unordered "
+                    "factor: enter only numbers to test a trend."
                 )
             rows[name] = by_replicate.first().map(_text).to_numpy(dtype=object)
     return Design(rows, number, groups, control, tuple(notes))

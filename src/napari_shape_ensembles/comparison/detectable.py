@@ -118,7 +118,7 @@ def detectable_differences(
         result = cast("Comparison", t)
         if result.permuted == "images":
             raise ValueError(
-                "this comparison permuted whole images: Experiment.planning tells what more images would find"
+                "this comparison permuted whole images: use Experiment.planning for what more images would detect"
             )
         undulation, scale, scale_mean = result.undulation, result.scale, result.space.scale_mean
     t, l, first = coordinates_of(t, l, first)
@@ -126,7 +126,7 @@ def detectable_differences(
     if not 0.5 <= power < 1:
         raise ValueError(f"power {power}: give a probability from 0.5 to below 1, such as 0.8")
     if not len(undulation.null) or not len(scale.null):
-        raise ValueError("these tests drew no permutations: give permutation tests")
+        raise ValueError("these tests used no permutations: use permutation tests")
     t, l = (_without_difference(points, first) for points in (t, l))
     mean = np.eye(2) if scale_mean is None else scale_mean
     leading = np.zeros(t.shape[1])
@@ -200,13 +200,15 @@ def planned_power(
     expect(result, Comparison, "planned_power takes the Comparison that compare returns")
     m, n = count if isinstance(count, tuple | list) else (count, count)
     if not all(isinstance(number, int | np.integer) for number in (m, n, draws)):
-        raise ValueError(f"{m} and {n} outlines, {draws} draws: give whole numbers")
+        raise ValueError(f"{m} and {n} outlines, {draws} draws: give integers")
     if min(m, n) < 2 or draws < 1:
-        raise ValueError(f"{m} and {n} outlines, {draws} draws: give at least two outlines a side and one draw")
+        raise ValueError(f"{m} and {n} outlines, {draws} draws: give at least two outlines per side and one draw")
     if not (np.isfinite([size_ratio, elongation_ratio]).all() and min(size_ratio, elongation_ratio) > 0):
         raise ValueError(f"ratios {size_ratio} and {elongation_ratio}: give positive numbers, such as 1.1")
     if result.permuted == "images":
-        raise ValueError("this comparison permuted whole images: Experiment.planning tells what more images would find")
+        raise ValueError(
+            "this comparison permuted whole images: use Experiment.planning for what more images would detect"
+        )
     settings, mean, seed = result.settings, result.space.scale_mean, seed_of(random_state)
     l = _without_difference(result.l, len(result.a))
     extents, axes = np.linalg.eigh(spd.from_coordinates(mean, l))

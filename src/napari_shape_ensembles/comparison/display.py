@@ -76,7 +76,7 @@ def curve_layer_data(
     table = pd.concat([distances[["source", *PAINTED]], more.drop(columns=list(PAINTED), errors="ignore")], axis=1)
     painted = str(view.get("painted", PAINTED[0]))
     if painted not in table.columns[1:]:
-        raise ContentError(f"curves are painted by {', '.join(table.columns[1:])}, not {painted!r}")
+        raise ContentError(f"curves can be colored by {', '.join(table.columns[1:])}, not {painted!r}")
     table["painted"] = table[painted].astype(float)
     high = float(np.nanpercentile(table["painted"], _CLIPPED)) or 1.0
     layers = []
@@ -86,7 +86,7 @@ def curve_layer_data(
         images = [(_place(given, side), ensemble, np.ones(len(ensemble), dtype=np.bool_))]
         if names:
             if names != [name for name, _ in itertools.groupby(ensemble.images.tolist())]:
-                raise ContentError(f"the images of {side} in its view are not those of its curves")
+                raise ContentError(f"the images of {side} in the saved view do not match those of its curves")
             images = []
             for name, stated in zip(names, given["images"], strict=True):
                 own = ensemble.images == name
@@ -127,7 +127,7 @@ def image_names(view: Tree, side: str) -> list[str]:
     place = view.get(side.lower(), {})
     places = place.get("images", []) if isinstance(place, dict) else None
     if not isinstance(places, list) or not all(isinstance(one, dict) and "name" in one for one in places):
-        raise ContentError(f"the images of {side} in its view are no list of places with names")
+        raise ContentError(f"the images of {side} in the saved view are not a list of named places")
     return [str(one["name"]) for one in places]
 
 
@@ -136,10 +136,10 @@ def _place(place: Tree, side: str) -> Tree:
     try:
         pairs: Tree = {name: [float(part) for part in place[name]] for name in ("scale", "translate") if name in place}
     except (TypeError, ValueError) as error:
-        raise ContentError(f"the place of {side} in its view is {place!r}") from error
+        raise ContentError(f"the place of {side} in the saved view is invalid: {place!r}") from error
     plausible = all(_SMALLEST <= size <= _LARGEST for size in pairs.get("scale", ()))
     if not plausible or not all(len(pair) == 2 and np.isfinite(pair).all() for pair in pairs.values()):
-        raise ContentError(f"the place of {side} in its view is {place!r}")
+        raise ContentError(f"the place of {side} in the saved view is invalid: {place!r}")
     return pairs
 
 
@@ -178,7 +178,7 @@ def summary_html(summary: str, case: str, tests: Mapping[str, MMDTest], warnings
     rows = "".join(_row_html(row, words, row == case) for row, words in TRUTH_TABLE.items())
     lines = "".join(_test_html(name, test, case in TRUTH_TABLE) for name, test in tests.items())
     notes = "".join(f"<li>{escape(text)}</li>" for text in warnings)
-    tables = _table_html(("", "undulation ∧ scale", "in words"), rows) + _table_html(_TEST_HEADINGS, lines)
+    tables = _table_html(("", "undulation ∧ scale", "meaning"), rows) + _table_html(_TEST_HEADINGS, lines)
     return f"<div><p><b>{escape(summary)}</b></p>{tables}{f'<ul>{notes}</ul>' if notes else ''}</div>"
 
 

@@ -181,7 +181,7 @@ def effect_sizes(
             "and at least two curves of each sample"
         )
     if resamples < 20:
-        raise ValueError(f"{resamples} resamples: an interval takes at least 20 (400 is the default)")
+        raise ValueError(f"{resamples} resamples: an interval needs at least 20 (400 is the default)")
     parts = aspects(t, l)
     units, own = (len(t), first) if image is None else (int(image.max()) + 1, int(image[:first].max()) + 1)
     counts = resample(own, units, resamples, seed)

@@ -59,7 +59,7 @@ _SCREEN = 20
 LEARNED = 20_000
 # A replicate with fewer outlines than this gives a note that its mean is imprecise.
 _FEW_OUTLINES = 10
-_STEPS = (*STEPS[:-2], "measuring outlines", "kernels between replicates", "done")
+_STEPS = (*STEPS[:-2], "measuring outlines", "computing kernels between replicates", "done")
 _COVERAGE = 0.95
 # Quantiles of a standard deviation over which a power is averaged.
 _QUANTILES = 100_000
@@ -285,7 +285,7 @@ class Experiment:
         """
         if column not in self.design.covariates:
             known = ", ".join(self.design.covariates) or "none"
-            raise ValueError(f"a trend needs a column of numbers: {column!r} is none; the design has {known}")
+            raise ValueError(f"a trend needs a numeric column, which {column!r} is not; the design has {known}")
         return self.test(column, given).p_values
 
     def interaction(self, first: str, second: str) -> HypothesisTests:
@@ -306,8 +306,8 @@ class Experiment:
         hypothesis = self.design.hypothesis(products, (first, second))
         if not hypothesis.tested.shape[1]:
             raise ValueError(
-                f"whether the effect of {first} depends on {second} cannot be tested: each has to vary while the other "
-                "stays as it is, at two of its values at least"
+                f"whether the effect of {first} depends on {second} cannot be tested: each must vary while the "
+                "other is fixed, for at least two of its values"
             )
         return self._tests([hypothesis])
 
@@ -629,7 +629,7 @@ class Experiment:
         """
         spread = self._spread_of_means(quantity)
         if not ratio > 0 or replicates < 2:
-            raise ValueError(f"ratio {ratio}, {replicates} replicates: give a positive ratio and at least 2 a side")
+            raise ValueError(f"ratio {ratio}, {replicates} replicates: give a positive ratio and at least 2 per side")
         return _power(abs(float(np.log(ratio))) / max(spread, 1e-12), replicates, self.settings.significance)
 
     def planning(self, replicates: Sequence[int] = (3, 4, 5, 6, 8, 10, 12, 20), power: float = 0.8) -> "pd.DataFrame":
@@ -654,7 +654,7 @@ class Experiment:
                 f"power {power}: give a probability between the level {self.settings.significance:g} and 1, such as 0.8"
             )
         if odd := [count for count in replicates if count != int(count) or count < 2]:
-            raise ValueError(f"{odd[0]} replicates: give whole numbers of at least 2 a side")
+            raise ValueError(f"{odd[0]} replicates: give integers of at least 2 per side")
         replicates = [int(count) for count in replicates]
         rows = []
         for count in replicates:
@@ -671,11 +671,11 @@ class Experiment:
     def _spread_of_means(self, quantity: str) -> float:
         """Standard deviation of the means of replicates of one group."""
         if quantity not in self.means:
-            raise ValueError(f"{quantity!r} is none of the quantities: {', '.join(map(str, self.means))}")
+            raise ValueError(f"{quantity!r} is not one of the quantities: {', '.join(map(str, self.means))}")
         one = self.variance.set_index("quantity").loc[quantity]
         counts = np.bincount(self.outlines["replicate"])
         if np.isnan(one["between"]):
-            raise ValueError("no group has two replicates: how much replicates differ is not known")
+            raise ValueError("no group has two replicates: the variation between replicates is unknown")
         return float(np.sqrt(one["between"] ** 2 + one["within"] ** 2 * (1 / counts).mean()))
 
     @cached_property
@@ -713,22 +713,22 @@ class Experiment:
         sizes = np.bincount(self.design.group)
         if 2 <= sizes.min() < FEW:
             found.append(
-                "The small-sample test assumes that means of replicates are Gaussian: one deviant replicate lowers its "
-                "power, and unequal numbers of outlines disturb its level somewhat."
+                "The small-sample test assumes that replicate means are Gaussian: one outlying replicate lowers "
+                "its power, and unequal numbers of outlines slightly distort its level."
             )
         counts = np.bincount(self.outlines["replicate"])
         if (few := np.flatnonzero((counts < _FEW_OUTLINES) & (counts < np.median(counts) / 2))).size:
             names = [" of ".join(self.design.replicates[["replicate", "group"]].iloc[place]) for place in few[:3]]
             listed = f"{', '.join(names)}{' ...' if len(few) > 3 else ''}"
             found.append(
-                f"Each replicate weighs the same, also those with few outlines: {listed} ({counts[few].max()} at most; "
-                f"the median is {np.median(counts):g})."
+                f"Each replicate has the same weight, even those with few outlines: {listed} ({counts[few].max()} "
+                f"at most; the median is {np.median(counts):g})."
             )
         if by_curves:
-            found.append("Single outlines were permuted: the rows speak of these images alone, not of the conditions.")
+            found.append("Single outlines were permuted: the rows hold for these images only, not for the conditions.")
         elif (self.table["permuted"] == "curves").any():
             found.append(
-                "Where no side has a replicate, outlines were permuted: those rows speak of these images alone."
+                "Where neither side has replicates, outlines were permuted: those rows hold for these images only."
             )
         return tuple(found)
 
@@ -762,7 +762,7 @@ class Experiment:
             p, low, high = (found[f"{test}_{name}"] for name in ("p_adjusted", "low", "high"))
             effect = f"{EFFECTS[test]} ratio {found[f'{test}_effect']:.3g}"
             if np.isnan(found[f"{test}_effect"]):
-                effect = "the two are in no block together"
+                effect = "no block contains both groups"
             elif np.isfinite(high):
                 effect += f", 95 % interval {low:.3g} to {high:.3g}"
             small = found[f"{test}_small_sample_p_adjusted"]
@@ -771,11 +771,9 @@ class Experiment:
             equivalence_p = same[f"{test}_p_adjusted"]
             differs = reachable and p <= level
             if equivalence_p <= level:
-                alike = f"the same to within {within} (equivalence p = {equivalence_p:.2g}"
+                alike = f"equivalent within {within} (equivalence p = {equivalence_p:.2g}"
                 tested = f"p = {p:.2g}{beside}; {effect})"
-                words.append(
-                    f"{what} differs and yet is {alike}; {tested}" if differs else f"{what} is {alike}; {tested}"
-                )
+                words.append(f"{what} differs but is {alike}; {tested}" if differs else f"{what} is {alike}; {tested}")
             elif not reachable:
                 words.append(f"{what} not testable by permutation (p = {p:.2g}{beside}; {effect})")
             elif differs:
@@ -784,7 +782,7 @@ class Experiment:
                 missed = max(high, 1 / low) if low > 0 else np.inf
                 could = f", a ratio up to {missed:.3g} could have been missed" if np.isfinite(missed) else ""
                 words.append(f"no difference in {what} detected (p = {p:.2g}; {effect}{could})")
-        alone = " (of these images alone)" if found["permuted"] == "curves" else ""
+        alone = " (for these images only)" if found["permuted"] == "curves" else ""
         return f"{found['b']} against {found['a']}{alone}: {'; '.join(words)}."
 
     def summary(self) -> str:
@@ -876,7 +874,7 @@ class Experiment:
                 kernels.setdefault(test, {})[name] = MeanKernels(between, counts, bandwidth, own)
         correction = records.value(tree, "correction", str)
         if set(kernels) != set(TESTS) or correction not in ("family", "fdr"):
-            raise ContentError("parts of its tests are missing, or how they are adjusted")
+            raise ContentError("parts of its tests or of their adjustment are missing")
         settings = from_tree(Settings, records.value(tree, "settings", dict))
         unit, note = records.value(tree, "unit", str), str(tree.get("note", ""))
         left_out = records.value(tree, "left_out", dict) if "left_out" in tree else {}
@@ -966,7 +964,7 @@ def experiment(
     """
     settings = replace(settings, **changes)
     if correction not in ("auto", "family", "fdr"):
-        raise ValueError(f'correction is "auto", "family" or "fdr", not {correction!r}')
+        raise ValueError(f'correction must be "auto", "family" or "fdr", not {correction!r}')
     ensembles = several(ensembles, "experiment takes a list of ensembles, one per image")  # it may be a generator
     checked = checked_design(design, len(ensembles), control)
     ensembles, _, note = at_one_pixel_size(_usable(ensembles), [])
@@ -1028,15 +1026,15 @@ def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
     empty = [one.name or f"image {i}" for i, one in enumerate(ensembles, start=1) if not len(one)]
     if empty:
         raise ValueError(
-            f"{len(empty)} of {len(ensembles)} images have no usable outline ({', '.join(empty)}): leave them and "
-            "their rows of the design out, or check the segmentation and the minimum size"
+            f"{len(empty)} of {len(ensembles)} images have no usable outline ({', '.join(empty)}): remove them and "
+            "their rows of the design, or check the segmentation and the minimum size"
         )
     seen: dict[bytes, int] = {}
     for place, one in enumerate(ensembles, start=1):
         first = seen.setdefault(hashlib.sha256(one.vertices.tobytes()).digest(), place)
         if first != place:
             names = f"{ensembles[first - 1].name or f'image {first}'} and {one.name or f'image {place}'}"
-            raise ValueError(f"{names} (rows {first} and {place}) hold the same outlines: an image counts once")
+            raise ValueError(f"{names} (rows {first} and {place}) contain the same outlines: give each image once")
     return [_in_unit(one, ensembles[0].unit, place) for place, one in enumerate(ensembles, start=1)]
 
 

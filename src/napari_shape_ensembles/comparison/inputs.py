@@ -95,7 +95,7 @@ class Inputs:
         """
         files, recipe = tree.get("files"), tree.get("recipe")
         if not isinstance(files, list) or not isinstance(recipe, Mapping):
-            raise ContentError("its inputs are no list of files with a recipe")
+            raise ContentError("its inputs are not a list of files with a recipe")
         column = tree.get("curve_column")
         return cls(tuple(map(_file, files)), dict(recipe), None if column is None else str(column))
 
@@ -114,9 +114,9 @@ def _file(known: Any) -> InputFile:
             labels=None if labels is None else bool(labels),
         )
     except (TypeError, KeyError, ValueError, IndexError) as error:
-        raise ContentError(f"one of its inputs is no file with a checksum ({error!r})") from error
+        raise ContentError(f"one of its inputs is not a file with a checksum ({error!r})") from error
     if len(found.sha256) != _CHECKSUM or found.sample < 0:
-        raise ContentError(f"{found.sha256[:80]!r} is no SHA-256 checksum of {found.path[:200]!r}")
+        raise ContentError(f"{found.sha256[:80]!r} is not a SHA-256 checksum of {found.path[:200]!r}")
     return found
 
 

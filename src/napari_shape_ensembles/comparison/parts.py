@@ -29,8 +29,8 @@ _AMPLITUDE, _CONCAVITY = 1e-4, 1e-3
 # If pixels resolve fewer lobes (outlines of about 33 pixels across), their rounding dominates the concavity.
 _CONCAVE = 12
 # Reasons for omitting a part: too few pixels for it, or no variation.
-_TOO_FEW_PIXELS = "the outlines are too few pixels across to tell it from the steps of the pixels"
-_ALIKE = "it is the same in all outlines, as far as their coordinates are known"
+_TOO_FEW_PIXELS = "the outlines have too few pixels to distinguish it from pixel steps"
+_ALIKE = "it is the same in all outlines, to the precision of their coordinates"
 # Winsorization limit of sizes, in median absolute deviations from the median (two standard deviations of a normal
 # distribution): a few merged or cut objects would hide a difference between all others.
 _FARTHEST = 2 * 1.482602218505602
@@ -224,6 +224,6 @@ def _coordinates(t: Real, settings: Settings, *, any_rank: bool) -> Parts:
     if settings.coordinates in kinds:
         return Parts({settings.coordinates: kinds[settings.coordinates]})
     if np.count_nonzero(spread) >= len(t) - 1 and not any_rank:
-        reason = f"not testable with {len(t)} curves at rank {t.shape[1]}: choose a rank of at most {len(t) // 4}"
+        reason = f"not testable with {len(t)} curves at rank {t.shape[1]}: use a rank of at most {len(t) // 4}"
         return Parts({"raw": kinds["raw"]}, {"normalized": reason})
     return Parts(kinds)

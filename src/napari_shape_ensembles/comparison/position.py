@@ -136,9 +136,7 @@ def position_dependence(
             [outlines] if isinstance(outlines, Ensemble) else [*outlines] if isinstance(outlines, list | tuple) else []
         )
         if not sides or not all(isinstance(side, Ensemble) for side in sides):
-            raise ValueError(
-                "give a Comparison, an Ensemble or a list of ensembles: of an experiment those it was made of"
-            )
+            raise ValueError("give a Comparison, an Ensemble or a list of ensembles; for an experiment, its ensembles")
         sides = [side.to(sides[0].unit) for side in sides]
         learned = learn(sides, settings)
         parts = (
@@ -149,8 +147,8 @@ def position_dependence(
     counts = np.bincount(image)
     if counts.max() < _LEAST:
         raise ValueError(
-            f"the largest of {counted(len(counts), 'image')} has {counted(int(counts.max()), 'outline')}: a dependence "
-            f"on position takes at least {_LEAST} in one image"
+            f"the largest of {counted(len(counts), 'image')} has {counted(int(counts.max()), 'outline')}: a test "
+            f"of position needs at least {_LEAST} in one image"
         )
     means = np.stack([np.bincount(image, column) / counts for column in places.T], axis=1)
     order = np.argsort(image, kind="stable")

@@ -72,7 +72,7 @@ def ensemble_of_tree(tree: Mapping[str, Any]) -> Ensemble:
         pixel_size=value(tree, "pixel_size", list) if "pixel_size" in tree else None,
     )
     if not np.array_equal(ensemble.offsets, offsets):
-        raise ContentError("it holds curves that no comparison can have used")
+        raise ContentError("it contains invalid curves")
     return ensemble
 
 
@@ -175,7 +175,7 @@ def flattened(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def _number(tree: Mapping[str, Any], name: str) -> float:
     found = tree.get(name)
     if isinstance(found, bool) or not (isinstance(found, int | float) or found in ("inf", "-inf", "nan")):
-        raise ContentError(f"{name} is no number: {found!r}")
+        raise ContentError(f"{name} is not a number: {found!r}")
     return float(found)
 
 
@@ -183,7 +183,7 @@ def value(tree: Mapping[str, Any], name: str, kind: type) -> Any:
     """Return an entry of a tree, validating its type."""
     found = tree.get(name) if isinstance(tree, Mapping) else None
     if not isinstance(found, kind):
-        raise ContentError(f"{name} is missing, or no {kind.__name__}")
+        raise ContentError(f"{name} is missing, or not a {kind.__name__}")
     return found
 
 

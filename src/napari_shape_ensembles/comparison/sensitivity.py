@@ -70,7 +70,7 @@ class ArchetypeSensitivity:
             test: [getattr(comparison, test).p_value for comparison in self.comparisons]
             for test in ("undulation", "scale")
         }
-        title = f"{self.cases[0]} with every archetype" if self.stable else "the row depends on the archetype"
+        title = f"{self.cases[0]} with every archetype" if self.stable else "the result depends on the archetype"
         return plot_sensitivity(p_values, self.comparisons[0].settings.significance, title, ax)
 
     def summary(self) -> str:
@@ -83,7 +83,7 @@ class ArchetypeSensitivity:
         if self.stable:
             return f"All {count} archetypes lead to {self.cases[0]} ({ranges})."
         rows = ", ".join(f"{self.cases.count(case)} to {case}" for case in dict.fromkeys(self.cases))
-        return f"The row depends on the archetype: of {count}, {rows} ({ranges})."
+        return f"The result depends on the archetype: of {count}, {rows} ({ranges})."
 
 
 def archetype_sensitivity(
@@ -121,7 +121,7 @@ def archetype_sensitivity(
     (('1∧0', '1∧0', '1∧0'), True)
     """
     if archetypes < 2:
-        raise ValueError(f"{archetypes} archetypes: take at least 2 to see whether they agree")
+        raise ValueError(f"{archetypes} archetypes: use at least 2 to see whether they agree")
     a, b, _ = comparable(a, b)
     drawn = np.random.default_rng(settings.seed).permutation(len(a) + len(b)).tolist()
     others = [index for index in drawn if index != settings.archetype][: archetypes - 1]

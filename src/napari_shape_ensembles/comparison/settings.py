@@ -49,15 +49,15 @@ class Settings:
     landmarks: int = parameter(500, "Landmarks (points) per outline.", least=8, step=50, group=_ANALYSIS)
     rank: int = parameter(
         150,
-        "Number of undulation coordinates kept; fewer where the curves cannot determine so many. A smaller rank sees "
-        "smoother forms.",
+        "Number of undulation coordinates kept; fewer if the curves do not determine that many. A smaller rank "
+        "compares smoother forms.",
         least=1,
         step=10,
         group=_ANALYSIS,
     )
     significance: float = parameter(
         SIGNIFICANCE,
-        "Significance level of each of the two tests; the row as a whole errs at most twice as often.",
+        "Significance level α of each of the two tests; the family-wise error rate of the result is at most 2α.",
         above=0,
         below=1,
         step=0.01,
@@ -74,19 +74,19 @@ class Settings:
     )
     permute: Exchangeable = parameter(
         "auto",
-        "What is exchangeable between A and B. With whole images the result holds for the conditions, as images of one "
-        "condition differ too; with single outlines for these images alone.",
+        "Exchangeable units of the permutation tests. With whole images the result holds for the conditions, as "
+        "images of one condition differ too; with single outlines, for these images only.",
         label="Permute",
         choices={
-            "auto": "images, where there are several",
-            "curves": "outlines: these images alone",
+            "auto": "images, if there are several",
+            "curves": "outlines: these images only",
             "images": "images",
         },
         group=_ADVANCED,
     )
     archetype: Choice = parameter(
         "asymmetric",
-        "The outline all others are registered against; a number counts through A's curves, then B's.",
+        "Outline to which all others are registered; a number is an index into A's curves, then B's.",
         choices={
             "asymmetric": "least symmetric outline",
             "random": "random outline (paper)",
@@ -97,29 +97,29 @@ class Settings:
     )
     reflections: bool = parameter(
         True,
-        "An outline and its mirror image count as the same; off keeps handedness as a feature.",
+        "Treat an outline and its mirror image as the same; off keeps handedness as a feature.",
         label="Mirror images match",
         group=_ANALYSIS,
     )
     measure: Measure = parameter(
         "affine",
-        "Which length the landmarks divide equally. Only the affine one keeps undulation independent of linear maps: "
-        "stretching an image is then a difference in scale only.",
+        "Arc length by which landmarks are equally spaced. Only affine arc length keeps undulation independent of "
+        "linear maps: stretching an image is then a difference in scale only.",
         choices={"affine": "affine arc length", "arc-length": "arc length (paper)"},
         group=_ADVANCED,
     )
     registration: RegistrationKind = parameter(
         "standardized",
-        "What is matched to find where each outline starts and how it is rotated: standardized undulations, with the "
-        "frame of the scale from the raw curves; one match of the raw curves for both; or none.",
+        "Curves matched to find the starting point and rotation of each outline: standardized undulations, with "
+        "the frame of the scale from the raw curves; the raw curves for both; or none.",
         choices={"standardized": "standardized outlines", "raw": "raw outlines (paper)", "none": "none"},
         group=_ADVANCED,
     )
     coordinates: Coordinates = parameter(
         "components",
         "What is tested. Components: coarse form, roughness and concavity, size and elongation, jointly. Otherwise "
-        "undulation by its coordinates, of which raw ones see coarse form and normalized ones roughness, and scale by "
-        "its coordinates. Thresholds without permutations take both kinds of coordinates for the components.",
+        "the undulation coordinates (raw ones detect coarse form, normalized ones roughness) and the scale "
+        "coordinates. Thresholds without permutations use both kinds of coordinates instead of components.",
         label="Tested",
         choices={
             "components": "components, jointly",
@@ -132,15 +132,15 @@ class Settings:
     interpolation: Interpolation = parameter(
         "auto",
         "Interpolation between the vertices of an outline: a smooth curve through them, straight lines, or (auto) "
-        "straight lines for polygons, which turn at a few corners alone, and smooth curves for all others.",
-        choices={"auto": "as each outline is", "spline": "periodic spline", "polygon": "straight lines"},
+        "straight lines for polygons, which turn only at a few corners, and smooth curves for all others.",
+        choices={"auto": "automatic", "spline": "periodic spline", "polygon": "straight lines"},
         group=_ADVANCED,
     )
-    seed: int = parameter(0, "Random seed of every draw: the same seed repeats the result.", least=0, group=_ANALYSIS)
+    seed: int = parameter(0, "Random seed: the same seed reproduces the result.", least=0, group=_ANALYSIS)
     bandwidth: float | tuple[float, ...] = parameter(
         1.0,
-        "Width s of the kernel exp(-d²/(2s²)) with which coordinates are tested, as a multiple of the median distance "
-        "d. Several are tested on the same permutations and combined by the smallest p-value. Components need none.",
+        "Width s of the kernel exp(-d²/(2s²)) for coordinates, as a multiple of the median distance d. Several "
+        "widths are tested on the same permutations and combined by the smallest p-value. Not used for components.",
         above=0,
         most=1e6,
         step=0.1,
@@ -150,16 +150,16 @@ class Settings:
     )
     null: NullKind = parameter(
         "permutation",
-        "Null distribution of the statistics: permuted labels (exact), a gamma distribution with their moments, or "
-        "Gretton's distribution-free bound (very conservative). The last two draw no permutations.",
+        "Null distribution of the statistics: permuted labels (exact), a gamma distribution with the same moments, "
+        "or Gretton's distribution-free bound (very conservative). The last two need no permutations.",
         label="Null distribution",
         choices={"permutation": "permutations", "gamma": "gamma approximation", "bound": "Gretton's bound"},
         group=_ADVANCED,
     )
     approximate_above: int = parameter(
         50_000,
-        "For more curves than this the permutation tests project the kernel on 512 of them: faster, with the same "
-        "level and somewhat less power. 0 does so never.",
+        "For more curves than this, the permutation tests project the kernel onto 512 of them: faster, with the "
+        "same level and slightly less power. 0 never approximates.",
         least=0,
         step=10_000,
         group=_ADVANCED,
@@ -167,8 +167,9 @@ class Settings:
     )
     bins: int = parameter(
         1000,
-        "With four times as many curves or more, the permutation tests exchange about this many random bins of curves "
-        "in place of single curves: faster, the same statistics, the same level. 0 exchanges single curves always.",
+        "With at least four times as many curves, the permutation tests exchange about this many random bins of "
+        "curves instead of single curves: faster, with the same statistics and level. 0 always exchanges single "
+        "curves.",
         least=0,
         most=10_000,
         step=100,
@@ -177,9 +178,9 @@ class Settings:
     )
     overrule: bool = parameter(
         False,
-        "Give a row even where the outlines have a serious fault, such as duplicates, open outlines, fewer than ten "
-        "curves on a side, or an image that stands out: after a look at them.",
-        label="Answer in spite of faults",
+        "Give a result even if the outlines have a serious fault, such as duplicates, open outlines, fewer than "
+        "ten curves on a side, or an image that stands out. Inspect them first.",
+        label="Answer despite faults",
         group=_ADVANCED,
     )
     register: InitVar[bool | None] = None
@@ -197,7 +198,7 @@ class Settings:
             object.__setattr__(self, "approximate_above", 0)
         parameters.check(self)
         if isinstance(self.bandwidth, tuple) and len(set(self.bandwidth)) < len(self.bandwidth):
-            raise ValueError(f"bandwidth names a multiple twice: {self.bandwidth!r}")
+            raise ValueError(f"bandwidth contains a multiple twice: {self.bandwidth!r}")
 
     @classmethod
     def paper(cls, **changes: Any) -> "Settings":

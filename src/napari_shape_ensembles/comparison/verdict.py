@@ -16,7 +16,7 @@ TRUTH_TABLE = MappingProxyType(
 )
 
 INCONCLUSIVE = "inconclusive"
-DEPENDS_ON_ARCHETYPE = "the row depends on the archetype: choose the mean outline or the least symmetric one"
+DEPENDS_ON_ARCHETYPE = "the result depends on the archetype: use the mean or the least symmetric outline"
 
 # Upper bound of the MMD for kernels between 0 and 1.
 _LARGEST = sqrt(2)
@@ -55,7 +55,7 @@ def too_few(m: int, n: int, permutations: int, significance: float) -> str | Non
     if repeats > limit:
         return f"{m} and {n} curves cannot reach p < {significance:g}: add images or lower the minimum size"
     enough = max(round(2 / significance), ceil((1 - limit) / (limit - repeats)))
-    return f"{permutations} permutations cannot reach p < {significance:g}: take at least {enough}"
+    return f"{permutations} permutations cannot reach p < {significance:g}: use at least {enough}"
 
 
 def inconclusive(m: int, n: int, permutations: int, significance: float, *, null: str = "permutation") -> str | None:
@@ -75,5 +75,5 @@ def inconclusive(m: int, n: int, permutations: int, significance: float, *, null
     drawn = permutations if null == "permutation" else 10**9
     reason = too_few(m, n, drawn, significance)
     if reason is None and null == "bound" and distribution_free_threshold(m, n, significance) >= _LARGEST:
-        reason = f"the distribution-free bound lies beyond any MMD of {m} and {n} curves: hold it against permutations"
+        reason = f"the distribution-free bound exceeds any possible MMD of {m} and {n} curves: use permutations"
     return reason

@@ -39,13 +39,11 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 
-_INCONCLUSIVE = (
-    "The comparison is inconclusive: what follows describes these curves, and is no result about the images."
-)
+_INCONCLUSIVE = "The comparison is inconclusive: the following describes these curves and is not a test result."
 
 _NO_P_VALUES = (
-    "The comparison is inconclusive: so few images reach no p-value at the level. What follows are means and intervals "
-    "over the images."
+    "The comparison is inconclusive: too few images to reach the significance level. The following are means and "
+    "intervals over the images."
 )
 
 #: Steps of an explanation, in order.
@@ -54,7 +52,7 @@ STEPS = (
     "finding typical curves",
     "testing components",
     "testing modes",
-    "looking along the outline",
+    "testing along the outline",
     "testing descriptors",
 )
 
@@ -139,11 +137,7 @@ class Explanation:
         return (
             *([_INCONCLUSIVE] if self.comparison.case == INCONCLUSIVE else []),
             *([*said, *self._beside_the_answer(level)] or ["No component of shape differs detectably."]),
-            *(
-                [f"P-values and intervals are over images ({counts}), each of which weighs the same."]
-                if by_images
-                else []
-            ),
+            *([f"P-values and intervals are over images ({counts}), each with the same weight."] if by_images else []),
             *self._form_sentences(level),
         )
 
@@ -158,16 +152,16 @@ class Explanation:
                 parts = ", ".join(parts_that_differ(test, level))
                 p = " and ".join(f"{self.components.tests.adjusted[COMPONENTS.index(one)]:.2g}" for one in own)
                 said.append(
-                    f"{whole} found a difference{f': {parts}' if parts else ''}. "
-                    f"Tests of {' and '.join(own)} each alone, by its whole distribution, found none at {level:g} "
-                    f"(adjusted p = {p})."
+                    f"{whole} found a difference{f': {parts}' if parts else ''}. Separate tests of "
+                    f"{' and '.join(own)}, each on its whole distribution, found none at {level:g} (adjusted p = "
+                    f"{p})."
                 )
             elif test.rejected:
                 said += [
                     self._only_in_the_answer(one, level) for one in self._named(test, own, level) if one not in seen
                 ]
             elif seen:
-                said.append(f"{whole} did not detect this difference in {' and '.join(seen)}: take it as a hint.")
+                said.append(f"{whole} did not detect this difference in {' and '.join(seen)}: treat it as a hint.")
         return said
 
     def _named(self, test: MMDTest, own: Sequence[str], level: float) -> list[str]:
@@ -257,7 +251,7 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
         parts = component_tests(components(space, t, l), first, **draws)
         _report_step("testing modes")
         modes = mode_tests(t, first, measured, bands=bands(space.undulation_mean, space.basis), **draws)
-        _report_step("looking along the outline")
+        _report_step("testing along the outline")
         form = outline_difference(space, t, np.zeros_like(l), first, significance=level, **draws)
         _report_step("testing descriptors")
         descriptors = descriptor_tests(comparison, image)

@@ -49,7 +49,7 @@ def null_distributions(explanation: Explanation) -> Figure:
     tests |= {of: test for of, test in both.items() if not test.parts}
     figure, axes = _panels(1, len(tests), height=2.3)
     for axis, (name, test) in zip(axes.flat, tests.items(), strict=True):
-        axis.hist(test.null, bins=40, histtype="stepfilled", color="0.75", label="shuffled labels")
+        axis.hist(test.null, bins=40, histtype="stepfilled", color="0.75", label="permuted labels")
         axis.axvline(test.threshold, color="0.2", linestyle=":", label="threshold")
         axis.axvline(test.mmd, color="#b2182b", label="observed")
         axis.set(xlabel="MMD", yticks=[])
@@ -165,7 +165,7 @@ def mean_figure(explanation: Explanation) -> Figure:
     axes[0, 1].plot(place, found.spread_a, color=A, label="A")
     axes[0, 1].plot(place, found.spread_b, color=B, linestyle="--", label="B")
     unit = explanation.comparison.a.unit
-    axes[0, 1].set(xlabel="place along the outline", ylabel=f"standard deviation in {unit}", ylim=(0, None))
+    axes[0, 1].set(xlabel="position along the outline", ylabel=f"standard deviation in {unit}", ylim=(0, None))
     return figure
 
 
@@ -173,25 +173,25 @@ def mean_figure(explanation: Explanation) -> Figure:
 FIGURES: dict[str, tuple[Callable[[Explanation], Figure], str]] = {
     "tests": (
         null_distributions,
-        "MMD of the two images against what shuffled labels give, for every part of the two tests.",
+        "MMD of the two images and its null distribution (permuted labels), for every part of the two tests.",
     ),
     "shares": (
         shares,
-        "How much of the difference each component carries. Where no component differs, the intervals span "
-        "everything, and the shares mean nothing.",
+        "Share of the difference due to each component. If no component differs, the intervals cover the whole "
+        "range and the shares are meaningless.",
     ),
     "components": (component_distributions, "Distributions of size, elongation and roughness over the curves."),
     "typical": (
         typical_curves,
-        "Curves with the largest witness function on each side, strongest first, at one scale in each row. A graded "
-        "picture, not a test of single curves.",
+        "Curves with the largest witness function on each side, strongest first, at the same scale within each "
+        "row. Descriptive, not a test of single curves.",
     ),
     "modes": (
         mode_figure,
         "The modes of undulation with the smallest adjusted p-values: −2 standard deviations dashed, +2 bold, enlarged "
         "where marked; below, the distributions of the coordinate.",
     ),
-    "means": (mean_figure, "Mean forms at the mean scale, and how much single curves vary about their mean."),
+    "means": (mean_figure, "Mean forms at the mean scale, and the variability of single curves about their mean."),
     "outline": (outline_figure, "Where along the mean outline the form differs."),
 }
 

@@ -85,11 +85,11 @@ def headline(result: Comparison) -> Headline:
     )
     replicated, counts = result.permuted == "images", " and ".join(map(str, result.image_counts))
     if replicated:
-        scope = f"It speaks for the conditions: whole images were permuted ({counts})."
+        scope = f"It holds for the conditions: whole images were permuted ({counts})."
     elif max(result.image_counts) > 1:
-        scope = "It speaks of these images alone: single outlines were permuted."
+        scope = "It holds for these images only: single outlines were permuted."
     else:
-        scope = "It speaks of these two images, not of the conditions: nothing is replicated."
+        scope = "It holds for these two images, not for the conditions: there are no replicates."
     if result.case == INCONCLUSIVE or min(first, len(result.b)) < 2:
         said, missed = f"No answer yet: {result.summary().partition('inconclusive: ')[2] or result.summary()}", ""
     else:

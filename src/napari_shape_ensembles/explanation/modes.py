@@ -89,7 +89,7 @@ class Modes(Sealed):
             f"Mode {mode + 1} (adjusted p = {self.tests.adjusted[mode]:.2g}, {self.variance[mode]:.1%} of variance)"
         ]
         if named := self.named(mode):
-            words.append(f"goes with {named[0].name} (rank correlation {abs(named[1]):.2f})")
+            words.append(f"correlates with {named[0].name} (rank correlation {abs(named[1]):.2f})")
         elif self._fine(mode):
             words.append(f"consists of {self._waves(mode)}")
         return f"{' '.join(words)}: {self._direction(mode)}."
@@ -106,7 +106,7 @@ class Modes(Sealed):
         shift, ratio = self.mean_difference[mode], self.spread_ratio[mode]
         parts = []
         if abs(shift) >= self._clear:
-            parts.append(self._word(mode) or f"B lies {abs(shift):.2f} sd towards {'+' if shift > 0 else '−'}")
+            parts.append(self._word(mode) or f"B lies {abs(shift):.2f} sd toward {'+' if shift > 0 else '−'}")
         if spread := self._spread_words(ratio):
             parts += [*self._rough_words(mode), *spread]
         return "; ".join(parts) or "no clear shift or change of spread"

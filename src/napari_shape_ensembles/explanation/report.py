@@ -124,7 +124,7 @@ def report_kind(path: Path) -> Literal["html", "pdf"]:
     """
     kind = path.suffix.lower()
     if kind not in (".html", ".htm", ".pdf"):
-        raise ValueError(f"a report is saved as .html or .pdf, not as {path.suffix or 'a file without an ending'}")
+        raise ValueError(f"save a report as .html or .pdf, not as {path.suffix or 'a file without an extension'}")
     return "pdf" if kind == ".pdf" else "html"
 
 
@@ -139,17 +139,18 @@ def paragraphs(explanation: Explanation) -> tuple[str, ...]:
     if result.permuted == "images":
         images = " and ".join(map(str, result.image_counts))
         rests = (
-            f"Each p-value of this explanation rests on relabellings of whole images ({images}), all where they are few"
+            f"Each p-value of this explanation is based on permutations of whole images ({images}), exhaustive if "
+            "they are few"
         )
-        alone = "Each image weighs the same."
+        alone = "Each image has the same weight."
     else:
         rests = (
-            f"Each p-value {'' if exact else 'of this explanation '}rests on {result.settings.permutations} random "
-            f"relabellings (seed {result.settings.seed})"
+            f"Each p-value {'' if exact else 'of this explanation '}is based on {result.settings.permutations} "
+            f"random permutations (seed {result.settings.seed})"
         )
         alone = (
-            "Outlines count as independent here: several images of each sample say more about the samples than many "
-            "outlines of one image."
+            "Outlines are treated as independent here: several images of each sample are more informative than "
+            "many outlines of one image."
         )
     method = (
         f"{rests}. The components, the modes and the descriptors are each a family of tests; their adjusted p-values "
@@ -173,7 +174,7 @@ def _verdict_table(explanation: Explanation) -> Table:
     rows = [
         (("► " if case == explanation.comparison.case else "") + case, words) for case, words in TRUTH_TABLE.items()
     ]
-    return "Undulation ∧ scale; 1 = no difference detected, 0 = differs", ("row", "in words"), rows
+    return "Undulation ∧ scale; 1 = no difference detected, 0 = differs", ("row", "meaning"), rows
 
 
 def _component_table(explanation: Explanation) -> Table:
@@ -191,7 +192,7 @@ def _component_table(explanation: Explanation) -> Table:
                 f"{found.spread[i]:.2f}" if known else "–",
             )
         )
-    return "Components", ("component", "adjusted p", "share of the difference", "B over A", "spread of B over A"), rows
+    return "Components", ("component", "adjusted p", "share of the difference", "B / A", "spread B / A"), rows
 
 
 def _mode_table(explanation: Explanation) -> Table:
@@ -207,7 +208,7 @@ def _mode_table(explanation: Explanation) -> Table:
         )
         for mode in modes.order()[:_LISTED].tolist()
     ]
-    headings = ("mode", "adjusted p", "B − A in sd", "sd of B over A", "variance", "goes with (rank correlation)")
+    headings = ("mode", "adjusted p", "B − A in sd", "sd B / A", "variance", "correlates with (rank correlation)")
     return f"The {len(rows)} of {len(modes)} modes with the smallest p-values", headings, rows
 
 
@@ -236,7 +237,7 @@ def _swap_table(explanation: Explanation, swaps: tuple[Swap, ...]) -> Table:
         for swap in swaps
     ]
     headings = ("new curves", "compared with", "row", "differ in", "expected to differ in")
-    return "Proof by resynthesis: forms and scales swapped", headings, rows
+    return "Control experiment: forms and scales exchanged", headings, rows
 
 
 def _settings_tables(explanation: Explanation) -> list[Table]:

@@ -109,7 +109,8 @@ def resynthesis(comparison: Comparison, *, random_state: RandomState = 0, seed: 
     sizes = {"A": len(comparison.a), "B": len(comparison.b)}
     if min(sizes.values()) < 4:
         raise ValueError(
-            f"{sizes['A']} and {sizes['B']} curves: resynthesis cuts each sample in two and needs at least 4 in each"
+            f"{sizes['A']} and {sizes['B']} curves: resynthesis splits each sample in two and needs at least 4 curves "
+            "in each"
         )
     rng = np.random.default_rng(seed_of(random_state, seed))
     given = {name: rng.permutation(size) < size // 2 for name, size in sizes.items()}

@@ -104,7 +104,7 @@ class Annotators:
                 under, pixels = np.unique(labels[marked], return_counts=True)
                 if pixels[under > 0].sum() * 2 > marked.sum():
                     other = int(under[under > 0][pixels[under > 0].argmax()])
-                    notes.setdefault(other, []).append(f"{', '.join(own)} divided or outlined otherwise here")
+                    notes.setdefault(other, []).append(f"{', '.join(own)} split or outlined it differently")
                     continue
                 label = number = number + 1
                 labels[marked & (labels == 0)] = label
@@ -140,7 +140,7 @@ class Annotators:
         )
         clear = self.tendencies[self.tendencies["p_adjusted"] < _LEVEL]
         told = [f"{row.annotator} {row.words}" for row in clear.itertuples()]
-        return f"{words} {'; '.join(told)}." if told else f"{words} Nobody differs consistently from the others."
+        return f"{words} {'; '.join(told)}." if told else f"{words} No annotator differs consistently from the others."
 
 
 def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou: float = 0.5) -> Annotators:
@@ -189,7 +189,7 @@ def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou
         labels = {str(i): item for i, item in enumerate(every, start=1)}
     named = dict(labels)
     if len(named) < 2:
-        raise ValueError(f"agreement is between two label sets or more, not {len(named)}")
+        raise ValueError(f"agreement needs two label sets or more, not {len(named)}")
     planes = {}
     for name, item in named.items():
         try:
@@ -199,7 +199,7 @@ def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou
     shapes = {plane.labels.shape: name for name, plane in planes.items()}
     if len(shapes) > 1:
         found = " and ".join(f"{shape} ({name})" for shape, name in sorted(shapes.items()))
-        raise ValueError(f"label sets of one image have one shape, not {found}")
+        raise ValueError(f"label sets of one image must have the same shape, not {found}")
     names = tuple(planes)
     pairs, overlaps, divided = [], [], []
     for done, (a, b) in enumerate(itertools.combinations(range(len(names)), 2)):

@@ -108,7 +108,7 @@ class CorrectedLabels:
         self.original = np.asarray(labels)
         if self.original.ndim != 2 or self.original.dtype.kind not in "iu":
             raise ValueError(
-                f"labels to correct are a plane of whole numbers, not {self.original.dtype} of shape "
+                f"labels to correct must be a plane of integers, not {self.original.dtype} of shape "
                 f"{self.original.shape}: give one plane, and label a mask first"
             )
         self.labels = self.original.copy()
@@ -132,7 +132,7 @@ class CorrectedLabels:
     def merge(self, *labels: int) -> Change:
         """Assign all pixels of several labels to the first, and close gaps of up to two pixels between them."""
         if len(set(labels)) < 2:
-            raise ValueError("a merge joins two different labels or more")
+            raise ValueError("a merge needs two or more different labels")
         boxes = [self._box(label) for label in labels]
         margin = 2
         box = tuple(
@@ -168,7 +168,7 @@ class CorrectedLabels:
         else:
             corner = [side.start for side in box]
             parts = _along_line(own, np.asarray(line, dtype=np.float64) - corner)
-            failed = f"the line does not cut label {label} in two: draw it right across"
+            failed = f"the line does not cut label {label} in two: draw it all the way across"
         sizes = np.bincount(parts[own])[1:]
         if len(sizes) < 2:
             raise ValueError(failed)
@@ -198,7 +198,7 @@ class CorrectedLabels:
             raise ValueError(f"a mask of shape {drawn.shape} does not fit labels of shape {self.labels.shape}")
         drawn = drawn & ((self.labels == 0) | (self.labels == label))
         if not drawn.any():
-            raise ValueError("the new outline holds no free pixel: draw it over background, or delete the label")
+            raise ValueError("the new outline contains no free pixel: draw it over background, or delete the label")
         number = label or self._next()
         new = np.where(self.labels == label, 0, self.labels) if label else self.labels.copy()
         new[drawn] = number
@@ -301,7 +301,7 @@ class CorrectedLabels:
         number = max(int(self.labels.max()), highest) + 1
         if number + 1 > np.iinfo(self.labels.dtype).max:
             raise ValueError(
-                f"{self.labels.dtype} labels have no number left above {number - 1}: convert them to a wider type"
+                f"{self.labels.dtype} labels cannot hold numbers above {number - 1}: convert them to a wider type"
             )
         return number
 
@@ -372,7 +372,7 @@ class CorrectedStack:
         self.original = labels if hasattr(labels, "dtype") else np.asarray(labels)
         if self.original.ndim < 3 or self.original.dtype.kind not in "iub":
             raise ValueError(
-                f"a stack of labels has three axes or more and whole numbers, not {self.original.dtype} of shape "
+                f"a stack of labels must have three or more axes and integers, not {self.original.dtype} of shape "
                 f"{self.original.shape}: give a single plane to CorrectedLabels"
             )
         self.by = by
@@ -394,7 +394,7 @@ class CorrectedStack:
         """
         count = self.original.ndim
         if not (len({axis % count for axis in axes}) == 2 and all(-count <= axis < count for axis in axes)):
-            raise ValueError(f"the rows and columns of a plane are two of {count} axes, counted from 0, not {axes}")
+            raise ValueError(f"the rows and columns of a plane must be two of {count} axes, counted from 0, not {axes}")
         rows, columns = (axis % count for axis in axes)
         others = [self.original.shape[axis] for axis in range(count) if axis not in (rows, columns)]
         if len(place) != len(others) or not all(-most <= at < most for at, most in zip(place, others, strict=True)):
@@ -558,7 +558,7 @@ def _shallowest(basins: NDArray[np.integer], depth: NDArray[np.float64], heights
 def _along_line(own: Mask, line: NDArray[np.float64]) -> NDArray[np.integer]:
     """Parts of an object on the two sides of a line; pixels on the line are assigned to the nearer part."""
     if line.ndim != 2 or line.shape[0] < 2 or line.shape[1] != 2:
-        raise ValueError(f"a line has two points or more, rows and columns, not shape {line.shape}")
+        raise ValueError(f"a line must have two or more points, rows and columns, not shape {line.shape}")
     steps = [np.linspace(a, b, int(4 * np.abs(b - a).max()) + 2) for a, b in itertools.pairwise(line)]
     points = np.round(np.concatenate(steps)).astype(int)
     inside = ((points >= 0) & (points < own.shape)).all(axis=1)

@@ -325,8 +325,8 @@ def grey_of(image: ArrayLike, plane: Plane) -> Real:
     pixels = np.asarray(image)
     if pixels.shape[:2] != plane.labels.shape or pixels.ndim not in (2, 3):
         raise ValueError(
-            f"an image of shape {pixels.shape} is not that of labels of shape {plane.labels.shape}: give the "
-            "plane that was labelled, in grey or with its colors as last axis"
+            f"an image of shape {pixels.shape} does not match labels of shape {plane.labels.shape}: give the plane "
+            "that was segmented, grayscale or with color as the last axis"
         )
     channels = pixels[..., :3] if pixels.ndim == 3 else pixels[..., None]
     values = channels.astype(np.float64)

@@ -46,7 +46,7 @@ def plot_agreement(objects: "pd.DataFrame", matching: Matching, unit: str, ax: "
         )
     ax.set(xlabel=f"mean distance of the outlines ({unit})", ylabel="IoU", xlim=(0, None))
     drawn = "" if len(objects) == len(matching.pairs) else f" ({len(objects)} with outlines on both sides)"
-    alone = f"{len(matching.only_a)} in A alone, {len(matching.only_b)} in B alone"
+    alone = f"{len(matching.only_a)} only in A, {len(matching.only_b)} only in B"
     ax.set_title(f"{len(matching.pairs)} matched{drawn}, {alone}", loc="left", fontsize="medium")
     return ax
 

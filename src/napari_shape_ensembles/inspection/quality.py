@@ -115,7 +115,9 @@ def _scores(
 def _one_each(ensemble: Ensemble, values: ArrayLike, name: str) -> Real:
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (len(ensemble),):
-        raise ValueError(f"{name} holds one number for each of {len(ensemble)} curves, not an array of {array.shape}")
+        raise ValueError(
+            f"{name} must hold one number for each of {len(ensemble)} curves, not an array of {array.shape}"
+        )
     return array
 
 

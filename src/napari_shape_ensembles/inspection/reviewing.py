@@ -271,7 +271,7 @@ class Review:
         if entry.label < 0 and action != "add":
             raise ValueError("there is no label here yet: add it first")
         if entry.label > 0 and action == "add":
-            raise ValueError(f"label {entry.label} is there already")
+            raise ValueError(f"label {entry.label} already exists")
         if action == "merge":
             suspects = self.inspection.suspects[entry.image]
             other = other if other is not None or suspects is None else suspects.partners.get(entry.label)
@@ -285,7 +285,7 @@ class Review:
             "add": lambda: own.redraw(0, self.pixels(entry)),
         }
         if action not in steps:
-            raise ValueError(f"{action!r} is none of the corrections: {', '.join(steps)}")
+            raise ValueError(f"{action!r} is not one of the corrections: {', '.join(steps)}")
         return self._noted(entry.image, steps[action]())
 
     def paint(self, image: int, plane: ArrayLike) -> Change | None:
@@ -353,7 +353,7 @@ class Review:
     def _labels(self, image: int) -> CorrectedLabels:
         own = self.corrected[image]
         if own is None:
-            raise ValueError("only labels are corrected here: edit shapes in their own layer")
+            raise ValueError("only labels can be corrected here: edit shapes in their own layer")
         return own
 
     def _touched(self, image: int) -> tuple[int, ...]:

@@ -111,7 +111,7 @@ class Ticks:
     def save(self, path: StrPath) -> None:
         """Write the ticks of a project to a CSV file."""
         if self.table is None:
-            raise ValueError("nothing was ticked yet")
+            raise ValueError("nothing has been ticked yet")
         write_bytes(path, self.table.to_csv(index=False).encode())
 
     @classmethod
@@ -127,7 +127,7 @@ class Ticks:
 
         table = pd.read_csv(path, keep_default_na=False)
         if not {"image", "label", "wrong"} <= set(table.columns):
-            raise ContentError(f"{path} holds no ticks: its columns are image, label, wrong and evidence")
+            raise ContentError(f"{path} contains no ticks: it needs the columns image, label, wrong and evidence")
         return cls(table.assign(image=table["image"].astype(str), wrong=table["wrong"].astype(bool)))
 
 
@@ -299,10 +299,12 @@ def verdicts_of(corrections: Any) -> dict[int, bool]:
     """Whether each reviewed label was wrong."""
     if hasattr(corrections, "columns"):
         if not {"label", "status"} <= set(corrections.columns):
-            raise ValueError(f"corrections have the columns label and status, not {', '.join(corrections.columns)}")
+            raise ValueError(
+                f"corrections must have the columns label and status, not {', '.join(corrections.columns)}"
+            )
         corrections = dict(zip(corrections["label"], corrections["status"], strict=True))
     if not hasattr(corrections, "items"):
-        raise ValueError("corrections are a mapping of label to 'right' or 'wrong', a DataFrame, or Ticks")
+        raise ValueError("corrections must be a mapping of label to 'right' or 'wrong', a DataFrame, or Ticks")
     found = {}
     for label, status in corrections.items():
         if isinstance(status, bool | np.bool_):
@@ -310,14 +312,14 @@ def verdicts_of(corrections: Any) -> dict[int, bool]:
         elif status in _WRONG or status in _RIGHT:
             found[int(label)] = status in _WRONG
         else:
-            raise ValueError(f"label {label} is marked {status!r}: say one of {', '.join((*_RIGHT, *_WRONG))}")
+            raise ValueError(f"label {label} is marked {status!r}: use one of {', '.join((*_RIGHT, *_WRONG))}")
     return found
 
 
 def _check_known(verdicts: Mapping[int, bool], measured: "pd.DataFrame") -> None:
     unknown = [label for label in verdicts if label not in measured.index]
     if unknown:
-        raise ValueError(f"corrections speak of label {unknown[0]}, which the image does not have")
+        raise ValueError(f"corrections contain label {unknown[0]}, which is not in the image")
 
 
 # The score --------------------------------------------------------------------------------------------------------
@@ -430,8 +432,8 @@ def odds_of_corrections(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Tre
     evidence_of_ticks = ticks.reindex(columns=list(trees_of(_kind(table)).columns))
     if _kind(table) != _kind(ticks) or evidence_of_ticks.isna().any(axis=None):
         raise ValueError(
-            "corrections were made on labels alone, or with an image, or by another version: rank these labels in the "
-            "same way, or tick them again"
+            "the corrections were made on other inputs (labels only, or with an image) or by another version: rank "
+            "these labels in the same way, or tick them again"
         )
     wrong = ticks["wrong"].to_numpy(dtype=bool)
     rarer = int(min(wrong.sum(), (~wrong).sum()))
@@ -511,12 +513,12 @@ def reasons(
             ),
             (
                 cut,
-                "cut: what looks like the object goes on beyond its outline, by {missed_share:.0%} of its area; "
+                "cut: the object seems to extend beyond its outline, by {missed_share:.0%} of its area; "
                 "{no_edge:.0%} of its outline follows no edge",
             ),
             (
                 seam,
-                "two objects in one: a seam between two parts, {valley:.2f} of the grey range below them",
+                "two objects in one: a seam between two parts, {valley:.2f} of the gray range below them",
             ),
         ]
     rules += [

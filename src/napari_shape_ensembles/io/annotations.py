@@ -54,7 +54,7 @@ def _coco(content: Mapping[str, Any]) -> Found:
         rings = []
         for numbers in (ring for ring in shape or [] if len(ring) >= _FEWEST_NUMBERS):  # x, y, x, y, …
             if len(numbers) % 2:
-                raise ContentError(f"a polygon of {len(numbers)} numbers: x and y come in pairs")
+                raise ContentError(f"a polygon of {len(numbers)} numbers: x and y must come in pairs")
             rings.append(positions(np.reshape(np.array(numbers, dtype=np.float64), (-1, 2))))
         if not rings:
             found.dropped[_NOT_POLYGON] += 1

@@ -67,9 +67,11 @@ class Calibration:
 
     def __post_init__(self) -> None:
         if not (all(map(isfinite, self.scale)) and min(self.scale) > 0):
-            raise ValueError(f"a pixel has a height and a width above 0, not {self.scale!r}")
+            raise ValueError(f"the height and width of a pixel must be above 0, not {self.scale!r}")
         if not _SMALLEST < min(self.scale) <= max(self.scale) < 1 / _SMALLEST:
-            raise ValueError(f"no pixel measures {self.scale[0]:g} × {self.scale[1]:g} {self.unit}: give its size")
+            raise ValueError(
+                f"a pixel of {self.scale[0]:g} × {self.scale[1]:g} {self.unit} is not plausible: give its size"
+            )
         object.__setattr__(self, "unit", length_unit(self.unit))
 
     def __str__(self) -> str:
@@ -126,8 +128,8 @@ def read_calibration(path: StrPath) -> Calibration:
             rows, columns, unit = found
             if not (isfinite(rows) and isfinite(columns) and min(rows, columns) > 0):
                 raise ContentError(
-                    f"states pixels of {rows:g} × {columns:g} {unit[:40]}, which is no size: give the pixel size and "
-                    "its unit yourself"
+                    f"states pixels of {rows:g} × {columns:g} {unit[:40]}, which is not a size: give the pixel "
+                    "size and its unit"
                 )
             return Calibration((float(rows), float(columns)), _unit(unit), source)
     return Calibration()
@@ -196,8 +198,7 @@ def _unit(stated: str) -> str:
         length_unit(unit)
     except ValueError as error:
         raise ContentError(
-            f'states its pixel size in "{stated[:40]}", which is no unit of length: give the pixel size and its unit '
-            "yourself"
+            f'states its pixel size in "{stated[:40]}", which is not a unit of length: give the pixel size and its unit'
         ) from error
     return unit
 

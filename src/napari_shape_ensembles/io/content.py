@@ -46,10 +46,10 @@ def errors_named(path: StrPath, kind: str) -> Iterator[None]:
     except OSError as error:
         if not about_content(error):
             raise
-        raise ContentError(f"{name} is damaged, or no {kind} ({str(error)[:300]})") from error
+        raise ContentError(f"{name} is damaged, or not a valid {kind} ({str(error)[:300]})") from error
     except _BROKEN as error:
         what = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else str(error)
-        raise ContentError(f"{name} is damaged, or no {kind} ({what[:300]})") from error
+        raise ContentError(f"{name} is damaged, or not a valid {kind} ({what[:300]})") from error
     except MemoryError as error:
         raise ContentError(f"{name}: {too_large(error)}") from error
 

@@ -103,9 +103,7 @@ def write_corrected(
     left_out = ""
     if axes.steps and path.suffix.lower() == ".npy":
         listed = ", ".join(f"{step:g} {unit} along {axis}" for axis, (step, unit) in axes.steps.items())
-        left_out = (
-            f"{path.name} cannot hold how far its planes lie apart ({listed}): save the stack as .tif to keep that"
-        )
+        left_out = f"{path.name} cannot store the spacing of its planes ({listed}): save the stack as .tif to keep it"
     return path, log, left_out
 
 
@@ -166,10 +164,10 @@ def write_labels(
     """Write labels with their dtype, and the pixel size if known; errors as in `save_corrected`."""
     ending = path.suffix.lower()
     if ending not in _WRITTEN:
-        raise ContentError(f"{path.name}: labels are written as {', '.join(_WRITTEN)}")
+        raise ContentError(f"{path.name}: labels can be saved as {', '.join(_WRITTEN)}")
     sized = calibration is not None and calibration.unit != "pixel"
     if sized and ending not in (".tif", ".tiff"):
-        raise ContentError(f"{ending} cannot hold the size of a pixel, {calibration}: save the labels as .tif")
+        raise ContentError(f"{ending} cannot store the pixel size, {calibration}: save the labels as .tif")
     file = BytesIO()
     if ending == ".npy":
         np.save(file, labels)
@@ -177,9 +175,11 @@ def write_labels(
         import imageio.v3 as imageio
 
         if labels.ndim > 2:
-            raise ContentError(".png holds a single plane: save the stack as .tif")
+            raise ContentError(".png can hold only a single plane: save the stack as .tif")
         if labels.dtype not in (np.uint8, np.uint16):
-            raise ContentError(f".png holds labels of 8 or 16 bits without sign, not {labels.dtype}: save them as .tif")
+            raise ContentError(
+                f".png can hold only unsigned 8- or 16-bit labels, not {labels.dtype}: save them as .tif"
+            )
         imageio.imwrite(file, labels, extension=".png")
     else:
         import tifffile
@@ -192,11 +192,11 @@ def write_labels(
             field = "TimeIncrement" if axis == "T" else f"PhysicalSize{axis}"
             metadata |= {field: step, f"{field}Unit": unit}
         if not axes.names:
-            raise ContentError(f"TIFF holds stacks of up to five axes, not {labels.ndim}: save them as .npy")
+            raise ContentError(f"TIFF can hold stacks of up to five axes, not {labels.ndim}: save them as .npy")
         # OME has no 64-bit integers.
         ome = labels.dtype.itemsize < 8
         if sized and not ome:
-            raise ContentError(f"OME-TIFF holds no {labels.dtype} labels: convert them to 32 bits before correcting")
+            raise ContentError(f"OME-TIFF cannot hold {labels.dtype} labels: convert them to 32 bits before correcting")
         options = {"ome": ome, "compression": "zlib", "photometric": "minisblack"}
         tifffile.imwrite(file, labels, metadata=metadata if ome else {"axes": axes.names}, **options)
     write_bytes(path, file.getvalue())

@@ -57,9 +57,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".npz": Format("NumPy archive of curves", read_npz, write_npz),
         ".chc": Format("file of chain codes", read_chain_codes),
         ".tps": Format("TPS file", read_tps),
-        ".rda": Format("data file of R", read_rda),
-        ".rdata": Format("data file of R", read_rda),
-        ".rds": Format("data file of R", read_rda),
+        ".rda": Format("R data file", read_rda),
+        ".rdata": Format("R data file", read_rda),
+        ".rds": Format("R data file", read_rda),
         ".txt": Format("text file of coordinates", read_coordinates),
     }
 )
@@ -103,7 +103,7 @@ def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str
     """
     kind = _format(path)
     if curve_column is not None and kind.read not in (read_csv, read_parquet):
-        raise ContentError(f"{Path(path).name}: curve_column is for tables (.csv, .parquet)")
+        raise ContentError(f"{Path(path).name}: curve_column applies only to tables (.csv, .parquet)")
     read = kind.read if curve_column is None else partial(kind.read, curve_column=curve_column)
     with errors_named(path, kind.name), budget(memory):
         # "cells.curves.csv" is named "cells".
@@ -148,12 +148,12 @@ def writer_of(path: StrPath) -> Callable[[StrPath, CurveTable], None]:
     kind = FORMATS.get(Path(path).suffix.lower())
     if kind is None or kind.write is None:
         endings = ", ".join(ending for ending, one in FORMATS.items() if one.write)
-        raise ContentError(f"{Path(path).name}: curves are written as {endings}")
+        raise ContentError(f"{Path(path).name}: curves can be saved as {endings}")
     return kind.write
 
 
 def _format(path: StrPath) -> Format:
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
-        raise ContentError(f"{Path(path).name}: the ending is none of {', '.join(FORMATS)}, so its format is unknown")
+        raise ContentError(f"{Path(path).name}: unknown format; the extension is not one of {', '.join(FORMATS)}")
     return FORMATS[ending]

@@ -66,7 +66,7 @@ class CurveTable:
         if self.features.shape[1] and len(self.features) != len(self.ensemble):
             raise ValueError(f"{len(self.ensemble)} curves need as many rows of features, not {len(self.features)}")
         if not (np.isfinite(self.scale).all() and min(self.scale) > 0):
-            raise ValueError(f"scale is the height and width of a pixel, two positive numbers, not {self.scale!r}")
+            raise ValueError(f"scale must be the height and width of a pixel, two positive numbers, not {self.scale!r}")
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -110,7 +110,7 @@ def plain(table: CurveTable) -> CurveTable:
     names = [str(name) for name in features]
     doubled = [name for name, times in Counter([*names, FORMAT, ""]).items() if times > 1]
     if doubled:
-        raise ContentError(f'a feature cannot be called "{doubled[0]}" here, the name is taken: rename it')
+        raise ContentError(f'a feature cannot be named "{doubled[0]}" here, as that name is reserved: rename it')
     columns = {name: _plain(features.iloc[:, place]) for place, name in enumerate(names)}
     if _is_pooled(ensemble):
         columns.setdefault("image", ensemble.images.astype(object))
@@ -198,7 +198,7 @@ def columns_of(rows: Sequence[Mapping[str, Any]], missing: Any) -> dict[str, lis
     cells, values = len(names) * len(rows), sum(map(len, rows))
     if cells > _EMPTIEST * values + _FEW_CELLS:
         raise ContentError(
-            f"{len(rows)} curves have {len(names)} names of features, hardly two of them alike: leave the features out"
+            f"{len(rows)} curves have {len(names)} names of features, nearly all different: remove the features"
         )
     return {name: [row.get(name, missing) for row in rows] for name in names}
 
@@ -246,7 +246,7 @@ def _calibration(meta: Tree) -> tuple[str, tuple[float, float]]:
     if not meta:
         return "pixel", (1.0, 1.0)
     if meta.get("format") != FORMAT or not isinstance(meta.get("version"), int):
-        raise ContentError(f"its metadata are not those of {FORMAT}")
+        raise ContentError(f"its metadata do not match {FORMAT}")
     if meta["version"] > LAYOUT:
         raise ContentError(
             f"written by a newer version of this software (layout {meta['version']}; this one reads up to {LAYOUT}): "
@@ -299,5 +299,5 @@ def positions(points: Any, *, swap: bool = True) -> Real:
     """
     array = np.array(points, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] < 2:
-        raise ContentError(f"an outline of shape {array.shape}: points have two coordinates")
+        raise ContentError(f"an outline of shape {array.shape}: points must have two coordinates")
     return array[:, 1::-1] if swap else array[:, :2]

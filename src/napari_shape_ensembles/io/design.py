@@ -51,7 +51,7 @@ def take_pixel_sizes(
     if "pixel_size" not in table:
         return {}, table
     if "unit" not in table:
-        raise ContentError(f"{name} has a column pixel_size and no column unit: say µm, nm, mm, …")
+        raise ContentError(f"{name} has a column pixel_size but no column unit: add one, with µm, nm, mm, …")
     sizes: dict[Path, tuple[float | tuple[float, float], str]] = {}
     for path, size, unit in zip(paths, table["pixel_size"], table["unit"], strict=True):
         if pd.isna(size):
@@ -61,11 +61,11 @@ def take_pixel_sizes(
         except ValueError:
             height, width = 0.0, []
         if len(width) > 1 or not all(0 < side < float("inf") for side in (height, *width)) or not isinstance(unit, str):
-            raise ContentError(f"{name}: the pixels of {path.name} are {size!r} {unit!r}, not a size and its unit")
+            raise ContentError(f"{name}: the pixel size of {path.name} is {size!r} {unit!r}, not a size with a unit")
         try:
             sizes[path.resolve()] = (height, width[0]) if width else height, length_unit(unit)
         except ContentError as error:
-            raise ContentError(f"{name}: of {path.name} the {error}") from error
+            raise ContentError(f"{name}: {path.name}: {error}") from error
     return sizes, table.drop(columns=["pixel_size", "unit"])
 
 
@@ -106,7 +106,7 @@ def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
         table = pd.read_csv(StringIO(text), sep=None, engine="python", dtype=named)
         cells = pd.read_csv(StringIO(text), sep=None, engine="python", dtype=str, keep_default_na=False)
     except (ValueError, csv.Error) as error:
-        raise ContentError(f"{path.name} is no table of comma-separated values: {error}") from error
+        raise ContentError(f"{path.name} is not a CSV table: {error}") from error
     for name in table:
         known, words = str(name).strip().lower(), cells[name].str.strip().isin(_WORDS)
         of_names = known in _NAMES or not (known in _KNOWN or pd.api.types.is_numeric_dtype(table[name]))
@@ -118,9 +118,9 @@ def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
     if len({*written.values()}) == len(written):
         table = table.rename(columns=written)
     if "image" not in table:
-        raise ContentError(f"{path.name} has no column 'image', but {', '.join(map(repr, table.columns))}")
+        raise ContentError(f"{path.name} has no column 'image'; its columns are {', '.join(map(repr, table.columns))}")
     if not len(table) or table["image"].isna().any():
-        raise ContentError(f"{path.name}: {'it has no rows' if not len(table) else 'some rows name no image'}")
+        raise ContentError(f"{path.name}: {'it has no rows' if not len(table) else 'some rows have no image'}")
     paths = [path.parent / name.strip() for name in table["image"]]
     missing = [str(one) for one in paths if not one.exists()]
     if missing:
@@ -129,8 +129,8 @@ def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
     if (again := own.duplicated()).any():
         first = own[again].iloc[0]
         raise ContentError(
-            f"{path.name}: {', '.join(str(value) for value in first)} is in more than one row: one row per image, or "
-            "columns plane, region, class, phase or feature that differ"
+            f"{path.name}: {', '.join(str(value) for value in first)} is in more than one row: give one row per "
+            "image, or distinguish its parts by a column plane, region, class, phase or feature"
         )
     return [file for one in paths for file in files_of(one, groups=False)], table.drop(columns="image")
 
@@ -207,7 +207,7 @@ def take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[lis
     table, seen = table.drop(columns=list(columns)), set()
     for path, part in zip(paths, parts, strict=True):
         if (path, part) in seen:
-            columns_said = "a column plane, region, class, phase or feature tells its parts apart"
+            columns_said = "distinguish its parts by a column plane, region, class, phase or feature"
             raise ContentError(f"{name}: {path.name} {part}".rstrip() + f" is in more than one row: {columns_said}")
         seen.add((path, part))
     if len(set(paths)) < len(paths) and "replicate" not in table:
@@ -219,9 +219,9 @@ def part_of(cells: dict[str, str]) -> ImagePart:
     """Parse the part that the cells of a row describe; a ValueError names the invalid cell."""
     plane, value = cells.get("plane", ""), cells.get("class", "")
     if not re.fullmatch(r"(\d+([,; ]+\d+)*)?", plane):
-        raise ValueError(f"plane {plane!r}: give whole numbers from 0 on")
+        raise ValueError(f"plane {plane!r}: give integers from 0 on")
     if not re.fullmatch(r"([1-9]\d*)?", value):
-        raise ValueError(f"class {value!r}: give a whole number above 0, as in the mask")
+        raise ValueError(f"class {value!r}: give an integer above 0, as in the mask")
     feature = cells.get("feature", "")
     name, sign, wanted = (word.strip() for word in feature.partition("="))
     if feature and not (name and sign and wanted):
@@ -278,7 +278,7 @@ def write_design(path: Path, rows: Sequence[tuple[Path, ImagePart, Mapping[str, 
         place = os.path.relpath(image.resolve(), path.parent.resolve())
         line = {"image": Path(place).as_posix(), **cells_of(part)}
         if both := sorted({*line} & {*cells}):
-            raise ContentError(f"a column {both[0]} tells parts of images apart in a table: rename that of the design")
+            raise ContentError(f"a column {both[0]} is reserved for parts of images: rename the column of the design")
         lines.append({**line, **cells})
     columns = list(dict.fromkeys(name for line in lines for name in line))
     columns.sort(key=lambda name: ("image", *PARTS).index(name) if name in ("image", *PARTS) else len(PARTS) + 1)

@@ -186,13 +186,13 @@ def read_ebsd(path: StrPath, *, memory: float | None = None) -> EBSDMap:
     """
     ending = next((ending for ending in ENDINGS if str(path).lower().endswith(ending)), None)
     if ending is None:
-        raise ContentError(f"{Path(path).name}: the ending is none of {', '.join(ENDINGS)}, so it is no known map")
+        raise ContentError(f"{Path(path).name}: unknown map format; the extension is not one of {', '.join(ENDINGS)}")
     if ending.endswith(".gz"):
         with tempfile.TemporaryDirectory() as folder:
             return read_ebsd(_unpacked(Path(path), Path(folder), memory), memory=memory)
     with opened(path):
         pass  # raise system errors before those of a library
-    with errors_named(path, "map of orientations"), budget(memory):
+    with errors_named(path, "orientation map"), budget(memory):
         if ending in (".h5", ".hdf5", ".h5ebsd"):
             _refuse_claims(path)
         return _map(_loaded(path, ending), Path(path).stem)
@@ -213,7 +213,7 @@ def _loaded(path: StrPath, ending: str) -> Any:
     try:
         from orix import io
     except ImportError as error:
-        raise ContentError('maps of orientations need orix: pip install "napari-shape-ensembles[ebsd]"') from error
+        raise ContentError('orientation maps need orix: pip install "napari-shape-ensembles[ebsd]"') from error
     options = {"autogen_names": False} if ending == ".ang" else {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="loadtxt: input contained no data")  # an error follows
@@ -301,10 +301,10 @@ def laid_out(x: Real, y: Real) -> tuple[Index, tuple[float, float], Grid]:
     staggered = len(np.unique((row + column) % 2)) == 1 and len(np.unique(column % 2)) == 2
     hexagonal = staggered and shape[0] >= 2 and shape[1] >= 3
     if shape[0] * shape[1] > 4 * len(x) + sum(shape):
-        raise ContentError(f"{len(x)} points would need {shape[0]} × {shape[1]} places: they lie on no grid")
+        raise ContentError(f"{len(x)} points would need {shape[0]} × {shape[1]} places: they do not lie on a grid")
     doubled = len(x) - len(np.unique(row * shape[1] + column))
     if doubled:
-        raise ContentError(f"{doubled} of {len(x)} points lie where another one does: keep one map to a file")
+        raise ContentError(f"{doubled} of {len(x)} points coincide with another: save one map per file")
     points = np.full((shape[0], shape[1] + hexagonal), -1, dtype=np.int64)
     points[row, column] = np.arange(len(x))
     if hexagonal:
@@ -325,5 +325,5 @@ def _places(coordinate: Real) -> tuple[Index, float]:
     place = (coordinate - values[0]) / step
     number = np.round(place).astype(np.int64)
     if np.abs(place - number).max() > _SLACK:
-        raise ContentError(f"coordinates are no multiples of one step (about {step:g})")
+        raise ContentError(f"coordinates are not multiples of a common step (about {step:g})")
     return number, step

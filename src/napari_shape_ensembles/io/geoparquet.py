@@ -62,12 +62,14 @@ def read_geoparquet(path: StrPath) -> Found:
         layout, claims = file.schema_arrow, file.metadata
         known = layout.metadata or {}
         if b"geo" not in known:
-            raise ContentError("has no geometry: a table of vertices has the ending .parquet")
+            raise ContentError("has no geometry: save a table of vertices as .parquet")
         geo = json.loads(known[b"geo"])
         name = geo["primary_column"]
         about = geo["columns"][name]
         if about.get("encoding") != "WKB":
-            raise ContentError(f"its geometry is kept as {about.get('encoding')!r}: save it as well-known binary (WKB)")
+            raise ContentError(
+                f"its geometry is encoded as {about.get('encoding')!r}: save it as well-known binary (WKB)"
+            )
         meta = json.loads(known.get(FORMAT.encode(), b"{}"))
         system = about.get("crs") or {}
         if str(system.get("type", "")).startswith("Geographic"):

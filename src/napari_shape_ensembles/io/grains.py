@@ -62,9 +62,9 @@ def find_grains(ebsd: EBSDMap, *, threshold: float = 10.0, min_points: int = 5, 
     """
     expect(ebsd, EBSDMap, "find_grains takes the EBSDMap that read_ebsd returns")
     if not 0 < threshold < 180:
-        raise ValueError(f"the threshold is an angle between 0 and 180 degrees, not {threshold!r}")
+        raise ValueError(f"the threshold must be an angle between 0 and 180 degrees, not {threshold!r}")
     if min_points < 0:
-        raise ValueError(f"min_points is a number of 0 or more, not {min_points!r}")
+        raise ValueError(f"min_points must be a number of 0 or more, not {min_points!r}")
     # Pairs of distinct points with adjacent pixels, reduced to those within the same grain.
     pixels = ebsd.points
     sides = (pixels[:-1], pixels[1:]), (pixels[:, :-1], pixels[:, 1:])

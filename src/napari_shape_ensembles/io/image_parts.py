@@ -93,9 +93,9 @@ def polygon_of(text: str) -> shapely.Geometry:
     try:
         found = shapely.from_wkt(text)
     except shapely.errors.GEOSException as error:
-        raise ContentError(f"region {text!r} is no polygon: {error}") from error
+        raise ContentError(f"region {text!r} is not a polygon: {error}") from error
     if found.geom_type not in ("Polygon", "MultiPolygon") or not shapely.is_valid(found) or not found.area:
-        raise ContentError(f"region {text!r} is no polygon, or its sides cross each other")
+        raise ContentError(f"region {text!r} is not a polygon, or intersects itself")
     return found
 
 
@@ -166,14 +166,14 @@ def refuse_no_plane(shape: tuple[int, ...], plane: tuple[int, ...], colours: tup
     axes = shape[: max(len(shape) - last, 0)]
     if len(shape) < 2 or (axes and not plane):
         raise ContentError(
-            f"holds an image of shape {shape}: save one plane, in grey or in color; in a table of a design a "
-            "column plane tells which of a stack"
+            f"holds an image of shape {shape}: save one plane, grayscale or color; in a design table, a column "
+            "plane selects a plane of a stack"
         )
     if len(plane) != len(axes) or any(not 0 <= place < size for place, size in zip(plane, axes, strict=True)):
         planes = " × ".join(map(str, axes))
         raise ContentError(
             f"has no plane {','.join(map(str, plane))}: "
-            + (f"it is a stack of {planes} planes, counted from 0" if axes else "it is no stack")
+            + (f"it is a stack of {planes} planes, counted from 0" if axes else "it is not a stack")
         )
 
 

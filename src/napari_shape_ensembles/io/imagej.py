@@ -27,7 +27,7 @@ _CLOSED = ("POLYGON", "FREEHAND", "TRACED", "RECT", "OVAL")
 def roi_zip_bytes(table: CurveTable) -> bytes:
     """Return a zip of polygons with subpixel vertices (ImageJ: single precision); features become properties."""
     if not len(table.ensemble):
-        raise ContentError("no curve to write: a zip of ImageJ regions holds one at least")
+        raise ContentError("no curves to save: a zip of ImageJ regions needs at least one")
     meta = json.dumps(metadata(table))
     file = BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -44,7 +44,7 @@ def roi_zip_bytes(table: CurveTable) -> bytes:
 def _roi_bytes(name: str, curve: Real, words: Mapping[str, Any]) -> bytes:
     roifile = _roifile()
     if len(curve) > _MOST_VERTICES:
-        raise ContentError(f"curve {name} has {len(curve)} vertices: ImageJ takes {_MOST_VERTICES} at most")
+        raise ContentError(f"curve {name} has {len(curve)} vertices: ImageJ allows at most {_MOST_VERTICES}")
     roi = roifile.ImagejRoi.frompoints((curve[:, ::-1] + CENTRE).astype(np.float32), name=name)
     roi.roitype = roifile.ROI_TYPE.POLYGON
     roi.props = "".join(f"{_one_line(name, ':')}: {_one_line(str(value))}\n" for name, value in words.items())

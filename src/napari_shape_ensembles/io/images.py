@@ -88,7 +88,7 @@ def read_image(
     """
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
-        raise ContentError(f"{Path(path).name}: the ending is none of {', '.join(ENDINGS)}, so it is no known image")
+        raise ContentError(f"{Path(path).name}: unknown image format; the extension is not one of {', '.join(ENDINGS)}")
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
     with errors_named(path, "image"), budget(memory):
@@ -135,7 +135,7 @@ def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> ND
 def refuse_claims(count: int, itemsize: int, size: int) -> None:
     """Raise if a header claims more pixels than a file of this size can hold."""
     if count * itemsize > max(size, 1) * _CLOSEST_PACKING:
-        raise ContentError(f"claims {count * itemsize} bytes of pixels, but the file has {size}")
+        raise ContentError(f"declares {count * itemsize} bytes of pixels, but the file has {size}")
 
 
 def refuse_many_pages(tiff: Any) -> None:
@@ -145,10 +145,10 @@ def refuse_many_pages(tiff: Any) -> None:
     handle.seek(form.offsetsize)
     while offset := struct.unpack(form.offsetformat, handle.read(form.offsetsize))[0]:
         if offset in seen:
-            raise ContentError("its pages follow each other in a circle: the file is damaged, save the image anew")
+            raise ContentError("its pages form a cycle: the file is damaged, save the image again")
         seen.add(offset)
         if len(seen) > _MOST_PAGES:
-            raise ContentError(f"holds more than {_MOST_PAGES} pages: save one plane, in grey or in colour")
+            raise ContentError(f"holds more than {_MOST_PAGES} pages: save one plane, grayscale or color")
         handle.seek(offset)
         tags = struct.unpack(form.tagnoformat, handle.read(form.tagnosize))[0]
         handle.seek(offset + form.tagnosize + tags * form.tagsize)

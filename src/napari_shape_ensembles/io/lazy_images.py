@@ -49,7 +49,7 @@ class TiffArray:
     def __getitem__(self, place: tuple[slice | int, ...]) -> NDArray[Any]:
         import tifffile
 
-        zarr = needed("zarr", "zarr", "a TIFF larger than the memory")
+        zarr = needed("zarr", "zarr", "a TIFF larger than memory")
         with tifffile.TiffFile(self.path) as tiff:
             plain = tiff.series[0].dataoffset is not None
         if plain:  # uncompressed, often in one strip, which would be read whole for every tile
@@ -161,5 +161,5 @@ def _large_tiff(path: Path, memory: float | None) -> LazyImage | None:
         if not _is_large(shape, dtype, memory):
             return None
         refuse_claims(math.prod(shape), dtype.itemsize, path.stat().st_size)
-    needed("zarr", "zarr", "a TIFF larger than the memory")
+    needed("zarr", "zarr", "a TIFF larger than memory")
     return LazyImage(TiffArray(path, tuple(shape), dtype), read_calibration(path), path.stem.removesuffix(".ome"))

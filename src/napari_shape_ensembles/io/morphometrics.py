@@ -49,9 +49,7 @@ def read_chain_codes(path: StrPath) -> Found:
     found.ids = names
     if areas and areas[0] > 0:
         if len(set(areas)) > 1:
-            raise ContentError(
-                f"its outlines have {len(set(areas))} different areas per pixel: split the file by scale"
-            )
+            raise ContentError(f"its outlines have {len(set(areas))} different pixel areas: split the file by scale")
         side = float(np.sqrt(areas[0]))
         found.meta = {
             "format": FORMAT, "version": LAYOUT, "name": Path(path).stem, "unit": "mm", "scale": [side, side]
@@ -99,7 +97,7 @@ def read_tps(path: StrPath) -> Found:
         found.dropped["landmarks"] += int(fields.get("LM", 0) or 0)
         scale = float(fields.get("SCALE", 1))
         if not 0 < scale < np.inf:
-            raise ContentError(f"SCALE={fields['SCALE'][:40]}: a scale is a number above 0")
+            raise ContentError(f"SCALE={fields['SCALE'][:40]}: the scale must be a number above 0")
         specimen = fields.get("ID") or fields.get("IMAGE") or str(len(names) + 1)
         for number, (count, own) in enumerate(outlines, start=1):
             take_curves(len(own), 1)

@@ -79,8 +79,8 @@ def _foreign(arrays: dict[str, np.ndarray]) -> Found:
     name = next((name for name in ("vertices", "xy") if name in arrays), None)
     if name is None or "offsets" not in arrays:
         raise ContentError(
-            f"holds no vertices (or xy) with offsets but {', '.join(sorted(arrays)[:8]) or 'no arrays'}; one set of "
-            "curves is one file"
+            f"contains, instead of vertices (or xy) with offsets, {', '.join(sorted(arrays)[:8]) or 'no arrays'}; "
+            "save one set of curves per file"
         )
     points, offsets = records.array(arrays, name, "iuf", (None, 2)), records.array(arrays, "offsets", "iu", (None,))
     points, offsets = points.astype(np.float64), offsets.astype(np.int64)

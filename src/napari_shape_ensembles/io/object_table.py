@@ -36,9 +36,9 @@ def check_ending(path: Path) -> None:
     """
     if path.suffix.lower() not in ENDINGS:
         known = ", ".join(f"{ending} ({what})" for ending, what in ENDINGS.items())
-        raise ContentError(f"{path.name}: a table of outlines ends in {known}")
+        raise ContentError(f"{path.name}: a table of outlines must end in {known}")
     if path.suffix.lower() == ".zarr" and path.exists():
-        raise ContentError(f"{path} is there already: choose another name")
+        raise ContentError(f"{path} already exists: choose another name")
 
 
 def write_objects(path: StrPath, source: Comparison | Ensemble | None, rows: "pd.DataFrame | None" = None) -> Path:
@@ -77,7 +77,7 @@ def write_objects(path: StrPath, source: Comparison | Ensemble | None, rows: "pd
     path.parent.mkdir(parents=True, exist_ok=True)
     ending = path.suffix.lower()
     if source is None and (rows is None or ENDINGS[ending] != "table"):
-        raise ContentError(f"{path.name}: without the outlines in memory a table ends in .csv or .parquet")
+        raise ContentError(f"{path.name}: without the outlines in memory, use .csv or .parquet")
     table = source.to_dataframe() if rows is None and source is not None else rows
     assert table is not None
     if ending == ".csv":

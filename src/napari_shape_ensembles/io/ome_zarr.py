@@ -99,7 +99,7 @@ def open_ome_zarr(path: StrPath, *, labels: bool | None = None) -> ZarrImage:
         elif labels and "image-label" not in own and "multiscales" not in own:
             raise ContentError("holds no labels")
         if "multiscales" not in own:
-            raise ContentError("is no OME-Zarr image: its metadata have no multiscales")
+            raise ContentError("is not an OME-Zarr image: its metadata have no multiscales")
         scales = own["multiscales"][0]
         first = scales["datasets"][0]
         array = group[first["path"]]
@@ -161,9 +161,9 @@ def write_ome_zarr_labels(
     zarr = needed("zarr", "zarr", "OME-Zarr")
     shape, dtype = tuple(labels.shape), np.dtype(labels.dtype)
     if len(shape) != 2 or dtype.kind not in "iu":
-        raise ContentError(f"labels are a plane of whole numbers, not {dtype} values of shape {shape}")
+        raise ContentError(f"labels must be a plane of integers, not {dtype} values of shape {shape}")
     if Path(path).exists():
-        raise ContentError(f"{path} is there already: choose another name")
+        raise ContentError(f"{path} already exists: choose another name")
     if levels is None:
         levels = max(0, math.ceil(math.log2(max(*shape, 1) / _CHUNK))) + 1
     group = zarr.open_group(str(path), mode="w", zarr_format=2)

@@ -21,7 +21,7 @@ def refuse_overwriting(
     *,
     inputs: Sequence[Path] = (),
     force: bool = False,
-    remedy: str = "choose another --out, or --force to write over it",
+    remedy: str = "choose another --out, or use --force to overwrite it",
 ) -> None:
     """Raise if an output would overwrite an input or a file that no run wrote; called before any computation.
 
@@ -45,9 +45,9 @@ def refuse_overwriting(
         if force or not path.is_file():
             continue
         if any(item.exists() and path.samefile(item) for item in inputs):
-            raise ContentError(f"{path} is an input, and would be written over: choose another --out, or --force")
+            raise ContentError(f"{path} is an input and would be overwritten: choose another --out, or use --force")
         if _written(path.parent).get(path.name) != _checksum(path):
-            raise ContentError(f"{path} is there already, not as a run left it: {remedy}")
+            raise ContentError(f"{path} already exists and is not as a run left it: {remedy}")
 
 
 def keep_list(paths: Iterable[Path]) -> None:

@@ -46,8 +46,8 @@ def read_rda(path: StrPath) -> Found:
     sets = list(_sets(held, ""))
     if len(sets) != 1:
         names = ", ".join(name or "unnamed" for name, *_ in sets[:8])
-        what = f"{len(sets)} sets of outlines ({names}): save one to a file" if sets else "no outlines"
-        raise ContentError(f"holds {what}; they are lists of matrices of two columns, x and y")
+        what = f"{len(sets)} sets of outlines ({names}): save one per file" if sets else "no outlines"
+        raise ContentError(f"holds {what}; outlines must be lists of matrices of two columns, x and y")
     ((_, curves, ids, features, why),) = sets
     take_curves(sum(map(len, curves)), len(curves))
     if why:

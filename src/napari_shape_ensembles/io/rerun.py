@@ -104,7 +104,7 @@ class Rerun:
         rounded, differ = (sum(one.verdict == kind for one in self.numbers) for kind in (ROUNDED, DIFFERS))
         if differ:
             return f"{differ} of {total} numbers differ from those that were saved."
-        return f"All {total} numbers come out again{f', {rounded} of them to rounding' if rounded else ''}."
+        return f"All {total} numbers are reproduced{f', {rounded} of them up to rounding' if rounded else ''}."
 
 
 # ------------------------------------------------------------------------------------------- what went in, and where
@@ -200,7 +200,7 @@ def find_inputs(inputs: Inputs, *folders: Path) -> tuple[list[Path | None], list
     >>> from napari_shape_ensembles.comparison import InputFile, Inputs
     >>> from napari_shape_ensembles.io import find_inputs
     >>> find_inputs(Inputs((InputFile("/data/field 1.tif", 64 * "0"),)), Path("elsewhere"))
-    ([None], ['/data/field 1.tif is not there'])
+    ([None], ['/data/field 1.tif was not found'])
     """
     checksums: dict[Path, str] = {}
 
@@ -221,9 +221,9 @@ def find_inputs(inputs: Inputs, *folders: Path) -> tuple[list[Path | None], list
             if found is not None:
                 notes.append(f"{before.name} was found by its checksum: {found}")
             elif there:
-                notes.append(f"{before} is not as it was: its checksum differs")
+                notes.append(f"{before} has changed: its checksum differs")
             else:
-                notes.append(f"{before} is not there")
+                notes.append(f"{before} was not found")
         paths.append(found)
     return paths, notes
 
@@ -292,7 +292,7 @@ def rerun(
     >>> a, b = samples.powder_outlines().ensembles()
     >>> compare(a, b, Settings(landmarks=60, rank=10, permutations=199)).save("powder.comparison.npz")
     >>> rerun("powder.comparison.npz").notes
-    ('the file does not say what its outlines were made from: they are compared as they are in it',)
+    ('the file does not record its inputs: the saved outlines are compared',)
     """
     folders = [] if folder is None else [Path(folder)]
     if not all(place.is_dir() for place in folders):
@@ -308,12 +308,12 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
     notes: list[str] = []
     outlines: dict[str, NDArray[np.float64]] = {}
     if saved.inputs is None:
-        notes.append("the file does not say what its outlines were made from: they are compared as they are in it")
+        notes.append("the file does not record its inputs: the saved outlines are compared")
     else:
         paths, notes = find_inputs(saved.inputs, *folders)
         known = [path for path in paths if path is not None]
         if len(known) < len(paths):
-            notes.append("not all files were found: the outlines are compared as they are in the saved comparison")
+            notes.append("not all files were found: the outlines in the saved comparison are compared")
         else:
             with as_part(0, 2):
                 traced = _traced_again(saved.inputs, known, memory)
@@ -382,7 +382,7 @@ def load_experiment(path: StrPath, memory: float | None = None) -> tuple[Experim
 
     def built(tree: Tree) -> tuple[Experiment, Tree, Inputs | None]:
         if "parts" not in tree:
-            raise ContentError("written by an earlier version, which kept numbers alone: run the experiment again")
+            raise ContentError("written by an earlier version, which stored only numbers: run the experiment again")
         known = tree.get("inputs") is not None
         inputs = Inputs.of_tree(records.value(tree, "inputs", dict)) if known else None
         return Experiment.of_tree(tree), records.value(tree, "view", dict), inputs
@@ -412,16 +412,15 @@ def _experiment_again(tree: Tree, folders: Sequence[Path], memory: float | None)
     from .results import experiment_numbers
 
     if tree.get("inputs") is None:
-        raise ContentError("it does not say which files it was made from, so it cannot be run again")
+        raise ContentError("it does not record its input files, so it cannot be rerun")
     inputs = Inputs.of_tree(records.value(tree, "inputs", dict))
     paths, notes = find_inputs(inputs, *folders)
     known = [path for path in paths if path is not None]
     if len(known) < len(paths):
         lost = [file.path for file, path in zip(inputs.files, paths, strict=True) if path is None]
         raise ContentError(
-            f"{len(lost)} of its {len(paths)} files are not found, nor others with their checksums "
-            f"({'; '.join(lost)}): "
-            "name the folder that they are in now (folder=, on the command line --inputs)"
+            f"{len(lost)} of its {len(paths)} files were not found, not even by checksum ({'; '.join(lost)}): give "
+            "the folder that contains them (folder=, on the command line --inputs)"
         )
     with as_part(0, 2):
         traced = _traced_again(inputs, known, memory)
@@ -463,7 +462,7 @@ def agreements(saved: Mapping[str, Any], again: Mapping[str, Any]) -> tuple[Agre
 
 def _agreement(name: str, saved: Any, again: Any) -> Agreement:
     if again is None and saved is not None:
-        return Agreement(name, _shown(saved), "is not there", DIFFERS)
+        return Agreement(name, _shown(saved), "is missing", DIFFERS)
     one, other = np.asarray(saved), np.asarray(again)
     if one.dtype.kind not in "biuf" or other.dtype.kind not in "biuf":
         same = bool(np.array_equal(one, other)) if one.dtype.kind != "O" else saved == again

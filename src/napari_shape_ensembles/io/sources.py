@@ -99,7 +99,7 @@ class Reading:
             return None
         if self.labels is None and content_of(middle_of(image)) in ("labels", "classes"):
             raise ContentError(
-                f"{path.name}: looks like labels, but is too large to be sure: say --labels, or --no-labels"
+                f"{path.name}: looks like labels, but is too large to be sure: give --labels or --no-labels"
             )
         return image
 
@@ -146,7 +146,7 @@ def files_of(path: Path, *, groups: bool, labels: bool = False, images: bool = F
     try:
         path.name.encode()
     except UnicodeEncodeError as error:
-        raise ContentError(f"the name of {path.name!r} is no text that can be written down: rename it") from error
+        raise ContentError(f"the name of {path.name!r} cannot be encoded as text: rename it") from error
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
     if not path.is_dir() or is_ome_zarr(path):
@@ -217,10 +217,10 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
     reading = reading.of(path)
     given = _stated(reading)
     if part.feature is not None:
-        raise ContentError(f"{path.name}: an image has no features: name a file of curves for {part}")
+        raise ContentError(f"{path.name}: an image has no features: give a curve file for {part}")
     if path.name.lower().endswith(MAPS):
         if part.plane or part.value is not None:
-            raise ContentError(f"{path.name}: a map of orientations has regions and phases, but no {part}")
+            raise ContentError(f"{path.name}: an orientation map has regions and phases, but no {part}")
         ebsd = read_ebsd(path, memory=reading.memory)
         with named(path.name):
             grains = find_grains(ebsd)
@@ -228,11 +228,11 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
             calibration = given or Calibration(ebsd.scale, ebsd.unit, "map")
             return _within(part, Labelled(found, calibration, ebsd.name), reading)
     if part.phase is not None:
-        raise ContentError(f"{path.name}: only a map of orientations has phases: there is no {part}")
+        raise ContentError(f"{path.name}: only an orientation map has phases: there is no {part}")
     if not path.name.lower().endswith((*ENDINGS, ".npz")) and not is_ome_zarr(path):
         raise ContentError(
-            f"{path.name}: the ending is none of {', '.join(ENDINGS)}, {ZARR}, .npz (one plane) or, of maps of "
-            f"orientations, {', '.join(MAPS)}"
+            f"{path.name}: unknown format; the extension is not one of {', '.join(ENDINGS)}, {ZARR}, .npz (one "
+            f"plane) or, for orientation maps, {', '.join(MAPS)}"
         )
     image = _image_file(path, reading, part)
     pixels, calibration = image.pixels, image.calibration
@@ -343,7 +343,7 @@ def _only_plane(path: Path, reading: Reading) -> NDArray[Any]:
         archive = zipfile.ZipFile(file)
         shapes = {name: shape for name, shape in shapes_of(archive).items() if len(shape) == 2}
         if len(shapes) != 1:
-            raise ContentError(f"holds {len(shapes)} planes of labels: keep one to a file")
+            raise ContentError(f"holds {len(shapes)} planes of labels: save one per file")
         take_labels(math.prod(*shapes.values()), 0)
         ((name, content),) = unpacked(archive, shapes)
         return array_of(content, name)
@@ -412,11 +412,11 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
         found.name = f"{found.name} {part}".strip()
         return found
     if part and (part.feature is None or part != ImagePart(feature=part.feature)):
-        raise ContentError(f"{path.name}: holds curves, so there is no {part}: give one file to a row")
+        raise ContentError(f"{path.name}: holds curves, so there is no {part}: give one file per row")
     if ending not in FORMATS:
         raise ContentError(
-            f"{path.name}: the ending is none of images ({', '.join(ENDINGS)}, {ZARR}), maps of orientations "
-            f"({', '.join(MAPS)}) or curves ({', '.join(FORMATS)})"
+            f"{path.name}: unknown format; the extension is not one of images ({', '.join(ENDINGS)}, {ZARR}), "
+            f"orientation maps ({', '.join(MAPS)}) or curves ({', '.join(FORMATS)})"
         )
     column = reading.curve_column if ending in (".csv", ".parquet") else None
     table = read_curves(path, memory=reading.memory, curve_column=column)
@@ -425,7 +425,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
     name, value = part.feature
     if name not in table.features:
         known = ", ".join(map(str, table.features)) or "none"
-        raise ContentError(f"{path.name}: its curves have no feature {name!r}, but {known}")
+        raise ContentError(f"{path.name}: its curves have no feature {name!r}; the features are {known}")
     values = table.features[name].map(feature_text)
     chosen = (values == value).to_numpy(dtype=bool)
     if not chosen.any():

@@ -127,7 +127,7 @@ def read_parquet(path: StrPath, curve_column: str | None = None) -> Found:
         file = parquet.ParquetFile(content)
         layout, claims = file.schema_arrow, file.metadata
         if nested := [field.name for field in layout if pyarrow.types.is_nested(field.type)]:
-            raise ContentError(f"its column {nested[0]} holds lists or records: leave it out")
+            raise ContentError(f"its column {nested[0]} holds lists or records: remove it")
         take(sum(claims.row_group(group).total_byte_size for group in range(claims.num_row_groups)))
         take(claims.num_rows * len(layout) * _CELL)
         take_curves(claims.num_rows)
@@ -179,19 +179,20 @@ def _frame(table: CurveTable) -> "pd.DataFrame":
 def _refuse_clashes(table: CurveTable) -> None:
     clash = sorted(set(table.features.columns) & set(_PLACES))
     if clash:
-        raise ContentError(f'a feature cannot be called "{clash[0]}" in a table of vertices: rename it')
+        raise ContentError(f'a feature cannot be named "{clash[0]}" in a table of vertices: rename it')
 
 
 def _found(frame: "pd.DataFrame", meta: Tree, curve_column: str | None) -> Found:
     names = {ours: next((name for name in all_ if name in frame), "") for ours, all_ in _SYNONYMS.items()}
     if not (names["row"] and names["column"]):
         raise ContentError(
-            f"has no columns row and column (or x and y) but {', '.join(map(str, frame.columns[:8])) or 'none'}"
+            "has no columns row and column (or x and y); its columns are "
+            f"{', '.join(map(str, frame.columns[:8])) or 'none'}"
         )
     if "axis-2" in frame and not meta:
         raise ContentError("its shapes have three axes or more: save the shapes of one plane")
     if curve_column is not None and curve_column not in frame:
-        raise ContentError(f"has no column {curve_column} but {', '.join(map(str, frame.columns[:8]))}")
+        raise ContentError(f"has no column {curve_column}; its columns are {', '.join(map(str, frame.columns[:8]))}")
     names["id"] = curve_column or names["id"] or _grouping(frame, [*names.values()])
     told_apart = bool(names["id"])
     if not told_apart:
@@ -209,8 +210,8 @@ def _found(frame: "pd.DataFrame", meta: Tree, curve_column: str | None) -> Found
     curves = np.split(vertices, starts[1:]) if len(starts) else []
     if not told_apart and (jumps := _jumps(vertices)):
         raise ContentError(
-            f"has no column that tells curves apart, and as one curve its vertices jump {jumps} times: name the column "
-            "(curve_column=, on the command line --curve-column), or add a column id"
+            f"has no column that identifies curves, and as one curve its vertices jump {jumps} times: give the "
+            "column (curve_column=, on the command line --curve-column), or add a column id"
         )
     return Found(curves, ids, features, dropped, meta, calibrated=bool(meta))
 
@@ -232,8 +233,8 @@ def _grouping(frame: "pd.DataFrame", known: Sequence[str]) -> str:
     for codes in found.values():
         if len(np.unique(np.stack([found[finest], codes]), axis=1).T) > found[finest].max() + 1:
             raise ContentError(
-                f"its columns {', '.join(map(str, found))} group the vertices differently: name the one that tells "
-                "curves apart (curve_column=, on the command line --curve-column)"
+                f"its columns {', '.join(map(str, found))} group the vertices differently: give the one that "
+                "identifies curves (curve_column=, on the command line --curve-column)"
             )
     return finest
 

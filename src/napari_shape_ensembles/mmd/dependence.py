@@ -109,7 +109,7 @@ def coordinates_of(t: "Real | Compared", l: Real | None, first: int | None) -> t
         return compared.t, compared.l, len(compared.a)
     raise TypeError(
         "give a Comparison alone, or t, l and the number of A's curves"
-        + (": an Experiment has its own .effects and .planning()" if hasattr(t, "design") else "")
+        + ("; for an Experiment, use its .effects and .planning()" if hasattr(t, "design") else "")
     )
 
 

@@ -110,13 +110,13 @@ def _check(values: Mapping[str, Real], first: int) -> int:
         raise ValueError("a family of tests needs at least one description")
     sizes = {len(x) for x in values.values()}
     if len(sizes) != 1:
-        raise ValueError(f"a family of tests needs descriptions of the same curves, not of {sorted(sizes)} curves")
+        raise ValueError(f"the descriptions of a family must be of the same curves, not of {sorted(sizes)} curves")
     total = sizes.pop()
     if not 1 <= first < total:
-        raise ValueError(f"samples of {first} and {total - first} curves: both need at least one")
+        raise ValueError(f"samples of {first} and {total - first} curves: each needs at least one")
     bad = [name for name, x in values.items() if not np.isfinite(x).all()]
     if bad:
-        raise ValueError(f"{', '.join(bad)}: some values are NaN or infinite; leave those curves out")
+        raise ValueError(f"{', '.join(bad)}: some values are NaN or infinite: leave these curves out")
     return total
 
 

@@ -46,13 +46,13 @@ def pooled(x: Real, y: Real) -> Real:
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
         raise ValueError(f"samples have shapes {x.shape} and {y.shape}: give (m, d) and (n, d) arrays")
     if not len(x) or not len(y):
-        raise ValueError(f"samples of {len(x)} and {len(y)} points: both need at least one")
+        raise ValueError(f"samples of {len(x)} and {len(y)} points: each needs at least one")
     both = np.concatenate([x, y])
     if not np.isfinite(both).all():
         raise ValueError(f"{(~np.isfinite(both)).any(axis=1).sum()} points have NaN or infinite coordinates")
     spread = float(np.ptp(both, axis=0).max(initial=0))
     if spread and not 1 / _SQUARED < spread < _SQUARED:
-        raise ValueError(f"the points spread over {spread:g}, whose square no number holds: give them in another unit")
+        raise ValueError(f"the points spread over {spread:g}, whose square overflows: use another unit")
     return both
 
 

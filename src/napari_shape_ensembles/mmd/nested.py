@@ -90,7 +90,9 @@ def nested_mmd_tests(
 def _check_ranks(ranks: Sequence[int], dimension: int) -> None:
     rising = all(low < high for low, high in pairwise(ranks))
     if not rising or (len(ranks) and not 1 <= ranks[0] <= ranks[-1] <= dimension):
-        raise ValueError(f"ranks {list(ranks)}: give rising numbers from 1 to the {dimension} coordinates there are")
+        raise ValueError(
+            f"ranks {list(ranks)}: give increasing numbers from 1 to {dimension}, the number of coordinates"
+        )
 
 
 class _Nest(Distances):

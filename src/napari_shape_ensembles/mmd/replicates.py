@@ -595,12 +595,12 @@ def require_testable(hypothesis: Hypothesis) -> None:
     tested, nuisance = hypothesis.tested.shape[1], hypothesis.nuisance.shape[1]
     if not tested:
         raise ValueError(
-            "nothing is left to test: there is one group only, or blocks and covariates already determine it"
+            "nothing to test: there is only one group, or blocks and covariates already determine the group"
         )
     if len(hypothesis.columns) <= tested + nuisance:
         raise ValueError(
-            f"{len(hypothesis.columns)} replicates for {tested + nuisance} groups, blocks and covariates: at least one "
-            "more is needed to tell a difference from chance"
+            f"{len(hypothesis.columns)} replicates for {tested + nuisance} groups, blocks and covariates: at least "
+            "one more replicate is needed for a test"
         )
 
 

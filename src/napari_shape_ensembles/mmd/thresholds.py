@@ -89,7 +89,7 @@ def gretton_test(
         `null` is empty and `approximation` names the threshold. Several parts are combined by Bonferroni correction.
     """
     if null not in _WORDS:
-        raise ValueError(f"null is one of {', '.join(_WORDS)}, not {null!r}")
+        raise ValueError(f"null must be one of {', '.join(_WORDS)}, not {null!r}")
     check_level(significance)
     m, n = common_sizes(samples)
     if m + n < 4:

@@ -314,14 +314,14 @@ def widths(name: str, median: Callable[[], float], bandwidth: Widths | None, fac
     values = np.atleast_1d(np.asarray(factor if bandwidth is None else bandwidth, dtype=np.float64))
     kind = "factor" if bandwidth is None else "bandwidth"
     if not values.size or not (np.isfinite(values) & (values > 0)).all():
-        raise ValueError(f"{kind} {values.tolist()}: a kernel's width is a positive distance")
+        raise ValueError(f"{kind} {values.tolist()}: the kernel width must be a positive distance")
     if values.max() > _WIDEST or values.min() < 1 / _WIDEST:
         raise ValueError(
-            f"{kind} {values.tolist()}: a kernel that wide or narrow tells no points apart; give a width near the "
-            "distances between them"
+            f"{kind} {values.tolist()}: a kernel this wide or narrow does not distinguish points; give a width "
+            "near the distances between them"
         )
     if len(np.unique(values)) < len(values):
-        raise ValueError(f"{kind} {values.tolist()}: give every width once")
+        raise ValueError(f"{kind} {values.tolist()}: give each width once")
     unit = median() if bandwidth is None else 1.0
     if len(values) == 1:
         return {name: float(values[0]) * unit}

@@ -63,7 +63,7 @@ def witness(
         raise ValueError(f"samples of {first} and {total - first} points: a witness needs at least 2 in each")
     width = median_distance(points) if bandwidth is None else bandwidth
     if not width > 0:
-        raise ValueError(f"bandwidth {width}: the kernel's width is a positive distance")
+        raise ValueError(f"bandwidth {width}: the kernel width must be a positive distance")
 
     unit = np.ldexp(1.0, np.frexp(width)[1])  # a power of two is exact, and scaling prevents underflow of squares
     distances = Distances(points / unit)

@@ -138,7 +138,7 @@ class Ensemble:
         counts: Counter[str] = Counter()
         for reason, number in (dropped or {}).items():
             if not isinstance(number, int | np.integer) or number < 0:
-                raise ValueError(f'dropped holds numbers of objects, not {number!r} for "{reason}"')
+                raise ValueError(f'dropped must hold numbers of objects, not {number!r} for "{reason}"')
             counts[text(reason, "a reason in dropped")] = int(number)
         offsets = np.cumsum([0, *(len(array) for array in arrays)], dtype=np.int64)
         vertices = np.concatenate([np.empty((0, 2)), *arrays], dtype=np.float64).view(np.complex128)[:, 0]
@@ -149,7 +149,7 @@ class Ensemble:
             sides = np.atleast_1d(np.asarray(pixel_size, dtype=np.float64))
             if sides.shape not in ((1,), (2,)) or not (np.isfinite(sides).all() and (sides > 0).all()):
                 raise ValueError(
-                    f"pixel_size is the height and width of a pixel, two positive numbers, not {pixel_size!r}"
+                    f"pixel_size must be the height and width of a pixel, two positive numbers, not {pixel_size!r}"
                 )
             self.pixel_size = float(sides[0]), float(sides[-1])
         names = np.arange(len(arrays)) if ids is None else _unique_ids(ids, len(arrays))
@@ -307,7 +307,7 @@ class Ensemble:
         chosen = np.asarray(mask)
         if chosen.dtype != np.bool_ or chosen.shape != (len(self),):
             raise ValueError(
-                f"a mask for {len(self)} curves holds as many booleans, not {chosen.dtype} of shape {chosen.shape}"
+                f"a mask for {len(self)} curves must hold as many booleans, not {chosen.dtype} of shape {chosen.shape}"
             )
         return self[np.flatnonzero(chosen)]
 
@@ -628,13 +628,13 @@ class Ensemble:
             raise TypeError(f"an ensemble has no column {index!r}: its columns are in .metadata and .features")
         if not isinstance(index, slice) and np.asarray(index).dtype == np.bool_:
             if np.shape(index) != (len(self),):
-                raise IndexError(f"a mask for {len(self)} curves holds as many booleans, not {np.shape(index)}")
+                raise IndexError(f"a mask for {len(self)} curves must hold as many booleans, not {np.shape(index)}")
             index = np.flatnonzero(index)
         if not isinstance(index, slice):
             places = np.asarray(index)
             if places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
                 raise IndexError(
-                    f"curves are chosen by whole numbers, a slice, or a mask of {len(self)} booleans, not {index!r}"
+                    f"curves are selected by integers, a slice, or a mask of {len(self)} booleans, not {index!r}"
                 )
             index = places.astype(np.intp)
         kept = np.arange(len(self))[index]
@@ -680,16 +680,16 @@ def _pooled_images(images: Sequence[NDArray[np.str_]]) -> NDArray[np.str_]:
 def _column(name: str, given: Any, count: int) -> NDArray[Any]:
     """Broadcast N values, or a scalar, to one value per curve, (N,)."""
     if name in exchange.TAKEN:
-        raise ValueError(f"metadata cannot be called {name!r}, a measured column has that name: rename it")
+        raise ValueError(f"metadata cannot be named {name!r}, as a measured column has that name: rename it")
     values = np.asarray(given)
     if values.dtype.kind in "OT":  # strings, or numbers with missing values
         kinds = {type(value) for value in values.ravel().tolist()}
         if not kinds <= {str} and not kinds <= {int, float, bool}:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
-            raise ValueError(f"metadata {name!r} mixes {names}: give numbers, texts or booleans, without gaps")
+            raise ValueError(f"metadata {name!r} mixes {names}: give numbers, strings or booleans, without gaps")
         values = values.astype(np.str_ if kinds <= {str} else np.float64)
     if values.dtype.kind not in "biufU":
-        raise ValueError(f"metadata {name!r} holds {values.dtype} values: give numbers, texts or booleans")
+        raise ValueError(f"metadata {name!r} holds {values.dtype} values: give numbers, strings or booleans")
     if values.ndim == 0:
         values = np.full(count, values)
     if values.shape != (count,):
@@ -730,7 +730,9 @@ def _pooled_ids(ids: Sequence[NDArray[Any]], names: list[str]) -> NDArray[Any]:
 def _arrays(curves: Sequence[ArrayLike] | Real) -> list[NDArray[Any]]:
     """Convert curves to arrays of vertices; raise for anything else."""
     if not isinstance(curves, Iterable):
-        raise ValueError(f"curves are a sequence of (m, 2) arrays, rows and columns of their vertices, not {curves!r}")
+        raise ValueError(
+            f"curves must be a sequence of (m, 2) arrays, rows and columns of their vertices, not {curves!r}"
+        )
     arrays: list[NDArray[Any]] = []
     for index, curve in enumerate(curves):
         try:
@@ -739,11 +741,11 @@ def _arrays(curves: Sequence[ArrayLike] | Real) -> list[NDArray[Any]]:
             raise ValueError(f"curve {index} is not an (m, 2) array of vertices: {error}") from error
         if array.ndim != 2 or array.shape[1] != 2:
             raise ValueError(
-                f"curve {index} has shape {array.shape}: curves are a sequence of (m, 2) arrays, rows and columns "
-                "of their vertices (Ensemble.from_labels traces labels, io.read_curves reads a file)"
+                f"curve {index} has shape {array.shape}: curves must be (m, 2) arrays, rows and columns of their "
+                "vertices (Ensemble.from_labels traces labels, io.read_curves reads a file)"
             )
         if array.dtype.kind not in "iuf":
-            raise ValueError(f"curve {index} holds {array.dtype} values: vertices are real numbers")
+            raise ValueError(f"curve {index} holds {array.dtype} values: vertices must be real numbers")
         if isinstance(curve, np.ma.MaskedArray):  # a masked vertex is unknown, like NaN
             array = np.ma.filled(curve.astype(np.float64), np.nan)
         arrays.append(array)
@@ -758,9 +760,9 @@ def _unique_ids(ids: ArrayLike, count: int) -> NDArray[Any]:
     if names.shape != (count,):
         raise ValueError(f"{count} curves need {count} ids in one sequence, not ids of shape {names.shape}")
     if len(names) and names.dtype.kind not in "iufU":
-        raise ValueError(f"ids are numbers or texts, not {names.dtype} values such as {names[0]!r}")
+        raise ValueError(f"ids must be numbers or strings, not {names.dtype} values such as {names[0]!r}")
     if names.dtype.kind == "f" and not np.isfinite(names).all():
-        raise ValueError("ids are finite: one of them is NaN or infinite")
+        raise ValueError("ids must be finite: one of them is NaN or infinite")
     if names.dtype.kind == "U":
         text("".join(map(str, names)), "ids")
     if repeated := [value for value, times in Counter(names.tolist()).items() if times > 1]:
@@ -856,7 +858,8 @@ def length_unit(unit: str) -> str:
         conversion_factor(name, "m")
     except ValueError:
         raise ContentError(
-            f'unit is "pixel" or a unit of length such as "µm", not "{name[:40]}": state that of the coordinates'
+            f'unit must be "pixel" or a unit of length such as "µm", not "{name[:40]}": give the unit of the '
+            "coordinates"
         ) from None
     return name
 
@@ -878,7 +881,7 @@ def conversion_factor(source: str, target: str) -> float:
     try:
         for unit in (source, target):
             if not _NAME.fullmatch(unit):
-                raise pint.errors.DefinitionSyntaxError(f"no name of a unit: {unit}")
+                raise pint.errors.DefinitionSyntaxError(f"not the name of a unit: {unit}")
         return float(registry.Quantity(1.0, source).to(target).magnitude)
     except pint.errors.PintError as error:
         raise ValueError(

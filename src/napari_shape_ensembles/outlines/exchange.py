@@ -75,7 +75,7 @@ def needed(package: str, extra: str, what: str) -> Any:
 def rows_first(curves: Sequence[ArrayLike], order: str) -> list[NDArray[Any]]:
     """Convert curves to (row, column) order."""
     if order not in ("xy", "rc"):
-        raise ValueError(f'order is "xy" (column, row) or "rc" (row, column), not {order!r}')
+        raise ValueError(f'order must be "xy" (column, row) or "rc" (row, column), not {order!r}')
     arrays = [np.asarray(curve) for curve in curves]
     for place, array in enumerate(arrays):
         if array.ndim != 2 or array.shape[1] != 2:
@@ -89,7 +89,7 @@ def of_masks(
     """Parameters of an ensemble of one object per mask, each traced separately."""
     planes = [np.asarray(mask) for mask in masks]
     if not planes or any(plane.ndim != 2 for plane in planes):
-        raise ValueError("masks are planes of pixels, one per object, in a list or an (N, rows, columns) array")
+        raise ValueError("masks must be planes of pixels, one per object, in a list or an (N, rows, columns) array")
     dropped: Counter[str] = Counter()
     curves, kept, traced = [], [], None
     for place, plane in enumerate(planes):
@@ -275,7 +275,7 @@ def of_anndata(data: Any) -> Options:
     """Parameters of the ensemble of the observations in AnnData."""
     kept = getattr(data, "uns", {}).get(KEY)
     if kept is None or "outline" not in data.obs:
-        raise ValueError("these data hold no outlines: those that Ensemble.to_anndata or Comparison.to_anndata made do")
+        raise ValueError("these data contain no outlines: use data from Ensemble.to_anndata or Comparison.to_anndata")
     rows = data.obs["outline"].to_numpy().astype(int)
     curves = np.split(np.asarray(kept["vertices"]), np.asarray(kept["offsets"])[1:-1])
     images = [str(name) for name in data.obs["image"]]

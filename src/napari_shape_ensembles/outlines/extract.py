@@ -312,13 +312,13 @@ def label_plane(labels: ArrayLike) -> NDArray[np.integer]:
     if labels.dtype != bool and np.issubdtype(labels.dtype, np.floating):
         whole = (np.abs(labels) < 2.0**63) & (labels == np.round(labels))
         if not whole.all():
-            raise ValueError(f"{(~whole).sum()} pixels hold no whole number: give labels, or segment the image first")
+            raise ValueError(f"{(~whole).sum()} pixels are not integers: give labels, or segment the image first")
         labels = labels.astype(np.int64)
     if labels.dtype != bool and not np.issubdtype(labels.dtype, np.integer):
-        raise ValueError(f"labels hold {labels.dtype} values: give whole numbers")
+        raise ValueError(f"labels hold {labels.dtype} values: give integers")
     most = labels.max()
     if most > np.iinfo(np.int64).max:
-        raise ValueError(f"the highest label is {most}: label values are below 2⁶³")
+        raise ValueError(f"the highest label is {most}: label values must be below 2⁶³")
     if labels.dtype != bool and labels.min() < 0:
         labels, most = labels.clip(min=0), max(most, 0)
     # Row by row, as the first few usually show that labels are not a mask.
@@ -332,17 +332,17 @@ def pixel_of(scale: Sequence[float]) -> Real:
     """Validate the height and width of a pixel, two positive numbers."""
     pixel = np.asarray(scale, dtype=np.float64)
     if pixel.shape != (2,) or not (np.isfinite(pixel).all() and (pixel > 0).all()):
-        raise ValueError(f"scale is the height and width of a pixel, two positive numbers, not {scale!r}")
+        raise ValueError(f"scale must be the height and width of a pixel, two positive numbers, not {scale!r}")
     return pixel
 
 
 def _blur(smoothing: float, unit: SmoothingUnit, pixel: Real) -> tuple[tuple[float, float], tuple[int, int]]:
     """Standard deviation and radius, in pixels along rows and columns, of the filter specified by `smoothing`."""
     if not 0 <= smoothing < np.inf:
-        raise ValueError(f"smoothing is a standard deviation, 0 or more, not {smoothing!r}")
+        raise ValueError(f"smoothing must be a standard deviation, 0 or more, not {smoothing!r}")
     rows, columns = smoothing / pixel if unit == "physical" else (smoothing, smoothing)
     if max(rows, columns) > _WIDEST:
-        raise ValueError(f"smoothing by {max(rows, columns):g} pixels leaves nothing: {_WIDEST} are the most")
+        raise ValueError(f"smoothing by {max(rows, columns):g} pixels leaves nothing: the maximum is {_WIDEST}")
     if unit == "window":
         return (rows, columns), (int(smoothing / 2),) * 2
     return (rows, columns), (int(np.ceil(_REACH * rows)), int(np.ceil(_REACH * columns)))
@@ -508,15 +508,17 @@ def level_curves(
     """
     plane = unmasked(field, "the field")
     if plane.ndim != 2 or min(plane.shape) < 2 or plane.dtype.kind not in "biuf" or not np.isfinite(plane).all():
-        raise ValueError(f"a field is a plane of at least 2 by 2 finite numbers, not {plane.dtype} of {plane.shape}")
+        raise ValueError(
+            f"a field must be a plane of at least 2 by 2 finite numbers, not {plane.dtype} of {plane.shape}"
+        )
     parameters_of(Recipe)["min_area"].checked(min_area)
     pixel = pixel_of(scale)
     if (value is None) == (quantile is None):
         raise ValueError("give either the value of the level or its quantile")
     if value is not None and not np.isfinite(value):
-        raise ValueError(f"the value of the level is a finite number, not {value!r}")
+        raise ValueError(f"the value of the level must be a finite number, not {value!r}")
     if quantile is not None and not 0 <= quantile <= 1:
-        raise ValueError(f"quantile is a share between 0 and 1, not {quantile!r}")
+        raise ValueError(f"quantile must be between 0 and 1, not {quantile!r}")
     dropped: Counter[str] = Counter()
     curves = []
     level = value if quantile is None else np.quantile(plane, quantile)
@@ -568,9 +570,9 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
     """
     expect(ensemble, Ensemble, "at_pixel_size takes an Ensemble")
     if not 0 < size < np.inf:
-        raise ValueError(f"the size of a pixel is a positive number, not {size!r}")
+        raise ValueError(f"the size of a pixel must be a positive number, not {size!r}")
     if ensemble.pixel_size is None:
-        raise ValueError(f"the pixel size of {ensemble.name or 'the ensemble'} is not known: give it")
+        raise ValueError(f"the pixel size of {ensemble.name or 'the ensemble'} is unknown: give it")
     own = float(np.sqrt(np.prod(ensemble.pixel_size)))  # the side of a square pixel of the same area
     if size <= own * _ALIKE:
         return ensemble
@@ -611,7 +613,7 @@ def at_one_pixel_size(a: Any, b: Any) -> tuple[Any, Any, str]:
         return a, b, ""
     words = (
         f"Pixels measure {min(sizes):.4g} to {max(sizes):.4g} {images[0].unit}: all outlines were brought to the "
-        "largest, and what is finer is not compared"
+        "largest, and finer detail is not compared"
     )
     sides = [[at_pixel_size(image, max(sizes)) for image in side] for side in sides]
     return sides[0], sides[1], words

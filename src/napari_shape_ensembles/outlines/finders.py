@@ -46,7 +46,7 @@ def labels_by(find: Finder | str, image: ArrayLike) -> NDArray[np.int32]:
     finder = _named(find) if isinstance(find, str) else find
     if isinstance(finder, ObjectModel):
         return finder.labels(image)
-    report(f"{name} finds objects")
+    report(f"segmenting with {name}")
     pixels = np.asarray(image)
     try:
         found = np.asarray(finder(pixels))
@@ -56,11 +56,14 @@ def labels_by(find: Finder | str, image: ArrayLike) -> NDArray[np.int32]:
         raise ValueError(f"the segmenter {name} failed: {type(error).__name__}: {error}") from error
     if found.shape != pixels.shape[:2] or found.dtype.kind not in "biu":
         raise ValueError(
-            f"the segmenter {name} returned {found.dtype} of shape {found.shape} for an image of shape {pixels.shape}: "
-            "whole numbers of one plane are expected"
+            f"the segmenter {name} returned {found.dtype} of shape {found.shape} for an image of shape "
+            f"{pixels.shape}: one plane of integers is expected"
         )
     if found.min(initial=0) < 0 or found.max(initial=0) > np.iinfo(np.int32).max:
-        raise ValueError(f"the segmenter {name} returned labels from {found.min()} to {found.max()}: 0 to 2³¹ - 1 fit")
+        raise ValueError(
+            f"the segmenter {name} returned labels from {found.min()} to {found.max()}: they must lie "
+            "between 0 and 2³¹ - 1"
+        )
     return found.astype(np.int32)
 
 

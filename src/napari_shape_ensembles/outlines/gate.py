@@ -157,7 +157,7 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     >>> quality(a, b).serious
     ()
     >>> quality(a, a.subset([i < 4 for i in range(len(a))])).reason
-    'B has only 4 curves, and at least 10 are needed: look at the outlines first'
+    'B has only 4 curves; at least 10 are needed: look at the outlines first'
     """
     for ensemble in (a, *([] if b is None else [b])):
         expect(ensemble, Ensemble, "quality takes one ensemble or two")
@@ -167,7 +167,7 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
         sides[b.name if b.name and b.name != a.name else "B"] = b
     for name, ensemble in sides.items():
         if len(ensemble) < _FEWEST:
-            text = f"{name} has only {counted(len(ensemble), 'curve')}, and at least {_FEWEST} are needed"
+            text = f"{name} has only {counted(len(ensemble), 'curve')}; at least {_FEWEST} are needed"
             found.append(Finding("few curves", name, True, text))
         if len(ensemble):
             found += _of_side(name, ensemble)
@@ -177,8 +177,8 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     if len(medians) == 2 and low < _CLICKED and high > _DENSITY * low:
         (one, first), (other, second) = medians.items()
         text = (  # polygons clicked by hand at unequal density
-            f"outlines have {first:g} vertices in {one} and {second:g} in {other}, in the median: what differs in "
-            "roughness may be how densely they were drawn"
+            f"outlines have {first:g} vertices in {one} and {second:g} in {other}, in the median: a difference in "
+            "roughness may come from how densely they were drawn"
         )
         found.append(Finding("vertices", f"{one}, {other}", False, text))
     return Quality(tuple(sorted(found, key=lambda finding: not finding.serious)))
@@ -205,22 +205,22 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
     for index in np.flatnonzero(gaping):
         gaping[index] = closing[index] > _GAP * np.median(length[offsets[index] : offsets[index + 1] - 1])
     bad: Mapping[str, tuple[NDArray[np.bool_], float, bool, str]] = {
-        "specks": (area < _SPECK * usual, _SPECKS, False, "are specks, of less than a twentieth of the median area"),
+        "specks": (area < _SPECK * usual, _SPECKS, False, "are specks, smaller than a twentieth of the median area"),
         "merged": (
             (area > _MERGED_AREA * usual) & (solidity < np.median(solidity) - _MERGED_SOLIDITY),
             _MERGED,
             False,
             "look like several objects in one",
         ),
-        "cut": (straight > _STRAIGHT, _CUT, False, "run straight along a row or column, as if cut there"),
+        "cut": (straight > _STRAIGHT, _CUT, False, "run straight along a row or column, as if cut off there"),
         "open": (gaping, _OPEN, True, "were open: their closing edge is many times as long as the others"),
     }
     # The default minimum area: objects below are usually fragments or background.
     small = ensemble.dropped.get(TOO_SMALL.format(Recipe.min_area), 0)
     if small > max(1, _SPECKS * (small + len(ensemble))):
         text = (
-            f"{small} of {small + len(ensemble)} objects of {name} are smaller than {Recipe.min_area:g} px², as where "
-            "a threshold breaks objects up or follows noise"
+            f"{small} of {small + len(ensemble)} objects of {name} are smaller than {Recipe.min_area:g} px², as if "
+            "a threshold broke objects up or followed noise"
         )
         yield Finding("specks", name, True, text)
     images = ensemble.images
@@ -237,7 +237,7 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
         if across < _ACROSS:
             text = (
                 f"objects of {name} are {across:.1f} pixels across in the median: only the "
-                f"{max(2, int(across * np.pi / 8))} coarsest waves are resolved, what is finer may be pixel steps"
+                f"{max(2, int(across * np.pi / 8))} coarsest waves are resolved; finer ones may be pixel steps"
             )
             yield Finding("pixels", name, False, text)
     if len(names) < _IMAGES:
@@ -285,4 +285,4 @@ def _duplicates(sides: Mapping[str, Ensemble]) -> Iterator[Finding]:
     for (one, other), count in pairs.items():
         if count > max(1, _TWICE * min(totals[one], totals[other])):
             where = f"in {one}" if one == other else f"in {one} and in {other}"
-            yield Finding("duplicates", one, True, f"{counted(count, 'outline')} are there twice, {where}")
+            yield Finding("duplicates", one, True, f"{counted(count, 'outline')} occur twice, {where}")

@@ -302,20 +302,20 @@ class _Passes:
 def _refuse_what_needs_the_whole(recipe: Recipe) -> None:
     """Raise for recipes whose result at a pixel depends on more than a threshold, its neighbourhood and its cluster."""
     instead = {
-        "auto": "find the recipe on a typical part of it (propose), and give that",
-        "li": "choose otsu or triangle, or give the threshold that it finds in a typical part (manual)",
+        "auto": "choose the recipe on a typical part of it (propose), and give that",
+        "li": "choose otsu or triangle, or give the threshold found on a typical part (manual)",
         **dict.fromkeys(TILINGS, "segment it with a tool for large images, and give its labels"),
     }
     what, remedy = f"method {recipe.method}", instead.get(recipe.method, "")
     if recipe.find is not None:
-        what, remedy = "a model or another segmenter", "save its labels as OME-Zarr, part by part, and give these"
+        what, remedy = "a model or another segmenter", "save its labels as OME-Zarr, part by part, and use these"
     elif recipe.method == "level" and recipe.quantile is not None:
         what, remedy = "a quantile", "give the threshold"
     elif recipe.largest:
-        what, remedy = "largest object only", "give a smaller copy of it, or leave that out"
+        what, remedy = "largest object only", "give a smaller copy of it, or turn that off"
     if remedy:
         raise ValueError(
-            f"an image larger than the memory cannot be segmented tile by tile by {what}: {remedy}; or raise the limit "
+            f"an image larger than memory cannot be segmented tile by tile by {what}: {remedy}; or raise the limit "
             "(memory=, on the command line --memory)"
         )
 
@@ -343,7 +343,7 @@ def _refuse_wide_filters(values: SmoothedImage, tile: int, memory: float) -> Non
     if need > memory:
         raise ValueError(
             f"smoothing, background, window, opening and closing reach {around} pixels around a tile, which takes "
-            f"{need:.3g} GiB, and {memory:g} are allowed: take narrower ones, or raise the limit (memory=, on the "
+            f"{need:.3g} GiB; the limit is {memory:g}: use smaller ones, or raise the limit (memory=, on the "
             "command line --memory)"
         )
 
@@ -511,10 +511,10 @@ def _windows(
             need = (bottom - top) * (right - left) * _WORK / 2**30
             if need > memory:
                 raise ValueError(
-                    f"objects that touch each other reach over {bottom - top} × {right - left} pixels from row {top}, "
-                    f"column {left}: to separate them would take {need:.3g} GiB, and {memory:g} are allowed: where the "
-                    "background was taken for an object, say that objects are dark (or bright); else take a higher "
-                    "threshold or an opening, or raise the limit (memory=, on the command line --memory)"
+                    f"objects that touch each other reach over {bottom - top} × {right - left} pixels from row "
+                    f"{top}, column {left}: separating them would take {need:.3g} GiB; the limit is {memory:g}: if "
+                    "the background was taken for an object, set objects to dark (or bright); otherwise use a "
+                    "higher threshold or an opening, or raise the limit (memory=, on the command line --memory)"
                 )
             box = grown((top, left, bottom, right), _MARGIN, mask.shape)
             windows.append(ObjectWindow(box, pack(mask.within(box)), core, alone, values, lowest))

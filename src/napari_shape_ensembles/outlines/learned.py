@@ -107,7 +107,7 @@ class PixelFeatures:
         colours = range(3) if pixels.ndim == 3 else ("luminance",)
         planes = [plane_of(pixels, channel) for channel in colours]
         if all(plane.min() == plane.max() for plane in planes):
-            raise ValueError(f"every pixel is {planes[0].flat[0]}: there is nothing to tell objects from background")
+            raise ValueError(f"every pixel is {planes[0].flat[0]}: objects cannot be told from background")
         report("features of pixels")
         values = np.stack([channel for plane in planes for channel in _filtered(plane)], axis=-1)
         digest = hashlib.sha256(str((pixels.shape, pixels.dtype)).encode() + np.ascontiguousarray(pixels).tobytes())
@@ -272,9 +272,11 @@ class ObjectModel:
         if found.values.shape[-1] != self.features.shape[1]:
             kinds = {_GREY: "grey", 3 * _GREY: "color"}
             learned, given = (kinds.get(n, f"{n} features") for n in (self.features.shape[1], found.values.shape[-1]))
-            raise ValueError(f"the model was learned from {learned} images, and this one is {given}: learn another one")
+            raise ValueError(
+                f"the model was learned from {learned} images, and this one is {given}: learn another model"
+            )
         if not isinstance(step, int | np.integer) or step < 1:
-            raise ValueError(f"step is a whole number of 1 or more, not {step!r}")
+            raise ValueError(f"step must be an integer of 1 or more, not {step!r}")
         report("classifying pixels")
         pixels = found.values[::step, ::step]
         rows, columns = pixels.shape[:2]
@@ -372,9 +374,9 @@ class ObjectModel:
             and (looks is None or (looks.shape == (len(areas), 3) and np.isfinite(looks).all()))
         )
         if not fits:
-            raise ContentError("its examples are not what a model is learned from")
+            raise ContentError("its examples are not valid training examples")
         if features.shape[1] not in (_GREY, 3 * _GREY) or looks is None:
-            raise ContentError("it was learned by another version, which saw other features: learn it again")
+            raise ContentError("it was learned by another version with different features: learn it again")
         sources = tuple(
             TrainingImage(str(name), (int(shape[0]), int(shape[1])), int(objects), str(digest))
             for name, shape, objects, digest in tree["sources"]
@@ -473,7 +475,7 @@ def learn_objects(
     seen, masks, grounds = _as_lists(images, painted, background)
     if len(seen) != len(masks) or len(seen) != len(grounds) or (names is not None and len(names) != len(seen)):
         raise ValueError(
-            f"{len(seen)} images need as many planes of painted objects, of background, and names: there are "
+            f"{len(seen)} images need as many planes of painted objects, planes of background, and names, not "
             f"{len(masks)}, {len(grounds)} and {len(seen if names is None else names)}"
         )
     rng = np.random.default_rng(seed)
@@ -495,11 +497,11 @@ def learn_objects(
             examples.append(described(plane, *found.levels_and_edges()))
         sources.append(TrainingImage(str(name), found.shape, len(values), found.digest))
     if not sum(map(len, examples)):
-        raise ValueError("no object is painted: paint about five, whole, each with a number of its own")
+        raise ValueError("no object is painted: paint about five whole objects, each with its own label")
     if not {_AROUND, _RIM} <= {kind for kinds in classes for kind in np.unique(kinds).tolist()}:
-        raise ValueError("the painted objects leave no ground beside them: leave some of the image unpainted")
+        raise ValueError("no background is left beside the painted objects: leave some of the image unpainted")
     if len({block.shape[1] for block in features}) > 1:
-        raise ValueError("some images are grey and some in color: learn one model for each kind")
+        raise ValueError("some images are grayscale and some color: learn one model for each kind")
     report("learning")
     learned = _without_doubtful(np.concatenate(features), np.concatenate(classes), seed)
     areas, *looks = np.concatenate(examples).T
@@ -515,7 +517,7 @@ def _as_lists(images: Any, painted: Any, background: Any) -> tuple[list[Any], li
 def _painted(mask: ArrayLike, name: str) -> NDArray[np.int64]:
     plane = np.asarray(mask)
     if plane.ndim != 2 or not (np.issubdtype(plane.dtype, np.integer) or plane.dtype == bool):
-        raise ValueError(f"{name}: painted objects are a plane of whole numbers, not {plane.dtype} of {plane.shape}")
+        raise ValueError(f"{name}: painted objects must be a plane of integers, not {plane.dtype} of {plane.shape}")
     if plane.dtype == bool:
         return ndimage.label(plane)[0].astype(np.int64)
     return np.maximum(plane, 0).astype(np.int64)

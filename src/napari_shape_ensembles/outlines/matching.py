@@ -94,9 +94,9 @@ def match_labels(a: ArrayLike, b: ArrayLike, *, min_iou: float = 0.5) -> Matchin
     """
     one, other = label_plane(a), label_plane(b)
     if one.shape != other.shape:
-        raise ValueError(f"two segmentations of one image have one shape, not {one.shape} and {other.shape}")
+        raise ValueError(f"two segmentations of one image must have the same shape, not {one.shape} and {other.shape}")
     if not 0 < min_iou <= 1:
-        raise ValueError(f"min_iou is a share above 0 and up to 1, not {min_iou!r}")
+        raise ValueError(f"min_iou must be above 0 and at most 1, not {min_iou!r}")
     shared = _Shared.of(one, other)
     chosen = _assigned(shared.iou, shared.a, shared.b, min_iou)
     partners = shared.a[chosen], shared.b[chosen]
@@ -191,7 +191,7 @@ def boundary_distances(a: Ensemble, b: Ensemble) -> Real:
         points of each outline.
     """
     if len(a) != len(b) or a.unit != b.unit:
-        raise ValueError(f"{len(a)} curves in {a.unit} cannot be paired with {len(b)} curves in {b.unit}")
+        raise ValueError(f"{len(a)} curves in {a.unit} cannot be matched with {len(b)} curves in {b.unit}")
     return np.array([_distance(*pair) for pair in zip(a.curves, b.curves, strict=True)]).reshape(-1, 2)
 
 

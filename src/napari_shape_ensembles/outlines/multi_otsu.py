@@ -38,7 +38,7 @@ def multi_otsu(counts: NDArray[np.integer], levels: Real, classes: int) -> Real:
     W. D. Fisher, "On grouping for maximum homogeneity", Journal of the American Statistical Association 53 (1958).
     """
     if np.count_nonzero(counts) < classes:
-        raise ValueError(f"the image has too few grey levels for {classes} classes: choose fewer, or another method")
+        raise ValueError(f"the image has too few gray levels for {classes} classes: choose fewer, or another method")
     bins = np.arange(len(counts))
     ends = np.cumsum([counts, counts * bins], axis=1, dtype=np.float64)  # integers, hence exact
     # Indexed by the first and the last bin of a class.

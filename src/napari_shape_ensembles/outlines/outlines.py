@@ -182,7 +182,7 @@ class Outlines(Recipe):
             return parameters.from_tree(cls, table, f"[{_TABLE}]")
         if unknown := sorted(set(table) - _OLD_NAMES):
             known = ", ".join(sorted(_OLD_NAMES))
-            raise ContentError(f"[{_TABLE}] has no option {unknown[0]!r}; beside [{_OLD_TABLE}] there are {known}")
+            raise ContentError(f"[{_TABLE}] has no option {unknown[0]!r}; with [{_OLD_TABLE}] the options are {known}")
         renamed = {_RENAMED.get(name, name): value for name, value in table.items()}
         return parameters.from_tree(cls, {**parameters.table(tables, _OLD_TABLE), **renamed}, f"[{_OLD_TABLE}]")
 

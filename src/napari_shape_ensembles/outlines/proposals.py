@@ -50,7 +50,7 @@ _SAID: dict[str, Callable[[Any], str]] = {
     "offset": lambda offset: f"offset {offset:g}",
     "classes": lambda count: f"{count} classes",
     "object_classes": lambda count: "1 class of objects" if count == 1 else f"{count} classes of objects",
-    "background": lambda width: f"background subtracted ({width:g} px)" if width else "background as it is",
+    "background": lambda width: f"background subtracted ({width:g} px)" if width else "no background subtraction",
     "split_touching": lambda how: "not split" if how == "none" else f"split by {how}",
     "smoothing": lambda width: f"smoothing {width:g} px",
 }
@@ -210,7 +210,7 @@ def _plane_to_try(image: ArrayLike, recipe: Recipe) -> Real:
     """Return the grey levels of an image; raise a ValueError if it is constant."""
     plane = plane_of(unmasked(image, "the image"), recipe.channel).astype(np.float64)
     if plane.min() == plane.max():
-        raise ValueError(f"every pixel is {plane.flat[0]:g}: there is nothing to tell objects from background")
+        raise ValueError(f"every pixel is {plane.flat[0]:g}: objects cannot be told from background")
     return plane
 
 
@@ -223,7 +223,7 @@ def why_not_tried(image: ArrayLike, recipe: Recipe) -> str:
     >>> from napari_shape_ensembles import Outlines
     >>> from napari_shape_ensembles.outlines.proposals import why_not_tried
     >>> why_not_tried(np.zeros((9, 9)), Outlines())
-    'every pixel is 0: there is nothing to tell objects from background'
+    'every pixel is 0: objects cannot be told from background'
     """
     try:
         _plane_to_try(image, recipe)

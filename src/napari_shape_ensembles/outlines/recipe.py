@@ -63,16 +63,15 @@ class Recipe:
 
     method: Method = parameter(
         "otsu",
-        "Thresholding method, or another kind of segmentation: one threshold for the image, found from its grey "
-        "levels (otsu, li, triangle) or given (manual); the best of several recipes, ranked without a reference, "
-        "which also chooses bright or dark, smoothing, background and how to split (auto); above the mean of the "
-        "neighbourhood (local); the brightest of several classes (multi-otsu); above one threshold and connected to "
-        "something above another (hysteresis); the level set of a field at a value or a quantile (level); cells "
-        "between dark lines, neighbours flush (boundaries); SLIC regions, merged where their colors are alike "
-        "(superpixels).",
+        "Segmentation method: one threshold for the image, computed from its gray levels (otsu, li, triangle) or "
+        "given (manual); the best of several recipes, ranked without ground truth, which also sets bright or dark, "
+        "smoothing, background and splitting (auto); above the local mean (local); the brightest of several "
+        "classes (multi-otsu); above a low threshold and connected to pixels above a high one (hysteresis); the "
+        "level set of a field at a value or a quantile (level); cells between dark lines, with shared boundaries "
+        "(boundaries); SLIC regions, merged where similar in color (superpixels).",
         choices={
             "otsu": "Otsu threshold",
-            "auto": "the best of several",
+            "auto": "best of several",
             "li": "Li threshold",
             "triangle": "triangle threshold",
             "manual": "manual threshold",
@@ -87,14 +86,14 @@ class Recipe:
     )
     find: Finder | str | None = parameter(
         None,
-        "In place of a method and of cleaning up: a model learned from painted objects, as such or as the path of its "
-        "file; the name of an installed segmenter; or a function from an image to labels.",
+        "Replaces method and clean-up: a model learned from painted objects, or the path of its file; the name of "
+        "an installed segmenter; or a function from an image to labels.",
         label="Model",
         group=_FIND,
     )
     objects: Objects = parameter(
         "bright",
-        "Which side of a threshold is foreground; bright cells have dark lines between them.",
+        "Whether the foreground is brighter or darker than the threshold; bright cells have dark lines between them.",
         label="Objects are",
         group=_FIND,
     )
@@ -117,8 +116,8 @@ class Recipe:
     )
     background: float = parameter(
         0.0,
-        "Background subtraction (white top-hat): half width of the window, wider than the widest object; 0 for none. "
-        "Thresholds then count from the background.",
+        "Background subtraction (white top-hat): half width of the window, wider than the widest object; 0 for "
+        "none. Thresholds then apply to the difference from the background.",
         unit="px",
         least=0,
         most=_LONGEST,
@@ -128,22 +127,22 @@ class Recipe:
     )
     threshold: float | None = parameter(
         None,
-        "Grey value between background and objects, in the image's own values; by hysteresis, where left out, by "
+        "Gray value between background and objects, in the values of the image; if omitted, hysteresis uses "
         "three-class Otsu.",
         group=_FIND,
         needs={"method": ("manual", "hysteresis", "level")},
     )
     low: float | None = parameter(
         None,
-        "Objects reach as far as this grey value, where they hold some of `threshold`; by three-class Otsu where left "
-        "out.",
+        "Objects extend down to this gray value where connected to pixels above `threshold`; three-class Otsu if "
+        "omitted.",
         label="Low threshold",
         group=_FIND,
         needs={"method": ("hysteresis",)},
     )
     quantile: float | None = parameter(
         None,
-        "Fraction of the pixels below the level, in place of `threshold`.",
+        "Fraction of the pixels below the level, instead of `threshold`.",
         least=0,
         most=1,
         step=0.01,
@@ -153,7 +152,7 @@ class Recipe:
     )
     window: float = parameter(
         51.0,
-        "Width of the neighbourhood each pixel is compared with.",
+        "Width of the neighborhood with which each pixel is compared.",
         unit="px",
         least=3,
         most=_LONGEST,
@@ -164,7 +163,7 @@ class Recipe:
     )
     offset: float = parameter(
         0.05,
-        "How far beyond the mean of its neighbourhood a pixel has to be, as a fraction of the image's range.",
+        "Minimum difference of a pixel from the mean of its neighborhood, as a fraction of the image's range.",
         step=0.01,
         decimals=3,
         group=_FIND,
@@ -172,7 +171,7 @@ class Recipe:
     )
     classes: int = parameter(
         3,
-        "Number of grey-level classes of multi-Otsu.",
+        "Number of gray-level classes for multi-Otsu.",
         least=2,
         most=5,
         group=_FIND,
@@ -180,7 +179,7 @@ class Recipe:
     )
     object_classes: int = parameter(
         1,
-        "How many of the classes are objects, counted from the objects' side.",
+        "Number of classes that are objects, counted from the brightest, or the darkest if objects are dark.",
         least=1,
         most=4,
         group=_FIND,
@@ -188,7 +187,7 @@ class Recipe:
     )
     superpixels: int = parameter(
         500,
-        "Approximate number of regions before those of like color are merged.",
+        "Approximate number of regions before merging.",
         least=2,
         step=50,
         group=_FIND,
@@ -196,7 +195,7 @@ class Recipe:
     )
     compactness: float = parameter(
         0.05,
-        "Larger makes squarer superpixels, smaller ones follow the grey levels.",
+        "Larger values give squarer superpixels; smaller ones follow the gray levels.",
         above=0,
         step=0.01,
         decimals=3,
@@ -205,7 +204,7 @@ class Recipe:
     )
     merge: float = parameter(
         0.1,
-        "Neighbouring superpixels closer in color than this fraction of the range are merged.",
+        "Neighboring superpixels are merged if their colors differ by less than this fraction of the range.",
         label="Merge below",
         least=0,
         most=1,
@@ -216,15 +215,15 @@ class Recipe:
     )
     all_regions: bool = parameter(
         False,
-        "Keep every merged superpixel, as a tiling; else those on the objects' side of Otsu's threshold of their "
-        "means.",
+        "Keep all merged superpixels, as a tiling; otherwise only the foreground ones, by Otsu's threshold of "
+        "their means.",
         label="Keep all regions",
         group=_FIND,
         needs={"method": ("superpixels",)},
     )
     opening: float = parameter(
         0.0,
-        "Radius of a disc: parts of objects that it does not fit into are removed; 0 for none.",
+        "Morphological opening with a disk of this radius: removes thin parts of objects; 0 for none.",
         unit="px",
         least=0,
         most=_LONGEST,
@@ -235,7 +234,7 @@ class Recipe:
     )
     closing: float = parameter(
         0.0,
-        "Radius of a disc: gaps that it does not fit into are filled; 0 for none.",
+        "Morphological closing with a disk of this radius: fills narrow gaps; 0 for none.",
         unit="px",
         least=0,
         most=_LONGEST,
@@ -247,7 +246,7 @@ class Recipe:
     fill_holes: bool = parameter(True, "Fill holes inside objects.", group=_CLEAN, needs={"method": _THRESHOLDS})
     min_size: int = parameter(
         0,
-        "Components of fewer pixels are removed as noise before objects are split and numbered; 0 for none.",
+        "Connected components with fewer pixels are removed as noise before objects are split; 0 for none.",
         label="Noise below",
         unit="px²",
         least=0,
@@ -256,14 +255,15 @@ class Recipe:
     )
     split_touching: Split | bool = parameter(
         "distance",
-        "Separate touching objects by a watershed of the distance to their edge, or of the image; True is distance.",
+        "Separate touching objects by a watershed of the distance transform, or of the image; True means distance.",
         choices={"none": "no", "distance": "at necks", "intensity": "at dim saddles"},
         group=_CLEAN,
         needs={"method": (*_THRESHOLDS, "boundaries")},
     )
     neck: float = parameter(
         0.85,
-        "How narrow (or dim) a neck must be, as a fraction of the lesser object beside it; smaller splits less.",
+        "How narrow (or dim) a neck must be to split, as a fraction of the smaller object beside it; smaller "
+        "values split less.",
         least=0,
         most=1,
         step=0.05,
@@ -273,15 +273,15 @@ class Recipe:
     )
     largest: bool = parameter(
         False,
-        "Keep only the largest object of each image: for one object per picture, such as an otolith or a leaf.",
+        "Keep only the largest object of each image; for images of a single object, such as an otolith or a leaf.",
         label="Largest object only",
         group=_CLEAN,
         needs=_NO_TILING,
     )
     outline_smoothing: float = parameter(
         1.0,
-        "Standard deviation of a Gaussian filter that takes the pixel steps off each outline; 0 for none. Use the same "
-        "for images to be compared: it decides how much fine roughness is left.",
+        "Standard deviation of a Gaussian filter that removes the pixel steps of each outline; 0 for none. Use the "
+        "same value for images to be compared: it determines how much fine roughness remains.",
         unit="px",
         least=0,
         step=0.5,
@@ -291,16 +291,17 @@ class Recipe:
     )
     smoothing_unit: SmoothingUnit = parameter(
         "pixel",
-        "Unit of `outline_smoothing`: pixels; the image's unit, so that pixels of unequal sides smooth alike in both "
-        "directions; or the paper's σ, pixels with the filter truncated to a window of 2⌊σ/2⌋ + 1 of them.",
-        label="Smoothing is in",
+        "Unit of `outline_smoothing`: pixels; the image's unit, for equal smoothing in both directions where "
+        "pixels are not square; or the paper's σ, in pixels, with the filter truncated to a window of 2⌊σ/2⌋ + 1 "
+        "pixels.",
+        label="Smoothing unit",
         choices={"pixel": "pixels", "physical": "the image's unit", "window": "the paper's σ (a window)"},
         group=_TRACE,
         needs=_NO_TILING,
     )
     iterations: int = parameter(
         5,
-        "How often the boundaries shared by neighbours are smoothed, junctions fixed.",
+        "Number of smoothing steps of the boundaries shared by neighbors; junctions stay fixed.",
         label="Smoothing steps",
         least=0,
         most=_MOST_STEPS,
@@ -309,7 +310,7 @@ class Recipe:
     )
     min_area: float = parameter(
         16,
-        "Objects and holes of fewer pixels are left out and counted.",
+        "Objects and holes with fewer pixels are left out and counted.",
         label="Smallest object",
         unit="px²",
         least=0,
@@ -319,15 +320,16 @@ class Recipe:
     )
     keep_border: bool = parameter(
         False,
-        "Keep objects cut by the image border, closed along it; else they are left out and counted, as their outlines "
-        "are incomplete.",
+        "Keep objects cut by the image border, closed along it; otherwise they are left out and counted, as their "
+        "outlines are incomplete.",
         label="Keep border objects",
         group=_TRACE,
     )
-    holes: bool = parameter(False, "Holes become curves of their own.", label="Trace holes", group=_TRACE)
+    holes: bool = parameter(False, "Trace holes as separate curves.", label="Trace holes", group=_TRACE)
     min_vertices: int = parameter(
         3,
-        "Outlines of fewer vertices are left out and counted; marching squares set about 1.3 per pixel of length.",
+        "Outlines with fewer vertices are left out and counted; marching squares gives about 1.3 vertices per "
+        "pixel of length.",
         label="Fewest vertices",
         least=0,
         group=_TRACE,
@@ -335,7 +337,7 @@ class Recipe:
     )
     min_length: float = parameter(
         0.0,
-        "Shorter outlines are left out and counted (the paper's batteries: 20).",
+        "Shorter outlines are left out and counted (20 for the paper's test batteries).",
         label="Shortest outline",
         unit="px",
         least=0,
@@ -346,12 +348,12 @@ class Recipe:
     )
     pixel_size: float | tuple[float, float] | None = parameter(
         None,
-        "Side, or height and width, of a pixel in `unit`; overrides the image's metadata.",
+        "Side of a pixel, or its height and width, in `unit`; overrides the image's metadata.",
         above=0,
         group=_PIXEL,
     )
     unit: str | None = parameter(
-        None, "Unit of the pixel size and of the outlines, such as µm or nm; given with it.", group=_PIXEL
+        None, "Unit of the pixel size and of the outlines, such as µm or nm; give both or neither.", group=_PIXEL
     )
 
     def __post_init__(self) -> None:
@@ -359,7 +361,7 @@ class Recipe:
             object.__setattr__(self, "split_touching", "distance" if self.split_touching else "none")
         parameters.check(self)
         if self.object_classes >= self.classes:
-            raise ValueError(f"object_classes is 1 to {self.classes - 1} of {self.classes} classes")
+            raise ValueError(f"object_classes must be between 1 and {self.classes - 1} with {self.classes} classes")
         if self.method == "manual" and self.threshold is None:
             raise ValueError('method "manual" needs a threshold, in the values of the image')
         if self.method == "level" and (self.threshold is None) == (self.quantile is None):

@@ -113,7 +113,7 @@ def objects_of_classes(image: ArrayLike, classes: Sequence[int] | None = None) -
     """
     pixels = np.asarray(image)
     if pixels.ndim != 2 or pixels.dtype.kind not in "biuf" or (pixels.dtype.kind == "f" and (pixels % 1 != 0).any()):
-        raise ValueError(f"classes are a plane of whole numbers, not {pixels.dtype} of shape {pixels.shape}")
+        raise ValueError(f"classes must be a plane of integers, not {pixels.dtype} of shape {pixels.shape}")
     known = [value for value in np.unique(pixels).tolist() if value > 0]
     chosen = known if classes is None else list(classes)
     if missing := sorted(set(chosen) - set(known)):
@@ -181,30 +181,30 @@ def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDAr
     """
     if insist is None and (count := drawn_outlines(pixels)):
         raise ValueError(
-            f"{count} closed lines of another colour are drawn on a grey image, and would be segmented as part of it: "
-            "give the image without them, or the outlines as labels or polygons (--no-labels segments it as it is)"
+            f"{count} closed colored lines are drawn on a gray image, and would be segmented with it: give the "
+            "image without them, or the outlines as labels or polygons (--no-labels segments it as it is)"
         )
     content = "grey" if insist is False else content_of(pixels)
     if content == "grey" and insist:
         if pixels.ndim != 2:
-            raise ValueError("labels have one plane of whole numbers, not colours")
+            raise ValueError("labels must be one plane of integers, not a color image")
         values = np.unique(pixels)
         if len(values) == 1:  # nothing to see, or one object everywhere
             return pixels, ""
         raise ValueError(
-            f"{len(values)} values from {values[0]:g} to {values[-1]:g} in small pieces are grey levels, not labels: "
-            "leave --labels out to segment the image"
+            f"{len(values)} values from {values[0]:g} to {values[-1]:g} in small pieces are gray levels, not "
+            "labels: omit --labels to segment the image"
         )
     if content == "mask":
         return (pixels > 0 if pixels.dtype != bool else pixels, "") if insist else (None, "")
     if content == "grey":
         return None, ""
     below = int((pixels < 0).sum())
-    note = f"; {below} pixels of negative labels count as background" if below else ""
+    note = f"; {below} pixels with negative labels are treated as background" if below else ""
     if below and np.unique(pixels[pixels <= 0]).tolist() == [-1, 0]:
         note = f"; {FROM_ZERO}"
     plane = np.maximum(pixels, 0)
     if content == "classes":
         count = len(np.unique(plane)) - 1
         return objects_of_classes(plane), f"holds {count} classes: the components of each are its objects{note}"
-    return plane, f"holds labels, and is not segmented{note}" if not insist or below else ""
+    return plane, f"holds labels and is not segmented{note}" if not insist or below else ""

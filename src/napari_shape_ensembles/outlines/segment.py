@@ -110,7 +110,7 @@ def refuse_wider(settings: Recipe, shape: Sequence[int]) -> None:
     for name in ("smoothing", "background", "opening", "closing"):
         if (width := getattr(settings, name)) > max(rows, columns):
             raise ValueError(
-                f"{name} of {width:g} pixels is wider than the image ({rows} × {columns}): take less than the width "
+                f"{name} of {width:g} pixels is wider than the image ({rows} × {columns}): use less than the width "
                 "of the objects"
             )
 
@@ -203,14 +203,14 @@ def plane_of(image: NDArray[Any], channel: str | int = "luminance") -> NDArray[A
         else:  # other types are rejected below
             image = _luminance(image) if image.dtype.kind in "biuf" else image[..., 0]
     if image.ndim == 0:
-        raise ValueError(f"an image is an array, not {image.item()!r:.80}: io.read_image(path).pixels reads one")
+        raise ValueError(f"an image must be an array, not {image.item()!r:.80}: io.read_image(path).pixels reads one")
     if image.ndim != 2:
         raise ValueError(f"the image has shape {image.shape}: give one plane (rows, columns), not a stack")
     if np.iscomplexobj(image) or not (np.issubdtype(image.dtype, np.number) or image.dtype == bool):
         raise ValueError(f"the image holds {image.dtype} values: give real numbers")
     bad = image.size - np.count_nonzero(np.isfinite(image))
     if bad:
-        raise ValueError(f"{bad} of {image.size} pixels are NaN or infinite: fill them in or crop the image")
+        raise ValueError(f"{bad} of {image.size} pixels are NaN or infinite: fill them or crop the image")
     return image
 
 
@@ -235,9 +235,9 @@ def upwards(
     lowest, highest = ends or (float(grey.min()), float(grey.max()))
     span = highest - lowest
     if span == 0:
-        raise ValueError(f"every pixel is {lowest:g}: there is nothing to tell objects from background")
+        raise ValueError(f"every pixel is {lowest:g}: objects cannot be told from background")
     if span == np.inf:
-        raise ValueError(f"the pixels lie between {lowest:g} and {highest:g}, too far apart: scale the image down")
+        raise ValueError(f"the pixels lie between {lowest:g} and {highest:g}, too far apart: rescale the values")
     unit = span if settings.objects == "bright" else -span
     values = np.subtract(grey, lowest, out=grey)
     values /= unit
@@ -400,7 +400,7 @@ def _cells(values: Real, settings: Recipe) -> NDArray[np.integer]:
     split = settings.split_touching != "none"
     parts = _split_by_distance(inside, settings.neck) if split else ndimage.label(inside)[0]
     if not parts.any():
-        raise ValueError("no cell lies between the lines: lower the offset, or choose the other kind of lines")
+        raise ValueError("no cells found between the lines: lower the offset, or swap bright and dark")
     return watershed(-values, parts)
 
 

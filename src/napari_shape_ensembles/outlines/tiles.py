@@ -95,7 +95,7 @@ def boxes_in(labels: Any, tile: tuple[int, int, int, int]) -> Boxes:
     top, left, bottom, right = tile
     plane = np.asarray(labels[top:bottom, left:right])
     if plane.ndim != 2 or plane.dtype.kind not in "iu":
-        raise ValueError(f"labels are a plane of whole numbers, not {plane.dtype} values of shape {plane.shape}")
+        raise ValueError(f"labels must be a plane of integers, not {plane.dtype} values of shape {plane.shape}")
     width = right - left
     starts_here = np.ones(plane.shape, dtype=np.bool_)
     np.not_equal(plane[:, 1:], plane[:, :-1], out=starts_here[:, 1:])

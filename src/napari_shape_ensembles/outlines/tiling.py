@@ -122,7 +122,7 @@ class Tiling:
             If the number of iterations is not an integer, or negative.
         """
         if not isinstance(iterations, int | np.integer) or iterations < 0:
-            raise ValueError(f"iterations is a whole number of 0 or more, not {iterations!r}")
+            raise ValueError(f"iterations must be an integer of 0 or more, not {iterations!r}")
         # One iteration as a sparse matrix.
         both = np.concatenate([self.edges, self.edges[:, ::-1]])
         free = both[~self.fixed[both[:, 0]]]

@@ -108,7 +108,7 @@ def nuclei_labels() -> SamplePair:
     """
     a, b = np.hsplit(_image("dsb_nuclei/labels.png").astype(np.int32), 2)
     names = ("Nuclei, left half, labels", "Nuclei, right half, labels")
-    return SamplePair("Nuclei: the same halves, labelled by hand", names, "labels", a, b, 256, *_NUCLEI)
+    return SamplePair("Nuclei: the same halves, labeled by hand", names, "labels", a, b, 256, *_NUCLEI)
 
 
 def cells() -> SamplePair:

@@ -106,7 +106,7 @@ class ConformalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             For a class of fewer than four samples or fewer than two groups; parameters out of range.
         """
         if not 0 < self.alpha < 1 or not 0 < self.calibration < 1:
-            raise ValueError(f"alpha and calibration are shares between 0 and 1, not {self.alpha}, {self.calibration}")
+            raise ValueError(f"alpha and calibration must be between 0 and 1, not {self.alpha}, {self.calibration}")
         points, labels = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(labels)
         self.classes_ = unique_labels(labels)
@@ -122,8 +122,8 @@ class ConformalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             units = np.unique(owners[own])
             if len(own) < _FEWEST or len(units) < 2:
                 raise ValueError(
-                    f"class {self.classes_.tolist()[place]!r} has {len(own)} samples in {len(units)} groups: it takes "
-                    f"at least {_FEWEST}, of two groups, to learn from some and calibrate with others"
+                    f"class {self.classes_.tolist()[place]!r} has {len(own)} samples in {len(units)} groups: at "
+                    f"least {_FEWEST}, of two groups, are needed for training and calibration"
                 )
             least = 1 if groups is not None else 2
             count = int(np.clip(round(self.calibration * len(units)), least, len(units) - least))

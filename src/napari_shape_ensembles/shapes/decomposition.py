@@ -41,7 +41,7 @@ def check_landmarks(landmarks: NDArray[np.floating]) -> None:
     """
     landmarks = unmasked(landmarks, "the landmarks")
     if landmarks.ndim != 3 or landmarks.shape[-1] != 2 or landmarks.shape[-2] < 3:
-        raise ValueError(f"landmarks have shape (curves, landmarks, 2), not {landmarks.shape}")
+        raise ValueError(f"landmarks must have shape (curves, landmarks, 2), not {landmarks.shape}")
     found = [~np.isfinite(landmarks[part]).all(axis=(1, 2)) for part in curve_blocks(len(landmarks))]
     bad = np.concatenate([np.empty(0, dtype=bool), *found])
     if bad.any():
@@ -106,9 +106,9 @@ def _measure(points: Real, weights: NDArray[np.floating] | None) -> Real | None:
     count, _, n = points.shape
     given = np.atleast_2d(np.asarray(weights, dtype=np.float64))
     if given.shape not in ((1, n), (count, n)):
-        raise ValueError(f"weights have shape ({n},) or ({count}, {n}) here, not {np.shape(weights)}")
+        raise ValueError(f"weights must have shape ({n},) or ({count}, {n}), not {np.shape(weights)}")
     if not (np.isfinite(given).all() and (given > 0).all()):
-        raise ValueError("quadrature weights are positive and finite")
+        raise ValueError("quadrature weights must be positive and finite")
     return given / given.sum(axis=-1, keepdims=True)
 
 

@@ -92,8 +92,8 @@ class Tangents:
         cosines = [_log_factors(self.base, self.points[part])[2] for part in curve_blocks(len(self.points))]
         far = np.concatenate(cosines).min(axis=-1) < np.sin(_CUT)
         raise ValueError(
-            f"{far.sum()} outline(s) stand at a right angle to the mean undulation (first: {np.flatnonzero(far)[0]}), "
-            "where coordinates are not unique: look at them, and leave them out if they are of another kind"
+            f"{far.sum()} outline(s) are orthogonal to the mean undulation (first: {np.flatnonzero(far)[0]}), "
+            "where coordinates are not unique: inspect them, and leave them out if they are outliers"
         )
 
 
@@ -201,8 +201,8 @@ def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
         # Remove accumulated rounding error without rotating the columns (one Newton-Schulz step).
         mean = (point @ (1.5 * np.eye(2) - 0.5 * point.T @ point)).T
     raise ValueError(
-        f"the mean undulation did not settle in {_ROUNDS} rounds (remaining step {size:.1e}): "
-        "the outlines are spread too widely; look for outlines of another kind among them and leave them out"
+        f"the mean undulation did not converge in {_ROUNDS} iterations (remaining step {size:.1e}): the outlines "
+        "are too dispersed; look for outliers and leave them out"
     )
 
 

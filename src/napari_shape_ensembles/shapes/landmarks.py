@@ -91,14 +91,14 @@ def to_landmarks(
     """
     n = whole(n, "n, the number of landmarks,", least=8)
     if interpolation not in get_args(Interpolation):
-        raise ValueError(f'interpolation is "auto", "spline" or "polygon", not {interpolation!r}')
+        raise ValueError(f'interpolation must be "auto", "spline" or "polygon", not {interpolation!r}')
     if measure not in ("affine", "arc-length"):
-        raise ValueError(f'measure is "affine" or "arc-length", not {measure!r}')
+        raise ValueError(f'measure must be "affine" or "arc-length", not {measure!r}')
     ensembles = [ensemble] if isinstance(ensemble, Ensemble) or not isinstance(ensemble, Iterable) else list(ensemble)
     for one in ensembles:
         if not isinstance(one, Ensemble):
             raise ValueError(
-                f"to_landmarks takes an Ensemble or several, not {type(one).__name__}: Ensemble(curves) makes one"
+                f"to_landmarks takes an Ensemble or several, not {type(one).__name__}: use Ensemble(curves)"
             )
     ends = np.cumsum([0, *map(len, ensembles)])
     if 16 * n * ends[-1] > LARGE:
@@ -117,9 +117,8 @@ def to_landmarks(
         if not settled.all():
             stuck = of.ids[part][~settled]
             raise ValueError(
-                f"the affine measure of {len(stuck)} curve(s) did not settle in {ROUNDS} rounds "
-                f"(ids {stuck[:5].tolist()}): "
-                'leave them out, or use measure="arc-length"'
+                f"the affine measure of {len(stuck)} curve(s) did not converge in {ROUNDS} iterations (ids "
+                f'{stuck[:5].tolist()}): leave them out, or use measure="arc-length"'
             )
 
     blocks = []  # runs of whole curves with about equal work

@@ -117,13 +117,13 @@ def quadrature_weights(
     """
     check_landmarks(nodes)
     if measure not in ("arc-length", "affine"):
-        raise ValueError(f'measure is "arc-length" or "affine", not {measure!r}')
+        raise ValueError(f'measure must be "arc-length" or "affine", not {measure!r}')
     velocity = fourier_derivative(nodes) if velocity is None else np.asarray(velocity, dtype=np.float64)
     steps = np.ones(nodes.shape[1]) if steps is None else np.asarray(steps, dtype=np.float64)
     if velocity.shape != nodes.shape or steps.shape != nodes.shape[1:2]:
         raise ValueError(
-            f"nodes have shape {nodes.shape}, so velocity has the same and steps {nodes.shape[1:2]}, "
-            f"not {velocity.shape} and {steps.shape}"
+            f"nodes have shape {nodes.shape}, so velocity must have the same and steps {nodes.shape[1:2]}, not "
+            f"{velocity.shape} and {steps.shape}"
         )
     weights = _shares(velocity, steps)
     if measure == "arc-length":
@@ -136,7 +136,7 @@ def quadrature_weights(
         if change <= _TOLERANCE:
             return weights
     raise ValueError(
-        f'the affine measure did not settle in {ROUNDS} rounds (remaining change {change:.1e}): use "arc-length"'
+        f'the affine measure did not converge in {ROUNDS} iterations (remaining change {change:.1e}): use "arc-length"'
     )
 
 
@@ -146,8 +146,8 @@ def _shares(velocity: Real, steps: Real) -> Real:
     still = ~(length > 0).all(axis=-1)
     if still.any():
         raise ValueError(
-            f"{still.sum()} curve(s) stand still at a node, or have steps that are not positive "
-            f"(first: {np.flatnonzero(still)[0]}): move the nodes, or leave these curves out"
+            f"{still.sum()} curve(s) have zero velocity at a node, or steps that are not positive (first: "
+            f"{np.flatnonzero(still)[0]}): move the nodes, or leave these curves out"
         )
     return length / length.sum(axis=-1, keepdims=True)
 

@@ -527,7 +527,7 @@ def archetype_index(preshapes: Real, choice: Choice, *, reflections: bool = True
     if choice == "random":
         return int(np.random.default_rng(seed).integers(len(preshapes)))
     if isinstance(choice, str):
-        raise ValueError(f'archetype is "asymmetric", "random", "mean" or the index of a curve, not {choice!r}')
+        raise ValueError(f'archetype must be "asymmetric", "random", "mean" or the index of a curve, not {choice!r}')
     if not 0 <= choice < len(preshapes):
         raise ValueError(f"archetype {choice}: there are curves 0 to {len(preshapes) - 1}, A's first")
     return int(choice)
@@ -573,5 +573,5 @@ def _settled_mean(preshapes: Real, reflections: bool) -> Real:
                 return np.stack([mean.real, mean.imag], axis=-1)
         before, aim = (shift, mirrored), np.sum(sums, axis=0) * np.sqrt(n) / len(points)
     raise ValueError(
-        f'the mean archetype did not settle in {ROUNDS} rounds: use archetype="asymmetric" for these curves'
+        f'the mean archetype did not converge in {ROUNDS} iterations: use archetype="asymmetric" for these curves'
     )

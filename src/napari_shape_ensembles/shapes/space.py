@@ -218,10 +218,10 @@ class ShapeSpace:
             For fewer than two curves, curves that cannot be used, or parameters out of range.
         """
         if self.registration not in ("standardized", "raw", "none"):
-            raise ValueError(f'registration is "standardized", "raw" or "none", not {self.registration!r}')
+            raise ValueError(f'registration must be "standardized", "raw" or "none", not {self.registration!r}')
         curves = _pooled(X)
         if len(curves) < 2:
-            raise ValueError(f"{len(curves)} curves: a space of shapes takes at least 2")
+            raise ValueError(f"{len(curves)} curves: a shape space needs at least 2")
         self.fit_landmarks(self._landmarks(curves), overwrite=True)
         self.unit_ = curves.unit if curves is X or isinstance(X[0], Ensemble) else None
         if self.unit_ is not None and curves.pixel_size is not None:
@@ -318,7 +318,7 @@ class ShapeSpace:
         if not len(undulation) or len(undulation) != len(scale):
             raise ValueError(f"{len(undulation)} undulations and {len(scale)} scales: give one of each per curve")
         if self.rank < 1:
-            raise ValueError(f"rank {self.rank}: take at least 1 undulation coordinate (150 is the default)")
+            raise ValueError(f"rank {self.rank}: use at least 1 undulation coordinate (150 is the default)")
         mean = grassmann.frechet_mean(undulation)
         tangents = grassmann.Tangents(mean, undulation)
         count, size = len(undulation), 2 * len(mean)
@@ -500,7 +500,7 @@ class ShapeSpace:
         """
         t = np.atleast_2d(t)
         if t.shape[1] > self.rank_:
-            raise ValueError(f"{t.shape[1]} undulation coordinates, but the space was learned with {self.rank_}")
+            raise ValueError(f"{t.shape[1]} undulation coordinates, but the space was fitted with {self.rank_}")
         n = len(self.undulation_mean_)
         flat = planes(self.basis_).reshape(self.rank_, -1)
         tangents = (t @ flat[: t.shape[1]]).reshape(len(t), 2, n).swapaxes(1, 2)
@@ -517,8 +517,8 @@ class ShapeSpace:
             raise NotFittedError("This ShapeSpace is not fitted yet: call fit with curves first")
         if archetype and not hasattr(self, "archetype_"):
             raise ValueError(
-                "this space keeps no archetype to register curves against: it was learned from undulations, or saved "
-                "by an earlier version. Fit it to curves, or repeat the comparison"
+                "this space has no archetype to register curves to: it was fitted to undulations, or saved by an "
+                "earlier version. Fit it to curves, or repeat the comparison"
             )
 
     # ------------------------------------------------------------------- scikit-learn's protocol for estimators
@@ -533,7 +533,7 @@ class ShapeSpace:
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; `fit` again to use them."""
         if unknown := sorted(set(params) - set(_PARAMETERS)):
-            raise ValueError(f"ShapeSpace has no parameter {unknown[0]!r}, but {', '.join(_PARAMETERS)}")
+            raise ValueError(f"ShapeSpace has no parameter {unknown[0]!r}; the parameters are {', '.join(_PARAMETERS)}")
         for name, value in params.items():
             setattr(self, name, value)
         return self
@@ -541,7 +541,7 @@ class ShapeSpace:
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what `transform` returns: "default" for arrays, "pandas" for a DataFrame."""
         if transform not in (None, "default", "pandas"):
-            raise ValueError(f'output is "default" or "pandas", not {transform!r}')
+            raise ValueError(f'output must be "default" or "pandas", not {transform!r}')
         if transform is not None:
             self._sklearn_output_config = {"transform": transform}
         return self
@@ -586,7 +586,7 @@ def _pooled(curves: Curves) -> Ensemble:
     if isinstance(curves, Ensemble):
         return curves
     if isinstance(curves, str) or not hasattr(curves, "__len__"):
-        raise ValueError(f"curves are an Ensemble, or a list of them or of (m, 2) arrays, not {curves!r}")
+        raise ValueError(f"curves must be an Ensemble, or a list of them or of (m, 2) arrays, not {curves!r}")
     parts: list[Any] = list(curves)
     if parts and all(isinstance(part, Ensemble) for part in parts):
         return Ensemble.pooled(parts)

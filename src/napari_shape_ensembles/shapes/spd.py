@@ -116,8 +116,8 @@ def _roots(base: Real, matrices: Real) -> tuple[Real, Real]:
         bad = np.atleast_1d(~((_det(given) > 0) & (np.trace(given, axis1=-2, axis2=-1) > 0)))
         if bad.any():
             raise ValueError(
-                f"{bad.sum()} scale(s) are not positive definite (first: {np.argwhere(bad)[0].tolist()}): "
-                "their curves lie on a line, or hold NaN; leave them out"
+                f"{bad.sum()} scale(s) are not positive definite (first: {np.argwhere(bad)[0].tolist()}): their "
+                "curves are collinear, or contain NaN; leave them out"
             )
     root = sqrtm(base)
     return root, np.asarray(np.linalg.inv(root), dtype=np.float64)
@@ -220,8 +220,8 @@ def frechet_mean(matrices: Real, *, tolerance: float = 1e-13) -> Real:
         if np.linalg.norm(step) <= tolerance:
             return mean
     raise ValueError(
-        f"the mean scale did not settle in {_ROUNDS} rounds: sizes or elongations are spread too widely; "
-        "look for outlines of another kind among them and leave them out"
+        f"the mean scale did not converge in {_ROUNDS} iterations: sizes or elongations are too dispersed; look "
+        "for outliers and leave them out"
     )
 
 

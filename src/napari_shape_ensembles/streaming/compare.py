@@ -64,9 +64,10 @@ _FEWEST_ROWS, _MOST_ROWS = 64, 1024
 # As in `grassmann.frechet_mean`, whose iteration is distributed over pieces here.
 _TOLERANCE, _MEAN_ROUNDS = 1e-11, 100
 # Relative cost per curve of each stage, estimated, for the remaining time.
-_WEIGHTS = {"reading outlines": 3.0, "placing landmarks": 10.0, "settling the mean archetype": 3.0, "registering": 6.0,
-            "finding the mean": 0.6, "learning the shape space": 2.0, "placing in the shape space": 1.0}  # fmt: skip
-_ROUNDS_EXPECTED = {"finding the mean": 7, "settling the mean archetype": 4}
+_WEIGHTS = {"reading outlines": 3.0, "placing landmarks": 10.0, "computing the mean archetype": 3.0,
+            "registering": 6.0, "computing the mean": 0.6, "learning the shape space": 2.0,
+            "projecting onto the shape space": 1.0}  # fmt: skip
+_ROUNDS_EXPECTED = {"computing the mean": 7, "computing the mean archetype": 4}
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,11 +153,13 @@ class StreamedComparison(Sealed):
     def warnings(self) -> tuple[str, ...]:
         """Caveats about the result, in plain sentences."""
         found = [f"{self.note}."] if self.note else []
-        found.append("The outlines were not checked for faults, as a comparison in memory does.")
+        found.append("Unlike in a comparison in memory, the outlines were not checked for faults.")
         if self.unit == "pixel":
             found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
         if self.permuted == "curves" and max(self.image_counts) > 1:
-            found.append("Single outlines were permuted: the row speaks of these images alone, not of the conditions.")
+            found.append(
+                "Single outlines were permuted: the result holds for these images only, not for the conditions."
+            )
         for test in (self.undulation, self.scale):
             for reason in dict.fromkeys(test.left_out.values()):
                 parts = [part for part in test.left_out if test.left_out[part] == reason]
@@ -175,7 +178,7 @@ class StreamedComparison(Sealed):
         if self._inconclusive:
             return f"{names}: inconclusive: {self._inconclusive}{small_sample_words(self.small_sample)}."
         numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
-        alone = "in these images alone, " if self.permuted == "curves" and max(self.image_counts) > 1 else ""
+        alone = "in these images only, " if self.permuted == "curves" and max(self.image_counts) > 1 else ""
         return f"{names}: {alone}{TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
 
     def numbers(self) -> dict[str, Any]:
@@ -279,7 +282,7 @@ def compare_in_pieces(
     settings = replace(settings, **changes)
     reading = reading or Reading()
     with reporting(progress), tempfile.TemporaryDirectory(prefix="shape-ensembles-") as temporary:
-        report("looking at the inputs")
+        report("checking the inputs")
         sides = [pieces_of(side, rows=rows, reading=reading, executor=executor) for side in (a, b)]
         block = int(memory * 2**30 / _SHARE / (settings.landmarks * _LANDMARK))
         store = Store(Path(folder or temporary), max(_FEWEST_ROWS, min(block, _MOST_ROWS)))
@@ -310,7 +313,7 @@ class _Run:
         self.count = 0  # number of curves in all pieces, known after reading
         self.planned = Counter({name: _ROUNDS_EXPECTED.get(name, 1) for name in _WEIGHTS})
         if settings.archetype != "mean":
-            del self.planned["settling the mean archetype"]
+            del self.planned["computing the mean archetype"]
 
     def over(self, name: str, stage: Callable[[PieceTask], Any], fold: Callable[[Any], object], **task: Any) -> None:
         """Run a stage on all pieces, locally or by the executor, and pass its results to `fold` in order."""
@@ -468,7 +471,7 @@ class _Run:
         for _ in range(ROUNDS):
             found: list[stages.Matched] = []
             stage = partial(stages.match, archetype=archetype, standardized=standardized)
-            self.over("settling the mean archetype", stage, found.append)
+            self.over("computing the mean archetype", stage, found.append)
             shift, reverse = (np.concatenate([getattr(one, name) for one in found]) for name in ("shift", "reversed"))
             if before is not None:
                 moved = np.abs((before[0] - shift + n / 2) % n - n / 2)
@@ -477,7 +480,7 @@ class _Run:
             before = shift, reverse
             archetype = np.sum([one.total for one in found], axis=0) / len(shift)
         raise ValueError(
-            f'the mean archetype did not settle in {ROUNDS} rounds: use archetype="asymmetric" for these curves'
+            f'the mean archetype did not converge in {ROUNDS} iterations: use archetype="asymmetric" for these curves'
         )
 
     def _mean(self, total: int) -> Real:
@@ -488,7 +491,7 @@ class _Run:
         mean = self.store.row(first, UNDULATION, 0).T
         for _ in range(_MEAN_ROUNDS):
             pulled: list[Real] = []
-            self.over("finding the mean", partial(stages.pull, mean=mean), pulled.append)
+            self.over("computing the mean", partial(stages.pull, mean=mean), pulled.append)
             gradient: Real = np.sum(pulled, axis=0) / total
             size = float(np.linalg.norm(gradient))
             if size <= _TOLERANCE:
@@ -497,8 +500,8 @@ class _Run:
             point = grassmann.exp(mean, gradient[None])[0]
             mean = point @ (1.5 * np.eye(2) - 0.5 * point.T @ point)
         raise ValueError(
-            f"the mean undulation did not settle in {_MEAN_ROUNDS} rounds (remaining step {size:.1e}): "
-            "the outlines are spread too widely; look for outlines of another kind among them and leave them out"
+            f"the mean undulation did not converge in {_MEAN_ROUNDS} iterations (remaining step {size:.1e}): the "
+            "outlines are too dispersed; look for outliers and leave them out"
         )
 
     def _learn(self, space: ShapeSpace, scale: Real, total: int, known: float, lobes: float) -> tuple[Real, Real]:
@@ -534,7 +537,7 @@ class _Run:
             t[filled : filled + len(found)] = found
             filled += len(found)
 
-        self.over("placing in the shape space", partial(stages.coordinates, mean=mean, basis=space.basis_), fill)
+        self.over("projecting onto the shape space", partial(stages.coordinates, mean=mean, basis=space.basis_), fill)
         seal(space)
         return t, descriptors
 

@@ -163,7 +163,7 @@ def _words(reading: Reading) -> str:
 def _opened(path: Path, reading: Reading) -> Any:
     found = reading.lazy_labels(path)
     if found is None:
-        raise ContentError(f"{path.name} cannot be read in tiles any more: it was changed meanwhile")
+        raise ContentError(f"{path.name} can no longer be read in tiles: it was changed in the meantime")
     return found
 
 
@@ -218,7 +218,7 @@ def pieces_of(
         elif all(hasattr(part, name) for name in ("load", "key", "name", "source")):
             found.append(cast("Piece", part))
         else:
-            raise ValueError(f"a sample is an ensemble, a path, or a list of them, not {type(part).__name__}")
+            raise ValueError(f"a sample must be an ensemble, a path, or a list of them, not {type(part).__name__}")
     if not found:
         raise ValueError("a sample needs at least one outline: it is empty")
     return found

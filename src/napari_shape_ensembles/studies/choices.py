@@ -148,8 +148,8 @@ class ChoiceStudy:
             if flags == [flags[0]] * turn + [not flags[0]] * (len(flags) - turn):  # a single threshold on the values
                 side, edge = ("up to", row[turn - 1]) if flags[0] else ("from", row[turn])
                 where = f"{side} {field.label.lower()} {edge.label} {field.unit}".rstrip()
-                return f"{_NAMES[test]} is called {called} only {where}"
-        return f"{_NAMES[test]} is called {called} with {_listed(others)}"
+                return f"{_NAMES[test]} is found {called} only {where}"
+        return f"{_NAMES[test]} is found {called} with {_listed(others)}"
 
 
 def _listed(choices: Sequence[Choice]) -> str:
@@ -202,7 +202,7 @@ def choice_study(
     """
     known = {**vars(outlines), **vars(settings)}
     if unknown := [name for name in choices if name not in _FIELDS]:
-        raise ValueError(f"there is no choice {unknown[0]!r}: take fields of Outlines and Settings")
+        raise ValueError(f"there is no setting {unknown[0]!r}: use fields of Outlines and Settings")
     parts = (outlines, settings)
     items = [
         (name, value)
@@ -214,7 +214,7 @@ def choice_study(
     steps = len(STEPS) + 2  # of one comparison, as long as each image takes no more than two
     total = steps * (1 + len(items))
     with reporting(progress):
-        with as_part(0, total, "as it is: "):
+        with as_part(0, total, "unchanged: "):
             pair = trace(outlines)
             used = _answered("", None, pair, settings)
         study = ChoiceStudy(used, (), {name: known[name] for name in choices})

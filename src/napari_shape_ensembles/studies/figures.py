@@ -162,7 +162,7 @@ def plot_study_ambiguity(study: SmoothingStudy, ax: "Axes | None" = None, *, tes
     """Plot mean ambiguity over σ, with the band from minimum to maximum over the ranks."""
     ax = axes_of(ax)
     low, high = study.ambiguity_band(test).T
-    ax.fill_between(study.sigmas, low, high, color="C1", alpha=_BAND, linewidth=0, label="least to largest")
+    ax.fill_between(study.sigmas, low, high, color="C1", alpha=_BAND, linewidth=0, label="smallest to largest")
     ax.plot(study.sigmas, study.mean_ambiguity(test), "D-", color="C1", markersize=4, label="mean over ranks")
     ax.set(ylim=(-0.08, 1.08), ylabel="ambiguity")
     ax.legend(loc="best", fontsize="small", framealpha=0.6)

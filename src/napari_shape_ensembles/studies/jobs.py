@@ -46,7 +46,7 @@ def run_jobs(
     if not isinstance(executor, Executor):
         if not hasattr(executor, "get_executor"):
             raise ValueError(
-                "executor is None, a concurrent.futures executor or a dask.distributed.Client, not "
+                "executor must be None, a concurrent.futures executor or a dask.distributed.Client, not "
                 f"{type(executor).__name__}"
             )
         _run_on_dask(job, items, take, executor)

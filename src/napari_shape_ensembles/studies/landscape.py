@@ -168,7 +168,7 @@ class DecisionLandscape:
         """Return one test by name: "undulation", "scale", "product", or a part such as "roughness" or "raw"."""
         tests = {"undulation": self.undulation, "scale": self.scale, "product": self.product, **self.parts}
         if name not in tests:
-            raise ValueError(f"this landscape has the tests {', '.join(tests)}, not {name!r}")
+            raise ValueError(f"this landscape has no test {name!r}, only {', '.join(tests)}")
         return tests[name]
 
     @property
@@ -240,13 +240,13 @@ class DecisionLandscape:
             for name, side, size, own in zip(self.names, "AB", self.sizes, of, strict=True)
         )
         if self.of_these_images:
-            b = f"{b}, in these images alone"
+            b = f"{b}, in these images only"
         if self.inconclusive:
             return f"{a} and {b}: inconclusive: {self.inconclusive}."
         answers, counts = np.unique(self.case[self.undulation.computed], return_counts=True)
         if not self.feasible.any():
             most = int(_highest_rank(self.landmarks.max(), sum(self.sizes)))
-            return f"{a} and {b}: no rank can be tested: they fix at most {most} undulation coordinates."
+            return f"{a} and {b}: no rank can be tested: they determine at most {most} undulation coordinates."
         if not len(answers):
             return f"{a} and {b}: nothing computed yet."
         if len(answers) == 1:
@@ -332,7 +332,7 @@ def distinct_counts(name: str, values: WholeNumbers, least: int) -> NDArray[np.i
     """Return the distinct values, ascending."""
     array = np.unique(np.asarray(values))
     if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu" or array[0] < least:
-        raise ValueError(f"{name} is a sequence of whole numbers of at least {least}, not {values!r}")
+        raise ValueError(f"{name} must be a sequence of integers of at least {least}, not {values!r}")
     return array.astype(np.int64)
 
 

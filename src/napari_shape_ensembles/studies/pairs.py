@@ -142,7 +142,7 @@ class PairTable(Sealed):
         from scipy.spatial.distance import squareform
 
         if not self.complete:
-            raise ValueError("the tree needs every pair: let the study run to its end")
+            raise ValueError("the tree needs every pair: run the study to completion")
         return hierarchy.linkage(squareform(self.distance, checks=False), method="average", optimal_ordering=True)
 
     @property
@@ -190,7 +190,7 @@ class PairTable(Sealed):
         shares = ", ".join(
             f"{answer or 'not computed'} {count} ×" for answer, count in zip(answers, counts, strict=True)
         )
-        level = f"any wrong rejection at most at {self.settings.significance:g} (Holm)"
+        level = f"family-wise error rate at most {self.settings.significance:g} (Holm)"
         note = f" {self.note}." if self.note else ""
         return f"{len(self.names)} images, {counted(len(i), 'pair')}: {shares}; {level}.{note}"
 
@@ -246,13 +246,13 @@ def all_pairs(
     """
     images = several(images, "all_pairs takes a list of images")  # it may be a generator
     if len(images) < 2:
-        raise ValueError(f"{len(images)} image(s): pairs need at least two")
+        raise ValueError(f"{len(images)} image(s): at least two are needed")
     members, note = _at_one_pixel_size(images)
     pooled = [sample_of(image) for image in members]
     empty = [ensemble.name or f"image {i}" for i, ensemble in enumerate(pooled, start=1) if not len(ensemble)]
     if empty:
         raise ValueError(
-            f"{len(empty)} of {len(images)} images have no usable outline ({', '.join(empty)}): leave them out, or "
+            f"{len(empty)} of {len(images)} images have no usable outline ({', '.join(empty)}): remove them, or "
             "check the segmentation and the minimum size"
         )
     ensembles = [ensemble.to(pooled[0].unit) for ensemble in pooled]

@@ -42,9 +42,9 @@ def numbers(text: str, *, least: float = 0, whole: bool = False, most: int = _MO
     for part in text.split(","):
         found |= _expanded(part, most)
     if len(found) > most:
-        raise ValueError(f"{len(found)} values are more than a study can show: take at most {most}")
+        raise ValueError(f"{len(found)} values are too many for one study: use at most {most}")
     if min(found) < least:
-        raise ValueError(f"{min(found):g} is too small: take at least {least:g}")
+        raise ValueError(f"{min(found):g} is too small: use at least {least:g}")
     odd = [value for value in sorted(found) if whole and value != int(value)]
     if odd:
         raise ValueError(f"{odd[0]:g} is not an integer")
@@ -60,11 +60,11 @@ def _expanded(part: str, most: int) -> set[float]:
     match = _PART.fullmatch(part)
     ends = [float(end) for end in match.groups() if end] if match else [np.inf]
     if not np.isfinite(ends).all():
-        raise ValueError(f'"{part.strip()}" is no number or range: {_EXAMPLES}')
+        raise ValueError(f'"{part.strip()}" is not a number or range: {_EXAMPLES}')
     if len(ends) == 1:
         return {ends[0]}
     low, high, by = [*ends, 1.0][:3]
     if high < low or by == 0:
-        raise ValueError(f'"{part.strip()}" holds no numbers: {_EXAMPLES}, the lower end first and a step above 0')
+        raise ValueError(f'"{part.strip()}" is an empty range: {_EXAMPLES}, the lower end first and a step above 0')
     count = min(int((high - low) / by + 1e-9), most) + 1
     return set(np.round(low + by * np.arange(count), 9).tolist())

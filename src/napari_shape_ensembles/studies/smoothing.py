@@ -183,8 +183,8 @@ class SmoothingStudy:
             return f"Inconclusive at every σ: {known[0].inconclusive}."
         if len(known) == 1:
             sigma = next(s for s, one in zip(self.sigmas, self.landscapes, strict=True) if one is not None)
-            return f"Only σ = {sigma:g} px led to a comparison: a range takes two neighbouring σ."
-        return "No two neighbouring σ give one and the same answer in all cells: no range of σ can be recommended."
+            return f"Only σ = {sigma:g} px led to a comparison: a range needs two neighboring σ."
+        return "No two neighboring σ give the same result in all cells: no range of σ can be recommended."
 
 
 def _mean(values: Real) -> Real:
@@ -255,7 +255,7 @@ def smoothing_study(
     """
     sweep = np.unique(np.asarray(sigmas, dtype=np.float64))
     if sweep.ndim != 1 or not len(sweep) or not (np.isfinite(sweep) & (sweep >= 0)).all():
-        raise ValueError(f"sigmas is a sequence of standard deviations in pixels, 0 or more, not {sigmas!r}")
+        raise ValueError(f"sigmas must be a sequence of standard deviations in pixels, 0 or more, not {sigmas!r}")
     permutation_options(settings)  # raises early for settings that nested tests do not support
     groups = _planes("A", masks_a), _planes("B", masks_b)
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)

@@ -261,7 +261,7 @@ def draw_plate(figure: Figure, result: Experiment, value: str = "undulation_p_ad
 def _plate_values(result: Experiment, value: str) -> Real:
     places = plate_of(result.design.groups)
     if places is None:
-        raise ValueError('the groups are not named as wells of a plate, such as "B07"')
+        raise ValueError('the groups are not named like wells of a plate, such as "B07"')
     rows, columns = (max(place[axis] for place in places.values()) + 1 for axis in (0, 1))
     rows, columns = (8, 12) if rows <= 8 and columns <= 12 else (16, 24)
     plate = np.full((rows, columns), np.nan)

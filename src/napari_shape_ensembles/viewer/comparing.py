@@ -55,7 +55,7 @@ ENDING = ".comparison.npz"
 ELSEWHERE = "choose another folder"
 REPORTS = (".html", ".htm", ".pdf")
 _LISTED = 3  # maximum number of files named in a message
-_BEFORE = f"{CANCELLED} This is the result of the run before."
+_BEFORE = f"{CANCELLED} This is the previous result."
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +79,9 @@ class Robustness:
         test = self.dependence
         if test.rejected:
             words = (
-                f"Undulation and scale depend on each other within the images (p = {test.p_value:.2g}): "
-                "a difference in one may come with the other, and one in their pairing alone is seen by neither test."
+                f"Undulation and scale depend on each other within the images (p = {test.p_value:.2g}): a "
+                "difference in one may be due to the other, and neither test detects a difference in their pairing "
+                "alone."
             )
         else:
             words = f"✓ No dependence of undulation and scale was detected within the images (p = {test.p_value:.2g})."
@@ -166,7 +167,7 @@ class ComparisonTask(Task[Comparison]):
         if self.last is None or not list(self.curves):
             return ""
         names = f"{self.last.a.name} and {self.last.b.name}"
-        return f"The colored curves in the viewer are those of the result before ({names})."
+        return f"The colored curves in the viewer are those of the previous result ({names})."
 
     def fail_beside(self, reason: str) -> None:
         """Report that a secondary job has failed; the result is kept."""
@@ -275,14 +276,14 @@ class ComparisonTask(Task[Comparison]):
     def exclude(self, row: int) -> None:
         """Exclude a curve of the result from the next run, or include it again."""
         if self.result is None:
-            self.noted.emit("⚠ There is no result any more. Run compares the layers anew.", "")
+            self.noted.emit("⚠ No result. Run compares the layers again.", "")
             return
         side = int(row >= len(self.result.a))
         sample, first = ((self.result.a, 0), (self.result.b, len(self.result.a)))[side]
         place, one = own_ids(sample)[row - first]
         layer = None if self.basis is None else self.basis.layers[side][place]()
         if self.basis is None or layer is None:
-            words = "⚠ Curves can be left out only of layers that are in the viewer. Run compares them anew."
+            words = "⚠ Curves can be excluded only from layers in the viewer. Run compares them again."
             self.noted.emit(words, "")
             return
         self.choices.exclusions.toggle(layer, one, self.basis.recipe)
@@ -376,7 +377,7 @@ class ComparisonTask(Task[Comparison]):
         for layer in itertools.chain.from_iterable(pair for _, pair in new):
             layer.editable = False  # else a curve could be deleted before its features are computed
         if new and self.busy:
-            self.noted.emit("The comparison that was opened is shown after this run.", "")
+            self.noted.emit("The opened comparison is shown after this run.", "")
             self.finished.connect(self._opened.start, unique=True)
         elif new:
             self.finished.disconnect(self._opened.start, missing_ok=True)
@@ -407,7 +408,7 @@ class ComparisonTask(Task[Comparison]):
         yield None
         yield from self.curves.replace(opened.layers, new=False)
         if not whole:
-            self.noted.emit("⚠ Its layers were changed meanwhile: open the comparison again.", "")
+            self.noted.emit("⚠ Its layers were changed in the meantime: open the comparison again.", "")
             return
         self.recolor()
         yield None
@@ -487,7 +488,7 @@ def saving(shown: Shown, painted: str, path: Path) -> list[Path]:
     """Write a result to one file."""
     report(f"saving {path.name}")
     if path.suffix != ".npz":  # napari would not recognize it
-        raise ValueError(f"{path.name}: a comparison is saved under a name that ends in {ENDING}")
+        raise ValueError(f"{path.name}: save a comparison under a name ending in {ENDING}")
     with files_named(path):
         replace(shown.result, inputs=shown.inputs()).save(path, view=shown.to_view(painted))
     return [path]
@@ -530,7 +531,7 @@ def curve_table(shown: Shown, side: str) -> CurveTable:
 def writing_report(result: Comparison, path: Path) -> list[Path]:
     """Explain a result, and write the report."""
     if path.suffix.lower() not in REPORTS:  # fail before the work
-        raise ValueError(f"{path.name}: a report is saved as .html or .pdf")
+        raise ValueError(f"{path.name}: save a report as .html or .pdf")
     if not path.parent.is_dir():
         raise ValueError(f"{path.name} cannot be written: there is no folder {path.parent}")
     with as_part(0, len(STEPS) + 1):

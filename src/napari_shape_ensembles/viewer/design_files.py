@@ -151,7 +151,7 @@ class DesignWork(Background):
         design.put(rows)
         said = f"{path.name}: {counted(len(rows), 'row')}."
         if any(isinstance(row, ImageRow) for row, _ in rows):
-            said += f" More than {OPENED} images are not opened as layers, but read when needed."
+            said += f" More than {OPENED} images are read when needed, not opened as layers."
         self.noted.emit(said)
 
 

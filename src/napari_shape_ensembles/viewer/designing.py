@@ -97,7 +97,7 @@ class DesignTable:
                 cells = dict(zip(heads, line, strict=False))
                 layer = named.get(cells.get(IMAGE, "").strip()) if IMAGE in cells else None
                 if layer is None and IMAGE in cells:
-                    raise ValueError(f"there is no layer {cells[IMAGE].strip()!r}: names of images are those of layers")
+                    raise ValueError(f"there is no layer {cells[IMAGE].strip()!r}: enter the name of a layer")
                 layer = layers[first + place] if layer is None and first + place < len(layers) else layer
                 rows += [(layer, name, cell) for name, cell in cells.items() if layer is not None and name != IMAGE]
         else:
@@ -232,7 +232,7 @@ class DesignTable:
         """Return why the groups cannot be compared; empty if they can."""
         groups = self.groups()
         if len(groups) < 2:
-            return "Write at least two groups into the table."
+            return "Enter at least two groups in the table."
         layers = [layer for own in groups.values() for layer in own]
         for name in (name for name in self.columns if name != REPLICATE):
             empty = [layer.name for layer in layers if not self.cell(layer, name)]

@@ -43,26 +43,26 @@ class Dialogs:
 
     def results(self) -> Entries:
         return {
-            "&Save comparison …": (self.save, "Everything in one file, to be opened again here"),
-            "&Export curves …": (self.export, "Curves of A and B with distances and measures, a file each"),
+            "&Save comparison …": (self.save, "Everything in one file, which can be reopened here"),
+            "&Export curves …": (self.export, "Curves of A and B with distances and measures, one file each"),
             "Write &report …": (self.report, "What differs, and why, with figures; takes a few seconds"),
         }
 
     def files(self) -> Entries:
-        return {"&Open comparison …": (self.open, "Show a comparison that was saved"), **self.settings()}
+        return {"&Open comparison …": (self.open, "Show a saved comparison"), **self.settings()}
 
     def settings(self) -> Entries:
         return {
-            "&Load settings …": (self.load_settings, "Set all controls by a file"),
-            "&Save settings …": (self.save_settings, "Save all controls, for the command line too"),
+            "&Load settings …": (self.load_settings, "Set all controls from a file"),
+            "&Save settings …": (self.save_settings, "Save all controls, also for the command line"),
         }
 
     def tables(self) -> Entries:
         return {
-            "&Open table …": (self.open_table, "Take a table (CSV) in place of this one: column image, and those here"),
+            "&Open table …": (self.open_table, "Replace this table with a CSV file: column image, and those here"),
             "&Save table …": (
                 self.save_table,
-                "Write the table (CSV) and the settings, as shape-ensembles experiment reads them",
+                "Save the table (CSV) and the settings, for shape-ensembles experiment",
             ),
         }
 
@@ -77,9 +77,9 @@ class Dialogs:
     def experiment(self) -> Entries:
         """Return the menu entries of the experiment."""
         return {
-            "&Save experiment …": (self.save_experiment, "Everything in one file, to be opened again here"),
-            "&Export tables and figures …": (self.export_experiment, "Write all tables and figures into a folder"),
-            "&Open experiment …": (self.open_experiment, "Show an experiment that was saved"),
+            "&Save experiment …": (self.save_experiment, "Everything in one file, which can be reopened here"),
+            "&Export tables and figures …": (self.export_experiment, "Write all tables and figures to a folder"),
+            "&Open experiment …": (self.open_experiment, "Show a saved experiment"),
         }
 
     def save_experiment(self) -> None:
@@ -104,11 +104,11 @@ class Dialogs:
     def models(self) -> Entries:
         """Return the menu entries of the learned model."""
         return {
-            "&Save model …": (self.save_model, "Write the model to a file, which settings, scripts and others can use"),
-            "&Load model …": (self.load_model, "Find objects by a model that was saved"),
+            "&Save model …": (self.save_model, "Save the model to a file, for use in settings and scripts"),
+            "&Load model …": (self.load_model, "Segment with a saved model"),
             "Use a &method": (
                 self._session.learning.forget,
-                "Find objects by a threshold again; what is painted stays",
+                "Segment by a threshold again; painted examples are kept",
             ),
         }
 
@@ -151,7 +151,7 @@ class Dialogs:
                 file = load_settings(path)
                 self._session.choices.set(file.outlines, file.analysis)
                 self._session.choices.loaded = True
-                self._say(f"Settings of {path.name} are set.", "")
+                self._say(f"Settings of {path.name} loaded.", "")
 
     @contextmanager
     def _saying_errors(self) -> Iterator[None]:

@@ -158,7 +158,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
         paths, repeatable = outcome
         self._exported(paths)
         if not repeatable:
-            self.message += ". Not all its images are files as they are, so rerun cannot make it anew."
+            self.message += ". Not all of its images are unmodified files, so rerun cannot reproduce it."
         return ()
 
     def open(self, path: Path) -> None:
@@ -210,7 +210,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
             self.choices.exclusions.put((tuple(rows), ()), excluded, recipe)
             self.basis = replace(self.chosen(), prints=tuple(view["prints"]))
         self.failed = self.unsaved = False
-        gone = "" if self.basis is not None else " Its images are not in the viewer as they were then."
+        gone = "" if self.basis is not None else " Its original images are not in the viewer."
         self.message = f"{opened.said}{gone}"
 
     def _rows_of(self, view: Tree) -> list[Row]:
@@ -230,7 +230,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
         found, basis = self.result.experiment, self.basis
         rows = [ref() for ref in basis.layers[0]]
         if None in rows or name not in found.design.groups:
-            self.say("⚠ Images of this result are not in the table any more: compare again.")
+            self.say("⚠ Images of this result are no longer in the table: compare again.")
             return
         wanted = found.design.groups.index(name)
         places = np.flatnonzero(found.design.group[found.design.of_image] == wanted)[:_IMAGES].tolist()
@@ -434,7 +434,7 @@ def outlined(
                 under = Layer.create(picture[0], {**picture[1], "name": source.name}, picture[2])
                 OWN.add(under)
         painted = np.array([values.get(str(one), np.nan) for one in curves.ids.tolist()])
-        said = f"{group}: outlines filled by {quantity}."
+        said = f"{group}: outlines colored by {quantity}."
         look = {
             "name": f"{source.name} outlines",
             "shape_type": "polygon",

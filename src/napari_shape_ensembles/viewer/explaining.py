@@ -85,7 +85,7 @@ class ExplanationTask(Task[Explanation]):
         if self.explored is None or self.comparison.running:
             return []
         if self.comparison.result is not self.explored:
-            return ["the run after it has failed"]
+            return ["the later run failed"]
         basis, layers = self.comparison.basis, self.choices.viewer.layers
         if basis is not None and any(ref() not in layers for ref in itertools.chain(*basis.layers)):
             return ["a layer was deleted"]

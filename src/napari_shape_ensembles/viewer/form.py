@@ -205,7 +205,7 @@ class Form(QWidget, Generic[Chosen]):
             words = escape(f"{declared.description.replace('`', '')}{default}", quote=False)
             for part in (control, rows.labelForField(control)):
                 part.setToolTip(f"<qt>{words}</qt>")  # rich text, so that lines are wrapped
-        self.more = Notice("Reset", "Set these back to their defaults")
+        self.more = Notice("Reset", "Reset these to their defaults")
         self.more.button.clicked.connect(self._reset_more)
         column(*self.sections.values(), self.more, page=self).layout().setSpacing(2)
         self._show()

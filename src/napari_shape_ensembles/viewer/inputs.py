@@ -321,7 +321,7 @@ def pixel_size_of(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64
     sizes = np.linalg.norm(on_plane, axis=0)
     hidden = [axis for axis in range(layer.ndim) if axis not in axes]
     if np.abs(steps[hidden]).max(initial=0) > _SKEW * sizes.max():
-        raise ValueError(f'"{layer.name}" is turned out of the plane that is shown: reset its affine transform')
+        raise ValueError(f'"{layer.name}" is rotated out of the displayed plane: reset its affine transform')
     if not (np.isfinite(sizes).all() and sizes.min() > 0):
         raise ValueError(f'"{layer.name}" has pixels of {sizes[0]:g} × {sizes[1]:g}: set its scale (widget Pixel size)')
     if abs(on_plane[:, 0] @ on_plane[:, 1]) > _SKEW * sizes[0] * sizes[1]:
@@ -420,8 +420,8 @@ def _pooled(images: Sequence[Ensemble]) -> Ensemble:
         if not len(image):  # more likely an error than a finding
             reasons = "; ".join(f"{count} {reason}" for reason, count in image.dropped.items())
             raise ValueError(
-                f"{image.name} has no usable outline{f' ({reasons})' if reasons else ''}: check the segmentation and "
-                "the minimum size, or take the image out of its sample"
+                f"{image.name} has no usable outline{f' ({reasons})' if reasons else ''}: check the segmentation "
+                "and the minimum size, or remove the image from its sample"
             )
         try:
             member = image.to(images[0].unit)

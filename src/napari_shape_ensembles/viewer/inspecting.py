@@ -167,7 +167,7 @@ class InspectionTask(Task[Inspection]):
             return "Open an image, labels or shapes to inspect."
         if self.question == ANNOTATORS:
             several = len(self.label_sets()) > 1
-            return "" if several else "Show two labels layers or more, each by one annotator of the same image."
+            return "" if several else "Show two or more labels layers of the same image, one per annotator."
         if a == b:
             return "Choose two different layers, or none for B."
         if self.question == AGREE and (b is None or isinstance(a, Shapes) or isinstance(b, Shapes)):
@@ -372,7 +372,7 @@ class InspectionTask(Task[Inspection]):
             if action == "redraw":
                 self.choices.layers.selection.active = copy
                 copy.selected_label, copy.mode = max(entry.label, 0) or int(copy.data.max()) + 1, "paint"
-                words = "Paint, erase or fill on the layer that is selected; what you draw is logged."
+                words = "Paint, erase or fill on the selected layer; every stroke is logged."
                 self.message = f"{self.message} {words}".strip()
             else:
                 change = review.fix(entry, action, other)
@@ -520,7 +520,7 @@ class InspectionTask(Task[Inspection]):
             return layer
         own, source = self.review.corrected[image], self._sources[image]
         if own is None:
-            raise ValueError("only labels are corrected here: edit shapes in their own layer")
+            raise ValueError("only labels can be corrected here: edit shapes in their own layer")
         layer = Labels(own.labels.copy(), name=self.name_of_copy(image), opacity=0.4, **source.placement)
         layer.preserve_labels = True  # neighbors keep their pixels
         if self.current is not None and self.current.label > 0:

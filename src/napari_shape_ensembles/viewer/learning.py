@@ -172,14 +172,14 @@ class LearningTask(Task[ObjectModel]):
         if self.segmentation.image.chosen() is None:
             return "Open an image to paint objects in."
         if not any(objects for objects, _ in self.painted().values()):
-            return "Paint about five objects, whole, in one or more images."
+            return "Paint about five whole objects in one or more images."
         return ""
 
     def changed_since(self) -> list[str]:
         """Describe whether the annotations have changed."""
         if self.result is None or self.basis is None:
             return []
-        return ["what is painted was changed"] if self.chosen().more != self.basis.more else []
+        return ["the painted examples were changed"] if self.chosen().more != self.basis.more else []
 
     def work(self, sources: Sources) -> Function:
         known = dict(self.examples())
@@ -248,7 +248,7 @@ def learned(
     painted, grounds = zip(*(pieces(plane) for _, _, plane in images), strict=True)
     seen = []
     for number, (name, image, _) in enumerate(images):
-        report(f"looking at {name}", number, len(images) + 1)
+        report(f"checking {name}", number, len(images) + 1)
         seen.append(features.of(image))
     names = [name for name, _, _ in images]
     model = learn_objects(seen, list(painted), background=list(grounds), names=names, seed=seed)
@@ -305,7 +305,7 @@ class ProposingTask(Task[Proposed]):
     def why_not(self) -> str:
         if reason := self.segmentation.why_not():
             return reason
-        return "" if self.chosen().layers[0] else "Choose an image of grey levels: this one holds labels."
+        return "" if self.chosen().layers[0] else "Choose an intensity image: this one holds labels."
 
     def changed_since(self) -> list[str]:
         """Return an empty list: thumbnails of another image are not a result that could be out of date."""
@@ -381,7 +381,7 @@ def proposed(images: list[tuple[str, NDArray[Any]]], recipe: Any) -> Proposed:
     found = propose([image for _, image in usable], recipe) if usable else []
     for place, (name, _) in enumerate(usable):
         if not any(proposal.finds[place] for proposal in found):
-            refused.append((name, "no recipe finds an object in it"))
+            refused.append((name, "no recipe finds objects in it"))
     return Proposed(varied(found, _PICTURES), len(usable), refused)
 
 

@@ -46,9 +46,8 @@ def script_of(shown: Shown) -> str:
     if not Path(shown.path).is_file():
         return ""
     return (
-        "# The comparison as it was saved; what it was made from was not at hand.\n"
-        "from napari_shape_ensembles import Comparison\n\n"
-        f"result = Comparison.load({shown.path!r})\nprint(result.summary())\n"
+        "# The saved comparison; its inputs were not available.\nfrom napari_shape_ensembles import "
+        f"Comparison\n\nresult = Comparison.load({shown.path!r})\nprint(result.summary())\n"
     )
 
 
@@ -69,13 +68,13 @@ def script(sources: Sources, recipe: Outlines, settings: Settings, excluded: Exc
         lines.append("from napari_shape_ensembles.outlines import at_one_pixel_size")
     if not all(files.values()):
         lines += [
-            "import napari  # run this in napari's console: a layer is compared that is no file",
+            "import napari  # run this in napari's console: a compared layer is not a file",
             "from napari_shape_ensembles.viewer.inputs import ensemble_of",
             "viewer = napari.current_viewer()",
         ]
     lines += [""]
     if isinstance(recipe.find, ObjectModel):
-        lines += ["# the model has not been saved: save it in Segment curves, and put the path of its file here"]
+        lines += ["# the model has not been saved: save it in Segment curves, and enter the path of its file here"]
         recipe = replace(recipe, find="model.npz")
     lines += [f"outlines = {_call('Outlines', recipe.changed().items())}"]
     left_out = iter(excluded)

@@ -538,9 +538,7 @@ def verdict_on(
             if source.kind == "image" and (content := content_of(source.data)) in ("labels", "classes"):
                 contents[source.name] = content
             if count := drawn_outlines(source.data):
-                words = (
-                    f"{source.name}: {count} closed lines of another color are drawn on it, and segmented as part of it"
-                )
+                words = f"{source.name}: {count} closed colored lines are drawn on it and segmented with it"
                 drawn.append(Finding("drawn", source.name, False, words))
         if len(traced) > 1:  # pooled below; a single one is named as its sample
             empty += [

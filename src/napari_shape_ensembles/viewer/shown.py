@@ -42,7 +42,7 @@ class Shown:
         pooled = (
             f"Of {images} whole images were permuted."
             if result.permuted == "images"
-            else f"The curves of {images} are pooled, and count as independent."
+            else f"The curves of {images} are pooled and treated as independent."
         )
         planes = [f"{one.name}: the {one.plane} is compared." for one in itertools.chain(*sources) if one.plane]
         notes = (*([pooled] if several else []), *planes)
@@ -54,8 +54,8 @@ class Shown:
         """Create from the contents of a file; raise a ValueError for an invalid view."""
         known = view.get("segmentation")
         origin = (
-            f"{_origin(path)} The layers it was made from are not in the viewer as they were, so it is shown as it was "
-            "found then. Run makes a new comparison of the layers chosen above."
+            f"{_origin(path)} Its original layers are not in the viewer, so the saved result is shown. Run "
+            "compares the layers chosen above."
         )
         recipe = None if known is None else recipe_of(known)
         notes, prints = (tuple(_words(view, name)) for name in ("notes", "prints"))
@@ -86,7 +86,7 @@ class Shown:
             return self
         found, notes = find_inputs(self.result.inputs)
         there = [path.name for path in found if path is not None]
-        words = [f"Its files are where they were: {', '.join(there)}."] if there else []
+        words = [f"Its files are still in place: {', '.join(there)}."] if there else []
         return replace(self, origin=" ".join([self.origin, *words, *(f"{note}." for note in notes)]).strip())
 
     def tied(self, layers: LayerList, dims: Dims) -> "Shown":
@@ -144,7 +144,7 @@ def comparison_view(result: Comparison, sources: Sources, painted: str = "produc
 def _words(view: Tree, name: str) -> Sequence[str]:
     words = view.get(name, [])
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise ContentError(f"{name} of its view are no list of words")
+        raise ContentError(f"{name} of its view are not a list of strings")
     return words
 
 
@@ -153,7 +153,7 @@ def _excluded(view: Tree) -> Excluded:
     lists = view.get("excluded", [[]] * images)
     plain = isinstance(lists, list) and len(lists) == images and all(isinstance(ids, list) for ids in lists)
     if not plain or not all(isinstance(one, int | float | str) for ids in lists for one in ids):
-        raise ContentError("the curves excluded in its view are no list of ids for each image")
+        raise ContentError("the curves excluded in its view are not a list of ids for each image")
     return tuple(frozenset(map(str, ids)) for ids in lists)
 
 
@@ -177,7 +177,7 @@ def counts_of(ensemble: Ensemble) -> list[str]:
 
 def settings_words(recipe: Outlines | None, settings: Settings) -> list[str]:
     """Return the parameters relevant for a result, one line each."""
-    lines = ["outlines: not known"] if recipe is None else []
+    lines = ["outlines: unknown"] if recipe is None else []
     for choices in (settings,) if recipe is None else (recipe, settings):
         for name, value in tree(choices).items():
             if matters(choices, name) and value is not None:

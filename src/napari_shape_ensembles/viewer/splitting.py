@@ -239,15 +239,15 @@ def _of_regions(layer: Layer, drawn: Layer, dims: "Dims") -> list[NewPart]:
     """Return the parts of a layer inside the shapes or labels of another."""
     polygons = _polygons(drawn, dims)
     if not polygons:
-        raise ValueError(f'"{drawn.name}" holds no closed region')
+        raise ValueError(f'"{drawn.name}" contains no closed region')
     if len(polygons) > _MOST:
-        raise ValueError(f'"{drawn.name}" holds {len(polygons)} regions: at most {_MOST} become rows')
+        raise ValueError(f'"{drawn.name}" holds {len(polygons)} regions: the maximum is {_MOST}')
     to_pixels = _onto(drawn, layer, dims)
     pieces = []
     for number, polygon in polygons.items():
         region = shapely.transform(polygon, lambda xy: to_pixels(xy[:, ::-1])[:, ::-1])
         if not region.is_valid:
-            raise ValueError(f'region {number} of "{drawn.name}" has sides that cross each other: draw it anew')
+            raise ValueError(f'region {number} of "{drawn.name}" intersects itself: draw it again')
         label, part = f"region {number}", ImagePart(region=shapely.to_wkt(region, rounding_precision=3))
         if isinstance(layer, Shapes):
             shapely.prepare(region)

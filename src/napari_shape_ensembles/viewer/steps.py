@@ -14,10 +14,10 @@ from .task import Task
 
 STEPS = ("Images", "Outlines", "Answer", "Why", "Trust")
 #: Labels of the states, with a symbol rather than by color alone.
-STATES = {"open": "–", "running": "…", "done": "✓ done", "look": "! look", "stale": "↻ old"}
+STATES = {"open": "–", "running": "…", "done": "✓ done", "look": "! check", "stale": "↻ outdated"}
 # Relative tolerance for equal pixel sizes (rounding).
 _ALIKE = 1e-3
-_REMEDY = "Write the size of a pixel with a unit of length, such as 0.5 µm, for every image: column pixel."
+_REMEDY = "Enter the pixel size of every image with a unit of length, such as 0.5 µm, in the column pixel."
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def steps_of(session: Session) -> dict[str, Step]:
     elif counts := verdict.counts:
         outlines = Step("done", f"{counted(sum(counts.values()), 'outline')} in {counted(len(counts), 'image')}.")
     else:
-        outlines = Step("open", "Not looked at yet.")
+        outlines = Step("open", "Not viewed yet.")
     answer = _task(asked)  # `state` would hash the layers a second time
     if asked is comparison and answer.state == "done" and result is not None and result.case == INCONCLUSIVE:
         answer = Step("look", result.summary())

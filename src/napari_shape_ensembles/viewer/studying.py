@@ -35,7 +35,7 @@ TESTS = {
     "scale": "scale (size, elongation)",
     "product": "both together (product MMD)",
 }
-_BEFORE = "This is the result of the run before."
+_BEFORE = "This is the previous result."
 _LANDMARKS = "Numbers of landmarks (points) placed on every outline."
 _RANKS = "Numbers of undulation coordinates."
 # Parameters that apply to images only; and those that apply to images and labels, but not to outlines.
@@ -208,7 +208,7 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
         if shapes:
             return f'"{shapes[0]}" holds finished outlines (shapes): smoothing is studied on images or labels.'
         if self.choices.recipe.is_tiling:
-            return "Neighbours that share a boundary are not smoothed by σ: choose another method to find objects."
+            return "Neighbors that share a boundary are not smoothed by σ: choose another segmentation method."
         return super().why_not()
 
     def more(self) -> dict[str, Hashable]:

@@ -272,7 +272,7 @@ class Task(Background, ABC, Generic[Result]):
             return "Open two images (or labels, or shapes) to compare."
         if sides.several:
             both = [layer.name for layer in a if layer in b]
-            return f'"{both[0]}" is in both groups: take it out of one.' if both else ""
+            return f'"{both[0]}" is in both groups: remove it from one.' if both else ""
         return "Choose two different layers." if a == b else ""
 
     @abstractmethod
@@ -341,8 +341,8 @@ class Task(Background, ABC, Generic[Result]):
         if turned and not basis.settings.reflections and not all(one.mirrored for one in copies):
             raise ValueError(
                 f'"{turned}" is shown mirrored (by a negative scale, or its affine) and another layer is not: '
-                "without reflections their outlines would count as different forms. Set its scale above 0, or "
-                'switch "Mirror images match" on'
+                "without reflections their outlines would be treated as different forms. Make its scale positive, "
+                'or turn on "Mirror images match"'
             )
         if any(getattr(one.data, "nbytes", 0) > AT_ONCE for one in copies):
             copies = yield partial(copied, copies, AT_ONCE)

@@ -23,12 +23,12 @@ _STOPS = {
     "Images": "Each row is an image. The first two groups are A and B; replicates and the size of a pixel are columns. "
     "Click a cell to change it.",
     "Outlines": "Yellow: what would be compared. Dotted: left out. Settings and proposals hold for all images at once.",
-    "Answer": "Both mean outlines at one scale, and what differs, which way and by how much. Click a curve in an "
-    "image: its card appears. With Shift, draw a line around several.",
-    "Why": "What carries the difference: size, elongation, coarse form or roughness; further tabs hold the modes and "
-    "the most typical curves.",
-    "Trust": "Try other choices compares again under about thirty settings, and says whether the answer stays. "
-    "It takes a minute.",
+    "Answer": "Both mean outlines at the same scale, and what differs, in which direction and by how much. Click a "
+    "curve in an image: its card appears. With Shift, draw a line around several.",
+    "Why": "What the difference consists of: size, elongation, coarse form or roughness; other tabs show the modes "
+    "and the most typical curves.",
+    "Trust": "Try other choices repeats the comparison under about thirty settings and shows whether the answer "
+    "holds. It takes a minute.",
 }
 
 
@@ -65,9 +65,9 @@ class Tour(QFrame):
         font.setBold(True)
         self.title.setFont(font)
         self.end = button("End", "End the tour (Esc)")
-        self.back = button("‹", "The page before (left arrow)")
+        self.back = button("‹", "Previous page (left arrow)")
         self.back.setAccessibleName("Back")
-        self.next = button("Next ›", "The next page (right arrow, Enter)")
+        self.next = button("Next ›", "Next page (right arrow, Enter)")
         for part, action in ((self.end, self.close), (self.back, self.go_back), (self.next, self.go_on)):
             part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
             part.clicked.connect(action)

@@ -30,7 +30,7 @@ def test_what_is_picked_is_marked_in_every_view(explorer):
     assert explorer.card.row == 40
     explorer.selection.pick([2, 40])
     assert marked(explorer) == [2, 40]
-    assert explorer.card.numbers.text() == "2 curves are picked."
+    assert explorer.card.numbers.text() == "2 curves selected."
 
 
 def test_another_axis_is_drawn_and_kept_for_the_next_result(explorer, comparison):

@@ -44,7 +44,7 @@ def test_a_replaced_result_is_named(bare_dock):
     assert bare_dock.kept.isHidden()
 
 
-@pytest.mark.parametrize(("count", "words"), [(1, "1 curve left"), (7, "7 curves left")])
+@pytest.mark.parametrize(("count", "words"), [(1, "1 curve excluded"), (7, "7 curves excluded")])
 def test_excluded_curves_are_counted(bare_dock, count, words):
     choices, image = bare_dock.session.choices, bare_dock.viewer.layers["one"]
     for one in range(count):

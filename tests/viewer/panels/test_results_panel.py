@@ -51,9 +51,9 @@ def test_a_failure_takes_the_place_of_the_result(panel, comparison):
 def test_notes_and_warnings_of_the_result_are_listed_with_a_sign(panel, comparison):
     a, b = (Ensemble(side.curves, name=side.name) for side in (comparison.a, comparison.b))
     warned = replace(comparison, a=a, b=b)
-    panel.show_result(Shown(warned, None, {}, notes=("✓ saved",)), "changed meanwhile")
+    panel.show_result(Shown(warned, None, {}, notes=("✓ saved",)), "changed in the meantime")
     assert "make sure all images have the same pixel size" in panel.warnings.text()
-    lines = ["⚠ changed meanwhile", "✓ saved", *(f"⚠ {warning}" for warning in warned.warnings)]
+    lines = ["⚠ changed in the meantime", "✓ saved", *(f"⚠ {warning}" for warning in warned.warnings)]
     assert panel.warnings.text() == "\n".join(lines)
     panel.show_result(Shown(comparison, None, {}))
     assert ("warnings" in visible(panel)) == bool(comparison.warnings)

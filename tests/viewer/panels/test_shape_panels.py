@@ -203,4 +203,4 @@ def test_typical_curves_by_form_are_drawn_at_a_size_at_which_form_is_seen(qtbot,
     panel.kind.setCurrentIndex(1)
     sizes = [radius([button.outline.curve]) for button in panel.gallery.buttons]
     assert max(sizes) > 20 * min(sizes)
-    assert "one scale" in panel.gallery.toolTip()
+    assert "the same scale" in panel.gallery.toolTip()

@@ -58,7 +58,7 @@ class CurveCard(QWidget):
         emptied(self._nearest)
         self.buttons = []
         if self.row < 0:
-            several = f"{len(rows)} curves are picked." if len(rows) else "Click a curve to see its card."
+            several = f"{len(rows)} curves selected." if len(rows) else "Click a curve to see its card."
             self.numbers.setText(several)
             self.outline.show_shapes([])
         else:

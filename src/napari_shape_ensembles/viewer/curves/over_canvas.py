@@ -305,7 +305,7 @@ class FloatingCard(QFrame):
         self.setFixedWidth(_WIDTH)
         self.card = CurveCard(brief=True)
         self.card.excluded.connect(comparison.exclude)
-        self.close_button = button("✕", "Close the card; the curve is not picked any longer (Esc)")
+        self.close_button = button("✕", "Close the card and deselect the curve (Esc)")
         self.close_button.setAccessibleName("Close the card")
         self.close_button.setFixedWidth(28)
         self.close_button.clicked.connect(self._close)

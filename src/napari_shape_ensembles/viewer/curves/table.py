@@ -82,7 +82,7 @@ class CurveTableView(QTableView):
         alignment = Qt.AlignmentFlag(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
         self.horizontalHeader().setDefaultAlignment(alignment)
         self._fit_headings()
-        self.setToolTip("All curves of all images. Click a heading to sort, rows to pick curves.")
+        self.setToolTip("All curves of all images. Click a heading to sort, rows to select curves.")
         self.curves.layoutChanged.connect(self._mark_again)
         self._rows: Index = np.empty(0, dtype=np.int64)
         self.selectionModel().selectionChanged.connect(self._tell)

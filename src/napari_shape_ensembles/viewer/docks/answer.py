@@ -29,7 +29,7 @@ class AnswerPage(CompareShapes):
         self.paper = button(
             "Eve&rything for a paper …",
             "Write a figure (SVG, PNG), a methods paragraph, tables of objects and of images, the script and the "
-            "comparison into a folder",
+            "comparison to a folder",
         )
         self.paper.clicked.connect(self._ask_for_folder)
         self.numbers = Section("Numbers, curves and files", column(self.color_by.limit, results))

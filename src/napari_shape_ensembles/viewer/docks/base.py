@@ -99,7 +99,7 @@ class Dock(Page):
         super().__init__(Session.of(viewer), task)
         self.viewer, self.task = viewer, task
         self.run_button = button("&Run", f"{run} (Enter)")
-        self.cancel_button = button("Cancel", "Stop; layers and results stay as they are (Esc)")
+        self.cancel_button = button("Cancel", "Stop; layers and results are kept (Esc)")
         self.reason, self.step = wrapped(), wrapped()
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)

@@ -55,13 +55,13 @@ _TORN_OFF = {
     "Trust": ("", "Decision landscape", "Smoothing study"),
 }
 _NEXT = {
-    "Images": ("Look at the outlines ›", "See what would be compared, before there is any answer"),
+    "Images": ("Look at the outlines ›", "See what will be compared, before any answer"),
     "Outlines": ("Compare ›", "Compare the outlines of A and B"),
-    "Answer": ("Why? ›", "See what carries the difference"),
-    "Why": ("Can I trust it? ›", "See how far the answer depends on settings"),
+    "Answer": ("Why? ›", "See what the difference consists of"),
+    "Why": ("Can I trust it? ›", "See how sensitive the answer is to the settings"),
     "Trust": ("‹ Back to the answer", "Show the answer again"),
 }
-_CHOOSING = "Choosing the best outlines …"
+_CHOOSING = "Choosing the best recipe …"
 _LEAST_CANVAS = 480  # minimum canvas width in pixels for a torn-off page beside the bench
 _PAUSE = 100  # debounce of heading updates, which hash the layers, in ms
 

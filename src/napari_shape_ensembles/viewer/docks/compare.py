@@ -41,9 +41,7 @@ class CompareShapes(SamplesDock):
         self.files = menu_button("Ope&n …", tooltip, self.dialogs.files())
         results = self.results = ResultsPanel(self.dialogs.results())
         self.excluded, self.kept = excluded_notice(), Notice("Undo", "Show the previous result again")
-        self.faults = Notice(
-            "Answer anyway", "The outlines have been checked, and are as they should be: give the row of the table"
-        )
+        self.faults = Notice("Answer anyway", "The outlines have been checked and are correct: show the result")
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, task)
         self.state_lines = self.reason, self.step, self.progress, self.stale, self.kept, self.excluded, self.faults
@@ -78,7 +76,7 @@ class CompareShapes(SamplesDock):
         task, results = self.comparison, self.results
         result = None if task.running else task.result
         count, kept = sum(map(len, task.chosen().excluded)), task.kept
-        self.excluded.say(f"✂ {counted(count, 'curve')} left out by hand." if count else "")
+        self.excluded.say(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
         names = "" if kept is None else f"{kept.result.a.name} and {kept.result.b.name}"
         self.kept.say(f"↶ The previous result ({names}) was not saved." if names else "")
         self.files.setEnabled(not task.busy)
@@ -123,4 +121,4 @@ class CompareShapes(SamplesDock):
             if script := script_of(self.comparison.shown):
                 QApplication.clipboard().setText(script)
             else:
-                self.results.note("⚠ No script can make this result again: its layers and its file are gone.")
+                self.results.note("⚠ No script can reproduce this result: its layers and its file are gone.")

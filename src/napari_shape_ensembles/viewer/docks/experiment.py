@@ -38,7 +38,7 @@ class ExperimentPage(Dock):
         super().__init__(
             napari_viewer,
             task,
-            run="Compare the groups of the design table, with replicates as what is exchangeable",
+            run="Compare the groups of the design table, permuting replicates",
             renewal="Compare the groups as they are now",
         )
         self.run_button.setText("Comp&are")
@@ -51,13 +51,13 @@ class ExperimentPage(Dock):
         self.table = PickTable("contrast", "row", "p form", "p scale", "size")
         self.table.setMinimumHeight(120)
         self.table.setAccessibleName("Contrasts")
-        self.table.setToolTip("One line per pair of groups; adjusted p-values; size: ratio of the means.")
+        self.table.setToolTip("One row per pair of groups; adjusted p-values; size: ratio of the means.")
         self.table.setToolTip(f"{self.table.toolTip()} Double click: open the group with its outlines.")
         self.table.cellDoubleClicked.connect(self._open_row)
-        self.control = NarrowList("Compare all pairs of groups, or all with one control")
+        self.control = NarrowList("Compare all pairs of groups, or all groups with one control")
         self.control.setAccessibleName("Compared with")
         self.control.activated.connect(self._choose_control)
-        self.figure = NarrowList("Which figure is shown")
+        self.figure = NarrowList("Figure to show")
         self.figure.setAccessibleName("Figure")
         self.figure.currentIndexChanged.connect(self._draw)
         self.dialogs = Dialogs(self, self.session, task.say)
@@ -66,29 +66,30 @@ class ExperimentPage(Dock):
         self.asked = Section(
             "Covariates and interactions",
             column(
-                wrapped("Taken out of groups and trends:"),
+                wrapped("Adjust groups and trends for:"),
                 self.given,
-                wrapped("Interactions, where the effect of one may depend on the other:"),
+                wrapped("Interactions (the effect of one depends on the other):"),
                 self.interactions,
-                wrapped("A trend is tested with every column of numbers."),
+                wrapped("A trend is tested for every numeric column."),
             ),
         )
-        for ticked, name in ((self.given, "Taken out"), (self.interactions, "Interactions")):
+        for ticked, name in ((self.given, "Adjusted for"), (self.interactions, "Interactions")):
             with_clear_boxes(ticked)
             ticked.setAccessibleName(name)
             ticked.itemChanged.connect(self._ask)
         self.given.setToolTip(
-            "Form and scale given these columns: means of named quantities, residuals permuted (Freedman and Lane)"
+            "Form and scale adjusted for these columns: means of named quantities, permuted residuals (Freedman "
+            "and Lane)"
         )
-        self.interactions.setToolTip("Both effects are taken out first; means of named quantities are tested")
+        self.interactions.setToolTip("Adjusted for both main effects; means of named quantities are tested")
         self.view = PlotView()
         self.view.setMinimumHeight(220)
         self.view.setToolTip(
-            "SuperPlot: grey outlines, a mark for each replicate, lines for means of groups with 95 % intervals. "
-            "Plate: click a well to open it."
+            "SuperPlot: outlines in gray, a mark per replicate, lines for group means with 95 % intervals. Plate: "
+            "click a well to open it."
         )
         self.view.clicked.connect(self._open_well)
-        self.numbers = Section("In words, and notes", column(self.contrasts, self.notes))
+        self.numbers = Section("Summary and notes", column(self.contrasts, self.notes))
         state = self.reason, self.step, self.progress, self.stale, self.message
         self.files.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         buttons = self.buttons(), row(self.control, self.files, grows=self.control), self.asked

@@ -43,16 +43,18 @@ from .base import Page
 from .pixel_size import PixelSize, calibrate, calibration_of
 
 _PARTS = (
-    "Parts of one image are one replicate. To compare them within images, name the image in the column block too. "
-    "Delete the parts to have the whole again."
+    "Parts of one image are one replicate. To compare them within images, also enter the image in the column "
+    "block. Delete the parts to restore the whole image."
 )
 _PIXELS = "pixel"
 _TIPS = {
     "image": "Layers that can be compared.",
-    GROUP: "What is compared, such as control and drug; the first two groups are A and B, but one called A or B is "
-    "that one. Empty: takes no part.",
-    "replicate": "Dish, animal or specimen: several images of one are not independent. Empty: each image is one.",
-    "block": "Pair, batch or day: compared within only.",
+    GROUP: "Condition, such as control or drug. The first two groups are A and B, unless a group is named A or B. "
+    "Empty: not compared.",
+    "replicate": (
+        "Dish, animal or specimen; images of the same one are not independent. Empty: each image is a replicate."
+    ),
+    "block": "Pair, batch or day; groups are compared only within blocks.",
     _PIXELS: "Height and width of a pixel with a unit, such as 0.5 µm or 0.5 × 0.4 µm. Sets the layer's scale.",
 }
 _SIZE = re.compile(r"\s*([\d.eE+-]+)\s*(?:[×x*]\s*([\d.eE+-]+))?\s*([^\d\s].*?)?\s*")
@@ -74,7 +76,7 @@ class ImagesPage(Page):
         self.pattern = QLineEdit(self.design.pattern)
         with_label_font(self.pattern)
         self.pattern.setToolTip(
-            "How names are read: columns in braces with the text between them. {group}_{replicate}_{} reads "
+            "Pattern to read names: columns in braces, with the text between them. {group}_{replicate}_{} reads "
             "ctrl_m3_f02 as group ctrl, replicate m3."
         )
         self.pattern.setAccessibleName("Pattern of the names")
@@ -83,13 +85,13 @@ class ImagesPage(Page):
         self.fill.clicked.connect(self._fill)
         self.add = button("A&dd column …", "Add a covariate, such as dose or day; numbers are tested as a trend")
         self.add.clicked.connect(self._add)
-        self.tour = button("Take a to&ur", "Go through the five pages on a sample pair, in two minutes")
+        self.tour = button("Take a to&ur", "Walk through the five pages with a sample pair, in two minutes")
         self.tour.clicked.connect(_take_tour)
         self.swap = button("⇅ A and B", "Swap A and B")
         self.swap.clicked.connect(self.session.choices.sides.swap)
         self.dialogs = Dialogs(self, self.session, self.session.design_work.say)
         self.split = button(
-            "Spl&it into …", "Make rows of the planes, regions, classes or kinds of objects of one image"
+            "Spl&it into …", "Make rows from the planes, regions, classes or kinds of objects of one image"
         )
         self.split.setMenu(QMenu(self.split))
         self.split.menu().aboutToShow.connect(self._offer_parts)
@@ -163,7 +165,7 @@ class ImagesPage(Page):
                 continue
             name, mark = layer.name, fingerprint(layer, dims)
             if mark in prints:
-                words.append(f"⚠ {prints[mark]} and {name} show the same.")
+                words.append(f"⚠ {prints[mark]} and {name} show the same image.")
             prints.setdefault(mark, name)
             if isinstance(layer, Image) and isinstance(layer.data, np.ndarray) and layer.ndim == 2 and not layer.rgb:
                 data, layer = layer.data, None
@@ -183,8 +185,8 @@ class ImagesPage(Page):
             under, over = drawn_extent(image, choices), drawn_extent(own, choices)
             if under is not None and over is not None and np.allclose(under, over):
                 return [
-                    f"⚠ {own.name} may be labels of {image.name}. Empty the group of {image.name}, and they lie on it: "
-                    "to be checked in Outlines, Inspect."
+                    f"⚠ {own.name} may be labels of {image.name}. Clear the group of {image.name} to overlay them "
+                    "on it and check them in Outlines, Inspect."
                 ]
         return []
 
@@ -206,7 +208,7 @@ class ImagesPage(Page):
         match = _SIZE.fullmatch(text)
         try:
             if match is None:
-                raise ValueError(f"{text!r} is no pixel size: write such as 0.5 µm or 0.5 × 0.4 µm")
+                raise ValueError(f"{text!r} is not a pixel size: enter, for example, 0.5 µm or 0.5 × 0.4 µm")
             height, width = float(match[1]), float(match[2] or match[1])
             calibrate(layer, Calibration((height, width), match[3] or "pixel", "set"))
         except ValueError as error:

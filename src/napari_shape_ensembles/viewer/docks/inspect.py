@@ -27,25 +27,25 @@ class InspectCurves(Dock):
             napari_viewer,
             task,
             run="Trace the curves, compare them and rank them",
-            renewal="Inspect the layers that are chosen, as they are now",
+            renewal="Inspect the chosen layers as they are now",
         )
         self.run_button.setText("&Inspect")
         self._listed: pd.DataFrame | None = None
         tooltip = (
-            "Single curves with a fault or far from the others; two label layers of one image; or all visible label "
-            "layers of one image, each by one annotator, with a consensus to be corrected and saved."
+            "Find faulty or unusual curves; compare two label layers of one image; or compare all visible label "
+            "layers of one image, one per annotator, with a consensus to correct and save."
         )
         question = self.question = NarrowList(tooltip, QUESTIONS)
         question.currentIndexChanged.connect(lambda _: task.ask(question.currentData()))
         self.a = LayerChoice(task.a, "Image, labels or shapes to inspect.")
-        self.b = LayerChoice(task.b, "A second layer to compare with the first; none is fine.", nothing="– none –")
+        self.b = LayerChoice(task.b, "A second layer to compare with the first; optional.", nothing="– none –")
         self.form = OutlinesForm(self.session.choices.recipe, folded=_FOLDED, omitted=("pixel_size", "unit"))
         self.message, self.verdict, self.verdict_again = wrapped(), wrapped(), wrapped()
         self.queue = Queue(task)
         self.colorbar = ColorBar()
-        self.colorbar.setToolTip("Score by which the curves are colored; the larger, the more suspicious.")
+        self.colorbar.setToolTip("Score by which the curves are colored; larger is more suspicious.")
         self.score_row = column(QLabel("Curves colored by score"), self.colorbar)
-        self.again_button = button("Compare without the &excluded", "Compare again, without the curves that are ticked")
+        self.again_button = button("Compare without the &excluded", "Compare again, without the ticked curves")
         self.again_button.clicked.connect(task.compare_again)
         top = form()
         self.sets = wrapped()

@@ -22,7 +22,7 @@ class PixelSize(QWidget):
     def __init__(self, napari_viewer: ViewerModel) -> None:
         super().__init__()
         self._chosen = ChosenLayer(napari_viewer, lambda layer: isinstance(layer, ACCEPTED))
-        self.layer = LayerChoice(self._chosen, "The image, labels or shapes whose pixels are measured.")
+        self.layer = LayerChoice(self._chosen, "Image, labels or shapes whose pixel size is set.")
         self.height, self.width = DecimalBox(), DecimalBox()
         for name, box in (("Height", self.height), ("Width", self.width)):
             box.setDecimals(6)
@@ -64,7 +64,7 @@ class PixelSize(QWidget):
         for control in (self.height, self.width, self.unit, self.read, self.apply):
             control.setEnabled(layer is not None)
         if layer is None:
-            self.message.setText("Open an image to see how large its pixels are.")
+            self.message.setText("Open an image to see its pixel size.")
         else:
             try:
                 self._show(calibration_of(layer))
@@ -82,7 +82,7 @@ class PixelSize(QWidget):
         layer = self._chosen.chosen()
         path = layer.source.path if layer is not None else None
         if path is None:
-            self.message.setText("This layer has no file: type the size.")
+            self.message.setText("This layer has no file: enter the size.")
             return
         try:
             found = read_calibration(path)
@@ -91,7 +91,7 @@ class PixelSize(QWidget):
         else:
             if found.unit != "pixel":
                 self._show(found)
-            missing = f"{Path(path).name} states no pixel size: type it."
+            missing = f"{Path(path).name} contains no pixel size: enter it."
             self.message.setText(missing if found.unit == "pixel" else f"{found}. Press Set to use it.")
 
     def set_layer(self) -> None:

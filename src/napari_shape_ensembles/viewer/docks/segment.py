@@ -41,21 +41,21 @@ class SegmentCurves(Dock):
         self.layer = LayerChoice(task.image, "The image whose objects are outlined.")
         self.form = OutlinesForm(self.session.choices.recipe, omitted=("pixel_size", "unit"))
         self.live = QCheckBox("L&ive preview")
-        self.live.setToolTip("Show what the recipe gives while it is changed; nothing is kept of it.")
+        self.live.setToolTip("Show the outlines while the recipe is changed; nothing is kept.")
         self.live.toggled.connect(task.show_live)
         self.count, self.verdict, self.message = wrapped(rich=True), wrapped(rich=True), wrapped()
         self.labels = Notice(
-            "Use as labels", "Take every number as an object instead of segmenting; nothing is changed"
+            "Use as labels", "Treat each value as an object instead of segmenting; the image is not changed"
         )
         self.classes = Notice("Compare classes", "Components of the first class are A, those of the second B")
         self.labels.button.clicked.connect(self._use_labels)
         self.classes.button.clicked.connect(self._compare_classes)
         self.sizes = SizeHistogram()
         self.planes = QCheckBox("&All planes of the stack")
-        self.planes.setToolTip("Segment every plane along the sliders independently; off: the plane that is shown.")
+        self.planes.setToolTip("Segment every plane along the sliders independently; off: only the shown plane.")
         self.planes.toggled.connect(lambda on: setattr(task, "all_planes", on))
         self.dialogs = Dialogs(self, self.session, task.say)
-        tooltip = "Load or save the settings, which all docks share"
+        tooltip = "Load or save the settings, shared by all docks"
         self.files = menu_button("Setti&ngs …", tooltip, self.dialogs.settings())
         self.proposals = Proposals(self.session)
         self.by_example = ByExample(self.session, self.dialogs)
@@ -118,7 +118,7 @@ class SegmentCurves(Dock):
         self.sizes.show_values([] if preview is None else preview.diameters, "" if preview is None else preview.unit)
         words = []
         if preview is not None:
-            told = " · looking again …" if task.looking else ""
+            told = " · updating …" if task.looking else ""
             words = [f"<b>{counted(len(preview.diameters), 'object')}</b>{' (draft)' if preview.draft else ''}{told}"]
             words += [f"{count} left out: {escape(reason)} (dotted)" for reason, count in preview.left_out.items()]
             words += account_of({}, preview.filled)
@@ -130,7 +130,7 @@ class SegmentCurves(Dock):
         self.verdict.setToolTip(tip("\n".join(found)) if more else "")
         holds = [f"{name} holds {what}" for name, what in task.verdict.contents.items()]
         classes = "classes" in task.verdict.contents.values()
-        self.labels.say(f"⚠ {'; '.join(holds)}, not grey levels." if holds else "")
+        self.labels.say(f"⚠ {'; '.join(holds)}, not gray levels." if holds else "")
         self.classes.say("Two classes can be the two samples." if classes else "")
         self.planes.setVisible(task.is_stack)
         said = task.message or task.preview_error

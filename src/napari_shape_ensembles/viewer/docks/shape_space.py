@@ -26,7 +26,7 @@ class ShapeSpaceDock(Dock):
             napari_viewer,
             task,
             run="Find typical curves, and test components and modes; takes a few seconds",
-            renewal="Compare what is chosen now in Compare shapes",
+            renewal="Compare the current choice in Compare shapes",
         )
         self.run_button.setText("&Explain the difference")
         self.status = wrapped()
@@ -39,7 +39,7 @@ class ShapeSpaceDock(Dock):
         self.explorer.wants_selected.connect(self._take_selected)
         self.explorer.wants_layer.connect(self.add_layer)
         self.save_report = button(
-            "S&ave report …", "Save everything as one HTML page, or as PDF, with figures and sentences"
+            "S&ave report …", "Save everything as one HTML page, or as PDF, with figures and text"
         )
         self.save_report.clicked.connect(self._ask_for_report)
         self.lay_out()

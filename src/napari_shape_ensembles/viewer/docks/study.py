@@ -24,7 +24,7 @@ _FOLDED = ("Find", "Clean up and split", "Trace", "Analysis", "Advanced")
 _REDRAW = 1000
 _PULSE = 150  # milliseconds between updates of the progress bar (throttled)
 _GRID = 1  # index of the axes with the heat map of a landscape
-_CLICK = "Click a place in the plot to load its settings into Compare shapes."
+_CLICK = "Click a point in the plot to load its settings into Compare shapes."
 _LOADED = "Loaded into Compare shapes: press Run there for its curves."
 _SYNTAX = "Numbers and ranges, separated by commas: 2-20:2 means 2, 4, … 20."
 
@@ -42,13 +42,13 @@ class StudyDock(SamplesDock):
         super().__init__(
             viewer,
             study,
-            run="Run the study; results are drawn as they come",
-            renewal="Run the study of what is chosen now",
+            run="Run the study; results are drawn as they arrive",
+            renewal="Run the study of the current choice",
             folded=_FOLDED,
         )
         self.study = study
         self._drawn: tuple[Any, ...] = ()
-        self.cancel_button.setToolTip("Stop the study; what is drawn so far is kept (Esc)")
+        self.cancel_button.setToolTip("Stop the study; results so far are kept (Esc)")
         self.ranges: dict[str, QLineEdit] = {}  #: line edits of the swept ranges
         rows = form()
         for name, swept in study.ranges.items():
@@ -63,16 +63,16 @@ class StudyDock(SamplesDock):
         for name, words in marked.items():
             control = self.controls[name]
             tip = control.toolTip().removeprefix("<qt>").removesuffix("</qt>")
-            control.setToolTip(f"<qt>{tip}<br>{words}; the study itself sweeps it.</qt>")
+            control.setToolTip(f"<qt>{tip}<br>{words}; the study varies it.</qt>")
         self.excluded = excluded_notice()
         self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
         self.answer, self.picked = wrapped(), wrapped(_CLICK)
-        shown = self.shown = NarrowList("Which of the tests is drawn", TESTS)
+        shown = self.shown = NarrowList("Test to draw", TESTS)
         shown.setAccessibleName("Test that is drawn")
         shown.currentIndexChanged.connect(lambda _: study.draw(shown.currentData()))
         self.shown_row = column(row(QLabel("Test drawn"), shown, grows=shown))
         self.view = PlotView()
-        self.view.setToolTip("Click a place to load its settings into Compare shapes")
+        self.view.setToolTip("Click a point to load its settings into Compare shapes")
         self.view.describe = self.describe
         self.view.clicked.connect(self._pick)
         self._redraw, self._pulse = once(self, self.redraw), once(self, self._show_running)
@@ -119,7 +119,7 @@ class StudyDock(SamplesDock):
                 line.setText(study.texts[name])
         self.shown.setCurrentIndex(self.shown.findData(study.test))
         count = sum(map(len, study.excluded(study.choices.sides.chosen())))
-        self.excluded.say(f"✂ {counted(count, 'curve')} left out by hand." if count else "")
+        self.excluded.say(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
         self.answer.setText(study.answer)
         self.answer.setVisible(bool(study.answer))
         if self._to_draw() != self._drawn:
@@ -200,8 +200,8 @@ class SmoothingDock(StudyDock):
         self.smoothing = Session.of(napari_viewer).smoothing
         self.merge = QCheckBox("Smooth each image as a whole")
         self.merge.setToolTip(
-            "On: objects are smoothed together, and neighbours may merge, as in the paper.\n"
-            "Off: each object is smoothed by itself. Default off."
+            "On: objects are smoothed together, and neighbors may merge, as in the paper.\nOff: each object is "
+            "smoothed separately. Default off."
         )
         self.merge.toggled.connect(self.smoothing.set_merge)
         marked = {"outline_smoothing": "Marked in the plot by dots"}

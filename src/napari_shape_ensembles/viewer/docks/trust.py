@@ -19,7 +19,7 @@ class TrustPage(Dock):
             napari_viewer,
             task,
             run="Compare again with one choice changed at a time; takes about thirty comparisons",
-            renewal="Try the choices again, on what is chosen now",
+            renewal="Try the choices again, on the current samples",
         )
         self.run_button.setText("Tr&y other choices")
         self.sentence, self.message, self.notes = wrapped(), wrapped(), wrapped()

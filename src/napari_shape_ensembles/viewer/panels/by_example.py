@@ -28,23 +28,23 @@ class ByExample(QWidget):
         task = self._task = session.learning
         self.paint = button(
             "Paint &object",
-            "Paint one object whole, in the color of the brush; press again for the next one that touches it.\n"
-            "Objects that do not touch can have the same color. Ctrl+Z takes a stroke back.",
+            "Paint one whole object in the brush color; press again for the next object that touches it.\nObjects "
+            "that do not touch can share a color. Ctrl+Z undoes a stroke.",
         )
-        self.background = button("Paint &background", "Paint what is no object, such as dirt that was outlined")
+        self.background = button("Paint &background", "Paint what is not an object, such as dirt that was outlined")
         self.click = button(
-            "Click found",
+            "Click objects",
             "A click on an outlined object makes it an example, with Shift background.\n"
             "A click on an example removes it.",
         )
-        self.learn = button("L&earn", "Learn from all painted images, and outline all images of A and B by one model")
+        self.learn = button("L&earn", "Learn from all painted images, and outline all images of A and B with one model")
         self.live = QCheckBox("After every stroke")
         self.live.setToolTip("Learn again after every stroke. Default off.")
-        self.models = menu_button("Model", "Save or load what was learned, or use a method again", dialogs.models())
+        self.models = menu_button("Model", "Save or load a model, or use a method again", dialogs.models())
         self.correct = button(
-            "Correct found …",
-            "Go through the objects found in this image: split, merge, delete, add, redraw by brush; with undo.\n"
-            "Done on a copy, which is compared in place of the image.",
+            "Correct objects …",
+            "Review the objects found in this image: split, merge, delete, add or redraw them, with undo.\nThis "
+            "works on a copy, which is compared instead of the image.",
         )
         self.painted, self.said = wrapped(), wrapped()
         self.paint.clicked.connect(self._paint_object)
@@ -90,7 +90,7 @@ class ByExample(QWidget):
         elif task.result is not None:
             in_use = task.choices.recipe.find is not None
             words = f"The model was {task.result}{', and finds all objects' if in_use else ' and is not in use'}."
-            words += " ↻ What is painted was changed: learn again." if changed else ""
+            words += " ↻ The painted examples were changed: learn again." if changed else ""
         self.said.setText(words)
         self.said.setVisible(bool(words))
 
@@ -104,7 +104,7 @@ class Proposals(QWidget):
         self._shown: list[Proposal] = []
         self.propose = button("Propose", "Try methods, bright and dark, on parts of all images, and show the best six")
         self.largest = QCheckBox("Largest object only")
-        self.largest.setToolTip("One object per picture, such as an otolith or a leaf. Default off.")
+        self.largest.setToolTip("One object per image, such as an otolith or a leaf. Default off.")
         self.said = wrapped()
         self.pictures = QListWidget()
         with_label_font(self.pictures)

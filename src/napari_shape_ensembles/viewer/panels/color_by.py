@@ -27,8 +27,8 @@ class ColorBy(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.choice = NarrowList(
-            "Feature that fills the curves; all images share one color scale. Default: distance from the mean.\n"
-            "Typical of A or B: the witness of the test, positive where curves of A are denser.",
+            "Feature that colors the curves; all images share one color scale. Default: distance from the "
+            "mean.\nTypical of A or B: the witness of the test, positive where curves of A are denser.",
             {name: feature.label for name, feature in COLOR_FEATURES.items()},
         )
         self.percentile = WholeBox()
@@ -37,8 +37,8 @@ class ColorBy(QWidget):
         self.percentile.setSuffix(" %")
         pass_wheel(self.percentile)
         self.percentile.setToolTip(
-            "Percentile of all curves at which the color scale ends; the few beyond share the last color. "
-            f"Default {CLIPPED} %; 100 % for none."
+            "Percentile of all curves at which the color scale ends; curves beyond share the last color. Default "
+            f"{CLIPPED} %; 100 % for none."
         )
         self.colorbar = ColorBar()
         limit = row(buddy_label("Upper limit", self.percentile), self.percentile)
@@ -73,7 +73,7 @@ class ColorBar(Drawing):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setToolTip("Above the colors: how many curves of A and of B have them. ≥ and ≤: beyond, one color.")
+        self.setToolTip("Above the color bar: histograms of A and B. ≥ and ≤: values beyond share one color.")
         self.show_values(ColorFeature("", ""), (0.0, 1.0), np.empty(0), np.empty(0), "")
 
     def show_values(self, feature: ColorFeature, limits: tuple[float, float], a: Real, b: Real, unit: str) -> None:

@@ -155,8 +155,8 @@ class NullPlot(Histogram):
         super().__init__(parent)
         self.title = title
         self.setToolTip(
-            "Grey: the MMD after shuffling the labels A and B, once per permutation. Dashed: the threshold. "
-            "Solid, with a triangle: the MMD of your images. To the right of the threshold, a difference is detected."
+            "Gray: null distribution of the MMD, from permuted labels A and B. Dashed: the threshold. Solid, with "
+            "a triangle: the MMD of your images. To the right of the threshold, a difference is detected."
         )
 
     def show_test(self, test: MMDTest) -> None:
@@ -211,7 +211,7 @@ class ShareBar(Drawing):
         super().__init__(parent)
         self._parts: list[tuple[str, float, tuple[float, float]]] = []
         self.setToolTip(
-            "Share of each component in the squared MMD of all four, with its 95 % bootstrap interval; without unit."
+            "Share of each component in the squared MMD of all four, with its 95 % bootstrap interval; dimensionless."
         )
 
     def show_shares(self, parts: list[tuple[str, float, tuple[float, float]]]) -> None:

@@ -21,12 +21,12 @@ from .widgets import NarrowList, PickTable, Section, SteadyTabs, column, wrapped
 Real = NDArray[np.float64]
 
 _HEADINGS = {
-    "mode": "Modes of undulation; the numbers count from the one that varies most",
+    "mode": "Modes of undulation, numbered by decreasing variance",
     "p": "Adjusted p-value: joint over all modes (step-down max-T)",
-    "B − A": "Mean of B less mean of A, in standard deviations",
-    "sd B/A": "Standard deviation of B over that of A",
+    "B − A": "Mean of B minus mean of A, in standard deviations",
+    "sd B/A": "Standard deviation of B divided by that of A",
     "var.": "Share of the variance of all modes",
-    "goes with": "Property with a rank correlation of at least 0.6 with the mode; for fine waves, how many lobes",
+    "related to": "Property with a rank correlation of at least 0.6 with the mode; for fine waves, how many lobes",
 }
 _SHOWN = 8
 _WORDS = 75  # shown at once; weaker findings go into a collapsed section
@@ -45,7 +45,7 @@ class ExplanationPanel(SteadyTabs):
         super().__init__(parent)
         self.explanation: Explanation | None = None
         self.sentences, self.mode_words = wrapped(), wrapped()
-        self.sentences.setToolTip("In brackets: 95 % intervals. p: adjusted for all that is tested.")
+        self.sentences.setToolTip("In brackets: 95 % intervals. p: adjusted for multiple testing.")
         self.others = wrapped()
         self.further = Section("", self.others)
         self.shares, self.densities, self.gallery = ShareBar(), PairedHistogram(), Thumbnails()
@@ -137,7 +137,7 @@ class ExplanationPanel(SteadyTabs):
             # At a common scale, small curves would be dots without visible form.
             typical.append([(row, curve / radius([curve]) if of_form else curve) for row, curve in centred])
         self.gallery.show_curves(*typical)
-        self.gallery.setToolTip(f"{_TYPICAL} {'Each at its own size.' if of_form else 'All at one scale.'}")
+        self.gallery.setToolTip(f"{_TYPICAL} {'Each at its own size.' if of_form else 'All at the same scale.'}")
 
 
 class ModeTable(PickTable):

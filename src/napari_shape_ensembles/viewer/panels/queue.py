@@ -15,11 +15,11 @@ from .widgets import NarrowList, Section, button, column, form, menu_button, row
 _HEADINGS = ("exclude", "label", "score", "why")
 _MARKS = {"right": "✓ ", "wrong": "✗ ", "corrected": "✎ ", "": ""}
 _HELP = {
-    "fill holes": "Give the background that it encloses to it; other objects in its holes stay",
-    "split": "Cut it at its narrowest neck; separate pieces become labels of their own (erase a line across it first)",
+    "fill holes": "Fill the background it encloses; other objects in its holes are kept",
+    "split": "Cut it at its narrowest neck; separate pieces become separate labels (erase a line across it first)",
     "merge": "Join it with the neighbor it most likely belongs to, or with the label picked on the canvas (napari's L)",
     "delete": "Turn it into background",
-    "add": "Make a label of what looks like an object and has none",
+    "add": "Add a label for an object that has none",
     "redraw": "Paint, erase or fill with napari's tools on the copy; every stroke is logged",
 }
 
@@ -56,19 +56,19 @@ class Queue(QWidget):
         self.table.selectionModel().selectionChanged.connect(self._look)
         self.table.clicked.connect(self._look)
         self.progress, self.reasons = wrapped(), wrapped()
-        self.next_button = button("Next  N", "Look at the next label that nothing was said about (N)")
+        self.next_button = button("Next  N", "Go to the next unreviewed label (N)")
         self.order = NarrowList(
-            "What comes next: the most suspicious label, which finds most errors per look; or the one whose score is "
-            "closest to 0.5, from which the ranking learns most.",
+            "Next label: the most suspicious, which finds most errors per label; or the one with a score closest "
+            "to 0.5, from which the ranking learns most.",
             ORDERS,
         )
-        self.order.setAccessibleName("What comes next")
+        self.order.setAccessibleName("Next label")
         self.order.setCurrentIndex(self.order.findData(task.uncertain_first))
         self.order.currentIndexChanged.connect(self._ordered)
         self.right_button = button("Right  K", "This label is right: keep it. The others are ranked again (K)")
         self.wrong_button = button("Wrong  W", "This label is wrong. The others are ranked again (W)")
         self.fix_button = button("Fix  Q", "Correct it, on a copy of the labels (Q)")
-        self.undo_button = button("Undo  U", "Take back what was last said or corrected (U)")
+        self.undo_button = button("Undo  U", "Undo the last decision or correction (U)")
         for part, action in (
             (self.next_button, task.next),
             (self.fix_button, task.fix),
@@ -82,12 +82,12 @@ class Queue(QWidget):
         }
         self.fixes = menu_button("All fixes …", "All corrections, on a copy of the labels", entries)
         self.save_button = button(
-            "Save corrected …", "Write the corrected labels as they came, whole stacks too, and the log beside"
+            "Save corrected …", "Save the corrected labels in their original format, with whole stacks, and the log"
         )
         self.save_button.clicked.connect(self._save)
         self.by = QLineEdit(task.by)
         with_label_font(self.by)
-        self.by.setToolTip("Who reviews: written into the log of every correction.")
+        self.by.setToolTip("Reviewer, recorded in the log of every correction.")
         self.by.setAccessibleName("Reviewed by")
         self.by.textChanged.connect(task.sign)
         said = row(self.next_button, self.right_button, self.wrong_button)

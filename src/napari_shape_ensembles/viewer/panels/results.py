@@ -43,15 +43,15 @@ class ResultsPanel(QWidget):
         self.tests = QLabel()
         self.tests.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.null_plots = {name: NullPlot(name) for name in ("Undulation", "Scale")}
-        self.help = button("What does this &mean?", "Explain the marked row, on this computer")
+        self.help = button("What does this &mean?", "Explain the marked row (offline help)")
         self.copy_text = button("Copy te&xt", "Copy the answer with its numbers, counts and settings")
-        self.copy_python = button("Copy P&ython", "Copy a script that makes this comparison again")
+        self.copy_python = button("Copy P&ython", "Copy a script that reproduces this comparison")
         self.explore = button(
             "&Explore curves", "Open a scatter plot, a table and a gallery of the curves, linked to the layers"
         )
         self.side_by_side = button(
             "Si&de by side",
-            "Show A beside B in the viewer's grid; pan and zoom go together. Default off.",
+            "Show A and B side by side in the viewer's grid; pan and zoom are linked. Default off.",
             checkable=True,
         )
         tooltip = "Save the whole comparison, its curves as a table, or a report"

@@ -114,7 +114,7 @@ class OutlineButton(QPushButton):
         self._lit = False
         self.setFixedSize(size, size)
         self.setStyleSheet("padding: 0px;")
-        self.setToolTip(f"A curve of {side}: click to pick it")
+        self.setToolTip(f"A curve of {side}: click to select it")
         self.setAccessibleName(f"curve {row} of {side}")
 
     def light(self, row: int) -> None:

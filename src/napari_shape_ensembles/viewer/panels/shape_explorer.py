@@ -50,7 +50,7 @@ class ShapeExplorer(QWidget):
             box.setAccessibleName(f"Mode of slider {place}")
             box.setPrefix("mode ")
             pass_wheel(box)
-            box.setToolTip("Which mode of undulation this slider moves, 1 = the one that varies most")
+            box.setToolTip("Mode of undulation that this slider moves; 1 has the largest variance")
             box.valueChanged.connect(self._redraw)
             box.valueChanged.connect(self._note_moved)
         for place, head in enumerate((*self.mode_boxes, *map(QLabel, SCALE_AXES))):
@@ -68,7 +68,7 @@ class ShapeExplorer(QWidget):
         grid.addWidget(self.reset, len(self.sliders), 0, 1, 3)
         grid = self._page("Path")
         self.ends = [
-            self._curve_list(grid, row, words, f"Where the path goes {words}: a mean, or a curve by its image and id")
+            self._curve_list(grid, row, words, f"Path {words}: a mean, or a curve by its image and id")
             for row, words in enumerate(("from", "to"))
         ]
         self.time = self._slider(
@@ -77,11 +77,13 @@ class ShapeExplorer(QWidget):
         grid.addWidget(self.time, 2, 0, 1, 3)
         grid.setRowStretch(3, 1)
         grid = self._page("Rank")
-        tooltip = "The curve to draw from few undulation coordinates, by its image and id"
+        tooltip = "Curve to reconstruct from few undulation coordinates, by its image and id"
         self.curve = self._curve_list(grid, 0, "curve", tooltip)
-        self.rank = self._slider("Rank", 1, 1, "Number of undulation coordinates used; fewer make a smoother curve")
+        self.rank = self._slider("Rank", 1, 1, "Number of undulation coordinates used; fewer give a smoother curve")
         self.lipschitz = wrapped()
-        self.lipschitz.setToolTip("Greatest speed along the outline over the mean speed; 1 for a circle. Without unit.")
+        self.lipschitz.setToolTip(
+            "Maximum speed along the outline divided by the mean speed; 1 for a circle. Dimensionless."
+        )
         grid.addWidget(QLabel("rank"), 1, 0)
         grid.addWidget(self.rank, 1, 1, 1, 2)
         grid.addWidget(self.lipschitz, 2, 0, 1, 3)
@@ -123,7 +125,7 @@ class ShapeExplorer(QWidget):
         """Add a row with a combo box of curves and a button that picks the curve selected in the viewer."""
         combo = NarrowList(tooltip)
         combo.setAccessibleName(words.capitalize())
-        take = button("Selected", "Take the curve that is selected in the viewer's curve layers")
+        take = button("Selected", "Use the curve selected in the viewer's curve layers")
         combo.currentIndexChanged.connect(self._redraw)
         take.clicked.connect(lambda: self.wants_selected.emit(combo))
         self.takes.append(take)

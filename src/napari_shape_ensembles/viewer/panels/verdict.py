@@ -27,7 +27,7 @@ class VerdictPanel(QWidget):
         self.picture.setMaximumHeight(230)
         # An expanding canvas would push the sentences apart on a tall screen.
         self.picture.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        self.picture.setToolTip("Mean outline of A (filled) and of B (dashed), at one scale.")
+        self.picture.setToolTip("Mean outline of A (filled) and of B (dashed), at the same scale.")
         self.sentence, self.beside = wrapped(), wrapped()
         font = self.sentence.font()
         font.setPointSizeF(font.pointSizeF() * 1.15)
