@@ -1,4 +1,4 @@
-# make demo [A=one.tif B=two.tif]   compare two images: in a window, or without a screen to demo.png
+# make demo [A=one.tif B=two.tif]   compare two images: in a window, or headless to demo.png
 # make test [ARGS="-k word"]         run the tests
 # make lint                          style, types and the order of the packages
 # make docs                         build the documents into docs/_build/html

@@ -23,7 +23,7 @@ has_virtual_screen() {
 needs_virtual_screen() {
     has_virtual_screen || needs xvfb xauth
     has_virtual_screen || {
-        echo "There is no screen here, and no virtual one: install Xvfb, xvfb-run and xauth." >&2
+        echo "No display found, and no virtual one: install Xvfb, xvfb-run and xauth." >&2
         exit 1
     }
 }

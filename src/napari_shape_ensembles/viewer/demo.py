@@ -1,4 +1,4 @@
-"""Opens napari with the bench, compares a pair of images there, and shows or saves the answer.
+"""Open napari with the Shape bench, compare two images, and show or save the result.
 
 Run as ``python -m napari_shape_ensembles.viewer.demo [--a ONE --b TWO] [--out PICTURE]``.
 """
@@ -21,9 +21,9 @@ _WINDOW = (1500, 900)
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo; returns 0 for any answer and 1 for an error, which is printed."""
     parser = argparse.ArgumentParser(prog="demo", description=__doc__)
-    parser.add_argument("--a", type=Path, help="first image; left out, a sample pair is compared")
+    parser.add_argument("--a", type=Path, help="first image; if omitted, a sample pair is compared")
     parser.add_argument("--b", type=Path, help="second image")
-    parser.add_argument("--out", type=Path, help="save a picture of the window here and close it")
+    parser.add_argument("--out", type=Path, help="save a screenshot of the window to this file and exit")
     options = parser.parse_args(arguments)
     viewer = napari.Viewer(title="Shape ensembles")
     viewer.window.resize(*_WINDOW)
