@@ -69,17 +69,20 @@ PICTURES = {
 }
 #: Purpose and page of each dock, by the name in the manifest.
 DOCKS = {
-    "Shape bench": ("all steps in one dock: a page each for images, outlines, result, reasons and trust", "docks"),
+    "Shape bench": ("all steps in one dock, with pages for images, outlines, answer, why and trust", "docks"),
     "Compare shapes": (
-        "two images or groups of images in, a row of the table and colored outlines out; explore, save, export, report",
+        "compare two images or groups of images; result, colored outlines, export, report",
         "compare",
     ),
     "Segment curves": ("image to labels and outlines, with a live preview", "segmentation"),
     "Inspect curves": ("which outlines are suspect; two segmentations of one image", "segmentation"),
-    "Shape space": ("why they differ: modes, places, size, elongation, form, roughness", "explanations"),
+    "Shape space": (
+        "why they differ: modes, positions on the outline, size, elongation, form, roughness",
+        "explanations",
+    ),
     "Decision landscape": ("sensitivity of the result to rank and landmarks", "studies"),
     "Smoothing study": ("sensitivity of the result to the smoothing", "studies"),
-    "Pixel size": ("calibration from the file, shown and set", "files"),
+    "Pixel size": ("show and set the calibration, from the file or by hand", "files"),
 }
 
 
@@ -200,7 +203,7 @@ def demo_caption(results):
         "1∧1": f"No difference is detected, in scale {scale} or in form {form}.",
         "0∧1": f"The particles differ in form {form}; no difference in scale is detected {scale}.",
     }[found["case"]]
-    return f"*`make demo`: two micrographs of a metal powder, their particles outlined by hand. {said}*"
+    return f"*`make demo`: two micrographs of a metal powder, particles outlined by hand. {said}*"
 
 
 def descriptor_words(results):
@@ -211,8 +214,8 @@ def descriptor_words(results):
     told = gallery.listed([f"{name} (adjusted p = {one['p']:.2g})" for name, one in seen.items()] or ["none"])
     silent = gallery.listed([f"{name} ({one['p']:.2g})" for name, one in missed.items()] or ["none"])
     return (
-        "In the sample pair *nuclei, control and treated* (`simulated_treatment`), which differs in form alone, these "
-        f"tell the two apart: {told}. These do not: {silent}."
+        "In the sample pair *nuclei, control and treated* (`simulated_treatment`), which differs only in form, these "
+        f"descriptors differ: {told}. These do not: {silent}."
     )
 
 
@@ -270,23 +273,21 @@ def speed_table(results):
     lines += [
         f"| {name} | " + " | ".join(f"{case['stages'].get(name, 0):.2f}" for case in cases) + " |" for name in names
     ]
-    lines.append(
-        "| **together, s of processor time** | " + " | ".join(f"**{c['processor']:.2f}**" for c in cases) + " |"
-    )
-    lines.append("| time on the clock, s | " + " | ".join(f"{case['seconds']:.2f}" for case in cases) + " |")
-    lines.append("| largest memory, GiB | " + " | ".join(f"{case['memory']:.2f}" for case in cases) + " |")
+    lines.append("| **total, s of processor time** | " + " | ".join(f"**{c['processor']:.2f}**" for c in cases) + " |")
+    lines.append("| wall-clock time, s | " + " | ".join(f"{case['seconds']:.2f}" for case in cases) + " |")
+    lines.append("| peak memory, GiB | " + " | ".join(f"{case['memory']:.2f}" for case in cases) + " |")
     return "\n".join(lines)
 
 
 def large_table(results):
     """What samples beyond the memory take, and the stages of comparisons in pieces."""
     words = {
-        "curves": "{size} outlines in pieces, drawing them included",
-        "tests": "the tests alone of {size} outlines, coordinates in memory",
-        "labels": "labels of {size} × {size} pixels in OME-Zarr: {answer} into files",
+        "curves": "{size} outlines in pieces, including their generation",
+        "tests": "only the tests of {size} outlines, coordinates in memory",
+        "labels": "labels of {size} × {size} pixels in OME-Zarr: {answer} to files",
         "images": "an image of {size} × {size} pixels of 16 bits in OME-Zarr, segmented: {answer}",
     }
-    lines = ["| | processor time | on the clock (load) | largest memory |", "|---|---|---|---|"]
+    lines = ["| | processor time | wall-clock time (load) | peak memory |", "|---|---|---|---|"]
     for name, found in sorted(results["large"].items(), key=lambda pair: (pair[1]["kind"], pair[1]["size"])):
         said = words[found["kind"]].format_map({**found, "size": f"{found['size']:,}".replace(",", " ")})
         said += "".join(f", {more}" for more in name.split(", ")[1:])
@@ -294,14 +295,14 @@ def large_table(results):
         lines.append(f"| {said} | {found['processor']:.1f} s | {clock} | {found['GiB']:.2f} GiB |")
         if len(found["stages"]) > 1:
             stages = "; ".join(f"{stage} {seconds:.1f}" for stage, seconds in found["stages"].items() if seconds > 0.1)
-            lines.append(f"| of it {stages} | | | |")
+            lines.append(f"| of which {stages} | | | |")
     return "\n".join(lines)
 
 
 def picture_table(results):
     """Which script draws which picture."""
     names = sorted(path.name for path in (DOCS / "images").glob("*.png"))
-    lines = ["| pictures in `docs/images` | drawn by |", "|---|---|"]
+    lines = ["| pictures in `docs/images` | generated by |", "|---|---|"]
     for pattern, script in PICTURES.items():
         drawn = [name for name in names if re.fullmatch(pattern, name)]
         if drawn:
