@@ -489,9 +489,9 @@ def test_the_traceback_is_shown_to_debug(tmp_path):
 @pytest.mark.parametrize(
     ("option", "text", "words"),
     [
-        ("--ranks", "8-3", 'error: --ranks: "8-3" holds no numbers'),
+        ("--ranks", "8-3", 'error: --ranks: "8-3" is an empty range'),
         ("--landmarks", "4,50", "error: --landmarks: 4 is too small: use at least 8"),
-        ("--sigmas", "a", 'error: --sigmas: "a" is no number or range'),
+        ("--sigmas", "a", 'error: --sigmas: "a" is not a number or range'),
     ],
 )
 def test_a_bad_range_is_named_with_its_option(tmp_path, option, text, words):
