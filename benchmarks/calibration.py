@@ -16,9 +16,9 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from keeping import keep, out_option, printed, share, wilson
 from napari_shape_ensembles import Ensemble, Settings, compare, dependence_test, detectable_differences, mmd_test
 from napari_shape_ensembles.mmd import combined_mmd_test, gretton_test
+from results_file import out_option, printed, record, share, wilson
 
 # Not the defaults: small enough for ten thousand repetitions. `benchmarks/power.py` measures the defaults.
 SMALL = {"landmarks": 48, "rank": 10, "permutations": 199, "significance": 0.05, "coordinates": "both"}
@@ -45,7 +45,7 @@ def main():
         for name, table in TABLES.items():
             if options.only in (None, name):
                 print(f"\n{table.__doc__}")
-                keep(options.out, **table(pool, options), first_draws=first_draws())
+                record(options.out, **table(pool, options), first_draws=first_draws())
 
 
 def first_draws():
@@ -87,7 +87,7 @@ def p_values(seed, kind, m, n, **change):
     return found | {"the row": min(result.undulation.p_value, result.scale.p_value)}
 
 
-def many(work, seeds):
+def run_batch(work, seeds):
     """Run a batch of repetitions in one process."""
     return [work(seed) for seed in seeds]
 
@@ -95,7 +95,7 @@ def many(work, seeds):
 def repeated(pool, work, count, first=0):
     """p-values (count,) by test, over independent repetitions on all processors."""
     batches = [range(start, min(start + 50, first + count)) for start in range(first, first + count, 50)]
-    found = pool.map(partial(many, work), batches)
+    found = pool.map(partial(run_batch, work), batches)
     rows = [row for rows in found for row in rows]
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
@@ -105,7 +105,7 @@ def found_at(p, level, digits=4):
     return share((p <= level * (1 + 1e-9)).sum(), len(p), digits)
 
 
-def place(p, level):
+def interval_mark(p, level):
     """A mark where the interval of a level does not hold it."""
     low, high = wilson((p <= level * (1 + 1e-9)).sum(), len(p))
     return " **below**" if high < level else " **above**" if low > level else ""
@@ -118,14 +118,14 @@ def level_table(pool, options):
         found = repeated(pool, partial(p_values, kind=kind, m=m, n=n), options.repetitions)
         for name, p in found.items():
             if name not in ("undulation", "scale", "the row"):
-                marks = [place(p, level) for level in LEVELS]
+                marks = [interval_mark(p, level) for level in LEVELS]
                 single["intervals"] += len(marks)
                 single["above"] += sum("above" in mark for mark in marks)
                 single["below"] += sum("below" in mark for mark in marks)
                 continue
             # Of the row only a bound is known, twice the level.
             cells = {
-                f"level {level:g}": found_at(p, level) + (place(p, level) if name != "the row" else "")
+                f"level {level:g}": found_at(p, level) + (interval_mark(p, level) if name != "the row" else "")
                 for level in LEVELS
             }
             rows.append(printed(settings=kind, **{"m, n": f"{m}, {n}"}, test=name, **cells))
@@ -188,7 +188,7 @@ def option_table(pool, options):
     for m, n, d in ((25, 25, 3), (20, 80, 3), (50, 50, 150)):
         found = repeated(pool, partial(option_p_values, m=m, n=n, d=d), options.repetitions)
         for name, p in found.items():
-            cells = {f"level {level:g}": found_at(p, level) + place(p, level) for level in LEVELS}
+            cells = {f"level {level:g}": found_at(p, level) + interval_mark(p, level) for level in LEVELS}
             levels.append(printed(**{"m, n, dimension": f"{m}, {n}, {d}"}, kind=name, **cells))
     for m, n, d, shift in ((50, 50, 3, 0.6), (50, 50, 150, 1.5), (700, 700, 50, 0.3)):
         found = repeated(pool, partial(option_p_values, m=m, n=n, d=d, shift=shift), options.power, 10**6)

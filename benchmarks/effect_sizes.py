@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from keeping import keep, out_option, printed
 from napari_shape_ensembles import (
     Ensemble,
     archetype_sensitivity,
@@ -17,6 +16,7 @@ from napari_shape_ensembles import (
     detectable_differences,
     effect_sizes,
 )
+from results_file import out_option, printed, record
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -81,7 +81,7 @@ def main():
     """Print the table, and keep it."""
     parser = argparse.ArgumentParser(description=__doc__)
     out_option(parser)
-    keep(parser.parse_args().out, pairs=measured())
+    record(parser.parse_args().out, pairs=measured())
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from keeping import keep, out_option, printed
 from napari_shape_ensembles import Comparison, Ensemble, compare
 from napari_shape_ensembles.io import find_grains, read_curves, read_ebsd, write_curves
+from results_file import out_option, printed, record
 
 CURVES, VERTICES = 900, 500
 SIDE = 1000
@@ -89,4 +89,4 @@ if __name__ == "__main__":
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         found = {"curves": time_curves(Path(place)), "map": time_map(Path(place))}
-    keep(options.out, **found, load=round(os.getloadavg()[0], 1))
+    record(options.out, **found, load=round(os.getloadavg()[0], 1))

@@ -36,10 +36,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from keeping import keep, out_option, printed
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.inspection import suspects
 from napari_shape_ensembles.inspection.evidence import Plane, evidence, unlabelled
+from results_file import out_option, printed, record
 
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[1] / "shared" / "data"
@@ -100,11 +100,11 @@ def main() -> None:
     out_option(parser)
     options = parser.parse_args()
     if options.reasons:
-        keep(options.out, **reason_table(options.data))
+        record(options.out, **reason_table(options.data))
     elif options.speed:
         speed()
     elif options.ceiling:
-        keep(options.out, **ceiling(measured(options.data, options.cache), options.data))
+        record(options.out, **ceiling(measured(options.data, options.cache), options.data))
     elif options.train:
         table = measured(options.data, options.cache)
         table = table[~table["source"].isin(test_images(options.data))].reset_index(drop=True)
@@ -117,7 +117,7 @@ def main() -> None:
                 write(own, PACKAGE / f"trees-{fault}.npz")
     else:
         table = measured(options.data, options.cache, test_images(options.data))
-        keep(options.out, **tables(table))
+        record(options.out, **tables(table))
         if options.figure:
             draw_costs(table, suspects.trees_of("image"), options.figure)
 
@@ -731,7 +731,7 @@ def ranked_as_shipped(
     for _, own in table.groupby(["kind", "set"]):
         seen = rows.loc[own.index] if kind == "image" else None
         words = suspects.reasons(own.select_dtypes("number"), seen, named)
-        odds[own.index] += suspects.emphasis(rows.loc[own.index, "size"].to_numpy(), words, kind == "image")
+        odds[own.index] += suspects.log_odds_offset(rows.loc[own.index, "size"].to_numpy(), words, kind == "image")
         flagged[own.index] = [bool(said) for said in words]
     return odds, flagged
 

@@ -11,9 +11,9 @@ import argparse
 
 import numpy as np
 
-from keeping import keep, out_option, printed, share
 from napari_shape_ensembles import effect_sizes
 from napari_shape_ensembles.mmd.contrasts import bootstrap_counts, difference_of_means, spread_interval
+from results_file import out_option, printed, record, share
 
 KINDS = {
     "normal": lambda rng, n: rng.normal(size=n),
@@ -72,9 +72,9 @@ def main():
     out_option(parser)
     options = parser.parse_args()
     if options.only != "effects":
-        keep(options.out, **ratio_table(options.repetitions), first_draws=first_draws())
+        record(options.out, **ratio_table(options.repetitions), first_draws=first_draws())
     if options.only != "ratios":
-        keep(options.out, **effect_table(options.repetitions // 2), first_draws=first_draws())
+        record(options.out, **effect_table(options.repetitions // 2), first_draws=first_draws())
 
 
 def first_draws():

@@ -39,7 +39,7 @@ from napari_shape_ensembles.compiled import are_ready
 from napari_shape_ensembles.io import Calibration, CurveTable, open_ome_zarr, write_curves, write_ome_zarr_labels
 from napari_shape_ensembles.outlines.tiles import outlines_by_tile
 from napari_shape_ensembles.streaming import compare_in_pieces
-from napari_shape_ensembles.streaming.compare import EXACT
+from napari_shape_ensembles.streaming.compare import MAX_EXACT_CURVES
 from speed import blobs, forget_peak, peak_memory
 
 _PIECE, _TEMPLATES, _CELL = 5000, 64, 89
@@ -247,7 +247,10 @@ def tests(count, options):
     space.scale_mean_ = np.eye(2)
     begun = time.process_time()
     found = tests_of_learned(
-        Learned(space, t, l, 0, False, descriptors, 1e-8), count // 2, Settings(approximate_above=EXACT), None
+        Learned(space, t, l, 0, False, descriptors, 1e-8),
+        count // 2,
+        Settings(approximate_above=MAX_EXACT_CURVES),
+        None,
     )
     p_values = ", ".join(f"p = {test.p_value:.2g}" for test in found)
     return {"stages": {"testing": time.process_time() - begun}, "answer": p_values}

@@ -83,20 +83,20 @@ def main():
     session = bench.session
     counts, comparison = session.segmentation.verdict, session.comparison
 
-    def outlined():
+    def are_outlined():
         return len(session.segmentation.verdict.counts) == count and bench.next.isEnabled()
 
     def settled():
-        return session.segmentation.verdict is not counts and not session.segmentation.looking
+        return session.segmentation.verdict is not counts and not session.segmentation.is_preview_pending
 
     def renewed():
         session.choices.set(recipe=replace(session.choices.recipe, min_area=session.choices.recipe.min_area + 1))
-        bench.turn(1)
+        bench.show_page(1)
 
     total += meter.step("groups", bench.pages["Images"].fill.click, lambda: len(session.design.groups()) == 2)
-    total += meter.step("outlines", lambda: bench.turn(1), outlined)
+    total += meter.step("outlines", lambda: bench.show_page(1), are_outlined)
     session.choices.set(settings=replace(session.choices.settings, permutations=300, landmarks=100, rank=30))
-    total += meter.step("compare", bench.go_on, lambda: comparison.result is not None and not comparison.busy)
+    total += meter.step("compare", bench.go_to_next, lambda: comparison.result is not None and not comparison.busy)
     print(f"{count} images, to the answer: processor {total:.1f} s")
     counts = session.segmentation.verdict
     meter.step("new recipe", renewed, settled)

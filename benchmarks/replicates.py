@@ -27,7 +27,6 @@ from imageio.v3 import imread
 from scipy import stats
 from scipy.stats import rankdata
 
-from keeping import keep, printed
 from napari_shape_ensembles import Experiment, Outlines, Settings, compare, experiment, position_dependence
 from napari_shape_ensembles.comparison import checked_design
 from napari_shape_ensembles.comparison.experiment import TESTS
@@ -42,6 +41,7 @@ from napari_shape_ensembles.mmd.replicates import (
 )
 from napari_shape_ensembles.outlines import Ensemble
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
+from results_file import printed, record
 
 ICC = [0.0, 0.05, 0.2]
 LEVELS = (0.05, 0.01)
@@ -158,7 +158,7 @@ def tested(points, replicate, hypothesis, blocks, seed):
     return permuted.p_value, small_sample_test(means, within, hypothesis).p_value, permuted.least_p
 
 
-def said(name, icc, p_values, least):
+def print_row(name, icc, p_values, least):
     """A row: shares rejected with their Wilson intervals; counts into the file."""
     cells, counts = [], []
     for level in LEVELS:
@@ -218,7 +218,7 @@ def levels(designs, only):
             if is_kept(name, icc):
                 continue
             permuted, small, least = level_p_values(designs, name, icc)
-            said(name, icc, {"permuted": permuted, "small sample": small}, least[0])
+            print_row(name, icc, {"permuted": permuted, "small sample": small}, least[0])
 
 
 def level_p_values(designs, name, icc):
@@ -246,7 +246,7 @@ def given(designs, only):
                 for seed in range(designs)
             ]
             permuted, small_sample, least = np.array(found).T
-            said(name, icc, {"permuted": permuted, "small sample": small_sample}, least[0])
+            print_row(name, icc, {"permuted": permuted, "small sample": small_sample}, least[0])
     if only and not only.startswith("nested"):
         return
     for icc in ICC:  # images of a replicate differ as much as replicates do
@@ -259,7 +259,7 @@ def given(designs, only):
             points += np.sqrt(icc) * rng.standard_normal((30, COMPONENTS))[image]
             found["permuted"].append(tested(points, replicate, Hypothesis(two(5, 5)[0]), None, seed)[0])
             found["images permuted"].append(tested(points, image, Hypothesis(two(15, 15)[0]), None, seed)[0])
-        said(nested, icc, found, least_p(5, 5))
+        print_row(nested, icc, found, least_p(5, 5))
 
 
 def small(designs, only):
@@ -274,7 +274,7 @@ def small(designs, only):
             for _ in range(designs):
                 means, within = replicate_means(*drawn(rng, blocks, len(columns), icc))
                 p_values.append(small_sample_test(means, within, Hypothesis(columns, blocks)).p_value)
-            said(only, icc, {"small sample": p_values}, 0)
+            print_row(only, icc, {"small sample": p_values}, 0)
         return
     kinds = {
         "Gaussian": {},
@@ -290,7 +290,7 @@ def small(designs, only):
                 continue
             for icc in ICC:
                 if not is_kept(cell := f"{m} and {m}, {name}", icc):
-                    said(cell, icc, {"small sample": small_p_values(designs, m, cell, icc, options)}, 0)
+                    print_row(cell, icc, {"small sample": small_p_values(designs, m, cell, icc, options)}, 0)
 
 
 def small_gaussian(designs, name, icc):
@@ -358,7 +358,7 @@ def power(designs, only):
                 means = np.bincount(replicate, points[:, 0]) / OUTLINES
                 oracle = stats.ttest_ind(means[group], means[~group]).pvalue
                 found.append((*tested(points, replicate, Hypothesis(group), None, seed)[:2], oracle))
-            said(cell, 0.1, dict(zip(("permuted", "small sample", "oracle"), np.transpose(found), strict=True)), 0)
+            print_row(cell, 0.1, dict(zip(("permuted", "small sample", "oracle"), np.transpose(found), strict=True)), 0)
 
 
 def family(designs, only):
@@ -380,7 +380,7 @@ def family(designs, only):
                 adjusted = closed_p_values({"": kernel}, group, every, p_values, draws=299, seed=seed)
                 true = [p for p, (_, j) in zip(adjusted, every, strict=True) if not differs or j != 3]
                 wrong.append(min(true))
-            said(f"4 groups of 4, {name}", icc, {"any wrong": wrong}, 2 / 70)
+            print_row(f"4 groups of 4, {name}", icc, {"any wrong": wrong}, 2 / 70)
 
 
 def equivalence(designs, only):
@@ -418,7 +418,7 @@ def equivalence(designs, only):
                     row = made.equivalence(0.1, form=0.2).iloc[0]
                     found.append((row["undulation_p"], row["scale_p"]))
                 form, scale = np.transpose(found)
-                said(f"{m} and {m}, {varies}", icc, {"form": form, "scale": scale}, 0)
+                print_row(f"{m} and {m}, {varies}", icc, {"form": form, "scale": scale}, 0)
 
 
 def position(designs, only):
@@ -443,7 +443,7 @@ def position(designs, only):
                 test = position_dependence(one, quick)
                 found.append((test.undulation.p_value * 2, test.scale.p_value * 2, test.p_value))
             form, scale, either = np.transpose(found)
-            said(cell, 0, {"form": form, "scale": scale, "either": either}, 0)
+            print_row(cell, 0, {"form": form, "scale": scale, "either": either}, 0)
 
 
 def outlines(designs, only):
@@ -467,7 +467,7 @@ def outlines(designs, only):
             p_values["by curves"].append(min(curves.undulation.p_value, curves.scale.p_value))
             small_p.append((row["undulation_small_sample_p"], row["scale_small_sample_p"]))
         p_values |= dict(zip(("undulation, small", "scale, small"), np.transpose(small_p), strict=True))
-        said(f"{m} and {m} images", between, p_values, row["scale_least_p"])
+        print_row(f"{m} and {m} images", between, p_values, row["scale_least_p"])
 
 
 def cost(designs, only):
@@ -491,7 +491,7 @@ def cost(designs, only):
         more = least(lambda seed: replicate_test(kernels, hypothesis, draws=9999))  # noqa: B023
         times = {"kernel of the outlines, s": f"{summed:.2f}", "10 000 permutations, s": f"{first:.4f}"}
         rows.append(printed(outlines=outlines, **times, **{"of another part on the same, s": f"{more:.4f}"}))
-    keep(RESULTS if KEPT["out"] else None, cost=rows)
+    record(RESULTS if KEPT["out"] else None, cost=rows)
 
 
 def real(designs, only):
@@ -519,7 +519,7 @@ def real(designs, only):
             row, sizes = result.table.iloc[0], np.bincount(result.design.group)
             p = {test: float(row[f"{test}_p"]) for test in TESTS}
             print(f"all {sizes[0]} and {sizes[1]} of {row['contrast']}: {row['case']}, {p}", flush=True)
-            keep(RESULTS if KEPT["out"] else None, all_fields={"sizes": sizes.tolist(), "row": row["case"], **p})
+            record(RESULTS if KEPT["out"] else None, all_fields={"sizes": sizes.tolist(), "row": row["case"], **p})
         groups, rng = np.array(of), np.random.default_rng(6)
         kinds = [(kind, kind) for kind in np.unique(groups)] + ([("wt", "ko")] if name == "nuclei" else [])
         for a, b in kinds:
@@ -543,7 +543,7 @@ def real(designs, only):
                         small_p = result._small_sample(test, hypothesis, chosen).p_value
                         p_values[f"{words}, small sample"].append(small_p)
                 p_values["row"] = np.minimum(p_values["form"], p_values["scale"])
-                said(cell, 0, p_values, least_p(m, m))
+                print_row(cell, 0, p_values, least_p(m, m))
 
 
 if __name__ == "__main__":
@@ -565,4 +565,4 @@ if __name__ == "__main__":
     KEPT.update(out=chosen.out, what=chosen.what, seed=chosen.seed)
     globals()[chosen.what](chosen.designs, chosen.only)
     if chosen.out:
-        keep(RESULTS, counts=kept_counts())
+        record(RESULTS, counts=kept_counts())

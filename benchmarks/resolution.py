@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from skimage.io import imread
 
-from keeping import keep, out_option, printed
 from napari_shape_ensembles import Comparison, Ensemble, Settings, at_pixel_size, compare, extract_curves
+from results_file import out_option, printed, record
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 # Splits that are also compared as they are, and with what differs, which both show at once.
@@ -36,7 +36,7 @@ def main() -> None:
         for name, planes in populations(options.data).items()
         for factor in (2, 4)
     ]
-    keep(options.out, rejections=rows, splits=options.splits, first_draws=first_draws(options.data))
+    record(options.out, rejections=rows, splits=options.splits, first_draws=first_draws(options.data))
 
 
 def first_draws(data: Path = DATA) -> dict[str, float]:

@@ -13,9 +13,9 @@ from multiprocessing import get_context
 import numpy as np
 
 from calibration import SMALL, found_at, outlines, repeated
-from keeping import keep, out_option, printed
 from napari_shape_ensembles import Ensemble, Settings, compare, resynthesis
 from napari_shape_ensembles.explanation.components import COMPONENTS, OF_FORM
+from results_file import out_option, printed, record
 
 SETTINGS = {**SMALL, "coordinates": "components"}
 COLUMNS = {
@@ -77,7 +77,7 @@ def main():
             for test, p in sorted(found.items()):
                 printed(test=test, **{f"level {level}": found_at(p, level) for level in (0.05, 0.01)})
             rows.append({"B against A": name} | {words: among(found, *parts) for words, parts in COLUMNS.items()})
-    keep(options.out, shares=rows, pairs=options.repetitions, first_draws=first_draws())
+    record(options.out, shares=rows, pairs=options.repetitions, first_draws=first_draws())
 
 
 def among(found, part, how):

@@ -52,17 +52,17 @@ def one_round(viewer, images):
     until(lambda: len(session.segmentation.verdict.counts) == 2 and bench.next.isEnabled())  # a recipe is chosen
     bench.next.click()
     until(lambda: task.result is not None and not task.busy and session.explanation.result is not None)
-    page = bench.pages["Answer"].turn(0)
+    page = bench.pages["Answer"].show_tab(0)
     page.results.explore.click()
     for index in range(page.color_by.choice.count()):
         page.color_by.choice.setCurrentIndex(index)
         task.selection.hover(index + 1)
-        (task.selection.seek if index % 2 else task.selection.pick)([index])
+        (task.selection.select_and_center if index % 2 else task.selection.pick)([index])
         wait(20)
     for place in range(5):
-        bench.turn(place)
+        bench.show_page(place)
         wait(20)
-    bench.turn(2)
+    bench.show_page(2)
     page.run()
     wait(50)
     page.cancel()

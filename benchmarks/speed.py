@@ -41,9 +41,9 @@ from scipy.ndimage import find_objects, gaussian_filter
 from scipy.spatial.distance import cdist, pdist
 from skimage.measure import find_contours, regionprops
 
-from keeping import keep, printed
 from napari_shape_ensembles import Ensemble, Settings, compare, extract_curves, mmd_test, to_landmarks
 from napari_shape_ensembles.progress import one_library_thread
+from results_file import printed, record
 
 CASES = {
     "paper settings, r = 50": (2000, Settings.paper(rank=50)),
@@ -404,7 +404,7 @@ def peers(out):
     found = {"kernels": with_and_without(), "loop": peer_loop(), "outlines": peer_outlines()}
     with suppress(ImportError):
         found["hyppo"] = peer_hyppo()
-    keep(out, **found, load=round(os.getloadavg()[0], 1))
+    record(out, **found, load=round(os.getloadavg()[0], 1))
     with suppress(ImportError):
         peer_geomstats()
 
@@ -500,7 +500,7 @@ def main():
     if options.peers:
         peers(beside)
     if options.floors:
-        keep(beside, floors=floors())
+        record(beside, floors=floors())
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from keeping import keep, out_option, printed
 from napari_shape_ensembles.mmd import mmd_test
+from results_file import out_option, printed, record
 
 SIZES = {1000: 5, 2000: 5, 5605: 3, 20_000: 1}
 PEER = {1000: (4, 24), 2000: (2, 12)}
@@ -39,7 +39,7 @@ def main():
         peer = ("", "") if slow is None else (f"{slow:.0f}", f"{slow / single:.0f}")
         times = {"single outlines": f"{single:.2f}", "1000 bins": f"{bins:.2f}", "projected": f"{projected:.2f}"}
         rows.append(printed(N=total, **times, **{"peak MiB": f"{peak:.0f}", "hyppo": peer[0], "ratio": peer[1]}))
-    keep(options.out, speed=rows, processors=os.cpu_count(), load=round(load, 1))
+    record(options.out, speed=rows, processors=os.cpu_count(), load=round(load, 1))
 
 
 def apart(work, *arguments):

@@ -23,13 +23,13 @@ from qtpy.QtWidgets import QApplication
 
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.outlines.rasterize import rasterize
+from napari_shape_ensembles.viewer.camera_flight import camera_of
 from napari_shape_ensembles.viewer.comparing import Outcome
+from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
-from napari_shape_ensembles.viewer.flying import camera_of
 from napari_shape_ensembles.viewer.inputs import Source, fingerprint
 from napari_shape_ensembles.viewer.layers import curve_layers
-from napari_shape_ensembles.viewer.painting import MOST_SHAPES
-from napari_shape_ensembles.viewer.shown import Shown
+from napari_shape_ensembles.viewer.painting import MAX_SHAPES
 
 SPACING, VERTICES = 40, 150
 
@@ -87,15 +87,15 @@ def adding(dock, result, sources):
     built, blocked, whole = [], [], []
     task = dock.comparison
     layers = [layer for side in task.choices.sides.chosen() for layer in side]
-    prints = tuple(fingerprint(layer, dock.viewer.dims) for layer in layers)
-    shown = Shown.of_run(result, replace(task.chosen(), prints=prints), sources)
+    fingerprints = tuple(fingerprint(layer, dock.viewer.dims) for layer in layers)
+    shown = DisplayedResult.of_run(result, replace(task.current_inputs(), fingerprints=fingerprints), sources)
     for _ in range(3):
         start = now()
         layers = curve_layers(result, shown.view, sources)
         made = now()
-        task.start(  # as if the two images had been compared
+        task.start_secondary_job(  # as if the two images had been compared
             lambda layers=layers: Outcome(shown, layers),
-            task.take,
+            task.apply_outcome,
         )
         while dock.busy:
             painted()
@@ -195,7 +195,7 @@ def stalls(viewer, curves):
     """How long the window stands still while a comparison runs from its button, is saved, and is opened again."""
     for name, part in zip("AB", curves, strict=True):
         # Hidden: what napari takes to draw thousands of shapes of the user is not what is asked here.
-        if len(part) <= MOST_SHAPES // 2:
+        if len(part) <= MAX_SHAPES // 2:
             viewer.add_shapes(list(part), shape_type="polygon", name=name, visible=False)
         else:
             viewer.add_labels(rasterize(part, np.ceil(part.max(axis=(0, 1))).astype(int) + 5), name=name, visible=False)

@@ -76,7 +76,7 @@ class Watch(threading.Thread):
         self.seen, self.collected = Counter(), 0.0
         self.last = time.perf_counter()
 
-    def said(self):
+    def stack(self):
         """The functions in which the window stood still, with the milliseconds seen in each."""
         own = Counter()
         for (name, _, _), seconds in self.seen.items():
@@ -139,7 +139,7 @@ class Walk:
         """Note how long the event loop has stood still, and how much of it this thread has worked."""
         now, worked = time.perf_counter(), time.thread_time()
         still = now - self.watch.last - BEAT / 1000
-        self.stalls.append((still, worked - self.worked, self.watch.said() if still > STILL else ""))
+        self.stalls.append((still, worked - self.worked, self.watch.stack() if still > STILL else ""))
         self.watch.forget()
         self.worked = worked
 
@@ -198,7 +198,7 @@ def seen(page):
     return len(controls), sum(len((text or "").split()) for text in texts)
 
 
-def outlined(bench, images):
+def are_outlined(bench, images):
     """Whether so many images are outlined, by the recipe that was found for them."""
     return len(bench.session.segmentation.verdict.counts) == images and bench.next.isEnabled()
 
@@ -208,18 +208,18 @@ def powder(walk):
     bench, session = walk.bench, walk.bench.session
     folder = tempfile.mkdtemp()
     QFileDialog.getExistingDirectory = staticmethod(lambda *_: folder)  # a dialog of the system
-    walk.click(bench.next, lambda: outlined(bench, 2), "look at the outlines")
+    walk.click(bench.next, lambda: are_outlined(bench, 2), "look at the outlines")
     walk.click(bench.next, lambda: session.comparison.result is not None, "compare: the row")
     start = time.perf_counter()
     while session.explanation.headline is None:
         walk.loop(10)
     print(f"{'the sentence, without a click':32} {time.perf_counter() - start:6.2f} s")
-    page = bench.pages["Answer"].turn(0)
+    page = bench.pages["Answer"].show_tab(0)
     walk.click(page.paper, lambda: not session.comparison.unsaved, "everything for a paper")
     print(sorted(path.name for path in Path(folder).iterdir()))
     walk.key("alt+4", lambda: bench.step == "Why" and session.explanation.result is not None, "why (Alt+4)")
     walk.click(bench.next, lambda: bench.step == "Trust", "trust")
-    trust = bench.pages["Trust"].turn(0)
+    trust = bench.pages["Trust"].show_tab(0)
     walk.click(trust.run_button, lambda: session.trust.result is not None and not session.trust.busy, "other choices")
     print(trust.sentence.text())
 
@@ -249,11 +249,11 @@ def by_keys(walk):
     """From two images to a folder for a paper without the mouse; whatever has the focus is in sight."""
     session, folder = walk.bench.session, tempfile.mkdtemp()
     QFileDialog.getExistingDirectory = staticmethod(lambda *_: folder)  # a dialog of the system
-    walk.key("ctrl+Return", lambda: outlined(walk.bench, 2), "look at the outlines (Ctrl+Enter)")
+    walk.key("ctrl+Return", lambda: are_outlined(walk.bench, 2), "look at the outlines (Ctrl+Enter)")
     walk.key("ctrl+Return", lambda: session.comparison.result is not None, "compare: the row (Ctrl+Enter)")
     while session.explanation.headline is None:
         walk.loop(10)
-    paper = walk.bench.pages["Answer"].turn(0).paper
+    paper = walk.bench.pages["Answer"].show_tab(0).paper
     while not paper.hasFocus():
         walk.key("Tab", words="Tab")
         focused = QApplication.focusWidget()
@@ -264,7 +264,7 @@ def by_keys(walk):
     walk.key("alt+4", lambda: walk.bench.step == "Why" and session.explanation.result is not None, "why (Alt+4)")
     walk.key("alt+5", lambda: walk.bench.step == "Trust", "trust (Alt+5)")
     walk.key("alt+y", lambda: session.trust.result is not None and not session.trust.busy, "other choices (Alt+Y)")
-    print(walk.bench.pages["Trust"].turn(0).sentence.text())
+    print(walk.bench.pages["Trust"].show_tab(0).sentence.text())
 
 
 def experiment(walk):
@@ -274,7 +274,7 @@ def experiment(walk):
     fold = next(one for one in page.findChildren(QAbstractButton) if "Fill in" in one.text())
     walk.click(fold, words="unfold")
     walk.click(page.fill, lambda: len(session.design.groups()) == 3, "fill from names")
-    walk.key("alt+2", lambda: outlined(bench, 9), "outlines (Alt+2)")
+    walk.key("alt+2", lambda: are_outlined(bench, 9), "outlines (Alt+2)")
     walk.click(bench.next, lambda: session.experiment.result is not None, "compare all groups")
     print("\n".join(session.experiment.result.sentences))
 

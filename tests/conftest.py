@@ -97,16 +97,16 @@ def shared_data(pytestconfig):
 def both_ways(tmp_path_factory):
     """Return what calls a function twice, by NumPy and with compiled kernels, and returns both results."""
     pytest.importorskip("numba")
-    from napari_shape_ensembles.compiled import taking
+    from napari_shape_ensembles.compiled import forced
 
     shared = tmp_path_factory.getbasetemp().parent if WORKER else tmp_path_factory.getbasetemp()
-    with FileLock(shared / "kernels.lock"), taking("compiled"):
+    with FileLock(shared / "kernels.lock"), forced("compiled"):
         pass  # the first worker that comes here has compiled them, which takes half a minute
 
     def call(function):
         results = []
         for way in ("numpy", "compiled"):
-            with taking(way):
+            with forced(way):
                 results.append(function())
         return results
 

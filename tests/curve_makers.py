@@ -47,7 +47,7 @@ def pixelated(curve, size=60):
     return max(find_contours(mask.astype(float), 0.5), key=len)[:-1]
 
 
-def moved(curve, rng, *, mirror=False):
+def randomly_moved(curve, rng, *, mirror=False):
     """The same outline turned, shifted, started elsewhere and perhaps traced the other way round."""
     points = np.roll(curve, rng.integers(len(curve)), axis=0)
     if rng.random() < 0.5:

@@ -20,10 +20,10 @@ from skimage.measure import label
 from curve_makers import blobs
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.viewer import comparing
+from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.layers import OwnLayers
 from napari_shape_ensembles.viewer.session import Session
-from napari_shape_ensembles.viewer.shown import Shown
 
 PLUGIN = "napari-shape-ensembles"
 SPACING = 40
@@ -66,7 +66,7 @@ def set_choices(choices, **changes):
     choices.set(*(replace(part, **{name: v for name, v in changes.items() if hasattr(part, name)}) for part in parts))
 
 
-def opened(viewer, qtbot):
+def open_compare_dock(viewer, qtbot):
     """Compare shapes, through the manifest where the viewer has a window."""
     if hasattr(viewer, "window"):
         _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
@@ -77,7 +77,7 @@ def opened(viewer, qtbot):
     return widget
 
 
-def bare(viewer, qtbot):
+def open_bare_dock(viewer, qtbot):
     widget = CompareShapes(viewer)
     qtbot.addWidget(widget)
     widget.controls["permutations"].setValue(199)
@@ -102,7 +102,7 @@ def run(widget, qtbot):
     return widget.results.text()
 
 
-def remembered(function):
+def memoized(function):
     """The function, but to arguments that it has met before it gives what it gave then, in a copy."""
     known = {}
 
@@ -115,11 +115,11 @@ def remembered(function):
     return call
 
 
-KNOWN = {name: remembered(getattr(comparing, name)) for name in ("trace_sides", "compare")}
+KNOWN = {name: memoized(getattr(comparing, name)) for name in ("trace_sides", "compare")}
 
 
 @contextlib.contextmanager
-def found_before():
+def reusing_results():
     """Let runs take outlines and results of the same images and choices from a run before, in this process.
 
     For what tests start from. What a test is about is found anew.
@@ -138,11 +138,11 @@ def curves_of(viewer, name):
     return viewer.layers[f"{name} curves"]
 
 
-def picked(dock):
+def selected_rows(dock):
     return dock.comparison.selection.rows.tolist()
 
 
-def marked_in_table(explorer):
+def selected_in_table(explorer):
     places = [index.row() for index in explorer.table.selectionModel().selectedRows()]
     return sorted(explorer.table.curves.order[places].tolist())
 
@@ -170,7 +170,7 @@ def own_callbacks(callbacks):
     return [one for one in callbacks if isinstance(getattr(one, "__self__", None), OwnLayers)]
 
 
-def inside(layer, index):
+def position_inside(layer, index):
     """A place in the world that lies in a curve."""
     from shapely import Polygon
 
@@ -178,7 +178,7 @@ def inside(layer, index):
     return layer.data_to_world((place.x, place.y))
 
 
-def choose(button, words, qtbot, wait=True):
+def choose_menu_entry(button, words, qtbot, wait=True):
     """Choose the entry of a menu that holds these words, and wait for the task to end."""
     (entry,) = [entry for entry in button.menu().actions() if words in entry.text().replace("&", "")]
     dock = button
@@ -187,26 +187,26 @@ def choose(button, words, qtbot, wait=True):
     entry.trigger()
     if wait:
         qtbot.waitUntil(lambda: not dock.busy, timeout=60_000)
-    return dock.results.said.text()
+    return dock.results.message.text()
 
 
-def saved(dock, answer, path, qtbot):
+def save_as(dock, answer, path, qtbot):
     answer(path)
-    said = choose(dock.results.store, "Save comparison", qtbot)
+    said = choose_menu_entry(dock.results.store, "Save comparison", qtbot)
     assert said.startswith("Saved"), said
     return path
 
 
-def reopened(viewer, path, qtbot):
+def reopen(viewer, path, qtbot):
     """A dock in another viewer, and the file opened in that viewer."""
     npe2.PluginManager.instance().discover()
-    dock = bare(viewer, qtbot)
+    dock = open_bare_dock(viewer, qtbot)
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         viewer.open(path, plugin=PLUGIN)
     return dock
 
 
-def executed(code, **names):
+def execute(code, **names):
     with contextlib.redirect_stdout(io.StringIO()) as out:
         exec(code, scope := {"__name__": "__main__", **names})
     return scope, out.getvalue()
@@ -219,13 +219,13 @@ def same(one, other):
     assert one.scale.p_value == other.scale.p_value
 
 
-def put(result, viewer):
+def show_given_result(result, viewer):
     """Let a viewer's session show a result that was made elsewhere."""
-    for _ in Session.of(viewer).comparison.showing(Shown(result, None, {})):
+    for _ in Session.of(viewer).comparison.show_in_turns(DisplayedResult(result, None, {})):
         pass
 
 
-def ended(task, qtbot):
+def wait_until_idle(task, qtbot):
     """Wait until nothing of a task is under way."""
     qtbot.waitUntil(lambda: not task.busy, timeout=60_000)
     return task
@@ -237,7 +237,7 @@ def destroy(widget, qtbot):
     qtbot.waitUntil(lambda: not isalive(widget), timeout=5000)
 
 
-def let_go(qtbot, *refs):
+def wait_until_released(qtbot, *refs):
     """Wait until nothing keeps what these refer to weakly; to collect garbage takes a quarter of a second each time."""
     for turn in range(100):
         if not any(ref() for ref in refs):

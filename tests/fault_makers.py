@@ -27,7 +27,7 @@ def ellipses(seed):
     return labels
 
 
-def photographed(clean, seed=1):
+def render_image(clean, seed=1):
     rng = np.random.default_rng(seed)
     return np.clip(ndimage.gaussian_filter(clean, 1.0) + rng.normal(0, 4, clean.shape), 0, 255).astype(np.uint8)
 
@@ -39,8 +39,8 @@ ROW, COLUMN = 3 * STEP + 25, 3 * STEP + 25
 def faulty(kind):
     """Labels and image with one fault, and the labels it concerns."""
     labels, clean = scene()
-    clean, concerned = put(kind, labels, clean, ODD)
-    return labels, photographed(clean), concerned
+    clean, concerned = insert_fault(kind, labels, clean, ODD)
+    return labels, render_image(clean), concerned
 
 
 def with_every_fault(seed):
@@ -48,12 +48,12 @@ def with_every_fault(seed):
     labels, clean = scene(seed)
     places = np.random.default_rng(seed).permutation([10, 13, 27, 30, 42, 45, 51, 54])
     concerned = {}
-    for kind, number in zip(SAID, places.tolist(), strict=True):
-        clean, concerned[kind] = put(kind, labels, clean, number, new=100 + number)
-    return labels, photographed(clean, seed + 1), concerned
+    for kind, number in zip(EXPECTED_REASONS, places.tolist(), strict=True):
+        clean, concerned[kind] = insert_fault(kind, labels, clean, number, new=100 + number)
+    return labels, render_image(clean, seed + 1), concerned
 
 
-def put(kind, labels, clean, number, new=100):
+def insert_fault(kind, labels, clean, number, new=100):
     """Put a fault at a label, in place; the clean image where the fault is one of the image, and what it concerns."""
     rows, columns = np.indices(labels.shape)
     row, column = (STEP * place + 25 for place in divmod(number - 1, 8))
@@ -88,7 +88,7 @@ def put(kind, labels, clean, number, new=100):
     return clean, concerned
 
 
-SAID = {
+EXPECTED_REASONS = {
     "hole": "hole: 1 of 25 px",
     "pieces": "2 pieces",
     "merge": "two objects in one",

@@ -17,7 +17,7 @@ import napari_shape_ensembles
 from command_line import COMMAND, run
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare
-from napari_shape_ensembles.console import say, say_beside
+from napari_shape_ensembles.console import echo, echo_error
 from napari_shape_ensembles.io import read_curves, read_image, save_settings, write_curves
 from napari_shape_ensembles.parameters import parameters_of
 
@@ -758,7 +758,7 @@ def test_who_reads_no_further_changes_nothing(monkeypatch, name):
     with open(writes, "w", encoding="utf-8") as stream:
         monkeypatch.setattr(sys, name, stream)
         for _ in range(3):
-            (say if name == "stdout" else say_beside)("a line")
+            (echo if name == "stdout" else echo_error)("a line")
 
 
 @pytest.mark.usefixtures("blank_files")

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from napari_shape_ensembles import compiled
-from napari_shape_ensembles.compiled import as_part_of, kernels, taking
+from napari_shape_ensembles.compiled import as_part_of, forced, kernels
 
 CODE = """
 import sys
@@ -38,7 +38,7 @@ def test_nothing_is_imported_or_compiled_where_that_is_not_wanted(tmp_path):
 def test_a_small_part_of_large_work_takes_the_way_of_the_whole(monkeypatch):
     pytest.importorskip("numba")
     room = "napari_shape_ensembles.mmd"
-    with taking("compiled"):
+    with forced("compiled"):
         loaded = kernels(room, 0)
     monkeypatch.setattr(compiled, "are_ready", lambda: True)
     assert kernels(room, 100) is None

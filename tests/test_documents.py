@@ -115,16 +115,16 @@ def test_text_is_filled_from_results_and_a_wrong_digit_is_told():
 
 def test_what_benchmarks_keep_names_its_day_and_version_and_stays_beside_what_was_kept(tmp_path):
     load("write_docs")  # which finds the benchmarks
-    from keeping import keep, share
+    from results_file import record, share
 
     path = tmp_path / "found.json"
-    keep(path, rows=[{"a": "1"}], first_draws={"p": 0.5})
-    keep(path, more_rows=2)
+    record(path, rows=[{"a": "1"}], first_draws={"p": 0.5})
+    record(path, more_rows=2)
     kept = json.loads(path.read_text(encoding="utf-8"))
     assert (kept["rows"], kept["more rows"], kept["first draws"]) == ([{"a": "1"}], 2, {"p": 0.5})
     assert kept["measured"]["rows"].endswith(f", {shape_ensembles.__version__}")
     assert share(5, 100, 2) == "0.05 (0.02 to 0.11)"
-    keep(None, rows=3)
+    record(None, rows=3)
     assert [file.name for file in tmp_path.iterdir()] == ["found.json"]
 
 

@@ -12,12 +12,12 @@ from napari_shape_ensembles.progress import (
     Progress,
     Stopped,
     as_part,
+    cancellation_check,
     duration,
-    give_back,
-    leaver,
     one_processor,
     over_blocks,
     processors,
+    release_memory,
     report,
     reporting,
     timed,
@@ -26,7 +26,7 @@ from napari_shape_ensembles.progress import (
 
 def test_without_a_listener_nothing_happens():
     report("alone")
-    leaver()()
+    cancellation_check()()
 
 
 def test_the_innermost_listener_hears_a_step_and_what_it_reports_goes_outwards():
@@ -153,6 +153,6 @@ def test_one_processor_is_enough_for_all_blocks_where_others_are_at_work(monkeyp
 
 
 def test_where_the_c_library_gives_no_memory_back_nothing_happens(monkeypatch):
-    give_back()
+    release_memory()
     monkeypatch.setattr(progress.ctypes, "CDLL", lambda name: object())
-    give_back()
+    release_memory()

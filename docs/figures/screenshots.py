@@ -193,7 +193,7 @@ def draw_bench(out):
         bench.next.click()
         keep("why")
         bench.next.click()
-        trust = bench.pages["Trust"].turn(0)
+        trust = bench.pages["Trust"].show_tab(0)
         trust.run_button.click()
         wait(trust.finished)
         keep("trust")
@@ -203,7 +203,7 @@ def draw_bench(out):
         bench = dock_of(viewer, "Shape bench")
         bench.pages["Images"].fill.click()
         keep("design", viewer=viewer)
-        bench.turn(1)
+        bench.show_page(1)
         while not bench.next.isEnabled():
             wait(milliseconds=100)
         bench.next.click()
@@ -285,7 +285,7 @@ def draw_segment(out):
         inspect.inspection.a.choose(viewer.layers["coins labels"])
         inspect.run_button.click()
         wait(inspect.finished)
-        inspect.inspection.sign("me")
+        inspect.inspection.set_reviewer("me")
         inspect.inspection.next()
         for name in ("coins labels", "coins outlines"):  # so that no colors but those of the scores are seen
             viewer.layers[name].visible = False

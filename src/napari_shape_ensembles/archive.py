@@ -25,7 +25,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from .budget import budget, take, take_json
+from .budget import budget, reserve, reserve_json
 from .checks import ContentError as ContentError  # raised by readers
 
 Tree = dict[str, Any]
@@ -40,9 +40,9 @@ _KINDS = "biufU"
 # threads at once (https://github.com/python/cpython/issues/106905).
 _PARSER = Lock()
 # Entries carry a fixed timestamp, so that equal content gives equal bytes.
-_NO_TIME = (1980, 1, 1, 0, 0, 0)
+_FIXED_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 # Exceptions that libraries raise on malformed input.
-_BROKEN = (
+_MALFORMED_INPUT_ERRORS = (
     zipfile.BadZipFile,
     ValueError,
     KeyError,
@@ -128,9 +128,9 @@ def write_archive(path: StrPath, kind: str, version: int, tree: Mapping[str, Any
     manifest = {"format": kind, "version": version, "data": _without_arrays(tree, "", arrays)}
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
     with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo(MANIFEST, _NO_TIME), text.encode())
+        archive.writestr(zipfile.ZipInfo(MANIFEST, _FIXED_TIMESTAMP), text.encode())
         for name, array in arrays.items():
-            entry = zipfile.ZipInfo(name, _NO_TIME)
+            entry = zipfile.ZipInfo(name, _FIXED_TIMESTAMP)
             entry.file_size = array.nbytes  # decides whether ZIP64 is needed
             with archive.open(entry, "w") as part:
                 npy.write_array(part, np.asanyarray(array, order="C"), allow_pickle=False)
@@ -188,7 +188,7 @@ def read_archive(
     with budget(memory), opened(path) as file:
         size = os.fstat(file.fileno()).st_size
         try:
-            take(2 * size)  # the raw bytes, and the objects built from them
+            reserve(2 * size)  # the raw bytes, and the objects built from them
             with zipfile.ZipFile(file) as archive:
                 _refuse_bombs(archive, size)
                 tree = _manifest(archive, kind, version)
@@ -196,7 +196,7 @@ def read_archive(
             return build(tree)
         except ContentError as error:
             raise ValueError(f"{Path(path).name}: {error}") from error
-        except (OSError, *_BROKEN) as error:
+        except (OSError, *_MALFORMED_INPUT_ERRORS) as error:
             if isinstance(error, OSError) and not about_content(error):
                 raise
             raise ValueError(f"{Path(path).name} is damaged, or not a valid {kind} file ({error})") from error
@@ -234,7 +234,7 @@ def is_archive(path: StrPath, kind: str) -> bool:
         with opened(path) as file, zipfile.ZipFile(file) as archive:
             _refuse_bombs(archive, os.fstat(file.fileno()).st_size)
             return bool(_json(archive)["format"] == kind)
-    except (OSError, *_BROKEN):
+    except (OSError, *_MALFORMED_INPUT_ERRORS):
         return False
 
 
@@ -269,9 +269,9 @@ def _manifest(archive: zipfile.ZipFile, kind: str, version: int) -> Tree:
 
 def _json(archive: zipfile.ZipFile) -> Any:
     """Parse the manifest, within the memory budget."""
-    take(archive.getinfo(MANIFEST).file_size)
+    reserve(archive.getinfo(MANIFEST).file_size)
     content = archive.read(MANIFEST)
-    take_json(content)
+    reserve_json(content)
     return json.loads(content)
 
 

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from .checks import ContentError
 
 #: Default memory limit in GiB for reading one file.
-MEMORY = 4.0
+DEFAULT_MEMORY_GIB = 4.0
 
 # Memory in bytes per vertex while coordinates are read, scaled, concatenated and cleaned, and overhead per curve.
-_VERTEX, _CURVE = 160, 1500
+_BYTES_PER_VERTEX, _BYTES_PER_CURVE = 160, 1500
 # Memory in bytes per pixel of a plane, beyond the pixel itself, while it is smoothed, thresholded, split and traced,
 # and per pixel of labels that are traced. `python benchmarks/large.py whole 4000` finds 64 over all methods (34 where
 # touching objects are not split), 72 for colors, and 5 for 32-bit labels; other labels are copied to these.
-_PIXEL, _LABEL = 72, 24
+_BYTES_PER_COLOR_PIXEL, _BYTES_PER_LABEL = 72, 24
 # Memory in bytes of parsed JSON per character of the text: lists, mappings, items of both, and keys.
-_JSON = {b"[": 72, b"{": 240, b",": 40, b":": 120}
+_BYTES_PER_JSON_CHARACTER = {b"[": 72, b"{": 240, b",": 40, b":": 120}
 
 
 @dataclass
@@ -31,7 +31,7 @@ class _Budget:
     """Memory limit in GiB, and number of bytes allocated so far."""
 
     memory: float
-    taken: int = 0
+    reserved: int = 0
 
 
 _current: ContextVar[_Budget | None] = ContextVar("budget", default=None)
@@ -44,7 +44,7 @@ def budget(memory: float | None = None) -> Iterator[None]:
     Parameters
     ----------
     memory : float, optional
-        Limit in GiB; by default that of the enclosing `budget`, or `MEMORY`.
+        Limit in GiB; by default that of the enclosing `budget`, or `DEFAULT_MEMORY_GIB`.
 
     Raises
     ------
@@ -52,7 +52,9 @@ def budget(memory: float | None = None) -> Iterator[None]:
         For a limit that is not positive.
     """
     outer = _current.get()
-    token = _current.set(_Budget(limit_of(memory if memory is not None else outer.memory if outer else MEMORY)))
+    token = _current.set(
+        _Budget(limit_of(memory if memory is not None else outer.memory if outer else DEFAULT_MEMORY_GIB))
+    )
     try:
         yield
     finally:
@@ -60,20 +62,20 @@ def budget(memory: float | None = None) -> Iterator[None]:
 
 
 def limit_of(memory: float | None) -> float:
-    """Validate a limit in GiB; by default `MEMORY`.
+    """Validate a limit in GiB; by default `DEFAULT_MEMORY_GIB`.
 
     Raises
     ------
     ValueError
         For a limit that is not positive.
     """
-    limit = MEMORY if memory is None else memory
+    limit = DEFAULT_MEMORY_GIB if memory is None else memory
     if isinstance(limit, bool | str) or not limit > 0:
         raise ContentError(f"memory must be a number of GiB above 0, not {memory!r}")
     return limit
 
 
-def take(count: int) -> None:
+def reserve(count: int) -> None:
     """Account for bytes that are about to be allocated.
 
     Raises
@@ -81,36 +83,36 @@ def take(count: int) -> None:
     ValueError
         If that would exceed the budget, with advice on raising it.
     """
-    known = _current.get() or _Budget(MEMORY)
-    known.taken += int(count)
-    if known.taken > known.memory * 2**30:
+    known = _current.get() or _Budget(DEFAULT_MEMORY_GIB)
+    known.reserved += int(count)
+    if known.reserved > known.memory * 2**30:
         raise ContentError(
-            f"would take {known.taken / 2**30:.3g} GiB of memory; the limit for one file is {known.memory:g} GiB: "
+            f"would take {known.reserved / 2**30:.3g} GiB of memory; the limit for one file is {known.memory:g} GiB: "
             "split it, or raise the limit (memory=, on the command line --memory)"
         )
 
 
-def take_curves(vertices: int, curves: int = 0) -> None:
+def reserve_curves(vertices: int, curves: int = 0) -> None:
     """Account for the vertices and curves of an ensemble that is about to be built."""
-    take(vertices * _VERTEX + curves * _CURVE)
+    reserve(vertices * _BYTES_PER_VERTEX + curves * _BYTES_PER_CURVE)
 
 
-def take_json(content: bytes) -> None:
+def reserve_json(content: bytes) -> None:
     """Account for JSON text that is about to be parsed."""
-    take(2 * len(content) + sum(content.count(sign) * size for sign, size in _JSON.items()))
+    reserve(2 * len(content) + sum(content.count(sign) * size for sign, size in _BYTES_PER_JSON_CHARACTER.items()))
 
 
-def take_labels(count: int, size: int) -> None:
+def reserve_labels(count: int, size: int) -> None:
     """Account for labels of `size` bytes each that are about to be read and traced."""
-    take(count * (size + _LABEL))
+    reserve(count * (size + _BYTES_PER_LABEL))
 
 
-def take_pixels(shape: Sequence[int], size: int) -> None:
+def reserve_pixels(shape: Sequence[int], size: int) -> None:
     """Account for an image with pixels of `size` bytes that is about to be read, and one plane of it segmented."""
-    take(pixel_bytes(shape, size))
+    reserve(pixel_bytes(shape, size))
 
 
 def pixel_bytes(shape: Sequence[int], size: int) -> int:
     """Return the memory in bytes of an image or stack with `size`-byte pixels, and of segmenting a plane of it."""
     plane = shape[-3:-1] if len(shape) > 2 and shape[-1] in (3, 4) else shape[-2:]
-    return math.prod(shape) * size + math.prod(plane) * _PIXEL
+    return math.prod(shape) * size + math.prod(plane) * _BYTES_PER_COLOR_PIXEL

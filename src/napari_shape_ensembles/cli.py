@@ -18,22 +18,22 @@ from typing import Annotated, Any
 import typer
 
 from .archive import ContentError
-from .budget import MEMORY
+from .budget import DEFAULT_MEMORY_GIB
 from .comparison import Settings
 from .console import (
     check_folder,
+    echo,
+    echo_error,
+    echo_written,
+    errors_as_messages,
     option_of,
     progress_bar,
     reading_file,
-    say,
-    say_beside,
-    say_written,
-    spoken_errors,
     with_options,
 )
 from .io.image_parts import WHOLE, ImagePart
 from .io.ome_zarr import is_ome_zarr
-from .io.outputs import is_result, keep_list, refuse_overwriting
+from .io.outputs import is_result, record_outputs, refuse_overwriting
 from .io.settings_file import SettingsFile, load_settings
 from .io.sources import (
     Reading,
@@ -61,7 +61,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_DIFFERS = 1
+_EXIT_DIFFERS = 1
 
 
 class Answer(StrEnum):
@@ -94,7 +94,9 @@ FailOn = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Overwrite inputs and files that no earlier run wrote.")]
 Memory = Annotated[
     float | None,
-    typer.Option("--memory", metavar="GIB", help=f"Memory limit for reading one file, in GiB. Default: {MEMORY:g}."),
+    typer.Option(
+        "--memory", metavar="GIB", help=f"Memory limit for reading one file, in GiB. Default: {DEFAULT_MEMORY_GIB:g}."
+    ),
 ]
 CurveColumn = Annotated[
     str | None, typer.Option("--curve-column", metavar="NAME", help="Column of a table that identifies the curves.")
@@ -172,7 +174,7 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
         ]
 
         def run(*, debug: bool, **given: Any) -> None:
-            with spoken_errors(debug=debug):
+            with errors_as_messages(debug=debug):
                 chosen = {name: given.pop(name) for name in options}
                 if kinds:
                     if given["out"] is not None:
@@ -180,7 +182,7 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
                     path = given.pop("settings")
                     file = load_settings(path) if path else SettingsFile()
                     file = SettingsFile(with_options(file.analysis, chosen), with_options(file.outlines, chosen))
-                    tell = lambda note: say_beside(f"note: {note}")  # noqa: E731
+                    tell = lambda note: echo_error(f"note: {note}")  # noqa: E731
                     table = given.pop("pixel_sizes")
                     given["reading"] = Reading(
                         file,
@@ -211,7 +213,7 @@ def common(
     if version:
         from . import __version__
 
-        say(__version__)
+        echo(__version__)
         raise typer.Exit
 
 
@@ -237,13 +239,13 @@ def compare(
     """Compare the outlines of two images, or of two folders of images, and print the result."""
     from .comparison import compare as compare_ensembles
     from .comparison import position_dependence
-    from .comparison.compare import LONG, expected_seconds
+    from .comparison.compare import LONG_SECONDS, expected_seconds
     from .io.rerun import inputs_of
     from .io.results import COMPARISON, write_comparison
-    from .outlines.proposals import says_how_to_find
+    from .outlines.proposals import sets_finding
 
     if out is not None:
-        _refuse_overwriting(out, COMPARISON, (a, b), force)
+        _check_outputs(out, COMPARISON, (a, b), force)
     _check_table(table, (a, b), force)
     if pieces is None and dask is not None:
         raise ContentError("--dask needs --pieces: a comparison in memory is not distributed")
@@ -256,31 +258,31 @@ def compare(
     if pieces is not None:
         names = _names_of((a, b))
         found = _compare_in_pieces(files, names, reading, pieces, dask, out, table)
-        raise typer.Exit(_DIFFERS if hit(found, fail_on or []) else 0)
+        raise typer.Exit(_EXIT_DIFFERS if hit(found, fail_on or []) else 0)
     samples = _samples((a, b), files, reading, groups)
-    if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG:
-        say_beside(f"note: the comparison is expected to take {duration(expected)}")
+    if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG_SECONDS:
+        echo_error(f"note: the comparison is expected to take {duration(expected)}")
     several = groups and max(len(set(sample.images)) for sample in samples) > 1
     if several and reading.settings.analysis.permute == "curves":
-        say_beside("note: outlines are permuted: the result holds for these images only")
+        echo_error("note: outlines are permuted: the result holds for these images only")
     elif several:
-        say_beside("note: whole images are permuted")
+        echo_error("note: whole images are permuted")
     with progress_bar("comparing"):
         result = compare_ensembles(*samples, reading.settings.analysis)
     if out is not None:
         with _listed(out, COMPARISON):
             written = write_comparison(out, replace(result, inputs=inputs_of(files, reading)))
-        say_written(written)
+        echo_written(written)
     _write_table(table, result)
-    say(result.summary())
+    echo(result.summary())
     for warning in result.warnings:
-        say_beside(f"note: {warning}")
+        echo_error(f"note: {warning}")
     broken = any(finding.check == "specks" for finding in result.quality.serious)
-    if broken and not says_how_to_find(reading.settings.outlines):
-        say_beside("note: --method auto tries several segmentation methods and uses the best one for all images")
+    if broken and not sets_finding(reading.settings.outlines):
+        echo_error("note: --method auto tries several segmentation methods and uses the best one for all images")
     if position:
-        say_beside(f"note: {position_dependence(result).sentence()}")
-    code = _DIFFERS if hit(result, fail_on or []) else 0
+        echo_error(f"note: {position_dependence(result).sentence()}")
+    code = _EXIT_DIFFERS if hit(result, fail_on or []) else 0
     raise typer.Exit(code)
 
 
@@ -307,19 +309,19 @@ def _compare_in_pieces(
             reading.settings.analysis,
             reading=reading,
             folder=folder,
-            memory=reading.memory or MEMORY,
+            memory=reading.memory or DEFAULT_MEMORY_GIB,
             executor=executor,
             names=names,
         )
     if out is not None:
         with _listed(out, FILES):
             written = write_streamed(out, result, inputs_of(files, reading))
-        say_written(written)
+        echo_written(written)
     if table is not None:
         _write_table(table, None, result.to_dataframe())
-    say(result.summary())
+    echo(result.summary())
     for warning in result.warnings:
-        say_beside(f"note: {warning}")
+        echo_error(f"note: {warning}")
     return result
 
 
@@ -358,7 +360,7 @@ def experiment(
     """Compare groups of images according to a design table, permuting replicates."""
     from .comparison import checked_design
     from .comparison import experiment as run_experiment
-    from .comparison.design import Asked
+    from .comparison.design import RequestedTests
     from .io.design import design_of_folder, read_design, take_parts, take_pixel_sizes
     from .io.rerun import inputs_of
     from .io.results import EXPERIMENT, trend_figures, write_experiment
@@ -374,30 +376,30 @@ def experiment(
     else:
         paths, rows = design_of_folder(design, pattern, labels=bool(reading.labels))
     checked = checked_design(rows, len(paths), control)
-    asked = Asked.of_words(checked, given or (), interaction or ())
+    asked = RequestedTests.of_names(checked, given or (), interaction or ())
     names = (*EXPERIMENT, *trend_figures(checked.covariates))
-    _refuse_overwriting(out, names, [design, *paths], force)
+    _check_outputs(out, names, [design, *paths], force)
     _check_table(table, [design, *paths], force)
     analysis = reading.settings.analysis
     forecast = checked.forecast(analysis.significance) if analysis.permute != "curves" else []
     before = (*checked.notes, *forecast)
     for sentence in before:
-        say_beside(f"note: {sentence}")
+        echo_error(f"note: {sentence}")
     reading = _with_one_recipe(paths, reading, parts)
-    ensembles = _told_apart(paths, _ensembles(paths, reading, parts))
+    ensembles = _made_unique(paths, _ensembles(paths, reading, parts))
     with progress_bar("experiment"):
         result = run_experiment(ensembles, rows, reading.settings.analysis, control=control, correction=correction)
         inputs = inputs_of([[path] for path in paths], reading, parts)
         with _listed(out, names):
             written = write_experiment(out, result, margin, asked, design=rows, inputs=inputs)
-    say_written(written)
+    echo_written(written)
     _write_table(table, *_objects_of(ensembles, result.to_dataframe()))
-    say(result.summary())
+    echo(result.summary())
     for sentence in (*result.overall(asked.given, asked.interactions), *result.sentences(margin)):
-        say(sentence)
+        echo(sentence)
     for warning in result.warnings:
         if warning not in before:
-            say_beside(f"note: {warning}")
+            echo_error(f"note: {warning}")
 
 
 @command()
@@ -419,13 +421,13 @@ def rerun(
     with progress_bar("rerunning"):
         found = run_again(result, folder=inputs, memory=memory)
     for note in found.notes:
-        say_beside(f"note: {note}")
+        echo_error(f"note: {note}")
     for number in found.numbers:
         now = f", now {number.again}" if number.verdict == DIFFERS else ""
         where = f" ({number.where})" if number.where else ""
-        say(f"{number.name}: {number.verdict}: {number.saved}{now}{where}")
-    say(found.summary())
-    raise typer.Exit(0 if found.same else _DIFFERS)
+        echo(f"{number.name}: {number.verdict}: {number.saved}{now}{where}")
+    echo(found.summary())
+    raise typer.Exit(0 if found.same else _EXIT_DIFFERS)
 
 
 @command()
@@ -449,7 +451,7 @@ def report(
     report_kind(out)
     for folder in (out.parent, figures or out.parent):
         check_folder(folder)
-    _refuse_overwriting(out.parent, [out.name], (comparison,), force)
+    _check_outputs(out.parent, [out.name], (comparison,), force)
     drawn = figure_paths(figures) if figures else []
     refuse_overwriting(drawn, inputs=(comparison,), force=force)
     result = Comparison.load(comparison, memory=memory)
@@ -461,9 +463,9 @@ def report(
     if figures:
         with _listed(figures, [path.name for path in drawn]):
             save_figures(explanation, figures, dpi=dpi)
-    say_written([out, *drawn])
+    echo_written([out, *drawn])
     for sentence in explanation.sentences():
-        say(sentence)
+        echo(sentence)
 
 
 def hit(result: Any, fail_on: Sequence[Answer]) -> bool:
@@ -519,11 +521,11 @@ def segment(
                 else:
                     write_segmented(out, found, ensemble, form, names[index])
             of_labels = "larger than memory, so no labels are written" if found is None else found.calibration
-            say(f"{path.name}: {_counted(ensemble)}; {of_labels}")
+            echo(f"{path.name}: {_counted(ensemble)}; {of_labels}")
             traced_ones += [ensemble] if table else []
     if table:
-        _write_table(table, *_objects_of(_told_apart(paths, traced_ones)))
-    say_beside(f"written to {out}")
+        _write_table(table, *_objects_of(_made_unique(paths, traced_ones)))
+    echo_error(f"written to {out}")
 
 
 @command()
@@ -549,12 +551,12 @@ def inspect(
     from .io.results import write_table
 
     plane = read_image(labels, memory=memory)
-    _note_oddities(labels, plane.pixels)
+    _warn_of_unusual_values(labels, plane.pixels)
     seen = read_image(image, memory=memory).pixels if image else None
     names = [f"{plane.name}.{ending}" for ending in ("suspects.csv", *(["missing.csv"] if image else []))]
     check_folder(out)
     inputs = [path for path in (labels, image, ticks) if path]
-    _refuse_overwriting(out, names, inputs, force)
+    _check_outputs(out, names, inputs, force)
     said = None
     if ticks:
         try:
@@ -569,27 +571,27 @@ def inspect(
     with _listed(out, names):
         for name, table in zip(names, tables, strict=True):
             write_table(out / name, table)
-    say_written([out / name for name in names])
+    echo_written([out / name for name in names])
     ranking = tables[0]
     noted = int((ranking["reasons"] != "").sum())
-    say(f"{plane.name}: {counted(len(ranking), 'label')}, {noted} flagged for review")
+    echo(f"{plane.name}: {counted(len(ranking), 'label')}, {noted} flagged for review")
     for label, score, reasons in ranking.head(first).itertuples(index=False):
-        say(f"{label}: {score:.2f} {reasons}".rstrip())
+        echo(f"{label}: {score:.2f} {reasons}".rstrip())
     if seen is not None:
-        say(f"{counted(len(tables[1]), 'object')} without a label")
+        echo(f"{counted(len(tables[1]), 'object')} without a label")
 
 
-def _note_oddities(path: Path, pixels: Any) -> None:
+def _warn_of_unusual_values(path: Path, pixels: Any) -> None:
     """Warn of grey levels in place of labels, and of negative labels."""
     from .outlines import content_of
 
     if content_of(pixels) == "grey":
-        say_beside(
+        echo_error(
             f"note: {path.name} looks like an intensity image; each gray level is treated as a label. Is it "
             "the image instead of the labels?"
         )
     if below := int((pixels < 0).sum()):
-        say_beside(f"note: {path.name}: {counted(below, 'pixel')} with negative labels are treated as background")
+        echo_error(f"note: {path.name}: {counted(below, 'pixel')} with negative labels are treated as background")
 
 
 @command()
@@ -613,12 +615,12 @@ def annotators(
 
     names = "pairs.csv", "objects.csv", "tendencies.csv", "disputed.csv", "consensus.tif"
     check_folder(out)
-    _refuse_overwriting(out, names, labels, force)
+    _check_outputs(out, names, labels, force)
     if twice := next((path for path in labels if labels.count(path) > 1), None):
         raise ContentError(f"{twice} is given twice: give one file per annotator")
     planes = [read_image(path, memory=memory) for path in labels]
     for path, one in zip(labels, planes, strict=True):
-        _note_oddities(path, one.pixels)
+        _warn_of_unusual_values(path, one.pixels)
     with progress_bar("comparing annotators"):
         found = compared(
             dict(zip(distinct_names(labels), [one.pixels for one in planes], strict=True)), min_iou=min_iou
@@ -630,11 +632,11 @@ def annotators(
         for name, table in zip(names, (found.pairs, found.objects, found.tendencies, disputed), strict=False):
             write_table(out / name, table)
         write_labels(out / names[-1], found.consensus.astype(smallest), planes[0].calibration)
-    say_written([out / name for name in names])
-    say(found.summary())
+    echo_written([out / name for name in names])
+    echo(found.summary())
     for label, score, reasons in disputed.head(first).itertuples(index=False):
         if score > 0:
-            say(f"{label}: {score:.2f} {reasons}".rstrip())
+            echo(f"{label}: {score:.2f} {reasons}".rstrip())
 
 
 @command(Outlines, Settings)
@@ -653,18 +655,18 @@ def pairs(
     from .studies.figures import plot_pairs
 
     with _executor(dask) as executor:
-        _refuse_overwriting(out, [f"pairs.{ending}" for ending in STUDY], (folder,), force)
+        _check_outputs(out, [f"pairs.{ending}" for ending in STUDY], (folder,), force)
         _check_table(table, (folder,), force)
         paths = files_of(folder, groups=True, labels=bool(reading.labels))
-        ensembles = _told_apart(paths, _ensembles(paths, _with_one_recipe(paths, reading)))
+        ensembles = _made_unique(paths, _ensembles(paths, _with_one_recipe(paths, reading)))
         with progress_bar("all pairs"):
             found = all_pairs(ensembles, reading.settings.analysis, executor=executor)
         sizes = dict(zip(found.names, found.sizes, strict=True))
         with _listed(out, [f"pairs.{ending}" for ending in STUDY]):
             written = write_study(out, "pairs", found, plot_pairs, {"curves": sizes})
-        say_written(written)
+        echo_written(written)
         _write_table(table, *_objects_of(ensembles))
-        say(found.summary())
+        echo(found.summary())
 
 
 @command(Outlines, Settings, without=("rank", "landmarks"))
@@ -688,12 +690,12 @@ def landscape(
 
     with _executor(dask) as executor:
         grid = _numbers_of("--ranks", ranks), _numbers_of("--landmarks", landmarks, least=8)
-        _refuse_overwriting(out, [f"landscape.{ending}" for ending in STUDY], (a, b), force)
+        _check_outputs(out, [f"landscape.{ending}" for ending in STUDY], (a, b), force)
         _check_table(table, (a, b), force)
         files = _files((a, b), reading, groups)
         samples = _samples((a, b), files, _with_one_recipe(files[0] + files[1], reading), groups)
         if groups:
-            say_beside("note: curves of all images in a folder are pooled and treated as independent")
+            echo_error("note: curves of all images in a folder are pooled and treated as independent")
         with progress_bar("landscape"):
             found = decision_landscape(
                 *samples,
@@ -705,9 +707,9 @@ def landscape(
         sizes = dict(zip("ab", found.sizes, strict=True))
         with _listed(out, [f"landscape.{ending}" for ending in STUDY]):
             written = write_study(out, "landscape", found, plot_landscape, {"curves": sizes})
-        say_written(written)
+        echo_written(written)
         _write_table(table, *_objects_of(samples))
-        say(found.summary())
+        echo(found.summary())
 
 
 @command(Outlines, Settings, without=("rank", "landmarks", "outline_smoothing", "smoothing_unit"))
@@ -733,7 +735,7 @@ def smoothing(
         grid = _numbers_of("--ranks", ranks), _numbers_of("--landmarks", landmarks, least=8)
         with named("--sigmas"):
             sweep = ranges.numbers(sigmas)
-        _refuse_overwriting(out, [f"smoothing.{ending}" for ending in STUDY], (a, b), force)
+        _check_outputs(out, [f"smoothing.{ending}" for ending in STUDY], (a, b), force)
         masks, outlines = _masks(_files((a, b), reading, groups), reading)
         with progress_bar("smoothing study"):
             study = smoothing_study(
@@ -747,8 +749,8 @@ def smoothing(
             )
         with _listed(out, [f"smoothing.{ending}" for ending in STUDY]):
             written = write_study(out, "smoothing", study, plot_study, {})
-        say_written(written)
-        say(study.summary())
+        echo_written(written)
+        echo(study.summary())
 
 
 def _pixel_sizes(path: Path) -> dict[Path, tuple[float | tuple[float, float], str]]:
@@ -765,7 +767,7 @@ def _numbers_of(option: str, text: str, least: int = 1) -> list[int]:
         return ranges.whole_numbers(text, least=least)
 
 
-def _refuse_overwriting(out: Path, names: Iterable[str], inputs: Sequence[Path], force: bool) -> None:
+def _check_outputs(out: Path, names: Iterable[str], inputs: Sequence[Path], force: bool) -> None:
     """Apply `refuse_overwriting` before any computation; for folders, the files in them are inputs."""
     files = [file for place in inputs for file in (place.iterdir() if place.is_dir() else [place])]
     files = [file for file in files if file in inputs or (file.is_file() and not is_result(file))]
@@ -779,7 +781,7 @@ def _check_table(table: Path | None, inputs: Sequence[Path], force: bool) -> Non
 
         check_folder(table.parent)
         check_ending(table)
-        _refuse_overwriting(table.parent, [table.name], inputs, force)
+        _check_outputs(table.parent, [table.name], inputs, force)
 
 
 def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
@@ -789,7 +791,7 @@ def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
 
         with _listed(table.parent, [table.name]):
             written = write_objects(table, source, rows)
-        say_written([written])
+        echo_written([written])
 
 
 def _objects_of(ensembles: Sequence[Any], known: Any = None) -> tuple[Any, Any]:
@@ -815,7 +817,7 @@ def _listed(folder: Path, names: Iterable[str]) -> Iterator[None]:
     try:
         yield
     finally:
-        keep_list(path for name in names if (path := folder / name).is_file())
+        record_outputs(path for name in names if (path := folder / name).is_file())
 
 
 def _files(places: tuple[Path, Path], reading: Reading, groups: bool) -> list[list[Path]]:
@@ -837,7 +839,7 @@ def _samples(
 
     a, b = (_ensembles(paths, reading) for paths in files)
     if not groups:
-        return tuple(_told_apart([*files[0], *files[1]], a + b))
+        return tuple(_made_unique([*files[0], *files[1]], a + b))
     one, other = _names_of(places)
     return Ensemble.pooled(a, name=one), Ensemble.pooled(b, name=other)
 
@@ -863,11 +865,11 @@ def _ensembles(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePar
             several = len(set(found[-1].images.tolist()))
             of = f" of {several} images, pooled," if several > 1 else ""
             name = f"{path.name} {parts[index]}".strip() if parts else path.name
-            say_beside(f"{name}: {_counted(found[-1])}{of} in {found[-1].unit}")
+            echo_error(f"{name}: {_counted(found[-1])}{of} in {found[-1].unit}")
     return found
 
 
-def _told_apart(paths: Sequence[Path], ensembles: Sequence[Any]) -> list[Any]:
+def _made_unique(paths: Sequence[Path], ensembles: Sequence[Any]) -> list[Any]:
     """Return the ensembles with unique names, disambiguated by file or folder."""
     found = []
     for name, ensemble in zip(distinct_names(paths, [item.name for item in ensembles]), ensembles, strict=True):
@@ -926,7 +928,7 @@ def compile_() -> None:
     folder = cache_folder()
     if folder is None or not folder.exists():
         compile_kernels()
-    say(f"compiled: {cache_folder()}")
+    echo(f"compiled: {cache_folder()}")
 
 
 def main() -> None:

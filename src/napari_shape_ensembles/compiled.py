@@ -31,53 +31,57 @@ from time import time
 from typing import Any, Literal
 
 # Problem size (pixels, coordinates, distances) above which compiled kernels outweigh the time to import numba.
-_LEAST = 1 << 19
+_MIN_COMPILED_SIZE = 1 << 19
 # Timeout in seconds after which a compiling process is considered failed.
-_PATIENCE = 600
+_COMPILE_TIMEOUT_S = 600
 # Number of folders of other installations and versions to keep when a new one is created.
-_KEPT = 8
+_MAX_OTHER_FOLDERS = 8
 
 
-Way = Literal["auto", "numpy", "compiled"]
+Implementation = Literal["auto", "numpy", "compiled"]
 
-_way: ContextVar[Way] = ContextVar("way", default="auto")
-_whole: ContextVar[float] = ContextVar("whole", default=0)
+_implementation: ContextVar[Implementation] = ContextVar("implementation", default="auto")
+_whole_size: ContextVar[float] = ContextVar("whole_size", default=0)
 
 
 def kernels(package: str, size: float) -> Any:
     """Return a package's module of compiled kernels for a problem of this size; None if NumPy should be used."""
-    way = _way.get()
-    wanted = max(size, _whole.get()) >= _LEAST and are_ready() if way == "auto" else way == "compiled"
+    implementation = _implementation.get()
+    wanted = (
+        max(size, _whole_size.get()) >= _MIN_COMPILED_SIZE and are_ready()
+        if implementation == "auto"
+        else implementation == "compiled"
+    )
     return _loaded(package) if wanted else None
 
 
 @contextmanager
 def as_part_of(size: float) -> Iterator[None]:
     """Choose the implementation for a problem of this size, of which the work within the context is a part."""
-    before = _whole.set(size)
+    before = _whole_size.set(size)
     try:
         yield
     finally:
-        _whole.reset(before)
+        _whole_size.reset(before)
 
 
 @contextmanager
-def taking(way: Way) -> Iterator[None]:
+def forced(implementation: Implementation) -> Iterator[None]:
     """Force one of the two implementations within the context, whatever the problem size, to compare them.
 
     Parameters
     ----------
-    way : {"auto", "numpy", "compiled"}
+    implementation : {"auto", "numpy", "compiled"}
         With "compiled", kernels are compiled first if necessary.
     """
-    folder = cache_folder() if way == "compiled" else None
+    folder = cache_folder() if implementation == "compiled" else None
     if folder is not None and not folder.exists():
         compile_kernels()
-    before = _way.set(way)
+    before = _implementation.set(implementation)
     try:
         yield
     finally:
-        _way.reset(before)
+        _implementation.reset(before)
 
 
 @cache
@@ -90,14 +94,14 @@ def are_ready() -> bool:
         compile_kernels()
     elif not folder.exists():
         with suppress(OSError):  # such as a home directory without write permission
-            _compile_beside(folder)
+            _compile_in_background(folder)
     return folder.exists()
 
 
-def _compile_beside(folder: Path) -> None:
+def _compile_in_background(folder: Path) -> None:
     """Start a compiling process, unless one was started recently, for instance by a worker of the same cluster."""
     claim = folder.with_name(f"claim-{folder.name}")
-    if claim.exists() and time() - claim.stat().st_mtime < _PATIENCE:
+    if claim.exists() and time() - claim.stat().st_mtime < _COMPILE_TIMEOUT_S:
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
     claim.touch()
@@ -151,7 +155,7 @@ def compile_kernels() -> None:
         if not folder.exists():
             os.replace(made, folder)
     newest = sorted(folder.parent.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in newest[_KEPT:]:
+    for old in newest[_MAX_OTHER_FOLDERS:]:
         shutil.rmtree(old, ignore_errors=True)
 
 

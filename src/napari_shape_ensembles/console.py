@@ -23,10 +23,18 @@ Choices = TypeVar("Choices")
 
 _ERROR = 2
 # Maximum number of choices listed in the metavar; longer lists are in the help text.
-_SHORT = 4
+_MAX_LISTED = 4
 # Exceptions about the input, and others that are also reported in one sentence.
-_EXPECTED = (ValueError, OSError, ImportError)
-_SPOKEN = (*_EXPECTED, MemoryError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError)
+_EXPECTED_ERRORS = (ValueError, OSError, ImportError)
+_REPORTED_ERRORS = (
+    *_EXPECTED_ERRORS,
+    MemoryError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+)
 
 
 def option_of(declared: Parameter) -> inspect.Parameter:
@@ -41,7 +49,7 @@ def option_of(declared: Parameter) -> inspect.Parameter:
     if declared.kind is bool:
         kind = Annotated[bool | None, typer.Option(f"{flag}/--no-{flag[2:]}", **words)]
     else:
-        names = "|".join(map(str, declared.choices)) if len(declared.choices) <= _SHORT else "NAME"
+        names = "|".join(map(str, declared.choices)) if len(declared.choices) <= _MAX_LISTED else "NAME"
         metavar = names or {int: "INTEGER", float: "NUMBER"}.get(declared.kind, "TEXT")
         kind = Annotated[str | None, typer.Option(flag, metavar=metavar, **words)]
     return inspect.Parameter(declared.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
@@ -104,12 +112,12 @@ def reading_file(path: Path, index: int, total: int) -> Iterator[None]:
         yield
 
 
-def say_written(paths: Sequence[Path | None]) -> None:
+def echo_written(paths: Sequence[Path | None]) -> None:
     """Print which files were written."""
-    say_beside("written: " + ", ".join(str(path) for path in paths if path is not None))
+    echo_error("written: " + ", ".join(str(path) for path in paths if path is not None))
 
 
-def say(text: str, *, to: TextIO | None = None) -> None:
+def echo(text: str, *, to: TextIO | None = None) -> None:
     """Print to standard output."""
     stream = to or sys.stdout
     try:
@@ -118,9 +126,9 @@ def say(text: str, *, to: TextIO | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def say_beside(text: str) -> None:
+def echo_error(text: str) -> None:
     """Print to standard error."""
-    say(text, to=sys.stderr)
+    echo(text, to=sys.stderr)
 
 
 def _shown(text: str) -> str:
@@ -129,21 +137,21 @@ def _shown(text: str) -> str:
 
 
 @contextmanager
-def spoken_errors(*, debug: bool = False) -> Iterator[None]:
+def errors_as_messages(*, debug: bool = False) -> Iterator[None]:
     """Turn expected errors into one sentence and exit code 2; with `debug`, print the traceback first."""
     try:
         yield
     except (typer.Exit, typer.Abort):
         raise
-    except _SPOKEN as error:
+    except _REPORTED_ERRORS as error:
         if debug:
             traceback.print_exception(error)
-        say_beside(f"error: {_words_of(error)}")
+        echo_error(f"error: {_words_of(error)}")
         raise typer.Exit(_ERROR) from error
 
 
 def _words_of(error: Exception) -> str:
-    if isinstance(error, _EXPECTED):
+    if isinstance(error, _EXPECTED_ERRORS):
         return str(error)
     if isinstance(error, MemoryError):
         return f"not enough memory: use fewer landmarks, curves or permutations ({error})"

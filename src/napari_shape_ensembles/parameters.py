@@ -26,12 +26,12 @@ Needs = Mapping[str, tuple[Any, ...]] | Sequence[Mapping[str, tuple[Any, ...]]]
 
 #: Version of the settings file format; the meaning of options may change with it.
 VERSION = 2
-_IN_FULL = {"px": "pixels", "px²": "pixels"}
+_FULL_UNIT_NAMES = {"px": "pixels", "px²": "pixels"}
 _HEADER = "# Settings of napari-shape-ensembles. Omitted settings have their defaults.\n\n"
 # Maximum size in bytes: hand-written settings files are far smaller.
 _LARGEST = 10**6
 # Maximum dots per line: parsing dotted keys takes quadratic time.
-_MOST_DOTS = 100
+_MAX_DOTS = 100
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Parameter:
     @property
     def expected(self) -> str:
         """Allowed values in words, such as "a number between 3 and 5000 pixels"."""
-        unit = _IN_FULL.get(self.unit, self.unit)
+        unit = _FULL_UNIT_NAMES.get(self.unit, self.unit)
         words = [f"one of {', '.join(map(str, self.choices))}"] if self.choices else []
         for kind in self.kinds:
             if kind is bool and not self.choices:
@@ -404,8 +404,8 @@ def read_tables(path: StrPath) -> dict[str, Any]:
         content = file.read(_LARGEST + 1)
     if len(content) > _LARGEST:
         raise ContentError(f"it is larger than {_LARGEST // 10**6} MB, so it is not a settings file")
-    if any(line.count(b".") > _MOST_DOTS for line in content.splitlines()):
-        raise ContentError(f"it is not a settings file: a line has more than {_MOST_DOTS} dots")
+    if any(line.count(b".") > _MAX_DOTS for line in content.splitlines()):
+        raise ContentError(f"it is not a settings file: a line has more than {_MAX_DOTS} dots")
     try:
         tables = tomllib.loads(content.decode("utf-8-sig"))  # editors on Windows may add a byte order mark
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:

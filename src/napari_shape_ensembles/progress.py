@@ -28,10 +28,10 @@ Result = TypeVar("Result")
 Item = TypeVar("Item")
 
 #: Minimum array size in bytes for which free memory is returned to the system first.
-LARGE = 1 << 26
+RELEASE_FROM_BYTES = 1 << 26
 
 # Minimum remaining time in seconds that is reported, and minimum interval between such reports.
-_LONG, _EVERY = 10.0, 1.0
+_MIN_REMAINING_S, _REPORT_INTERVAL_S = 10.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ Listener = Callable[[Progress], object]
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 _last: ContextVar[Progress | None] = ContextVar("last", default=None)
-_stop_asked: ContextVar[Callable[[], bool] | None] = ContextVar("stop_asked", default=None)
+_stop_requested: ContextVar[Callable[[], bool] | None] = ContextVar("stop_asked", default=None)
 _alone: ContextVar[bool] = ContextVar("alone", default=False)
 
 
@@ -123,12 +123,12 @@ def reporting(listener: Listener | None = None, stop: Callable[[], bool] | None 
             _listener.reset(inner)
 
     heard = _listener.set(outer if listener is None else hear)
-    stopping = _stop_asked.set(stop or _stop_asked.get())
+    stopping = _stop_requested.set(stop or _stop_requested.get())
     try:
         yield
     finally:
         _listener.reset(heard)
-        _stop_asked.reset(stopping)
+        _stop_requested.reset(stopping)
 
 
 def report(name: str, done: int = 0, total: int = 0, result: Any = None) -> None:
@@ -139,7 +139,7 @@ def report(name: str, done: int = 0, total: int = 0, result: Any = None) -> None
     Stopped
         If the work was cancelled.
     """
-    leaver()()
+    cancellation_check()()
     _last.set(Progress(name, done, total))
     listener = _listener.get()
     if listener is not None:
@@ -153,12 +153,12 @@ def timed(items: Iterable[Item], count: int) -> Iterator[Item]:
     done.
     """
     step, start = _last.get(), monotonic()
-    told = -_EVERY
+    told = -_REPORT_INTERVAL_S
     for number, item in enumerate(items, start=1):
         yield item
         passed = monotonic() - start
         left = passed / number * (count - number)
-        if step and left > _LONG and passed - told > _EVERY:
+        if step and left > _MIN_REMAINING_S and passed - told > _REPORT_INTERVAL_S:
             told = passed
             report(f"{step.name}, {duration(left)} left", step.done, step.total)
             _last.set(step)
@@ -233,7 +233,7 @@ def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iter
 
     At most two blocks per processor are in progress at a time, so that unconsumed results do not accumulate.
     """
-    leave = leaver()  # bound to this thread's context; the work runs in others
+    leave = cancellation_check()  # bound to this thread's context; the work runs in others
 
     def step(block: Block) -> Result:
         leave()
@@ -244,7 +244,7 @@ def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iter
         if len(blocks) < 2 or processors() == 1:  # not worth a thread
             yield from timed(map(step, blocks), len(blocks))
             return
-        yield from timed(_side_by_side(step, blocks), len(blocks))
+        yield from timed(_in_parallel(step, blocks), len(blocks))
 
 
 # Idle thread pools by size: starting threads takes longer than a small block of work. Blocks that are themselves
@@ -252,7 +252,7 @@ def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iter
 _idle: defaultdict[int, list[ThreadPoolExecutor]] = defaultdict(list)
 
 
-def _end_idle() -> None:
+def _shut_down_idle_pools() -> None:
     """Shut down idle thread pools before a fork: the child process must not inherit them."""
     while _idle:
         for pool in _idle.popitem()[1]:
@@ -260,10 +260,10 @@ def _end_idle() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_end_idle)
+    os.register_at_fork(before=_shut_down_idle_pools)
 
 
-def _side_by_side(work: Callable[[Block], Result], blocks: list[Block]) -> Iterator[Result]:
+def _in_parallel(work: Callable[[Block], Result], blocks: list[Block]) -> Iterator[Result]:
     waiting: deque[Future[Result]] = deque()
     threads = processors()
     try:
@@ -282,13 +282,13 @@ def _side_by_side(work: Callable[[Block], Result], blocks: list[Block]) -> Itera
         _idle[threads].append(pool)
 
 
-def leaver() -> Callable[[], None]:
+def cancellation_check() -> Callable[[], None]:
     """Return a function that raises `Stopped` once cancellation is requested.
 
-    Long blocks of work should call it regularly, from any thread; `leaver` itself must be called in the requesting
-    context.
+    Long blocks of work should call it regularly, from any thread; `cancellation_check` itself must be called in the
+    requesting context.
     """
-    asked = _stop_asked.get()
+    asked = _stop_requested.get()
 
     def leave() -> None:
         if asked is not None and asked():
@@ -297,7 +297,7 @@ def leaver() -> Callable[[], None]:
     return leave
 
 
-def give_back() -> None:
+def release_memory() -> None:
     """Return free memory to the system before a large allocation, if the C library supports it.
 
     glibc retains up to 64 MiB of memory freed by each thread, and does not reuse it for large arrays.

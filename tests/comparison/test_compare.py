@@ -5,7 +5,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from curve_makers import blobs, ellipse, load_curves, moved, pixelated, ragged_blobs
+from curve_makers import blobs, ellipse, load_curves, pixelated, ragged_blobs, randomly_moved
 from napari_shape_ensembles import Ensemble, Progress, Settings, Stopped, compare, reporting, to_landmarks
 from napari_shape_ensembles.comparison import STEPS
 from napari_shape_ensembles.comparison.compare import expected_seconds
@@ -87,7 +87,7 @@ def test_rigid_motions_of_single_curves_change_no_coordinate_and_no_p_value(outl
     curves = ragged_blobs(80, seed=3, roughness=0.2)
     curves = curves if outlines == "smooth" else [pixelated(curve) for curve in curves]
     settings = Settings(**QUICK, registration=registration, measure=measure)
-    again = [moved(curve, rng, mirror=bool(i % 2)) for i, curve in enumerate(curves)]
+    again = [randomly_moved(curve, rng, mirror=bool(i % 2)) for i, curve in enumerate(curves)]
     one, other = (compare(Ensemble(c[:40]), Ensemble(c[40:]), settings) for c in (curves, again))
     np.testing.assert_allclose(other.t, one.t, atol=1e-8)
     np.testing.assert_allclose(other.l, one.l, atol=1e-8)
@@ -461,8 +461,8 @@ def dense(polygon, per_edge):
 def test_rectangles_are_the_same_with_4_and_with_200_vertices():
     rng = np.random.default_rng(0)
     sizes = rng.uniform(5, 20, (80, 2))
-    few = [moved(RECTANGLE * size, rng) for size in sizes[:40]]
-    many = [moved(dense(RECTANGLE * size, 50), rng) for size in sizes[40:]]
+    few = [randomly_moved(RECTANGLE * size, rng) for size in sizes[:40]]
+    many = [randomly_moved(dense(RECTANGLE * size, 50), rng) for size in sizes[40:]]
     result = compare(few, many, Settings(permutations=300))
     assert result.case == "1∧1"
     assert result.undulation.p_value == 1

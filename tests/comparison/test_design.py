@@ -6,7 +6,7 @@ import pytest
 
 from napari_shape_ensembles import design_from_names
 from napari_shape_ensembles.comparison import checked_design
-from napari_shape_ensembles.comparison.design import Asked
+from napari_shape_ensembles.comparison.design import RequestedTests
 
 
 def frame(**columns):
@@ -163,8 +163,8 @@ def test_names_are_the_same_whatever_their_spaces_and_accents_are_made_of():
 
 def test_what_is_asked_for_is_read_from_words():
     design = checked_design(frame(group=["a", "a", "b", "b"], sex=["m", "f", "m", "f"], block=[1, 2, 1, 2]), 4)
-    asked = Asked.of_words(design, ["sex", "sex"], ["group:sex", "group : sex"])
-    assert asked == Asked(("sex",), (("group", "sex"),))
+    asked = RequestedTests.of_names(design, ["sex", "sex"], ["group:sex", "group : sex"])
+    assert asked == RequestedTests(("sex",), (("group", "sex"),))
     for given, interactions, words in (
         (["age"], [], "no column 'age': choose one of group, sex, which have one value per replicate"),
         (["block"], [], "blocks are already adjusted for in every test"),
@@ -173,4 +173,4 @@ def test_what_is_asked_for_is_read_from_words():
         ([], ["group:age"], "no column 'age'"),
     ):
         with pytest.raises(ValueError, match=words):
-            Asked.of_words(design, given, interactions)
+            RequestedTests.of_names(design, given, interactions)

@@ -356,7 +356,7 @@ def test_doses_without_groups_have_a_trend_and_no_contrasts():
 
 def test_very_many_outlines_are_drawn_equally_from_each_replicate(monkeypatch):
     images, design = groups_of((6, 6), (1, 1.5), count=30)
-    monkeypatch.setattr(sys.modules["napari_shape_ensembles.comparison.experiment"], "LEARNED", 120)
+    monkeypatch.setattr(sys.modules["napari_shape_ensembles.comparison.experiment"], "MAX_LEARNED_OUTLINES", 120)
     result = experiment([*images[:-1], image(9, size=15, count=8)], design, QUICK)
     form, size = result.coordinates["undulation"]["coarse form"], result.outlines
     assert np.bincount(form.replicate).tolist() == [10] * 11 + [8]

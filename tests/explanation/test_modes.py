@@ -257,5 +257,5 @@ def test_modes_that_move_no_outline_visibly_are_not_put_onto_the_sliders():
     modes = mode_tests(t, 100, {one: rng.normal(size=200) for one in properties(outlines(1))})
     assert modes.order()[0] == 2
     assert f"{modes.variance[2]:.1%}" == "0.0%"
-    assert sorted(modes.to_look_at()[:3]) == [0, 1, 3]
-    assert modes.to_look_at()[3] == 2
+    assert sorted(modes.visible_first()[:3]) == [0, 1, 3]
+    assert modes.visible_first()[3] == 2

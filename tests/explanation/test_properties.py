@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from curve_makers import blobs, ellipse, moved
+from curve_makers import blobs, ellipse, randomly_moved
 from napari_shape_ensembles import Ensemble, decompose, to_landmarks
 from napari_shape_ensembles.explanation.properties import PROPERTIES, bands, coarse_coordinates, harmonics, properties
 
@@ -43,7 +43,8 @@ def test_no_property_depends_on_how_a_curve_lies_or_was_traced():
     rng = np.random.default_rng(0)
     curves = list(blobs(20, 300, seed=4))
     one, other = (
-        properties(to_landmarks(Ensemble(some), 200)) for some in (curves, [moved(c, rng, mirror=True) for c in curves])
+        properties(to_landmarks(Ensemble(some), 200))
+        for some in (curves, [randomly_moved(c, rng, mirror=True) for c in curves])
     )
     for name in one:
         np.testing.assert_allclose(other[name], one[name], rtol=1e-6, err_msg=name)

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fault_makers import COLUMN, ODD, ROW, SAID, faulty
+from fault_makers import COLUMN, EXPECTED_REASONS, ODD, ROW, faulty
 from napari_shape_ensembles import Outlines
 from napari_shape_ensembles.inspection import Entry, Review, Ticks, inspect_curves
 from napari_shape_ensembles.inspection.ranking import disputed
@@ -93,7 +93,7 @@ def test_the_suggested_correction_puts_a_made_fault_right(kind, action):
         assert review.fix(entry, action).action == action
     measured(review)
     now = review.table
-    assert not now["reasons"].str.startswith(SAID[kind]).any()
+    assert not now["reasons"].str.startswith(EXPECTED_REASONS[kind]).any()
     assert set(now.loc[now["mark"] == "corrected", "label"]) <= concerned | {labels.max() + 1}
     assert (review.corrected[0].log["by"] == "Ada").all()
     whole = RECIPE.trace(review.corrected[0].labels, scale=(0.5, 0.5), unit="µm")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fault_makers import COLUMN, ODD, ROW, SAID, faulty, photographed, scene, with_every_fault
+from fault_makers import COLUMN, EXPECTED_REASONS, ODD, ROW, faulty, render_image, scene, with_every_fault
 from napari_shape_ensembles import missing_objects, rank_suspects
 from napari_shape_ensembles.inspection import Ticks
 from napari_shape_ensembles.inspection.suspects import review_order
@@ -19,7 +19,7 @@ def ranked(kind):
     return labels, image, concerned, rank_suspects(labels, image)
 
 
-@pytest.mark.parametrize("kind", SAID)
+@pytest.mark.parametrize("kind", EXPECTED_REASONS)
 def test_a_made_fault_comes_first_and_is_named(kind):
     labels, _, concerned, ranking = ranked(kind)
     assert sorted(ranking["label"]) == np.unique(labels[labels > 0]).tolist()
@@ -28,8 +28,8 @@ def test_a_made_fault_comes_first_and_is_named(kind):
     first = ranking.head(len(concerned))
     assert set(first["label"]) == concerned
     for said in first["reasons"]:
-        assert SAID[kind] in said
-        others = {words for name, words in SAID.items() if name != kind}
+        assert EXPECTED_REASONS[kind] in said
+        others = {words for name, words in EXPECTED_REASONS.items() if name != kind}
         assert not any(words in said for words in others), said
 
 
@@ -39,7 +39,9 @@ def test_every_reason_is_right_where_faults_of_all_kinds_are_in_one_image(seed):
     gone = labels == 36
     labels[gone] = 0
     ranking = rank_suspects(labels, image).set_index("label")["reasons"]
-    expected = {label: SAID[kind].split(" of ")[0] for kind, all_of in concerned.items() for label in all_of}
+    expected = {
+        label: EXPECTED_REASONS[kind].split(" of ")[0] for kind, all_of in concerned.items() for label in all_of
+    }
     for label, said in ranking.items():
         first = said.split("; ")[0]
         assert first.startswith(expected[label]) if label in expected else not said, (label, said)
@@ -52,18 +54,18 @@ def test_faults_of_form_are_named_without_an_image(kind):
     labels, _, concerned = faulty(kind)
     first = rank_suspects(labels).head(len(concerned))
     assert set(first["label"]) == concerned
-    assert all(SAID[kind] in said for said in first["reasons"])
+    assert all(EXPECTED_REASONS[kind] in said for said in first["reasons"])
 
 
 def test_objects_without_fault_have_no_reasons():
     labels, clean = scene()
-    assert (rank_suspects(labels, photographed(clean))["reasons"] == "").all()
+    assert (rank_suspects(labels, render_image(clean))["reasons"] == "").all()
     assert (rank_suspects(labels)["reasons"] == "").all()
 
 
 def test_a_missing_object_is_found_where_it_is():
     labels, clean = scene()
-    image = photographed(clean)
+    image = render_image(clean)
     assert len(missing_objects(labels, image)) == 0
     area = (labels == ODD).sum()
     labels[labels == ODD] = 0
@@ -89,7 +91,7 @@ def test_corrections_move_like_labels_and_what_was_ticked_is_settled():
     labels, clean = scene()
     odd = np.random.default_rng(3).choice(np.arange(1, 65), 24, replace=False)
     clean[np.isin(labels, odd)] = 85  # a little dimmer, which nobody calls a fault before it is ticked
-    image = photographed(clean)
+    image = render_image(clean)
     ticks = {int(n): "wrong" for n in odd[:8]} | {int(n): "right" for n in np.setdiff1d(np.arange(1, 65), odd)[:8]}
     rest = np.setdiff1d(np.arange(1, 65), list(ticks))
 
@@ -175,5 +177,5 @@ def test_a_thousand_objects_are_all_ranked():
     rows, columns = np.indices((768, 768))
     near = np.hypot(rows % 24 - 12, columns % 24 - 12) < 9
     labels = near * (rows // 24 * 32 + columns // 24 + 1)
-    ranking = rank_suspects(labels, photographed(20 + 80.0 * near))
+    ranking = rank_suspects(labels, render_image(20 + 80.0 * near))
     assert sorted(ranking["label"]) == list(range(1, 1025))

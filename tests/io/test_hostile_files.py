@@ -20,7 +20,7 @@ import tifffile
 
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, ObjectModel, compare, learn_objects
-from napari_shape_ensembles.budget import budget, take
+from napari_shape_ensembles.budget import budget, reserve
 from napari_shape_ensembles.io import CurveTable, load_settings, read_curves, read_ebsd, read_image, write_curves
 
 resource = pytest.importorskip("resource", reason="limits of memory and time are those of Linux")
@@ -295,7 +295,7 @@ def test_what_this_software_wrote_goes_by_the_limit_too(tmp_path):
 @pytest.mark.parametrize("memory", [0, -1, "4", True])
 def test_a_limit_is_a_number_of_gib(memory):
     with pytest.raises(ValueError, match="memory must be a number of GiB above 0"), budget(memory):
-        take(1)
+        reserve(1)
 
 
 def test_too_little_memory_is_no_damage_of_the_file(tmp_path, monkeypatch):

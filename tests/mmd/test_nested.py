@@ -30,7 +30,7 @@ def assert_same(test, expected):
 @pytest.mark.parametrize("bandwidth", [None, 0.7])
 @pytest.mark.parametrize("kept", [True, False], ids=["distances kept", "distances made anew"])
 def test_every_rank_is_the_test_of_its_coordinates(monkeypatch, names, bandwidth, kept):
-    monkeypatch.setattr(nested, "KEPT", 10**9 if kept else 0)
+    monkeypatch.setattr(nested, "MAX_KEPT_DISTANCES", 10**9 if kept else 0)
     samples = {name: pair for name, pair in two_descriptions().items() if name in names}
     ranks = (1, 2, 5, 6, 12)
     tests = list(nested_mmd_tests(samples, ranks, bandwidth=bandwidth, **LEVELS))

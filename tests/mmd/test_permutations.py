@@ -35,7 +35,7 @@ def double(monkeypatch):
 
     def call(function, *arguments, **options):
         with monkeypatch.context() as patch:
-            patch.setattr(permutations, "FEW", 10**9)
+            patch.setattr(permutations, "SINGLE_PRECISION_FROM", 10**9)
             return function(*arguments, **options)
 
     return call
@@ -44,7 +44,7 @@ def double(monkeypatch):
 @pytest.fixture
 def single(monkeypatch):
     """Single precision however few the points."""
-    monkeypatch.setattr(permutations, "FEW", 0)
+    monkeypatch.setattr(permutations, "SINGLE_PRECISION_FROM", 0)
 
 
 def test_permutations_keep_the_sizes_and_start_with_the_observed_labels():

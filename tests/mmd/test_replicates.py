@@ -98,7 +98,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
 def test_the_projected_kernel_is_close(monkeypatch):
     points, replicate = drawn((150,) * 6)
     exact = mean_kernels(points, replicate)
-    monkeypatch.setattr(replicates, "MANY", 100)
+    monkeypatch.setattr(replicates, "NYSTROM_FROM", 100)
     np.testing.assert_allclose(mean_kernels(points, replicate).between, exact.between, atol=2e-3)
 
 

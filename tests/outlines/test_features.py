@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from skimage.draw import polygon2mask
 from skimage.measure import label, regionprops
 
-from curve_makers import blobs, ellipse, moved, rotation
+from curve_makers import blobs, ellipse, randomly_moved, rotation
 from napari_shape_ensembles import Ensemble, extract_curves
 
 U = np.array([[0, 0], [0, 6], [8, 6], [8, 4], [2, 4], [2, 2], [8, 2], [8, 0]], dtype=float)
@@ -49,7 +49,9 @@ def test_the_spacing_of_vertices_does_not_matter():
 def test_descriptors_do_not_change_when_an_outline_is_moved(seed):
     rng = np.random.default_rng(seed)
     curve = blobs(1, 120, seed=seed)[0]
-    np.testing.assert_allclose(features(curve)[NAMES], features(moved(curve, rng, mirror=True))[NAMES], rtol=1e-7)
+    np.testing.assert_allclose(
+        features(curve)[NAMES], features(randomly_moved(curve, rng, mirror=True))[NAMES], rtol=1e-7
+    )
 
 
 def test_lengths_carry_the_unit_and_ratios_do_not():

@@ -6,10 +6,10 @@ import pytest
 from napari_shape_ensembles import Outlines, match_labels, propose, segment
 from napari_shape_ensembles.outlines.proposals import (
     best_recipe,
-    finding_words,
+    describe_finding,
+    distinguishing_descriptions,
     places_tried,
     varied,
-    words_that_differ,
 )
 
 
@@ -42,7 +42,7 @@ def test_proposals_are_ranked_and_differ():
     assert len(found) > 3
     assert scores == sorted(scores, reverse=True)
     assert len({item.labels.tobytes() for item in found}) == len(found)
-    assert len(set(words_that_differ([item.recipe for item in found]))) == len(found)
+    assert len(set(distinguishing_descriptions([item.recipe for item in found]))) == len(found)
     for item in found:
         assert item.labels.shape == item.thumbnail.shape
         assert {"closed", "contrast", "repeatable"} <= set(item.measures)
@@ -164,9 +164,10 @@ def test_a_blank_image_is_named_and_has_no_say_in_the_recipe_of_the_others():
 
 
 def test_a_recipe_is_described_in_a_few_words():
-    assert finding_words(Outlines(split_touching="none")) == "otsu, bright"
+    assert describe_finding(Outlines(split_touching="none")) == "otsu, bright"
     assert (
-        finding_words(Outlines(method="li", objects="dark", split_touching="distance")) == "li, dark, split by distance"
+        describe_finding(Outlines(method="li", objects="dark", split_touching="distance"))
+        == "li, dark, split by distance"
     )
 
 
@@ -181,7 +182,7 @@ def test_recipes_of_one_method_are_told_apart_by_what_differs():
         {"method": "hysteresis", "split_touching": "intensity"},
         {"method": "otsu", "split_touching": "distance"},
     ]
-    assert words_that_differ([Outlines(**way) for way in ways]) == [
+    assert distinguishing_descriptions([Outlines(**way) for way in ways]) == [
         "local, bright, window 31 px, offset 0.02, split by distance",
         "local, bright, window 31 px, offset 0.05, split by distance",
         "local, bright, window 61 px, offset 0.02, split by distance",

@@ -67,6 +67,6 @@ def test_the_mean_is_that_of_the_curves_registered_to_it(reflections):
 
 
 def test_a_mean_that_does_not_settle_is_refused(monkeypatch):
-    monkeypatch.setattr(registration, "ROUNDS", 1)
+    monkeypatch.setattr(registration, "MAX_ITERATIONS", 1)
     with pytest.raises(ValueError, match='did not converge in 1 iterations: use archetype="asymmetric"'):
         choose_archetype(blobs(15, 90, seed=4), "mean")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curve_makers import blobs, ellipse, moved, rotation
+from curve_makers import blobs, ellipse, randomly_moved, rotation
 from napari_shape_ensembles import Ensemble, to_landmarks
 from napari_shape_ensembles.shapes import procrustes_distances, shape_distances
 
@@ -57,7 +57,7 @@ def test_the_cyclic_procrustes_distance_is_a_metric():
 def test_distances_ignore_motions_traversal_and_size(seed, mirror):
     curves = blobs(4, 80, seed=seed)
     rng = np.random.default_rng(seed)
-    again = np.stack([moved(curve, rng, mirror=mirror) * rng.uniform(0.5, 2) for curve in curves])
+    again = np.stack([randomly_moved(curve, rng, mirror=mirror) * rng.uniform(0.5, 2) for curve in curves])
     assert np.diag(procrustes_distances(curves, again)).max() < 1e-7
     np.testing.assert_allclose(procrustes_distances(again), procrustes_distances(curves), atol=1e-7)
 
@@ -92,7 +92,7 @@ def test_shape_distances_of_ellipses_are_those_of_their_half_axes():
 def test_shape_distances_of_moved_curves_are_the_same():
     curves = blobs(9, 100, seed=4)
     rng = np.random.default_rng(1)
-    again = np.stack([moved(curve, rng, mirror=bool(i % 2)) for i, curve in enumerate(curves[1:])])
+    again = np.stack([randomly_moved(curve, rng, mirror=bool(i % 2)) for i, curve in enumerate(curves[1:])])
     one, other = shape_distances(curves[1:], curves[0]), shape_distances(again, curves[0])
     for name in ("undulation", "scale", "product", "procrustes"):
         np.testing.assert_allclose(getattr(other, name), getattr(one, name), atol=1e-7)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import validate_data
 
-from curve_makers import blobs, moved, ragged_blobs
+from curve_makers import blobs, ragged_blobs, randomly_moved
 from napari_shape_ensembles import Comparison, Ensemble, ShapeSpace, compare, decompose, to_landmarks
 
 QUICK = {"rank": 6, "landmarks": 40}
@@ -60,7 +60,7 @@ def test_coordinates_depend_on_the_curve_alone_and_not_on_how_it_lies(samples, s
     rng = np.random.default_rng(seed)
     curves = [samples[1][i] for i in rng.permutation(len(samples[1]))[:6]]
     together = space.transform(curves)
-    alone = space.transform([moved(curves[2], rng, mirror=mirror)])
+    alone = space.transform([randomly_moved(curves[2], rng, mirror=mirror)])
     np.testing.assert_allclose(alone[0], together[2], atol=1e-6)
 
 

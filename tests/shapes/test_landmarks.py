@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq
 
-from curve_makers import blobs, ellipse, moved, pixelated, ragged_blobs, rotation
+from curve_makers import blobs, ellipse, pixelated, ragged_blobs, randomly_moved, rotation
 from napari_shape_ensembles import Ensemble, decompose, register, to_landmarks
 from napari_shape_ensembles.shapes import grassmann
 
@@ -100,7 +100,7 @@ def test_start_direction_and_rigid_motion_only_move_the_landmarks(measure, kind)
     curves = curves if kind == "smooth" else [pixelated(curve) for curve in curves]
     found = landmarks(*curves, measure=measure)
     for mirror in (False, True):
-        again = landmarks(*(moved(curve, rng, mirror=mirror) for curve in curves), measure=measure)
+        again = landmarks(*(randomly_moved(curve, rng, mirror=mirror) for curve in curves), measure=measure)
         for before, after in zip(found, again, strict=True):
             expected = np.roll(before[::-1], 1, axis=0) * [1, -1] if mirror else before
             assert procrustes_gap(expected, after) < 1e-9

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import logm
 
-from curve_makers import blobs, clover, ellipse, moved, pixelated, ragged_blobs, rotation
+from curve_makers import blobs, clover, ellipse, pixelated, ragged_blobs, randomly_moved, rotation
 from napari_shape_ensembles import Ensemble, ShapeSpace, decompose, register, to_landmarks
 from napari_shape_ensembles.shapes import distinctness, grassmann, spd
 from napari_shape_ensembles.shapes.registration import archetype_index, choose_archetype
@@ -55,7 +55,7 @@ def test_the_determinants_count_the_mirror_images_in_a_mixed_set():
 def test_the_shift_alone_leaves_the_scale_in_the_pose_of_the_image():
     rng = np.random.default_rng(0)
     curves = blobs(20, 120, seed=4)
-    again = np.stack([moved(curve, rng) for curve in curves])
+    again = np.stack([randomly_moved(curve, rng) for curve in curves])
     shifted = [
         np.roll(curve, -round(s), axis=0) for curve, s in zip(again, register(again, curves[0]).shift, strict=True)
     ]

@@ -180,6 +180,6 @@ def test_what_does_not_fit_is_refused(options, message):
 def test_an_affine_measure_that_does_not_settle_is_refused(monkeypatch):
     from napari_shape_ensembles.shapes import quadrature
 
-    monkeypatch.setattr(quadrature, "ROUNDS", 2)
+    monkeypatch.setattr(quadrature, "MAX_ITERATIONS", 2)
     with pytest.raises(ValueError, match="did not converge in 2 iterations"):
         quadrature_weights(blobs(1, 64), measure="affine")

@@ -7,7 +7,7 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import ShapeSpace, decompose, progress, register
-from napari_shape_ensembles.compiled import taking
+from napari_shape_ensembles.compiled import forced
 from napari_shape_ensembles.shapes import grassmann, spd
 from napari_shape_ensembles.shapes.space import principal
 
@@ -105,7 +105,7 @@ def test_learning_from_landmarks_that_are_of_no_more_use_makes_no_second_array_o
     monkeypatch.setattr(progress, "processors", lambda: 2)  # each thread has blocks of its own
     landmarks = np.ascontiguousarray(np.tile(blobs(500, 60).swapaxes(1, 2), (20, 1, 1))).swapaxes(1, 2)
     space = ShapeSpace(rank=5)
-    with taking("numpy"):  # importing numba takes memory
+    with forced("numpy"):  # importing numba takes memory
         tracemalloc.start()
         undulation, scale, _ = space.fit_landmarks(landmarks, overwrite=True)
         t, _ = space.coordinates(undulation, scale)

@@ -14,10 +14,10 @@ from npe2 import PluginManifest
 from qtpy.QtWidgets import QFileDialog
 
 from curve_makers import blobs
-from docks import bare, found_before, opened, run, spots
+from docks import open_bare_dock, open_compare_dock, reusing_results, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare, explain
 from napari_shape_ensembles.viewer import session
-from napari_shape_ensembles.viewer.task import Background
+from napari_shape_ensembles.viewer.task import JobRunner
 
 # Layers touched from another thread, and widgets left behind, are errors.
 os.environ["NAPARI_ENSURE_PLUGIN_MAIN_THREAD"] = "1"
@@ -37,7 +37,7 @@ def manifests_read_once():
 def no_pauses():
     """Let turns follow each other at once: the window still has its turn between two of them, but no time to rest."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Background, "pause", 0)
+        patch.setattr(JobRunner, "turn_pause_ms", 0)
         yield
 
 
@@ -83,7 +83,7 @@ def dock(viewer, qtbot):
     """The dock, opened through the manifest beside two images."""
     viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_image(spots(2), name="two", scale=(0.5, 0.5), units=("um", "um"))
-    return opened(viewer, qtbot)
+    return open_compare_dock(viewer, qtbot)
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def bare_dock(model, qtbot):
     """The dock beside two images, without a window around it."""
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
-    return bare(model, qtbot)
+    return open_bare_dock(model, qtbot)
 
 
 @pytest.fixture
@@ -116,10 +116,10 @@ def answer(monkeypatch):
 
 
 @pytest.fixture
-def done(bare_dock, qtbot):
+def finished_dock(bare_dock, qtbot):
     """The dock after a run of two images that differ in size."""
     bare_dock.controls["rank"].setValue(20)
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
     return bare_dock
 

@@ -22,18 +22,28 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from docks import PLUGIN, ended, grid_of, labels_of, let_go, press, put, set_choices, spots
+from docks import (
+    PLUGIN,
+    grid_of,
+    labels_of,
+    press,
+    set_choices,
+    show_given_result,
+    spots,
+    wait_until_idle,
+    wait_until_released,
+)
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.io import save_settings
-from napari_shape_ensembles.viewer.curves.over_canvas import FloatingCard
+from napari_shape_ensembles.viewer.camera_flight import camera_of
+from napari_shape_ensembles.viewer.curves.canvas_overlays import FloatingCard
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
-from napari_shape_ensembles.viewer.flying import camera_of
 from napari_shape_ensembles.viewer.inputs import is_own
+from napari_shape_ensembles.viewer.page_status import STEPS, PageStatus, page_statuses
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 from napari_shape_ensembles.viewer.session import Session
-from napari_shape_ensembles.viewer.steps import STEPS, Step, steps_of
-from napari_shape_ensembles.viewer.tour import Tour, take_tour
+from napari_shape_ensembles.viewer.tour import Tour, start_tour
 
 QUICK = {"permutations": 199, "landmarks": 50, "rank": 10}
 
@@ -52,7 +62,7 @@ def captions(viewer):
     found = {}
     for caption in Session.of(viewer).comparison.side_by_side.captions((1000, 1000)):
         left, top, width, height = caption.cell
-        found[round(top / height), round(left / width)] = caption.words
+        found[round(top / height), round(left / width)] = caption.text
     return found
 
 
@@ -102,8 +112,8 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     viewer.layers.events.moved.connect(moved.append)
     press(bench.next, qtbot)
     answer = bench.pages["Answer"].currentWidget().layout().itemAt(0).widget()
-    ended(session.comparison, qtbot)
-    ended(session.explanation, qtbot)
+    wait_until_idle(session.comparison, qtbot)
+    wait_until_idle(session.explanation, qtbot)
     qtbot.waitUntil(lambda: session.explanation.result is not None, timeout=60_000)
     assert answer.verdict.sentence.text().startswith("B's outlines are larger: 1.")
     assert "two images, not for the conditions" in answer.verdict.beside.text()
@@ -122,15 +132,15 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
 
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
     press(answer.paper, qtbot)
-    ended(session.comparison, qtbot)
+    wait_until_idle(session.comparison, qtbot)
     written = {path.name for path in tmp_path.iterdir()}
     assert written >= {"figure.svg", "figure.png", "methods.txt", "objects.csv", "images.csv", "pair.comparison.npz"}
     assert "B's outlines are larger" in (tmp_path / "methods.txt").read_text()
     assert not session.comparison.unsaved
     (tmp_path / "methods.txt").write_text("my words")
     press(answer.paper, qtbot)
-    ended(session.comparison, qtbot)
-    assert "methods.txt already exists and is not as a run left it: choose another" in answer.results.said.text()
+    wait_until_idle(session.comparison, qtbot)
+    assert "methods.txt already exists and is not as a run left it: choose another" in answer.results.message.text()
     assert (tmp_path / "methods.txt").read_text() == "my words"
     set_choices(session.choices, landmarks=60)
     assert not answer.stale.isHidden()
@@ -153,12 +163,12 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     qtbot.waitUntil(lambda: all("✓" in bench.headings[name].text() for name in STEPS[:4]), timeout=5000)
     set_choices(session.choices, rank=9)
     qtbot.waitUntil(lambda: "↻" in bench.headings["Answer"].text(), timeout=5000)
-    bench.turn(STEPS.index("Answer"))
+    bench.show_page(STEPS.index("Answer"))
     answer.choices.fold(False)
     (bar,) = (area.verticalScrollBar() for area in parts_of(answer, ScrollColumn))
     qtbot.waitUntil(lambda: bar.maximum() > 0, timeout=5000)
     bar.setValue(bar.maximum())
-    bench.turn(STEPS.index("Outlines"))
+    bench.show_page(STEPS.index("Outlines"))
     press(bench.next, qtbot)
     assert bar.value() == 0  # where the new answer is told
     press(answer.cancel_button, qtbot)
@@ -178,30 +188,30 @@ def test_a_page_is_torn_off_as_a_dock_and_closing_it_stops_nothing_of_the_bench(
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed, rows=3), name=name)
-    bench.turn(STEPS.index("Answer"))
+    bench.show_page(STEPS.index("Answer"))
     assert not bench.headings["Images"].actions()
     (tear,) = bench.headings["Answer"].actions()
     assert "tear off" in bench.headings["Answer"].toolTip()
     tear.trigger()
     dock = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")[1]
-    bench.turn(STEPS.index("Trust"))
+    bench.show_page(STEPS.index("Trust"))
     for place in range(3):  # the part that is in sight
-        bench.pages["Trust"].turn(place)
+        bench.pages["Trust"].show_tab(place)
         bench.headings["Trust"].actions()[0].trigger()
     torn = set(viewer.window.dock_widgets)
     assert torn >= {"Trust: Overview", f"Decision landscape ({PLUGIN})", f"Smoothing study ({PLUGIN})"}
-    bench.turn(STEPS.index("Answer"))
-    page = bench.pages["Answer"].turn(0)
+    bench.show_page(STEPS.index("Answer"))
+    page = bench.pages["Answer"].show_tab(0)
     assert dock is not page
     assert dock.session is bench.session
     set_choices(bench.session.choices, **QUICK)
     page.run()
     viewer.window.remove_dock_widget(dock)
-    ended(bench.session.comparison, qtbot)
+    wait_until_idle(bench.session.comparison, qtbot)
     assert bench.session.comparison.shown is not None
     gone = weakref.ref(dock)
     del dock
-    let_go(qtbot, gone)
+    wait_until_released(qtbot, gone)
 
 
 @pytest.mark.parametrize(("width", "height", "beside"), [(1280, 800, False), (1920, 1080, True)])
@@ -215,7 +225,7 @@ def test_pages_that_are_torn_off_have_the_height_of_the_window(make_napari_viewe
     docks = []
     for name in ("Answer", "Why", "Trust"):
         before = set(viewer.window.dock_widgets)
-        bench.turn(STEPS.index(name))
+        bench.show_page(STEPS.index(name))
         bench.headings[name].actions()[0].trigger()
         (new,) = set(viewer.window.dock_widgets) - before
         docks.append(viewer.window.dock_widgets[new])
@@ -277,27 +287,27 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
     assert not wanted <= set(captions(model).values())
     assert "– · b_1" in captions(model).values()
     qtbot.waitUntil(lambda: wanted == set(captions(model).values()), timeout=5000)
-    bench.turn(1)
+    bench.show_page(1)
     press(bench.next, qtbot)
-    ended(session.experiment, qtbot)
-    assert steps_of(session)["Outlines"].state == "done"
-    bench.turn(STEPS.index("Why"))
+    wait_until_idle(session.experiment, qtbot)
+    assert page_statuses(session)["Outlines"].state == "done"
+    bench.show_page(STEPS.index("Why"))
     shown(bench)
     why = bench.pages["Why"]
     press(why.compare, qtbot)
     qtbot.waitUntil(why.compare.isHidden, timeout=60_000)
     assert session.comparison.result is not None
-    bench.turn(STEPS.index("Answer"))
-    page = bench.pages["Answer"].turn(1)
+    bench.show_page(STEPS.index("Answer"))
+    page = bench.pages["Answer"].show_tab(1)
     assert [row[0] for row in session.experiment.result.rows] == ["b - a", "c - a", "c - b"]
     assert "Over all 3 groups" in page.sentences.text()
     session.design.write([(model.layers["a_1"], "block", "day 1")])
-    assert "has no block" in session.experiment.why_not()
+    assert "has no block" in session.experiment.blocking_reason()
 
 
 def test_images_of_all_groups_are_previewed(bench_of_two, model, qtbot):
     session = bench_of_two.session
-    bench_of_two.turn(STEPS.index("Outlines"))
+    bench_of_two.show_page(STEPS.index("Outlines"))
     qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two"}, timeout=30_000)
     model.add_image(spots(3, rows=3), name="three")
     session.design.write([(model.layers["three"], "group", "C")])
@@ -308,7 +318,7 @@ def test_images_of_all_groups_are_previewed(bench_of_two, model, qtbot):
     qtbot.waitUntil(lambda: session.segmentation.previewer.busy, timeout=5000)
     qtbot.waitUntil(lambda: not session.segmentation.previewer.busy, timeout=30_000)
     assert not told  # for each of which napari lays out all cells anew
-    assert steps_of(session)["Outlines"].state == "look"  # nine outlines are too few
+    assert page_statuses(session)["Outlines"].state == "look"  # nine outlines are too few
 
 
 def test_what_cannot_be_read_is_said_and_nothing_is_written(bench, qtbot):
@@ -316,7 +326,7 @@ def test_what_cannot_be_read_is_said_and_nothing_is_written(bench, qtbot):
     page.pattern.setText("{group}-{replicate}")
     before = bench.session.design.rows()
     press(page.fill, qtbot)
-    assert "does not fit the pattern" in page.said.text()
+    assert "does not fit the pattern" in page.message.text()
     assert bench.session.design.rows() == before
 
 
@@ -346,9 +356,9 @@ def test_a_pixel_size_is_set_in_the_table(bench, model):
     for row in range(3):
         page.table.item(row, 1).setText("a")
         page.table.item(row, 2).setText("")
-    assert steps_of(bench.session)["Images"].state == "look"
+    assert page_statuses(bench.session)["Images"].state == "look"
     page.table.item(1, last).setText("half a metre")
-    assert "is not a pixel size" in page.said.text()
+    assert "is not a pixel size" in page.message.text()
     np.testing.assert_allclose(model.layers["a_2"].scale, (1, 1))
 
 
@@ -373,23 +383,23 @@ def test_units_that_cannot_be_compared_are_noticed_before_anything_is_compared(b
 def test_nothing_is_compared_before_there_are_two_layers(model, qtbot, shown):
     bench = shown(Bench(model))
     for place in (0, 1):
-        bench.turn(place)
+        bench.show_page(place)
         assert bench.next.isEnabled() is (place == 0)
     assert bench.reason.text() == "Open two images (or labels, or shapes) to compare."
     assert bench.reason.isVisible()
-    bench.go_on()
+    bench.go_to_next()
     assert bench.step == "Outlines"
     for seed in (1, 2):
         model.add_labels(labels_of(seed))
     qtbot.waitUntil(bench.next.isEnabled, timeout=5000)
     assert bench.reason.isHidden()
-    page = bench.page("Outlines").turn(0)
+    page = bench.page("Outlines").show_tab(0)
     assert page.reason.text().startswith("Labels need no segmentation")
     set_choices(bench.session.choices, **QUICK)
-    bench.go_on()
-    ended(bench.session.comparison, qtbot)
+    bench.go_to_next()
+    wait_until_idle(bench.session.comparison, qtbot)
     model.layers.clear()
-    bench.turn(1)
+    bench.show_page(1)
     assert bench.next.isEnabled()  # the answer that is known
 
 
@@ -400,9 +410,9 @@ def test_images_that_are_there_twice_and_labels_among_images_are_noticed(qtbot):
     bench = Bench(model)
     qtbot.addWidget(bench)
     page = bench.pages["Images"]
-    page.look()
-    qtbot.waitUntil(lambda: "one and two show the same" in page.found.text(), timeout=5000)
-    assert "one looks like labels" in page.found.text()
+    page.check_images()
+    qtbot.waitUntil(lambda: "one and two show the same" in page.warnings.text(), timeout=5000)
+    assert "one looks like labels" in page.warnings.text()
 
 
 def test_an_image_below_the_labels_of_several_annotators_is_drawn_in_one_cell(model, qtbot):
@@ -412,25 +422,25 @@ def test_an_image_below_the_labels_of_several_annotators_is_drawn_in_one_cell(mo
     bench = Bench(model)
     qtbot.addWidget(bench)
     assert sorted(map(sorted, cells(model).values())) == [["Ada", "Ben", "field"], ["Cem"]]
-    bench.turn(STEPS.index("Outlines"))
+    bench.show_page(STEPS.index("Outlines"))
     qtbot.waitUntil(lambda: bench.session.segmentation.preview is not None, timeout=10_000)
     assert not bench.session.proposing.is_choosing  # for an image that takes no part
     assert bench.next.isEnabled()
-    page = bench.page("Outlines").turn(1)
+    page = bench.page("Outlines").show_tab(1)
     page.question.setCurrentIndex(2)
     press(page.run_button, qtbot)
-    ended(bench.session.inspection, qtbot)
+    wait_until_idle(bench.session.inspection, qtbot)
     qtbot.waitUntil(lambda: len(cells(model)) == 2, timeout=5000)  # the consensus lies on one of the label sets
     assert "consensus inspected" in model.layers
     inspection = bench.session.inspection
-    inspection.zoom(0)
+    inspection.go_to(0)
     inspection.fix("delete")
-    qtbot.waitUntil(lambda: not inspection.renewing.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not inspection.update_runner.busy, timeout=30_000)
     own = {"consensus corrected", "consensus inspected"}  # a label set of its own, beside those of the annotators
     qtbot.waitUntil(lambda: own in cells(model).values(), timeout=5000)
     told = {"– · consensus corrected", "A · Ada"}  # captions follow the cells a turn later
     qtbot.waitUntil(lambda: told <= set(captions(model).values()), timeout=5000)
-    bench.session.rest()
+    bench.session.deactivate()
 
 
 def test_labels_of_an_image_are_compared_with_others_and_lie_on_it(model, qtbot):
@@ -439,11 +449,13 @@ def test_labels_of_an_image_are_compared_with_others_and_lie_on_it(model, qtbot)
     bench = Bench(model)
     qtbot.addWidget(bench)
     page = bench.pages["Images"]
-    page.look()
-    qtbot.waitUntil(lambda: "masks may be labels of field. Clear the group of field" in page.found.text(), timeout=5000)
+    page.check_images()
+    qtbot.waitUntil(
+        lambda: "masks may be labels of field. Clear the group of field" in page.warnings.text(), timeout=5000
+    )
     page.table.item(0, 1).setText("")
-    page.look()
-    qtbot.waitUntil(lambda: page.found.text() == "", timeout=5000)
+    page.check_images()
+    qtbot.waitUntil(lambda: page.warnings.text() == "", timeout=5000)
     assert bench.session.design.groups() == {"B": [model.layers["masks"]]}
     qtbot.waitUntil(lambda: not grid_of(model).enabled, timeout=5000)
     assert captions(model) == {(0, 0): "B · masks"}  # what is compared, though the image is below it
@@ -454,18 +466,18 @@ def test_labels_of_an_image_are_compared_with_others_and_lie_on_it(model, qtbot)
 def test_a_row_over_other_choices_is_found_and_summed_up(bench, qtbot):
     session = bench.session
     set_choices(session.choices, **QUICK)
-    bench.turn(STEPS.index("Trust"))
-    page = bench.pages["Trust"].turn(0)
+    bench.show_page(STEPS.index("Trust"))
+    page = bench.pages["Trust"].show_tab(0)
     assert "thirty comparisons" in page.message.text()
     press(page.run_button, qtbot)
     assert page.message.isHidden()
     qtbot.waitUntil(lambda: session.trust.result is not None, timeout=60_000)
     press(page.cancel_button, qtbot)
-    ended(session.trust, qtbot)
+    wait_until_idle(session.trust, qtbot)
     assert page.message.text() == "Cancelled."
     press(page.run_button, qtbot)  # what was found so far is no reason not to go on
     assert session.trust.busy
-    ended(session.trust, qtbot)
+    wait_until_idle(session.trust, qtbot)
     assert page.run_button.isHidden()
     study = session.trust.result
     assert {one.name for one in study.choices} == {"min_area", "outline_smoothing", "landmarks", "rank", "archetype"}
@@ -486,7 +498,7 @@ def test_a_preview_lies_on_its_image_when_images_are_side_by_side(model, qtbot):
     session.segmentation.image.choose(model.layers["one"])
     wanted = {(0, 0): {"one", "segmentation preview"}, (0, 1): {"two", "two preview"}}
     qtbot.waitUntil(lambda: cells(model) == wanted, timeout=10_000)
-    session.segmentation.rest()
+    session.segmentation.deactivate()
     qtbot.waitUntil(lambda: [layer.name for layer in model.layers] == ["two", "one"], timeout=5000)
     session.comparison.arrange(False)
     assert [layer.name for layer in model.layers] == ["one", "two"]
@@ -518,17 +530,17 @@ def unnamed(page):
 def test_every_control_of_every_page_has_a_name_for_screen_readers(model, comparison, qtbot):
     for name in ("one", "two"):
         model.add_image(spots(1, rows=3), name=name)
-    put(comparison, model)
+    show_given_result(comparison, model)
     bench = Bench(model)
     qtbot.addWidget(bench)
     for place, name in enumerate(STEPS):
-        bench.turn(place)
+        bench.show_page(place)
         page = bench.pages[name]
         for tab in range(page.count() if isinstance(page, TabbedPage) else 0):
-            page.turn(tab)
+            page.show_tab(tab)
         assert parts_of(page, *CONTROLS)
     assert unnamed(bench) == []
-    bench.over_canvas.show_card()  # needs a window
+    bench.canvas_overlays.show_card()  # needs a window
     card = FloatingCard(bench, bench.session.comparison)
     card.card.show_curve(comparison, np.array([3]), frozenset())
     assert unnamed(card) == []
@@ -542,7 +554,7 @@ def test_a_picked_curve_is_marked_whichever_layer_is_active_until_esc(make_napar
     viewer.window.add_dock_widget(bench)
     set_choices(bench.session.choices, **QUICK)
     bench.session.comparison.run()
-    ended(bench.session.comparison, qtbot)
+    wait_until_idle(bench.session.comparison, qtbot)
     one, two = bench.session.comparison.curves
     assert one.selected_data == two.selected_data == set()
 
@@ -559,8 +571,8 @@ def test_a_picked_curve_is_marked_whichever_layer_is_active_until_esc(make_napar
     before = viewer.screenshot(canvas_only=True, flash=False)
     viewer.layers.selection.active = one  # napari marks curves of the active layer alone
     np.testing.assert_array_equal(before, viewer.screenshot(canvas_only=True, flash=False))
-    qtbot.waitUntil(lambda: bench.over_canvas.outlines is not None, timeout=5000)
-    qtbot.keyClick(bench.over_canvas.outlines.parentWidget(), Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: bench.canvas_overlays.outlines is not None, timeout=5000)
+    qtbot.keyClick(bench.canvas_overlays.outlines.parentWidget(), Qt.Key.Key_Escape)
     assert len(bench.session.comparison.selection.rows) == 0
 
 
@@ -575,7 +587,7 @@ def test_proposals_are_unfolded_once_where_a_threshold_breaks_objects_up(model, 
     bench = shown(Bench(model))
     set_choices(bench.session.choices, smoothing=0.0)
     press(bench.next, qtbot)
-    page, verdict = bench.page("Outlines").turn(0), bench.session.segmentation
+    page, verdict = bench.page("Outlines").show_tab(0), bench.session.segmentation
     qtbot.waitUntil(lambda: len(verdict.verdict.counts) == 2, timeout=10_000)
     assert "are smaller than 16 px²" in page.verdict.text()
     assert page.other_ways.unfolded
@@ -589,12 +601,14 @@ def test_proposals_are_unfolded_once_where_a_threshold_breaks_objects_up(model, 
     assert not page.other_ways.unfolded  # a person has folded it
     # Once left the page is still done, or still needs a look, until the images are others.
     qtbot.waitUntil(lambda: "updating" not in page.count.text() and not verdict.previewer.busy, timeout=10_000)
-    bench.turn(0)
+    bench.show_page(0)
     qtbot.waitUntil(lambda: not verdict.verdict.counts, timeout=5000)
-    assert steps_of(bench.session)["Outlines"] == Step("look", verdict.verdict_before().quality.findings[0].text)
+    assert page_statuses(bench.session)["Outlines"] == PageStatus(
+        "look", verdict.cached_verdict().quality.findings[0].text
+    )
     first = model.layers[0]
     first.data = 1 - first.data
-    assert steps_of(bench.session)["Outlines"].state == "open"
+    assert page_statuses(bench.session)["Outlines"].state == "open"
 
 
 def test_the_best_of_several_recipes_is_used_for_images_for_which_nobody_has_chosen_one(model, qtbot, shown):
@@ -604,7 +618,7 @@ def test_the_best_of_several_recipes_is_used_for_images_for_which_nobody_has_cho
     bench = shown(Bench(model))
     session, proposing = bench.session, bench.session.proposing
     press(bench.next, qtbot)
-    page = bench.page("Outlines").turn(0)
+    page = bench.page("Outlines").show_tab(0)
     qtbot.waitUntil(lambda: bench.next.text().startswith("Choosing"), timeout=5000)
     assert not bench.next.isEnabled()  # a comparison now would be by another recipe
     qtbot.waitUntil(lambda: proposing.result is not None, timeout=60_000)
@@ -612,7 +626,7 @@ def test_the_best_of_several_recipes_is_used_for_images_for_which_nobody_has_cho
     assert session.choices.recipe.objects == "dark"
     assert page.other_ways.unfolded
     assert page.proposals.pictures.currentRow() == 0
-    assert page.proposals.said.text().startswith("The best of several tried on 2 images is used: ")
+    assert page.proposals.message.text().startswith("The best of several tried on 2 images is used: ")
     pictures = list(map(page.proposals.pictures.item, range(page.proposals.pictures.count())))
     assert len({item.text() for item in pictures}) == len(pictures) > 1
     assert all(item.toolTip().startswith(item.text()) for item in pictures)
@@ -640,8 +654,8 @@ def outlines_page_of(bench, qtbot):
     proposing, segmentation = bench.session.proposing, bench.session.segmentation
     press(bench.next, qtbot)
     qtbot.waitUntil(lambda: proposing.result is not None or proposing.failed, timeout=60_000)
-    qtbot.waitUntil(lambda: not (proposing.busy or segmentation.looking), timeout=30_000)
-    return bench.page("Outlines").turn(0)
+    qtbot.waitUntil(lambda: not (proposing.busy or segmentation.is_preview_pending), timeout=30_000)
+    return bench.page("Outlines").show_tab(0)
 
 
 def lines_about(name, page):
@@ -663,7 +677,7 @@ def test_a_blank_image_stops_no_proposals_of_the_others_and_is_named_once(model,
     page = outlines_page_of(bench, qtbot)
     assert bench.session.proposing.result.images == len(images) - 1
     assert bench.session.choices.recipe.objects == "dark"
-    assert page.proposals.said.text().startswith(
+    assert page.proposals.message.text().startswith(
         f"The best of several tried on {'1 image' if alone else '2 images'} is"
     )
     said = "⚠ blank: every pixel is 0: objects cannot be told from background"
@@ -684,10 +698,10 @@ def test_a_comparison_that_failed_because_of_a_blank_image_leaves_outlines_to_be
     set_choices(bench.session.choices, **QUICK)
     outlines_page_of(bench, qtbot)
     press(bench.next, qtbot)
-    ended(bench.session.comparison, qtbot)
+    wait_until_idle(bench.session.comparison, qtbot)
     assert bench.session.comparison.failed
-    found = Step("look", "blank: every pixel is 0: objects cannot be told from background")
-    assert steps_of(bench.session)["Outlines"] == found
+    found = PageStatus("look", "blank: every pixel is 0: objects cannot be told from background")
+    assert page_statuses(bench.session)["Outlines"] == found
 
 
 def test_an_image_in_which_no_recipe_finds_an_object_is_named(model, qtbot, shown):
@@ -700,7 +714,7 @@ def test_an_image_in_which_no_recipe_finds_an_object_is_named(model, qtbot, show
     page = outlines_page_of(bench, qtbot)
     assert bench.session.proposing.result.images == 3
     said = "⚠ dot gives no outlines: no recipe finds objects in it."
-    assert page.proposals.said.text().splitlines()[1:] == [said]
+    assert page.proposals.message.text().splitlines()[1:] == [said]
     assert lines_about("dot", page) == ["⚠ dot has only 0 curves; at least 10 are needed", said]
 
 
@@ -715,11 +729,11 @@ def test_nothing_is_proposed_where_it_is_not_wanted(model, qtbot, shown, compari
         save_settings(tmp_path / "settings.toml", Settings())
         chosen = str(tmp_path / "settings.toml"), ""
         monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_, **__: chosen)
-        bench.page("Outlines").turn(0).dialogs.load_settings()
+        bench.page("Outlines").show_tab(0).dialogs.load_settings()
     elif why == "a changed recipe":
         set_choices(session.choices, smoothing=0.5)
     elif why == "an answer":
-        put(comparison, model)
+        show_given_result(comparison, model)
     before = session.choices.recipe
     press(bench.next, qtbot)
     qtbot.waitUntil(lambda: len(session.segmentation.verdict.counts) >= 2, timeout=30_000)
@@ -734,26 +748,26 @@ def test_a_tour_goes_through_all_pages_by_keys_and_compares_on_the_way(viewer, q
     monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
     viewer.window._qt_window.show()
     set_choices(Session.of(viewer).choices, **QUICK)
-    take_tour()
+    start_tour()
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
     (tour,) = bench.window().findChildren(Tour)
     seen = []
     for _ in STEPS:
         seen.append(bench.step)
         assert tour.title.text() == bench.step
-        assert len(tour.words.text().split()) <= 40
+        assert len(tour.text.text().split()) <= 40
         qtbot.keyClick(tour, Qt.Key.Key_Right)
     assert seen == list(STEPS)
     qtbot.waitUntil(lambda: not bench.window().findChildren(Tour), timeout=5000)
-    ended(bench.session.comparison, qtbot)
+    wait_until_idle(bench.session.comparison, qtbot)
     assert bench.session.comparison.result is not None
-    take_tour()
+    start_tour()
     (tour,) = bench.window().findChildren(Tour)
     qtbot.keyClick(tour, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: not bench.window().findChildren(Tour), timeout=5000)
     assert bench.session.choices.recipe.method == "otsu"
     viewer.layers.clear()
-    take_tour()  # on a pair of its own, with a threshold that fits it
+    start_tour()  # on a pair of its own, with a threshold that fits it
     assert [layer.name for layer in viewer.layers][:2] == ["Powder, field 1", "Powder, field 2"]
     assert (bench.session.choices.recipe.method, bench.session.choices.recipe.threshold) == ("manual", 50)
     bench.window().findChild(Tour).close()
@@ -772,14 +786,14 @@ def test_outlines_lie_in_the_cell_of_the_image_that_they_are_drawn_on(model, qtb
 
 
 def test_examples_and_corrections_lie_in_the_cell_of_their_image(bench_of_two, model, qtbot):
-    session, page = bench_of_two.session, bench_of_two.page("Outlines").turn(0)
+    session, page = bench_of_two.session, bench_of_two.page("Outlines").show_tab(0)
     session.segmentation.image.choose(model.layers["one"])
     press(page.by_example.paint, qtbot)
     press(page.by_example.correct, qtbot)
-    ended(session.inspection, qtbot)
+    wait_until_idle(session.inspection, qtbot)
     session.inspection.next()
     session.inspection.fix("delete")
-    qtbot.waitUntil(lambda: not session.inspection.renewing.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not session.inspection.update_runner.busy, timeout=30_000)
     mine = {"one", "one examples", "one corrected", "one inspected"}
     qtbot.waitUntil(lambda: len(cells(model)) == 2 and mine <= cells(model)[0, 0], timeout=5000)
     assert captions(model) == {(0, 0): "A · one corrected", (0, 1): "B · two"}
@@ -794,23 +808,23 @@ def test_corrected_labels_lie_over_those_that_they_replace(model, qtbot):
     qtbot.addWidget(bench)
     session = bench.session
     session.design.write([(model.layers["field"], "group", "")])
-    bench.page("Outlines").turn(1)
+    bench.page("Outlines").show_tab(1)
     session.inspection.a.choose(model.layers["masks"])
     session.inspection.run()
-    ended(session.inspection, qtbot)
-    session.inspection.zoom(0)
+    wait_until_idle(session.inspection, qtbot)
+    session.inspection.go_to(0)
     session.inspection.fix("delete")
-    qtbot.waitUntil(lambda: not session.inspection.renewing.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not session.inspection.update_runner.busy, timeout=30_000)
     names = ["field", "masks", "masks corrected", "masks inspected"]
     qtbot.waitUntil(lambda: [layer.name for layer in model.layers if layer.name in names] == names, timeout=5000)
     assert captions(model) == {(0, 0): "B · masks corrected"}
-    bench.session.rest()
+    bench.session.deactivate()
 
 
 def test_what_became_of_a_file_is_in_sight_on_the_answer(bench_of_two, shown, tmp_path, qtbot):
     shown(bench_of_two)
-    bench_of_two.turn(STEPS.index("Answer"))
-    said = bench_of_two.page("Answer").turn(0).results.said
+    bench_of_two.show_page(STEPS.index("Answer"))
+    said = bench_of_two.page("Answer").show_tab(0).results.message
     assert not said.isVisible()
     bench_of_two.session.comparison.open(tmp_path / "gone.comparison.npz")
     qtbot.waitUntil(lambda: "gone.comparison.npz cannot be opened" in said.text(), timeout=5000)
@@ -834,7 +848,7 @@ def test_images_are_shown_as_large_as_the_canvas_allows(bench_of_two, model, qtb
 
 def test_painting_hides_no_image_that_lies_beside(bench_of_two, model, qtbot):
     model.layers["two"].translate = 0, 500
-    page = bench_of_two.page("Outlines").turn(0)
+    page = bench_of_two.page("Outlines").show_tab(0)
     qtbot.waitUntil(lambda: not grid_of(model).enabled, timeout=5000)
     bench_of_two.session.segmentation.image.choose(model.layers["one"])
     press(page.by_example.paint, qtbot)
@@ -845,15 +859,15 @@ def test_images_in_another_unit_in_place_of_those_of_an_answer_get_cells(bench_o
     set_choices(bench_of_two.session.choices, **QUICK)
     comparison = bench_of_two.session.comparison
     comparison.run()
-    ended(comparison, qtbot)
-    held = list(model.layers)  # as napari's undo, a console or a script holds them
+    wait_until_idle(comparison, qtbot)
+    is_unchanged_in_file = list(model.layers)  # as napari's undo, a console or a script holds them
     model.layers.clear()
     for name in ("three", "four"):
         model.add_labels(labels_of(1), name=name, scale=(0.5, 0.5), units=("um", "um"))
     bench_of_two.session.comparison.side_by_side.arrange()
     named = {one.name for own in (cell.layers for cell in comparison.cells()) for one in own}
     assert named == {"three", "four"}
-    assert not named & {one.name for one in held}
+    assert not named & {one.name for one in is_unchanged_in_file}
 
 
 # The design table without a window -----------------------------------------------------------------------------
@@ -894,7 +908,7 @@ def test_a_group_called_a_or_b_is_that_sample(design, model):
     assert list(design.groups()) == ["A", "B", "C"]
     sides.swap()
     assert [design.cell(layer, "group") for layer in (one, two)] == ["A", "B"]
-    design.put_in_parts(one, ["upper", "lower"], [two, three])
+    design.replace_by_parts(one, ["upper", "lower"], [two, three])
     assert list(design.groups()) == ["A", "upper", "lower"]  # no part is the sample A beside a group of that name
     design.write([(three, "dose", "1")])
     assert sides.chosen() == ((one,), (two,))

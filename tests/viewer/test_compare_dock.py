@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 
-from docks import curves_of, opened, press, run, set_choices, spots
+from docks import curves_of, open_compare_dock, press, run, set_choices, spots
 from napari_shape_ensembles import Outlines, Settings
 from napari_shape_ensembles.outlines.proposals import best_recipe
 from napari_shape_ensembles.progress import report
@@ -31,7 +31,7 @@ def window(make_napari_viewer, qtbot):
     viewer = make_napari_viewer(show=True)
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
-    dock = opened(viewer, qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     qtbot.waitUntil(dock.isVisible, timeout=5000)
     return viewer, dock
 
@@ -45,11 +45,11 @@ def test_the_first_two_images_are_filled_in_and_can_be_swapped(dock, qtbot):
 def test_selected_layers_come_first(viewer, qtbot):
     layers = [viewer.add_image(spots(seed), name=str(seed)) for seed in range(4)]
     viewer.layers.selection = {layers[3], layers[1]}
-    assert opened(viewer, qtbot).sides.pair.chosen() == (layers[1], layers[3])
+    assert open_compare_dock(viewer, qtbot).sides.pair.chosen() == (layers[1], layers[3])
 
 
 def test_run_gives_its_reason_when_it_cannot_be_pressed(viewer, qtbot):
-    dock = opened(viewer, qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     assert not dock.run_button.isEnabled()
     assert "Open two images" in dock.reason.text()
     viewer.add_image(spots(1), name="one")
@@ -107,19 +107,19 @@ def test_the_automatic_method_takes_one_recipe_for_both(viewer, qtbot):
     images = [1 - spots(seed, rows=4) for seed in (1, 2)]
     for name, image in zip(("one", "two"), images, strict=True):
         viewer.add_image(image, name=name)
-    dock = opened(viewer, qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     set_choices(dock.session.choices, method="auto")
     assert "16 curves" in run(dock, qtbot)
     task = dock.session.comparison
-    assert task.basis.recipe == dock.session.choices.recipe == best_recipe(images, Outlines(method="auto"))
-    assert task.basis.recipe.objects == "dark"
+    assert task.run_inputs.recipe == dock.session.choices.recipe == best_recipe(images, Outlines(method="auto"))
+    assert task.run_inputs.recipe.objects == "dark"
     assert task.state == "done"
 
 
 def test_a_size_difference_is_named(viewer, qtbot):
     for name, size in (("small", 9.0), ("large", 14.0)):
         viewer.add_image(spots(3, size=size), name=name)
-    text = run(opened(viewer, qtbot), qtbot)
+    text = run(open_compare_dock(viewer, qtbot), qtbot)
     assert "differ in size or elongation" in text
     assert "in pixels" in text
 
@@ -127,7 +127,7 @@ def test_a_size_difference_is_named(viewer, qtbot):
 def test_images_of_other_units_are_compared_in_those_of_a(viewer, qtbot):
     viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_image(spots(2), name="two", scale=(500, 500), units=("nm", "nm"))
-    dock = opened(viewer, qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     run(dock, qtbot)
     assert (dock.result.case, dock.result.b.unit) == ("1∧1", "µm")
 
@@ -137,7 +137,7 @@ def test_curves_lie_on_their_objects_whatever_the_scale(viewer, qtbot, translate
     image = spots(1)
     one = viewer.add_image(image, name="one", scale=(0.5, 2.0), units=("um", "um"), translate=translate)
     viewer.add_image(spots(2), name="two", scale=(0.5, 2.0), units=("um", "um"))
-    run(opened(viewer, qtbot), qtbot)
+    run(open_compare_dock(viewer, qtbot), qtbot)
     curves = curves_of(viewer, "one")
     assert tuple(curves.units) == tuple(one.units)
     for outline in curves.data:
@@ -213,7 +213,7 @@ def slow(*_):
 
 
 def test_cancel_acts_between_two_steps_and_leaves_the_dock_ready(dock, viewer, qtbot, monkeypatch):
-    monkeypatch.setattr(comparing, "compared", slow)
+    monkeypatch.setattr(comparing, "run_comparison", slow)
     press(dock.run_button, qtbot)
     qtbot.waitUntil(lambda: "Counting" in dock.step.text(), timeout=5000)
     assert not dock.run_button.isEnabled()
@@ -227,7 +227,7 @@ def test_cancel_acts_between_two_steps_and_leaves_the_dock_ready(dock, viewer, q
 
 def test_a_second_press_during_a_run_starts_nothing(dock, qtbot, monkeypatch):
     starts = []
-    monkeypatch.setattr(comparing, "compared", lambda *_: starts.append(1) or slow())
+    monkeypatch.setattr(comparing, "run_comparison", lambda *_: starts.append(1) or slow())
     press(dock.run_button, qtbot)
     dock.run()
     qtbot.waitUntil(lambda: bool(starts))
@@ -245,7 +245,7 @@ def test_every_kind_of_error_ends_in_the_panel(dock, qtbot, monkeypatch, error):
         report("failing", 0, 1)
         raise error("the reason")
 
-    monkeypatch.setattr(comparing, "compared", failing)
+    monkeypatch.setattr(comparing, "run_comparison", failing)
     assert "the reason" in run(dock, qtbot)
     assert dock.run_button.isEnabled()
     assert dock.result is None
@@ -263,7 +263,7 @@ def test_every_kind_of_error_ends_in_the_panel(dock, qtbot, monkeypatch, error):
 def test_unusable_images_are_named_with_the_reason(viewer, qtbot, image, sentence):
     viewer.add_image(spots(1), name="good")
     viewer.add_image(image, name="bad", contrast_limits=(0, 1))
-    text = run(opened(viewer, qtbot), qtbot)
+    text = run(open_compare_dock(viewer, qtbot), qtbot)
     assert "bad" in text
     assert sentence in text
 
@@ -271,7 +271,7 @@ def test_unusable_images_are_named_with_the_reason(viewer, qtbot, image, sentenc
 def test_one_object_is_inconclusive(viewer, qtbot):
     viewer.add_image(spots(1), name="many")
     viewer.add_image(np.pad(spots(2)[10:50, 10:50], 30), name="single")
-    dock = opened(viewer, qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     text = run(dock, qtbot)
     assert "inconclusive: 36 and 1 curves cannot reach p < 0.01" in text
     assert dock.results.table.marked() == []
@@ -281,14 +281,14 @@ def test_one_object_is_inconclusive(viewer, qtbot):
 def test_units_that_do_not_fit_say_what_to_do(viewer, qtbot):
     viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_image(spots(2), name="two")
-    assert "give all images a pixel size" in run(opened(viewer, qtbot), qtbot)
+    assert "give all images a pixel size" in run(open_compare_dock(viewer, qtbot), qtbot)
 
 
 def test_a_stack_is_compared_by_its_displayed_plane(viewer, qtbot):
     viewer.add_image(np.stack([np.zeros_like(spots(1)), spots(1), spots(2)]), name="stack")
     viewer.add_image(spots(2), name="plane")
     viewer.dims.set_current_step(0, 1)
-    dock = opened(viewer, qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     text = run(dock, qtbot)
     assert dock.result.case == "1∧1"
     assert "stack: the plane axis 0 = 1 is compared" in text
@@ -298,7 +298,7 @@ def test_colour_images_are_compared_by_luminance(viewer, qtbot):
     grey = (np.clip(spots(1), 0, 1) * 255).astype(np.uint8)
     viewer.add_image(np.stack([grey] * 3, axis=-1), name="colour", rgb=True)
     viewer.add_image(grey, name="grey")
-    dock = opened(viewer, qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     run(dock, qtbot)
     np.testing.assert_allclose(dock.result.a.features["area"], dock.result.b.features["area"], rtol=0.02)
 
@@ -313,7 +313,7 @@ def test_labels_and_shapes_are_taken_as_they_are(viewer, qtbot):
     shapes = viewer.add_shapes(boxes, shape_type="rectangle", name="shapes")
     shapes.add_ellipses(np.array([[0, 0], [0, 10], [10, 10], [10, 0]]))
     shapes.add_lines(np.array([[0, 0], [5, 5]]))
-    dock = opened(viewer, qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     text = run(dock, qtbot)
     assert dock.result.a.ids.tolist() == [10 * index + 7 for index in range(9)]
     assert len(dock.result.b) == 9
@@ -323,7 +323,7 @@ def test_labels_and_shapes_are_taken_as_they_are(viewer, qtbot):
 
 def test_closing_the_dock_stops_the_run_and_the_listening(window, qtbot, monkeypatch):
     viewer, dock = window
-    monkeypatch.setattr(comparing, "compared", slow)
+    monkeypatch.setattr(comparing, "run_comparison", slow)
     press(dock.run_button, qtbot)
     listening = len(viewer.layers.events.callbacks)
     dock.parentWidget().close()
@@ -338,7 +338,7 @@ def test_opening_again_catches_up_and_listens_once(window, qtbot):
     parent = dock.parentWidget()
 
     def following():
-        return dock.session.choices.sides.following
+        return dock.session.choices.sides.is_connected
 
     parent.hide()
     qtbot.waitUntil(lambda: not following(), timeout=2000)
@@ -351,7 +351,7 @@ def test_opening_again_catches_up_and_listens_once(window, qtbot):
 
 def test_another_tab_in_front_does_not_stop_a_run(window, qtbot, monkeypatch):
     viewer, dock = window
-    monkeypatch.setattr(comparing, "compared", slow)
+    monkeypatch.setattr(comparing, "run_comparison", slow)
     viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes", tabify=True)
     press(dock.run_button, qtbot)
     qtbot.wait(100)
@@ -399,9 +399,9 @@ def test_a_row_that_a_fault_of_the_outlines_withholds_is_given_after_a_look(bare
     run(bare_dock, qtbot)
     assert bare_dock.state == "inconclusive"
     assert "occur twice" in bare_dock.results.text()
-    assert "No answer until the outlines have been checked" in bare_dock.faults.words.text()
+    assert "No answer until the outlines have been checked" in bare_dock.faults.label.text()
     press(bare_dock.faults.button, qtbot)
     assert bare_dock.result.case == "1∧1"
     assert bare_dock.state == "done"
-    assert bare_dock.faults.words.text() == ""
+    assert bare_dock.faults.label.text() == ""
     assert bare_dock.session.choices.settings.overrule

@@ -8,7 +8,7 @@ from napari.components import ViewerModel
 
 from napari_shape_ensembles.viewer.files import map_reader
 from napari_shape_ensembles.viewer.inputs import symbol
-from napari_shape_ensembles.viewer.splitting import ways_to_split
+from napari_shape_ensembles.viewer.splitting import split_options
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_a_map_opens_as_colours_quality_phases_and_grains(tmp_path, viewer, real
         assert {symbol(unit) for unit in layer.units} == {"µm"}
     assert layers[0].rgb
     assert layers[3].data.max() == 113
-    titles = [way.title for way in ways_to_split(layers[3], viewer.layers, viewer.dims)]
+    titles = [way.title for way in split_options(layers[3], viewer.layers, viewer.dims)]
     assert "Values of phase (2)" in titles
 
 

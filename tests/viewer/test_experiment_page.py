@@ -8,15 +8,15 @@ from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QFileDialog
 
-from docks import ended, labels_of, press, set_choices, spots
+from docks import labels_of, press, set_choices, spots, wait_until_idle
 from napari_shape_ensembles.io import rerun
 from napari_shape_ensembles.io.image_parts import ImagePart
 from napari_shape_ensembles.viewer import design_files, experimenting
+from napari_shape_ensembles.viewer.close_confirmation import loss_warnings
 from napari_shape_ensembles.viewer.docks.experiment import ExperimentPage
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.docks.trust import TrustPage
 from napari_shape_ensembles.viewer.inputs import ImageRow, is_own
-from napari_shape_ensembles.viewer.leaving import unsaved
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.splitting import NewPart, layers_of
 
@@ -49,15 +49,15 @@ def plate(tmp_path):
 
 
 def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, monkeypatch):
-    monkeypatch.setattr(design_files, "OPENED", 4)
+    monkeypatch.setattr(design_files, "MAX_OPENED_IMAGES", 4)
     session = Session.of(model)
     images, page = ImagesPage(model), ExperimentPage(model)
     qtbot.addWidget(images)
     qtbot.addWidget(page)
     set_choices(session.choices, landmarks=40, rank=5, significance=0.05)
     session.design_work.open(plate / "screen.csv")
-    ended(session.design_work, qtbot)
-    assert "More than 4 images are read when needed, not opened as layers" in images.said.text()
+    wait_until_idle(session.design_work, qtbot)
+    assert "More than 4 images are read when needed, not opened as layers" in images.message.text()
     assert not len(model.layers)
     assert all(isinstance(row, ImageRow) for row in session.design.layers())
     images.refresh()
@@ -67,7 +67,7 @@ def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, m
     page.control.setCurrentIndex(page.control.findData("A02"))
     page.control.activated.emit(page.control.currentIndex())
     press(page.run_button, qtbot)
-    ended(session.experiment, qtbot)
+    wait_until_idle(session.experiment, qtbot)
     assert [row[0] for row in page.result.rows][:2] == ["A01 - A02", "A03 - A02"]
     assert "Over all 10 groups" in page.sentences.text()
     assert page.figure.itemText(0) == "Plate, form"
@@ -75,20 +75,20 @@ def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, m
     assert wells[0] == "A02"
 
     page._open_well(0, 4.2, 0.9)  # the plate: columns to the right, rows downwards
-    ended(session.experiment, qtbot)
+    wait_until_idle(session.experiment, qtbot)
     assert [layer.name for layer in model.layers] == ["B05_f0 outlines", "B05_f1 outlines"]
     assert all(is_own(layer) for layer in model.layers)
     first = model.layers[0]
     assert len(first.data) == 16
     size = page.result.experiment.outlines
     quantity = first.features.columns[1]
-    own = size[size["image"] == [ref().name for ref in session.experiment.basis.layers[0]].index("B05_f0")]
+    own = size[size["image"] == [ref().name for ref in session.experiment.run_inputs.layers[0]].index("B05_f0")]
     np.testing.assert_allclose(sorted(first.features[quantity]), sorted(np.exp(own[quantity])))
     told = []
     for event in (model.layers.events.inserted, model.layers.events.removed):
-        event.connect(lambda event: told.append((event.type, session.choices.rearranging > 0)))
+        event.connect(lambda event: told.append((event.type, session.choices.batch_depth > 0)))
     page.table.cellDoubleClicked.emit(0, 0)
-    ended(session.experiment, qtbot)
+    wait_until_idle(session.experiment, qtbot)
     assert told == [("removed", True), ("removed", True), ("inserted", True)]  # of all of which the canvas hears once
     assert [(layer.name, layer.visible) for layer in model.layers] == [("A01_f0 outlines", True)]
     assert "A01: outlines colored by" in page.message.text()
@@ -97,14 +97,14 @@ def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, m
     monkeypatch.setattr(experimenting, "write_experiment", lambda *given: written.append(given) or [plate / "x"])
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(plate / "out"))
     entry(page.files, "Export").trigger()
-    ended(session.experiment, qtbot)
+    wait_until_idle(session.experiment, qtbot)
     assert written == [(plate / "out", page.result.experiment)]
-    session.design.compare_with("B05")
+    session.design.set_control("B05")
     assert session.experiment.changed_since() == ["the control was changed"]
-    session.design.compare_with("A02")
+    session.design.set_control("A02")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(plate / "screen.experiment.npz"), ""))
     entry(page.files, "Save").trigger()
-    ended(session.experiment, qtbot)
+    wait_until_idle(session.experiment, qtbot)
     assert page.message.text().startswith("Saved screen.experiment.npz")
     again = rerun(plate / "screen.experiment.npz")
     assert (again.same, again.notes) == (True, ())
@@ -115,18 +115,18 @@ def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, m
     qtbot.addWidget(other)
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(plate / "screen.experiment.npz"), ""))
     entry(other.files, "Open").trigger()
-    ended(again.experiment, qtbot)
+    wait_until_idle(again.experiment, qtbot)
     assert again.design.rows() == session.design.rows()
     assert [vars(row) for row in again.design.layers()] == [vars(row) for row in session.design.layers()]
     assert other.message.text() == "Opened from screen.experiment.npz."
     assert (other.result.rows, other.result.wells) == (page.result.rows, page.result.wells)
     assert other.state == "done"
     other.table.cellDoubleClicked.emit(0, 0)
-    ended(again.experiment, qtbot)
+    wait_until_idle(again.experiment, qtbot)
     assert [layer.name for layer in viewer.layers] == ["A01_f0 outlines"]
     (plate / "A01_f0.labels.ome.tif").unlink()
     entry(other.files, "Open").trigger()
-    ended(again.experiment, qtbot)
+    wait_until_idle(again.experiment, qtbot)
     assert "Its original images are not in the viewer" in other.message.text()
     assert other.sentences.text() == page.sentences.text()
 
@@ -145,17 +145,17 @@ def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_pa
     session.design.write(cells)
     entry(page.files, "Save").trigger()
     assert page.message.text() == "⚠ There is nothing to save yet: compare first."
-    assert not page.asked.isHidden()
-    page.asked.heading.click()
+    assert not page.requested.isHidden()
+    page.requested.heading.click()
     assert [page.given.item(place).text() for place in range(page.given.count())] == ["length", "sex", "cage"]
     for words in ("length", "cage"):
         tick(page.given, words)
     tick(page.given, "cage")
     tick(page.interactions, "group × sex")
     tick(page.interactions, "group × cage")
-    assert page.asked.heading.text().endswith("(3)")
+    assert page.requested.heading.text().endswith("(3)")
     press(page.run_button, qtbot)
-    ended(session.experiment, qtbot)
+    wait_until_idle(session.experiment, qtbot)
     result = page.result.experiment
     said = page.sentences.text().replace("\xa0", " ")
     given = result.test("group", ["length"]).p_values
@@ -164,7 +164,7 @@ def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_pa
     assert f"in scale not detected (p = {result.interaction('group', 'sex').scale.p_value:.2g})" in said
     assert "Interaction group × cage: not testable (whether the effect of group depends on cage" in said
     tick(page.interactions, "group × cage")
-    assert page.stale.words.text() == "<b>↻ Out of date:</b> the choice of covariates and interactions was changed."
+    assert page.stale.label.text() == "<b>↻ Out of date:</b> the choice of covariates and interactions was changed."
     assert page.run_button.isHidden()  # beside *Run again*
     tick(page.interactions, "group × cage")
     assert page.state == "done"
@@ -175,12 +175,12 @@ def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_pa
     qtbot.addWidget(second)
     assert (second.sentences.text(), second.state) == (page.sentences.text(), "done")
     assert second.given.findItems("length", Qt.MatchFlag.MatchExactly)[0].checkState() == Qt.CheckState.Checked
-    assert unsaved(session) == ["The experiment is not saved: it would be lost."]
+    assert loss_warnings(session) == ["The experiment is not saved: it would be lost."]
     session.attach(session.comparison)
     session.comparison.run()
-    ended(session.comparison, qtbot)
+    wait_until_idle(session.comparison, qtbot)
     session.comparison.save(tmp_path / "all.comparison.npz")
-    ended(session.comparison, qtbot)
+    wait_until_idle(session.comparison, qtbot)
     again = Session.of(other := ViewerModel())
     for layer in [layer for layer in model.layers if layer.name.startswith("image") and not is_own(layer)]:
         other.add_labels(layer.data, name=layer.name)
@@ -188,14 +188,14 @@ def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_pa
     qtbot.addWidget(third)
     again.attach(again.comparison)
     again.comparison.open(tmp_path / "all.comparison.npz")
-    ended(again.comparison, qtbot)
-    ended(again.experiment, qtbot)
+    wait_until_idle(again.comparison, qtbot)
+    wait_until_idle(again.experiment, qtbot)
     assert (third.sentences.text(), third.state) == (page.sentences.text(), "done")
     assert third.message.text() == "Opened with the comparison."
     other.layers["image 3"].data[:20] = 0
     other.layers["image 3"].refresh()
     other.layers["image 3"].events.data()
-    qtbot.waitUntil(lambda: "image 3 was changed" in third.stale.words.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "image 3 was changed" in third.stale.label.text(), timeout=5000)
     session.detach(session.comparison)
     again.detach(again.comparison)
 
@@ -216,25 +216,25 @@ def test_an_experiment_of_layers_from_files_can_be_run_again_as_long_as_these_ar
     model.add_layer(piece)
     rows = [*model.layers[:2], stack, piece]
     session.design.write([(layer, "group", "aabb"[place]) for place, layer in enumerate(rows)])
-    assert session.design.why_not() == ""
+    assert session.design.blocking_reason() == ""
     session.experiment.run()
-    ended(session.experiment, qtbot)
+    wait_until_idle(session.experiment, qtbot)
     session.experiment.save(path)
-    ended(session.experiment, qtbot)
+    wait_until_idle(session.experiment, qtbot)
     again = rerun(path)
     assert (again.same, again.notes) == (True, ())
     other = Session.of(elsewhere := ViewerModel())  # saved anew where its images are not open, it still knows its files
     other.experiment.open(path)
     assert elsewhere.layers == []
-    ended(other.experiment, qtbot)
+    wait_until_idle(other.experiment, qtbot)
     other.experiment.save(tmp_path / "copy.experiment.npz")
-    ended(other.experiment, qtbot)
+    wait_until_idle(other.experiment, qtbot)
     assert rerun(tmp_path / "copy.experiment.npz").same
     model.layers[0].data[:20] = 0  # as if painted over: the file holds something else
     session.experiment.run()
-    ended(session.experiment, qtbot)
+    wait_until_idle(session.experiment, qtbot)
     session.experiment.save(path)
-    ended(session.experiment, qtbot)
+    wait_until_idle(session.experiment, qtbot)
     assert "so rerun cannot reproduce it" in session.experiment.message
     with pytest.raises(ValueError, match="does not record its input files"):
         rerun(path)
@@ -249,12 +249,12 @@ def test_position_shows_beside_a_comparison_of_two_images(model, qtbot):
     set_choices(session.choices, landmarks=40, rank=5, permutations=99)
     session.attach(session.comparison)
     session.comparison.run()
-    ended(session.comparison, qtbot)
+    wait_until_idle(session.comparison, qtbot)
     qtbot.waitUntil(lambda: "on position within the images" in page.position.text(), timeout=20_000)
     assert page.position.text()[0] in "⚠✓"
     session.comparison.run()
-    ended(session.comparison, qtbot)
-    ended(session.position, qtbot)
+    wait_until_idle(session.comparison, qtbot)
+    wait_until_idle(session.position, qtbot)
     assert page.position.text()
     session.detach(session.comparison)
 
@@ -273,17 +273,17 @@ def test_a_saved_comparison_brings_the_design_back(model, qtbot, tmp_path):
         session.design.write([(layer, "group", group), (layer, "replicate", "m1"), (layer, "dose", dose)])
     rows = session.design.rows()
     session.comparison.run()
-    ended(session.comparison, qtbot)
+    wait_until_idle(session.comparison, qtbot)
     session.comparison.save(tmp_path / "pair.comparison.npz")
-    ended(session.comparison, qtbot)
+    wait_until_idle(session.comparison, qtbot)
     other = ViewerModel()
     again, _ = with_images(other)
     again.comparison.open(tmp_path / "pair.comparison.npz")
-    ended(again.comparison, qtbot)
+    wait_until_idle(again.comparison, qtbot)
     assert again.design.rows() == rows
     chosen = [[[layer.name for layer in side] for side in one.choices.sides.chosen()] for one in (session, again)]
     assert chosen[0] == chosen[1]
-    again.design.take_tree({"columns": 3})  # nothing of a damaged file
+    again.design.restore_tree({"columns": 3})  # nothing of a damaged file
     assert again.design.rows() == rows
     for one in (session, again):
         one.detach(one.comparison)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from docks import ended, found_before, put, spots
+from docks import reusing_results, show_given_result, spots, wait_until_idle
 from napari_shape_ensembles import Settings, compare
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import explaining
@@ -18,23 +18,23 @@ QUICK = Settings(landmarks=50, rank=10, permutations=99)
 def task(model, qapp):
     """The task, followed as by an open dock."""
     task = Session.of(model).explanation
-    task.follow()
+    task.activate()
     yield task
-    task.rest()
+    task.deactivate()
 
 
 @pytest.fixture
 def ready(task, comparison, model):
-    put(comparison, model)
+    show_given_result(comparison, model)
     return task
 
 
 @pytest.fixture
-def found(ready, explanation, monkeypatch, qtbot):
+def explained_task(ready, explanation, monkeypatch, qtbot):
     """The task with its explanation, found once for all tests."""
     monkeypatch.setattr(explaining, "explain", lambda _: explanation)
     ready.run()
-    return ended(ready, qtbot)
+    return wait_until_idle(ready, qtbot)
 
 
 @pytest.fixture
@@ -45,20 +45,20 @@ def compared(model, qtbot):
     session = Session.of(model)
     session.attach()
     session.choices.set(settings=QUICK)
-    with found_before():
+    with reusing_results():
         session.comparison.run()
-        ended(session.comparison, qtbot)
-    session.explanation.follow()
+        wait_until_idle(session.comparison, qtbot)
+    session.explanation.activate()
     return session.explanation
 
 
 def run_anew(task, qtbot):
     task.comparison.run()
-    ended(task.comparison, qtbot)
+    wait_until_idle(task.comparison, qtbot)
 
 
 def test_without_a_comparison_there_is_nothing_to_explain(task):
-    assert "have not been compared" in task.why_not()
+    assert "have not been compared" in task.blocking_reason()
     task.run()
     assert not task.busy
     assert (task.state, task.changed_since(), task.selected_row()) == ("empty", [], None)
@@ -71,7 +71,7 @@ def test_it_explains_the_comparison(ready, comparison, qtbot):
     ready.finished.connect(lambda: ends.append(ready.state))
     ready.run()
     assert ready.state == "running"
-    ended(ready, qtbot)
+    wait_until_idle(ready, qtbot)
     assert ends == ["done"]
     assert ready.result.comparison is comparison
     assert any("B's outlines are larger" in sentence for sentence in ready.result.sentences())
@@ -92,46 +92,46 @@ def test_a_run_can_be_cancelled(ready, qtbot, monkeypatch):
     qtbot.waitUntil(lambda: not ready.threads, timeout=1000)
 
 
-def test_an_error_is_told_and_keeps_the_explanation_before(found, qtbot, monkeypatch):
+def test_an_error_is_told_and_keeps_the_explanation_before(explained_task, qtbot, monkeypatch):
     def failing(_):
         raise RuntimeError("the reason")
 
-    before = found.result
+    before = explained_task.result
     monkeypatch.setattr(explaining, "explain", failing)
-    found.run()
-    ended(found, qtbot)
-    assert found.state == "error"
-    assert "the reason" in found.message
-    assert found.result is before
+    explained_task.run()
+    wait_until_idle(explained_task, qtbot)
+    assert explained_task.state == "error"
+    assert "the reason" in explained_task.message
+    assert explained_task.result is before
 
 
-def test_another_comparison_drops_the_explanation(found, comparison, model):
-    put(compare(comparison.b, comparison.a, comparison.settings), model)
-    assert found.result is None
-    assert found.state == "ready"
+def test_another_comparison_drops_the_explanation(explained_task, comparison, model):
+    show_given_result(compare(comparison.b, comparison.a, comparison.settings), model)
+    assert explained_task.result is None
+    assert explained_task.state == "ready"
 
 
 def test_another_comparison_cancels_what_explains_the_one_before(ready, comparison, model):
     ready.run()
-    put(compare(comparison.b, comparison.a, comparison.settings), model)
+    show_given_result(compare(comparison.b, comparison.a, comparison.settings), model)
     assert not ready.busy
     assert (ready.message, ready.result) == ("", None)
 
 
-def test_a_verdict_on_the_same_data_is_taken_over(found, comparison, model):
-    modes, judged = found.result.modes, replace(comparison, row_depends_on_archetype=True)
-    put(judged, model)
-    assert found.result.comparison is judged
-    assert found.result.modes is modes
-    assert any("inconclusive" in sentence for sentence in found.result.sentences())
+def test_a_verdict_on_the_same_data_is_taken_over(explained_task, comparison, model):
+    modes, judged = explained_task.result.modes, replace(comparison, row_depends_on_archetype=True)
+    show_given_result(judged, model)
+    assert explained_task.result.comparison is judged
+    assert explained_task.result.modes is modes
+    assert any("inconclusive" in sentence for sentence in explained_task.result.sentences())
 
 
 def test_a_verdict_that_comes_meanwhile_is_taken_over_too(ready, comparison, explanation, model, qtbot, monkeypatch):
     monkeypatch.setattr(explaining, "explain", lambda _: explanation)
     judged = replace(comparison, row_depends_on_archetype=True)
     ready.run()
-    put(judged, model)
-    assert ended(ready, qtbot).result.comparison is judged
+    show_given_result(judged, model)
+    assert wait_until_idle(ready, qtbot).result.comparison is judged
 
 
 def test_it_tells_what_has_changed_since_the_comparison(compared, model, qtbot):
@@ -146,19 +146,19 @@ def test_it_tells_what_has_changed_since_the_comparison(compared, model, qtbot):
     assert told[-1] == ["rank was 10 and is 9"]
     run_anew(compared, qtbot)
     assert told[-1] == []
-    assert compared.explored is compared.comparison.result
+    assert compared.explained_comparison is compared.comparison.result
 
 
 def test_a_failed_run_outdates_what_is_explored_and_does_not_remove_it(compared, model, qtbot):
-    before = compared.explored
+    before = compared.explained_comparison
     model.layers["two"].units = ("pixel", "pixel")
     run_anew(compared, qtbot)
     assert compared.comparison.state == "error"
-    assert compared.explored is before
+    assert compared.explained_comparison is before
     assert compared.changed_since() == ["the later run failed"]
     model.layers["two"].units = ("um", "um")
     run_anew(compared, qtbot)
-    assert compared.explored is not before
+    assert compared.explained_comparison is not before
     assert compared.changed_since() == []
 
 
@@ -172,9 +172,9 @@ def test_a_deleted_layer_is_told(compared, model):
 def test_at_rest_it_listens_to_no_layer(compared, model):
     data = model.layers["one"].events.data
     before = len(data.callbacks)
-    compared.rest()
+    compared.deactivate()
     assert len(data.callbacks) == before - 1
-    compared.follow()
+    compared.activate()
     assert len(data.callbacks) == before
 
 
@@ -182,7 +182,7 @@ def test_the_selected_curve_is_that_of_the_active_layer_or_the_one_that_is_picke
     assert compared.selected_row() is None
     model.layers.selection.active = layer = model.layers["two curves"]
     layer.selected_data = {4}
-    assert compared.selected_row() == len(compared.explored.a) + 4
+    assert compared.selected_row() == len(compared.explained_comparison.a) + 4
     layer.selected_data = {4, 5}
     assert compared.selected_row() is None
     model.layers.selection.active = model.layers["one"]
@@ -198,9 +198,9 @@ def test_the_selected_curve_is_that_of_the_active_layer_or_the_one_that_is_picke
         ("nowhere/why.html", "why.html cannot be written: No such file"),
     ],
 )
-def test_the_report_is_saved_or_it_is_said_why_not(found, qtbot, tmp_path, name, words):
-    found.save_report(tmp_path / name)
-    ended(found, qtbot)
-    assert words in found.message
-    assert found.state == "done"
+def test_the_report_is_saved_or_it_is_said_why_not(explained_task, qtbot, tmp_path, name, words):
+    explained_task.save_report(tmp_path / name)
+    wait_until_idle(explained_task, qtbot)
+    assert words in explained_task.message
+    assert explained_task.state == "done"
     assert (tmp_path / name).exists() == (name == "why.html")

@@ -9,17 +9,17 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
 
 from docks import (
-    bare,
     curves_of,
-    found_before,
-    inside,
-    marked_in_table,
     move_on_canvas,
+    open_bare_dock,
     own_callbacks,
-    picked,
+    position_inside,
     press,
     press_on_canvas,
+    reusing_results,
     run,
+    selected_in_table,
+    selected_rows,
     spots,
 )
 from napari_shape_ensembles.explanation.single_curves import (
@@ -27,15 +27,15 @@ from napari_shape_ensembles.explanation.single_curves import (
 )
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
+from napari_shape_ensembles.viewer.camera_flight import camera_of
 from napari_shape_ensembles.viewer.docks.bench import Bench
-from napari_shape_ensembles.viewer.flying import camera_of
 from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
 
 
 @pytest.fixture
-def done(bare_dock, qtbot):
+def finished_dock(bare_dock, qtbot):
     """The dock with a result and the window of its curves."""
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
     press(bare_dock.results.explore, qtbot)
     qtbot.addWidget(bare_dock.curve_window.explorer)
@@ -43,62 +43,65 @@ def done(bare_dock, qtbot):
 
 
 @pytest.fixture
-def explorer(done):
-    return done.curve_window.explorer
+def explorer(finished_dock):
+    return finished_dock.curve_window.explorer
 
 
 # One selection -------------------------------------------------------------------------------------------------
 
 
-def test_curves_picked_in_a_layer_are_marked_everywhere(done, explorer, model):
+def test_curves_picked_in_a_layer_are_marked_everywhere(finished_dock, explorer, model):
     curves_of(model, "two").selected_data = {3, 5}
-    first = len(done.result.a)
-    assert picked(done) == [first + 3, first + 5]
-    assert marked_in_table(explorer) == [first + 3, first + 5]
+    first = len(finished_dock.result.a)
+    assert selected_rows(finished_dock) == [first + 3, first + 5]
+    assert selected_in_table(explorer) == [first + 3, first + 5]
     assert explorer.scatter.rows.tolist() == [first + 3, first + 5]
     assert "2 curves selected" in explorer.card.numbers.text()
 
 
-def test_rows_picked_in_the_table_are_marked_in_both_layers(done, explorer, model):
-    first = len(done.result.a)
+def test_rows_picked_in_the_table_are_marked_in_both_layers(finished_dock, explorer, model):
+    first = len(finished_dock.result.a)
     explorer.table.sortByColumn(2, Qt.SortOrder.DescendingOrder)
     order = explorer.table.curves.order
-    assert done.result.distances["product"].to_numpy()[order[0]] == done.result.distances["product"].max()
+    assert (
+        finished_dock.result.distances["product"].to_numpy()[order[0]]
+        == finished_dock.result.distances["product"].max()
+    )
     explorer.table.selectRow(0)
     row = int(order[0])
-    assert picked(done) == [row]
+    assert selected_rows(finished_dock) == [row]
     name, index = ("one", row) if row < first else ("two", row - first)
     assert set(curves_of(model, name).selected_data) == {index}
 
 
-def test_the_selection_outlives_sorting(done, explorer):
-    done.comparison.selection.pick([1, 40, 50])
+def test_the_selection_outlives_sorting(finished_dock, explorer):
+    finished_dock.comparison.selection.pick([1, 40, 50])
     explorer.table.sortByColumn(3, Qt.SortOrder.AscendingOrder)
-    assert marked_in_table(explorer) == [1, 40, 50]
-    assert picked(done) == [1, 40, 50]
+    assert selected_in_table(explorer) == [1, 40, 50]
+    assert selected_rows(finished_dock) == [1, 40, 50]
 
 
-def test_a_point_clicked_in_the_plot_is_picked_and_shift_adds(done, explorer, qtbot):
+def test_a_point_clicked_in_the_plot_is_picked_and_shift_adds(finished_dock, explorer, qtbot):
     plot = explorer.scatter
     plot.resize(400, 300)
     for row, modifier in ((7, Qt.KeyboardModifier.NoModifier), (60, Qt.KeyboardModifier.ShiftModifier)):
-        x, y = plot.places()[row]
+        x, y = plot.widget_points()[row]
         qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, modifier, QPoint(round(x), round(y)))
-    places = plot.places()
-    for row, one in zip((7, 60), picked(done), strict=True):
+    places = plot.widget_points()
+    for row, one in zip((7, 60), selected_rows(finished_dock), strict=True):
         assert np.linalg.norm(places[row] - places[one]) < 2
 
 
-def test_a_lasso_picks_what_is_inside(done, explorer, qtbot):
+def test_a_lasso_picks_what_is_inside(finished_dock, explorer, qtbot):
     plot = explorer.scatter
     plot.resize(400, 300)
-    places = plot.places()
+    places = plot.widget_points()
     x0, y0 = np.median(places, axis=0)
     corners = [(x0 - 90, y0 - 60), (x0 + 90, y0 - 60), (x0 + 90, y0 + 60), (x0 - 90, y0 + 60)]
     drag(plot, corners)
     expected = (np.abs(places[:, 0] - x0) < 90) & (np.abs(places[:, 1] - y0) < 60)
     assert 1 < expected.sum() < len(places)
-    assert picked(done) == np.flatnonzero(expected).tolist()
+    assert selected_rows(finished_dock) == np.flatnonzero(expected).tolist()
     drag(plot, [(x0, y0), (x0 + 30, y0 + 1), (x0 + 1, y0 + 2)])
 
 
@@ -114,124 +117,124 @@ def drag(widget, corners, kind=None):
         QApplication.sendEvent(widget, event)
 
 
-def test_a_curve_clicked_in_the_viewer_is_picked_whichever_layer_is_active(done, model):
+def test_a_curve_clicked_in_the_viewer_is_picked_whichever_layer_is_active(finished_dock, model):
     one, two = curves_of(model, "one"), curves_of(model, "two")
     two.visible = False
-    press_on_canvas(model, inside(one, 4))
-    assert picked(done) == [4]
+    press_on_canvas(model, position_inside(one, 4))
+    assert selected_rows(finished_dock) == [4]
     model.layers.selection.active = model.layers["one"]
-    press_on_canvas(model, inside(one, 9), modifiers=("Shift",))
-    assert picked(done) == [4, 9]
-    press_on_canvas(model, inside(one, 5), inside(one, 4))
-    assert picked(done) == [4, 9]
+    press_on_canvas(model, position_inside(one, 9), modifiers=("Shift",))
+    assert selected_rows(finished_dock) == [4, 9]
+    press_on_canvas(model, position_inside(one, 5), position_inside(one, 4))
+    assert selected_rows(finished_dock) == [4, 9]
     press_on_canvas(model, (-1000, -1000))
-    assert picked(done) == []
+    assert selected_rows(finished_dock) == []
     two.visible = True
-    press_on_canvas(model, inside(two, 6))
-    assert picked(done) == [len(done.result.a) + 6]
+    press_on_canvas(model, position_inside(two, 6))
+    assert selected_rows(finished_dock) == [len(finished_dock.result.a) + 6]
     model.add_labels(np.zeros((9, 9), int), name="painted")
-    press_on_canvas(model, inside(two, 5))
-    assert picked(done) == [len(done.result.a) + 6]
+    press_on_canvas(model, position_inside(two, 5))
+    assert selected_rows(finished_dock) == [len(finished_dock.result.a) + 6]
 
 
-def test_a_line_drawn_with_shift_on_the_canvas_picks_what_is_inside(done, model):
+def test_a_line_drawn_with_shift_on_the_canvas_picks_what_is_inside(finished_dock, model):
     one, two = curves_of(model, "one"), curves_of(model, "two")
     two.visible = False
     centres = np.array([one.data_to_world(curve.mean(axis=0)) for curve in one.data])
     (low_y, low_x), (high_y, high_x) = centres.min(axis=0) - 1, np.median(centres, axis=0)
     corners = [(low_y, low_x), (low_y, high_x), (high_y, high_x), (high_y, low_x)]
     drawn = []
-    done.comparison.selection.drawing.connect(drawn.append)
+    finished_dock.comparison.selection.drawing.connect(drawn.append)
     press_on_canvas(model, *corners, modifiers=("Shift",))
     expected = np.flatnonzero((centres < (high_y, high_x)).all(axis=1)).tolist()
     assert 1 < len(expected) < len(centres)
-    assert picked(done) == expected
+    assert selected_rows(finished_dock) == expected
     assert drawn == [True] * 3 + [False]
 
 
-def test_the_curve_under_the_mouse_lights_up_in_every_view(done, explorer, model, qtbot):
-    selection, one = done.comparison.selection, curves_of(model, "one")
+def test_the_curve_under_the_mouse_lights_up_in_every_view(finished_dock, explorer, model, qtbot):
+    selection, one = finished_dock.comparison.selection, curves_of(model, "one")
     curves_of(model, "two").visible = False
-    move_on_canvas(model, inside(one, 4))
-    assert selection.under_mouse == 4
+    move_on_canvas(model, position_inside(one, 4))
+    assert selection.hovered_row == 4
     move_on_canvas(model, (-1000, -1000))
-    assert selection.under_mouse == -1
+    assert selection.hovered_row == -1
     table, first = explorer.table, explorer.gallery.buttons[0]
     first.hovered.emit(first.row)
     assert set(one.selected_data) == {first.row}
     place = table.curves.index(int(np.flatnonzero(table.curves.order == first.row)[0]), 0)
     assert table.curves.data(place, Qt.ItemDataRole.BackgroundRole) is not None
     table.entered.emit(table.curves.index(7, 0))
-    assert selection.under_mouse == table.curves.order[7]
-    assert picked(done) == []
+    assert selection.hovered_row == table.curves.order[7]
+    assert selected_rows(finished_dock) == []
     plot = explorer.scatter
     plot.resize(400, 300)
-    drag(plot, [plot.places()[9]], kind=QMouseEvent.Type.MouseMove)
-    near = np.linalg.norm(plot.places()[selection.under_mouse] - plot.places()[9])
+    drag(plot, [plot.widget_points()[9]], kind=QMouseEvent.Type.MouseMove)
+    near = np.linalg.norm(plot.widget_points()[selection.hovered_row] - plot.widget_points()[9])
     assert near < 2
     assert set(one.selected_data) | set(curves_of(model, "two").selected_data)
 
 
-def test_the_camera_flies_to_a_curve_picked_beside_the_canvas_not_to_one_on_it(done, explorer, model, qtbot):
+def test_the_camera_flies_to_a_curve_picked_beside_the_canvas_not_to_one_on_it(finished_dock, explorer, model, qtbot):
     bench = Bench(model)
     qtbot.addWidget(bench)
     one = curves_of(model, "one")
     model.layers.selection.active = one
     move, zoom = camera_of(model).center, camera_of(model).zoom
-    press_on_canvas(model, inside(one, 4))
+    press_on_canvas(model, position_inside(one, 4))
     qtbot.wait(50)
     assert (camera_of(model).center, camera_of(model).zoom) == (move, zoom)
     explorer.table.selectRow(0)
     row = int(explorer.table.curves.order[0])
-    outline = done.comparison.curves.outline(row)
+    outline = finished_dock.comparison.curves.outline(row)
     middle = (outline.min(axis=0) + outline.max(axis=0)) / 2
     qtbot.waitUntil(lambda: np.allclose(camera_of(model).center[-2:], middle), timeout=5000)
     assert camera_of(model).zoom > zoom
 
 
-def test_curves_cannot_be_dragged(done, model):
+def test_curves_cannot_be_dragged(finished_dock, model):
     assert not curves_of(model, "one").editable
     assert str(curves_of(model, "one").mode) == "pan_zoom"
 
 
-def test_deleting_a_curve_layer_leaves_the_other_views_working(done, explorer, model):
+def test_deleting_a_curve_layer_leaves_the_other_views_working(finished_dock, explorer, model):
     model.layers.remove("one curves")
-    done.comparison.selection.pick([2, len(done.result.a) + 2])
-    assert marked_in_table(explorer) == [2, len(done.result.a) + 2]
+    finished_dock.comparison.selection.pick([2, len(finished_dock.result.a) + 2])
+    assert selected_in_table(explorer) == [2, len(finished_dock.result.a) + 2]
     assert set(curves_of(model, "two").selected_data) == {2}
 
 
-def test_another_result_empties_the_selection_and_links_once(done, explorer, model, qtbot):
-    done.comparison.selection.pick([1, 2])
-    run(done, qtbot)
-    assert picked(done) == []
-    assert marked_in_table(explorer) == []
+def test_another_result_empties_the_selection_and_links_once(finished_dock, explorer, model, qtbot):
+    finished_dock.comparison.selection.pick([1, 2])
+    run(finished_dock, qtbot)
+    assert selected_rows(finished_dock) == []
+    assert selected_in_table(explorer) == []
     assert len(own_callbacks(model.mouse_drag_callbacks)) == 1
-    assert explorer.table.curves.rowCount() == len(done.result.a) + len(done.result.b)
+    assert explorer.table.curves.rowCount() == len(finished_dock.result.a) + len(finished_dock.result.b)
 
 
-def test_opening_again_links_once(done, model, qtbot):
-    done.show()
-    done.hide()
-    qtbot.waitUntil(lambda: not done.session.choices.sides.following, timeout=2000)
+def test_opening_again_links_once(finished_dock, model, qtbot):
+    finished_dock.show()
+    finished_dock.hide()
+    qtbot.waitUntil(lambda: not finished_dock.session.choices.sides.is_connected, timeout=2000)
     assert own_callbacks(model.mouse_drag_callbacks) == []
     assert own_callbacks(model.mouse_move_callbacks) == []
-    done.show()
-    done.show()
+    finished_dock.show()
+    finished_dock.show()
     assert len(own_callbacks(model.mouse_drag_callbacks)) == 1
 
 
-def test_the_axes_offer_distances_descriptors_and_coordinates(done, explorer):
+def test_the_axes_offer_distances_descriptors_and_coordinates(finished_dock, explorer):
     names = [explorer.x.itemText(index) for index in range(explorer.x.count())]
     assert {"distance from the mean shape", "area (µm²)", "circularity", "undulation t1", "scale ℓ3"} <= set(names)
     explorer.x.setCurrentText("scale ℓ1")
-    np.testing.assert_array_equal(explorer.scatter.points[:, 0], done.result.l[:, 0])
+    np.testing.assert_array_equal(explorer.scatter.points[:, 0], finished_dock.result.l[:, 0])
 
 
 def test_the_explorer_opens_in_the_viewer_and_again_after_closing(viewer, qtbot):
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed), name=name)
-    dock = bare(viewer, qtbot)
+    dock = open_bare_dock(viewer, qtbot)
     run(dock, qtbot)
     press(dock.results.explore, qtbot)
     frame = dock.curve_window.explorer.parentWidget()
@@ -246,94 +249,94 @@ def test_the_explorer_opens_in_the_viewer_and_again_after_closing(viewer, qtbot)
 # The card ------------------------------------------------------------------------------------------------------
 
 
-def test_the_card_shows_the_numbers_of_a_curve_with_their_units(done, explorer):
-    row = len(done.result.a) + 2
-    done.comparison.selection.pick([row])
+def test_the_card_shows_the_numbers_of_a_curve_with_their_units(finished_dock, explorer):
+    row = len(finished_dock.result.a) + 2
+    finished_dock.comparison.selection.pick([row])
     text = explorer.card.numbers.text()
-    assert f"<b>B</b> two, curve {done.result.b.ids[2]}" in text
-    assert f"area: {done.result.b.features['area'].iloc[2]:.4g} µm²" in text
-    assert f"distance from the mean shape: {done.result.distances['product'].iloc[row]:.4g}" in text
+    assert f"<b>B</b> two, curve {finished_dock.result.b.ids[2]}" in text
+    assert f"area: {finished_dock.result.b.features['area'].iloc[2]:.4g} µm²" in text
+    assert f"distance from the mean shape: {finished_dock.result.distances['product'].iloc[row]:.4g}" in text
 
 
-def test_a_neighbour_clicked_becomes_the_curve_of_the_card(done, explorer, qtbot):
-    done.comparison.selection.pick([0])
+def test_a_neighbour_clicked_becomes_the_curve_of_the_card(finished_dock, explorer, qtbot):
+    finished_dock.comparison.selection.pick([0])
     button = explorer.card.buttons[4]
     assert button.side == "B"
     press(button, qtbot)
-    assert picked(done) == [button.row]
+    assert selected_rows(finished_dock) == [button.row]
 
 
-def test_the_gallery_holds_the_usual_and_the_unusual_of_each_image(done, explorer, qtbot):
-    product = done.result.distances["product"].to_numpy()
-    first = len(done.result.a)
-    (usual, unusual), _ = nearest_and_farthest(done.result)
+def test_the_gallery_holds_the_usual_and_the_unusual_of_each_image(finished_dock, explorer, qtbot):
+    product = finished_dock.result.distances["product"].to_numpy()
+    first = len(finished_dock.result.a)
+    (usual, unusual), _ = nearest_and_farthest(finished_dock.result)
     assert product[usual].max() <= np.sort(product[:first])[5]
     assert product[unusual[0]] == product[:first].max()
     assert len(explorer.gallery.buttons) == 24
     assert [button.side for button in explorer.gallery.buttons] == ["A"] * 12 + ["B"] * 12
     press(explorer.gallery.buttons[20], qtbot)
-    assert picked(done) == [explorer.gallery.buttons[20].row]
+    assert selected_rows(finished_dock) == [explorer.gallery.buttons[20].row]
 
 
 # Excluding -----------------------------------------------------------------------------------------------------
 
 
-def test_an_excluded_curve_is_left_out_of_the_next_run_and_can_come_back(done, explorer, model, qtbot):
-    number = len(done.result.a)
-    one = done.result.a.ids[4]
+def test_an_excluded_curve_is_left_out_of_the_next_run_and_can_come_back(finished_dock, explorer, model, qtbot):
+    number = len(finished_dock.result.a)
+    one = finished_dock.result.a.ids[4]
     pixels = model.layers["one"].data.copy()
-    done.comparison.selection.pick([4])
+    finished_dock.comparison.selection.pick([4])
     press(explorer.card.exclude, qtbot)
-    assert done.state == "stale"
+    assert finished_dock.state == "stale"
     assert curves_of(model, "one").features["excluded"].tolist() == [index == 4 for index in range(number)]
     assert np.asarray(curves_of(model, "one").face_color)[4, 3] == 0
-    assert "1 curve excluded manually" in done.excluded.words.text()
-    with qtbot.waitSignal(done.finished, timeout=30_000):
-        press(done.stale.button, qtbot)
-    assert done.state == "done"
-    assert one not in done.result.a.ids
-    assert done.result.a.dropped["excluded by hand"] == 1
-    press(done.excluded.button, qtbot)
-    assert done.state == "stale"
-    run(done, qtbot)
-    assert len(done.result.a) == number
+    assert "1 curve excluded manually" in finished_dock.excluded.label.text()
+    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
+        press(finished_dock.stale.button, qtbot)
+    assert finished_dock.state == "done"
+    assert one not in finished_dock.result.a.ids
+    assert finished_dock.result.a.dropped["excluded by hand"] == 1
+    press(finished_dock.excluded.button, qtbot)
+    assert finished_dock.state == "stale"
+    run(finished_dock, qtbot)
+    assert len(finished_dock.result.a) == number
     np.testing.assert_array_equal(model.layers["one"].data, pixels)
 
 
-def test_excluding_twice_takes_the_curve_in_again(done, explorer, qtbot):
-    done.comparison.selection.pick([4])
+def test_excluding_twice_takes_the_curve_in_again(finished_dock, explorer, qtbot):
+    finished_dock.comparison.selection.pick([4])
     press(explorer.card.exclude, qtbot)
     assert "again" in explorer.card.exclude.text()
     press(explorer.card.exclude, qtbot)
-    assert done.state == "done"
-    assert done.excluded.isHidden()
+    assert finished_dock.state == "done"
+    assert finished_dock.excluded.isHidden()
 
 
-def test_exclusions_end_when_other_outlines_are_traced_and_follow_a_swap(done, explorer, qtbot):
-    done.comparison.selection.pick([4])
+def test_exclusions_end_when_other_outlines_are_traced_and_follow_a_swap(finished_dock, explorer, qtbot):
+    finished_dock.comparison.selection.pick([4])
     press(explorer.card.exclude, qtbot)
-    press(done.sides.swap, qtbot)
-    assert not done.excluded.isHidden()
-    done.controls["min_area"].setValue(30)
-    assert done.excluded.isHidden()
+    press(finished_dock.sides.swap, qtbot)
+    assert not finished_dock.excluded.isHidden()
+    finished_dock.controls["min_area"].setValue(30)
+    assert finished_dock.excluded.isHidden()
 
 
 # A beside B ----------------------------------------------------------------------------------------------------
 
 
-def test_a_and_b_lie_side_by_side_with_their_own_curves(done, model, qtbot):
+def test_a_and_b_lie_side_by_side_with_their_own_curves(finished_dock, model, qtbot):
     model.add_image(spots(6), name="other")
     grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
-    press(done.results.side_by_side, qtbot)
+    press(finished_dock.results.side_by_side, qtbot)
     assert grid.enabled
     names = [layer.name for layer in model.layers]
     assert names == ["other", "two", "two curves", "one", "one curves"]
     cells = [grid.position(index, model.layers) for index in range(5)]
     assert cells[3] == cells[4] == (0, 0)
     assert cells[1] == cells[2] == (0, 1)
-    run(done, qtbot)
+    run(finished_dock, qtbot)
     assert [layer.name for layer in model.layers] == names
-    press(done.results.side_by_side, qtbot)
+    press(finished_dock.results.side_by_side, qtbot)
     assert not grid.enabled
     assert grid.stride == 1
 
@@ -362,7 +365,7 @@ def shown(bare_dock, qtbot):
 @pytest.mark.parametrize("name", ["min_area", "objects", "split_touching"])
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
 def test_enter_runs_and_escape_cancels_from_any_control(shown, qtbot, monkeypatch, name, key):
-    monkeypatch.setattr(comparing, "compared", slow)
+    monkeypatch.setattr(comparing, "run_comparison", slow)
     control = shown.controls[name]
     control.setFocus()
     qtbot.keyClick(control, key)
@@ -395,8 +398,8 @@ def test_tab_goes_through_the_controls_in_reading_order(shown, qtbot):
     assert lines[3:] == sorted(lines[3:])
 
 
-def test_every_control_says_what_it_does(done, explorer):
-    for parent in (done, explorer):
+def test_every_control_says_what_it_does(finished_dock, explorer):
+    for parent in (finished_dock, explorer):
         for kind in (QAbstractButton, QAbstractSpinBox, QComboBox):
             for control in parent.findChildren(kind):
                 name = control.objectName()
@@ -405,26 +408,26 @@ def test_every_control_says_what_it_does(done, explorer):
                 assert control.toolTip() or control.parentWidget().toolTip(), (kind, control.text(), name)
 
 
-def test_every_setting_says_its_default_and_a_unit_where_it_has_one(done):
-    for name, control in done.controls.items():
+def test_every_setting_says_its_default_and_a_unit_where_it_has_one(finished_dock):
+    for name, control in finished_dock.controls.items():
         assert "Default" in control.toolTip(), name
     for name in ("smoothing", "outline_smoothing", "min_area"):
-        assert "px" in done.controls[name].toolTip()
+        assert "px" in finished_dock.controls[name].toolTip()
 
 
-def test_painted_columns_say_their_unit(done):
-    done.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index("area"))
-    assert done.color_by.colorbar.labels[-1].endswith("µm²")
-    done.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index("image"))
-    assert done.color_by.colorbar.labels == ["A", "", "B"]
+def test_painted_columns_say_their_unit(finished_dock):
+    finished_dock.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index("area"))
+    assert finished_dock.color_by.colorbar.labels[-1].endswith("µm²")
+    finished_dock.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index("image"))
+    assert finished_dock.color_by.colorbar.labels == ["A", "", "B"]
 
 
-def test_the_colour_bar_counts_every_curve_and_clips_where_asked(done):
-    shares = done.color_by.colorbar.shares()
+def test_the_colour_bar_counts_every_curve_and_clips_where_asked(finished_dock):
+    shares = finished_dock.color_by.colorbar.shares()
     assert [share.sum() for share in shares] == pytest.approx([1, 1])
-    done.color_by.percentile.setValue(50)
-    high = np.percentile(done.result.distances["product"], 50)
-    assert next(iter(done.comparison.curves)).face_contrast_limits[1] == pytest.approx(high)
-    assert done.color_by.colorbar.labels[-1] == f"≥ {high:.3g}"
-    done.color_by.percentile.setValue(100)
-    assert "≥" not in done.color_by.colorbar.labels[-1]
+    finished_dock.color_by.percentile.setValue(50)
+    high = np.percentile(finished_dock.result.distances["product"], 50)
+    assert next(iter(finished_dock.comparison.curves)).face_contrast_limits[1] == pytest.approx(high)
+    assert finished_dock.color_by.colorbar.labels[-1] == f"≥ {high:.3g}"
+    finished_dock.color_by.percentile.setValue(100)
+    assert "≥" not in finished_dock.color_by.colorbar.labels[-1]

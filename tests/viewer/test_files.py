@@ -13,9 +13,9 @@ from napari.settings import get_settings
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.io import CurveTable, read_comparison_view, read_curves, write_curves
-from napari_shape_ensembles.viewer.files import curves_reader, open_own_files_unasked
+from napari_shape_ensembles.viewer.displayed_result import comparison_view
+from napari_shape_ensembles.viewer.files import curves_reader, prefer_own_reader
 from napari_shape_ensembles.viewer.inputs import is_own, source_of, symbol
-from napari_shape_ensembles.viewer.shown import comparison_view
 
 PLUGIN = "napari-shape-ensembles"
 
@@ -168,8 +168,8 @@ def test_our_own_files_open_without_the_question_which_reader_to_take():
     try:
         plugins.extension2reader = {"*.curves.csv": "napari"}  # what a person has chosen stays
         manifest = npe2.PluginManager.instance().get_manifest(PLUGIN)
-        assert manifest.on_activate == "napari_shape_ensembles.viewer.files:open_own_files_unasked"
-        open_own_files_unasked()
+        assert manifest.on_activate == "napari_shape_ensembles.viewer.files:prefer_own_reader"
+        prefer_own_reader()
         assert get_preferred_reader("day 1/x.comparison.npz") == PLUGIN
         assert get_preferred_reader("x.curves.npz") == PLUGIN
         assert get_preferred_reader("x.curves.csv") == "napari"

@@ -92,7 +92,7 @@ def form(made):
 
 
 @pytest.fixture
-def told(form):
+def emissions(form):
     """What the form tells while the test runs."""
     values = []
 
@@ -171,13 +171,13 @@ def test_a_file_of_any_method_is_loaded_and_saved_back_unchanged(form, tmp_path,
     assert (tmp_path / "after.toml").read_text() == (tmp_path / "before.toml").read_text()
 
 
-def test_what_no_control_shows_is_named_and_kept_until_it_is_taken_back(form, told, qtbot):
+def test_what_no_control_shows_is_named_and_kept_until_it_is_taken_back(form, emissions, qtbot):
     assert form.value == Outlines()
     form.value = EVERY
     assert form.value == EVERY
     for name in ("smoothing", "threshold", "low", "offset", "min_area", "pixel_size"):
         assert form.controls[name].read() == getattr(EVERY, name)
-    words = form.more.words.text()
+    words = form.more.label.text()
     assert "Outline smoothing = 1e-09 px" in words
     assert "Shortest outline = 1000000000000000.0 px" in words
     assert "Quantile" not in words  # plays no part beside hysteresis
@@ -186,7 +186,7 @@ def test_what_no_control_shows_is_named_and_kept_until_it_is_taken_back(form, to
     qtbot.mouseClick(form.more.button, Qt.MouseButton.LeftButton)
     assert form.more.isHidden()
     assert form.value == replace(EVERY, holes=False, neck=EVERY.neck, outline_smoothing=1.0, min_length=0.0)
-    assert told == [replace(EVERY, holes=False), form.value]
+    assert emissions == [replace(EVERY, holes=False), form.value]
 
 
 @checked(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -196,11 +196,11 @@ def test_any_recipe_passes_unchanged(form, shown):
         form.value = recipe
         assert form.value == recipe
     exact = {name for name in rows(form) if form.controls[name].read() == getattr(recipe, name)}
-    named = {name for name in rows(form) if f"{parameters_of(Outlines)[name].label} = " in form.more.words.text()}
+    named = {name for name in rows(form) if f"{parameters_of(Outlines)[name].label} = " in form.more.label.text()}
     assert exact | named == rows(form)
 
 
-def test_every_control_reaches_the_value(form, told):
+def test_every_control_reaches_the_value(form, emissions):
     form.show_image(rgb=True, low=0, high=10, middle=5)
     choose(form, "method", "hysteresis")
     for name, value in (("threshold", 7.0), ("low", 3.0), ("neck", 0.5), ("opening", 2.0), ("min_size", 9)):
@@ -211,7 +211,7 @@ def test_every_control_reaches_the_value(form, told):
     with pytest.raises(ValueError, match="pixel_size and unit go together"):
         _ = form.value
     form.controls["unit"].setText("µm ")
-    assert form.value == told[-1]
+    assert form.value == emissions[-1]
     assert form.value == Outlines(
         method="hysteresis",
         threshold=7,
@@ -262,15 +262,15 @@ def test_parameters_can_be_left_out_and_are_named_where_they_are_set(made):
     assert list(form.controls) == ["share"]
     assert list(form.sections) == ["Two"]
     assert not form.sections["Two"].unfolded
-    assert form.more.words.text() == "Also set: First = 7, Widths = 2.0."
+    assert form.more.label.text() == "Also set: First = 7, Widths = 2.0."
     form.controls["share"].setValue(0.25)
     assert form.value == replace(value, share=0.25)
 
 
-def test_setting_a_value_tells_nothing_and_leaves_what_is_being_written_as_it_is(form, told, qtbot):
+def test_setting_a_value_tells_nothing_and_leaves_what_is_being_written_as_it_is(form, emissions, qtbot):
     form.value = EVERY
     form.value = Outlines()
-    assert told == []
+    assert emissions == []
     line, box = form.controls["pixel_size"], form.controls["smoothing"]
     form.controls["unit"].setText("nm")
     line.setText("0.5")
@@ -279,7 +279,7 @@ def test_setting_a_value_tells_nothing_and_leaves_what_is_being_written_as_it_is
     box.selectAll()
     qtbot.keyClicks(box, "2")
     assert (line.text(), box.text()) == ("0.50", "2 px")
-    assert form.value == told[-1] == Outlines(pixel_size=0.5, unit="nm", smoothing=2.0)
+    assert form.value == emissions[-1] == Outlines(pixel_size=0.5, unit="nm", smoothing=2.0)
 
 
 # What matters ----------------------------------------------------------------------------------------------
@@ -315,29 +315,29 @@ def test_the_channel_is_shown_for_color_images_and_where_one_was_chosen(form):
     assert "channel" in rows(form)
 
 
-def test_a_threshold_by_hand_starts_within_the_image_and_stays_for_the_next_one(form, told):
+def test_a_threshold_by_hand_starts_within_the_image_and_stays_for_the_next_one(form, emissions):
     form.show_image(rgb=False, low=-0.5, high=9.5, middle=2.34567)
-    assert told == []
+    assert emissions == []
     assert form.value == Outlines()
     choose(form, "method", "manual")
     box = form.controls["threshold"]
     assert (box.minimum(), box.maximum(), box.value()) == (-0.5, 9.5, 2.346)
-    assert told == [Outlines(method="manual", threshold=2.346)]
+    assert emissions == [Outlines(method="manual", threshold=2.346)]
     form.show_image(rgb=False, low=0, high=200, middle=80)
     assert box.singleStep() == 2
     form.show_image(rgb=False, low=0, high=1, middle=0.5)
-    assert told[1:] == []
+    assert emissions[1:] == []
     assert form.value.threshold == box.value() == 2.346
 
 
-def test_a_threshold_that_is_needed_before_there_is_an_image_comes_with_it(form, told):
+def test_a_threshold_that_is_needed_before_there_is_an_image_comes_with_it(form, emissions):
     choose(form, "method", "manual")
-    assert 'method "manual" needs a threshold' in told[-1]
+    assert 'method "manual" needs a threshold' in emissions[-1]
     form.show_image(rgb=False, low=0, high=10, middle=5)
-    assert told[-1] == form.value == Outlines(method="manual", threshold=5)
+    assert emissions[-1] == form.value == Outlines(method="manual", threshold=5)
 
 
-def test_a_level_is_a_quantile_or_a_threshold(form, told):
+def test_a_level_is_a_quantile_or_a_threshold(form, emissions):
     form.show_image(rgb=False, low=0, high=10, middle=5)
     choose(form, "method", "level")
     assert form.value == Outlines(method="level", quantile=0.5)
@@ -347,7 +347,7 @@ def test_a_level_is_a_quantile_or_a_threshold(form, told):
     assert form.value == Outlines(method="level", threshold=5)
     assert quantile.text() == "not set"
     quantile.setValue(0.25)
-    assert form.value == told[-1] == Outlines(method="level", quantile=0.25)
+    assert form.value == emissions[-1] == Outlines(method="level", quantile=0.25)
 
 
 def test_classes_of_objects_are_fewer_than_all_classes(form):
@@ -480,23 +480,23 @@ def test_names_are_unique_across_recipe_and_settings():
 
 
 def test_recipe_and_settings_are_one_page(made):
-    page, told = made(CompareShapes, ViewerModel()), []
+    page, emissions = made(CompareShapes, ViewerModel()), []
     for form in (page.outlines_form, page.settings_form):
-        form.changed.connect(lambda form=form: told.append(form.value))
+        form.changed.connect(lambda form=form: emissions.append(form.value))
     names = {field.name for kind in (Outlines, Settings) for field in fields(kind)}
     assert set(page.controls) == names - {"pixel_size", "unit"}  # which are those of the layers
     assert list(page.settings_form.sections) == ["Analysis", "Advanced"]
     assert not page.outlines_form.sections["Trace"].unfolded
     page.controls["rank"].setValue(20)
     page.controls["smoothing"].setValue(2)
-    assert told == [Settings(rank=20), Outlines(smoothing=2.0)]
+    assert emissions == [Settings(rank=20), Outlines(smoothing=2.0)]
 
 
 def test_any_settings_pass_unchanged_and_tell_nothing(made):
-    form, told = made(Form, Settings()), []
-    form.changed.connect(lambda: told.append(form.value))
+    form, emissions = made(Form, Settings()), []
+    form.changed.connect(lambda: emissions.append(form.value))
     settings = Settings.paper(bandwidth=(0.5, 1, 2), null="gamma", approximate_above=10**4, seed=2**35, archetype=12)
     form.value = settings
     assert form.value == settings
-    assert told == []
+    assert emissions == []
     assert form.more.isHidden()

@@ -117,7 +117,7 @@ def test_excluding_is_a_feature_that_can_be_taken_back(inspected, qtbot):
 
 
 def out_of_date(dock):
-    return "" if dock.stale.isHidden() else dock.stale.words.text()
+    return "" if dock.stale.isHidden() else dock.stale.label.text()
 
 
 def test_an_inspection_says_what_has_changed_and_holds_again_when_it_is_undone(inspected, qtbot):
@@ -156,7 +156,7 @@ def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_c
     layer = viewer.layers["one"]
     before = len(layer.events.data.callbacks)
     dock.parentWidget().close()
-    qtbot.waitUntil(lambda: not dock.inspection.a.following, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.inspection.a.is_connected, timeout=2000)
     assert len(layer.events.data.callbacks) < before
     layer.data = layer.data[::-1]
     dock.parentWidget().show()
@@ -283,7 +283,7 @@ def test_a_dock_that_was_destroyed_and_opened_again_shows_what_was_there(model, 
     dock.form.controls["min_area"].setValue(20)
     pressed(dock.run_button, dock, qtbot)
     exclude(dock, 0)
-    dock.inspection.zoom(1)
+    dock.inspection.go_to(1)
     dock.inspection.tick(wrong=True)
     pressed(dock.again_button, dock, qtbot)
 
@@ -295,7 +295,7 @@ def test_a_dock_that_was_destroyed_and_opened_again_shows_what_was_there(model, 
     assert before[1] == "1 of 73 reviewed: 1 wrong"
     assert before[2]
     dock.deleteLater()
-    qtbot.waitUntil(lambda: not dock.inspection.a.following, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.inspection.a.is_connected, timeout=2000)
     again = InspectCurves(model)
     qtbot.addWidget(again)
     assert [again.a.currentText(), again.b.currentText()] == ["one", "two"]
@@ -332,7 +332,7 @@ def test_a_review_by_keys_and_mouse_from_the_list_to_the_saved_labels(make_napar
     canvas = viewer.window._qt_viewer.canvas.native
 
     def renewed():
-        qtbot.waitUntil(lambda: not task.renewing.busy, timeout=20_000)
+        qtbot.waitUntil(lambda: not task.update_runner.busy, timeout=20_000)
 
     rows = [text(dock, row, "label") for row in range(3)]
     assert set(rows) == {"99", "28", "none"}
@@ -343,7 +343,7 @@ def test_a_review_by_keys_and_mouse_from_the_list_to_the_saved_labels(make_napar
     qtbot.waitUntil(lambda: QApplication.focusWidget() is queue.table, timeout=3000)
     qtbot.keyClick(queue.table, Qt.Key.Key_N)
     assert task.row == 1
-    task.zoom(rows.index("28"))
+    task.go_to(rows.index("28"))
     assert queue.reasons.text().startswith("hole: 1 of 25 px")
     qtbot.keyClick(canvas, Qt.Key.Key_Q)
     renewed()
@@ -352,12 +352,12 @@ def test_a_review_by_keys_and_mouse_from_the_list_to_the_saved_labels(make_napar
     assert queue.reasons.text() == "Nothing stands out."
     assert "1 corrected" in queue.progress.text()
     # What has no label is added, what is no object is deleted by the menu of corrections.
-    task.zoom([text(dock, row, "label") for row in range(2)].index("none"))
+    task.go_to([text(dock, row, "label") for row in range(2)].index("none"))
     press(queue.fix_button, qtbot)
     renewed()
     assert (copy.data == 100).sum() > 400
     assert task.current.label == 100
-    task.zoom(0)
+    task.go_to(0)
     assert task.current.label == 99
     qtbot.keyClick(canvas, Qt.Key.Key_Q)
     renewed()
@@ -365,7 +365,7 @@ def test_a_review_by_keys_and_mouse_from_the_list_to_the_saved_labels(make_napar
     assert task.current is None
     assert not queue.right_button.isEnabled()  # nothing is left of it to judge
     # A stroke of napari's brush is taken over and logged too.
-    task.zoom(0)
+    task.go_to(0)
     label = task.current.label
     task.fix("redraw")
     assert (viewer.layers.selection.active, copy.mode, copy.selected_label) == (copy, "paint", label)

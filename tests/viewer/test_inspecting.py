@@ -17,8 +17,8 @@ from napari_shape_ensembles.io.calibration import StackAxes, read_axes
 from napari_shape_ensembles.viewer.inputs import source_of, trace, trace_sides
 from napari_shape_ensembles.viewer.inspecting import AGREE
 from napari_shape_ensembles.viewer.session import Session
-from napari_shape_ensembles.viewer.splitting import layers_of, ways_to_split
-from napari_shape_ensembles.viewer.task import Background
+from napari_shape_ensembles.viewer.splitting import layers_of, split_options
+from napari_shape_ensembles.viewer.task import JobRunner
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ def task(model, qapp):
     """The inspection of a viewer, followed as by an open dock."""
     session = Session.of(model)
     session.choices.set(settings=Settings(landmarks=50, rank=10, permutations=199))
-    session.inspection.follow()
+    session.inspection.activate()
     yield session.inspection
-    session.inspection.rest()
+    session.inspection.deactivate()
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def pair(task, model, qtbot):
 
 
 def ended(task, qtbot, start):
-    assert not task.why_not()
+    assert not task.blocking_reason()
     start()
     qtbot.waitUntil(lambda: not task.busy, timeout=30_000)
 
@@ -85,7 +85,7 @@ def test_exclusions_stay_where_the_layer_was_deleted(pair, model, qtbot):
     ranking = pair.result.ranking
     first = int(((ranking["source"] == "A") & (ranking["index"] >= 0)).idxmax())
     pair.exclude(first, True)
-    pair.zoom(first)
+    pair.go_to(first)
     assert pair.is_excluded(first)
     ended(pair, qtbot, pair.compare_again)
     assert pair.again.a.dropped["excluded by hand"] == 1
@@ -102,11 +102,11 @@ def test_curves_left_out_of_a_comparison_are_inspected_all_the_same(pair, model)
 
 def test_a_result_survives_closing_and_sees_what_has_changed_meanwhile(pair, model):
     pair.exclude(0, True)
-    pair.rest()
+    pair.deactivate()
     layer = model.layers["one"]
     listeners = len(layer.events.data.callbacks)
     layer.data = layer.data[::-1]
-    pair.follow()
+    pair.activate()
     assert len(layer.events.data.callbacks) == listeners + 1
     assert pair.changed_since() == ["one was changed"]
     assert pair.is_excluded(0)
@@ -126,9 +126,9 @@ def test_layers_are_not_kept_alive(pair, model, qtbot):
 
 @pytest.mark.parametrize("taken", range(5))
 def test_layers_deleted_while_others_are_on_their_way_stay_away(pair, model, qtbot, monkeypatch, taken):
-    monkeypatch.setattr(Background, "pause", 10**7)
+    monkeypatch.setattr(JobRunner, "turn_pause_ms", 10**7)
     pair.run()
-    qtbot.waitUntil(lambda: pair.step.name == "inspecting two" and pair.arriving, timeout=20_000)
+    qtbot.waitUntil(lambda: pair.step.name == "inspecting two" and pair.delivering, timeout=20_000)
     for _ in range(taken):
         pair.advance(pair.steps)
     mine = [layer for layer in model.layers if layer.name.endswith("inspected")]
@@ -137,7 +137,7 @@ def test_layers_deleted_while_others_are_on_their_way_stay_away(pair, model, qtb
     monkeypatch.undo()
     pair.advance(pair.steps)
     qtbot.waitUntil(lambda: not pair.busy, timeout=5000)
-    assert not pair.why_not()
+    assert not pair.blocking_reason()
     assert not [layer for layer in mine if layer in model.layers]
 
 
@@ -149,7 +149,7 @@ def test_an_image_without_a_curve_ends_in_words_and_leaves_no_layer(task, model,
     assert [layer.name for layer in model.layers] == ["one"]
     model.add_image(np.zeros((60, 60)), name="two")
     task.b.choose(model.layers["two"])
-    task.ask(AGREE)
+    task.set_question(AGREE)
     ended(task, qtbot, task.run)
     assert "every pixel is 0" in task.message
 
@@ -194,14 +194,14 @@ def reviewed(task, model, qtbot):
     model.layers["field"].scale = (0.5, 0.5)
     task.a.choose(model.layers["nuclei"])
     ended(task, qtbot, task.run)
-    task.zoom(0)
+    task.go_to(0)
     assert task.current == (0, ODD)
     return task
 
 
 def fixed(task, qtbot, *options):
     task.fix(*options)
-    qtbot.waitUntil(lambda: not task.renewing.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not task.update_runner.busy, timeout=30_000)
 
 
 def test_a_correction_is_made_on_a_copy_and_its_outline_is_traced_again(reviewed, model, qtbot):
@@ -220,7 +220,7 @@ def test_a_correction_is_made_on_a_copy_and_its_outline_is_traced_again(reviewed
     assert now.features.loc[now.features["excluded"], "id"].tolist() == [7]
     assert reviewed.changed_since() == []
     reviewed.undo()
-    qtbot.waitUntil(lambda: not reviewed.renewing.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not reviewed.update_runner.busy, timeout=30_000)
     np.testing.assert_array_equal(copy.data, given)
     assert reasons(reviewed)[ODD].startswith("hole: ")
     reviewed.undo()
@@ -252,7 +252,7 @@ def test_the_copy_of_a_plane_of_a_stack_is_named_after_it(task, model, qtbot):
     model.add_labels(np.stack([labels, labels[::-1]]), name="nuclei")
     model.dims.set_point(0, 1)
     ended(task, qtbot, task.run)
-    task.zoom(0)
+    task.go_to(0)
     fixed(task, qtbot)
     np.testing.assert_array_equal(model.layers["nuclei plane axis 0 = 1 corrected"].data.shape, labels.shape)
 
@@ -263,12 +263,12 @@ def in_stack(task, model, qtbot):
     labels, _, _ = faulty("hole")
     stack = np.stack([labels, labels, np.ascontiguousarray(labels[::-1])]).astype(np.uint16)
     model.add_labels(stack, name="nuclei", scale=(2, 0.5, 0.5), units=("um",) * 3)
-    task.choices.sides.follow()
+    task.choices.sides.connect_events()
     model.dims.set_point(0, 2)  # plane 1, in the unit of the world
     ended(task, qtbot, task.run)
-    task.zoom(0)
+    task.go_to(0)
     yield task
-    task.choices.sides.rest()
+    task.choices.sides.disconnect_events()
 
 
 def saved_stack(task, qtbot, folder):
@@ -297,7 +297,7 @@ def test_corrected_planes_are_saved_in_their_stack_as_it_came(in_stack, model, q
     model.dims.set_point(0, 4)
     ended(task, qtbot, task.run)
     assert task.to_save() == {0: "nuclei corrected"}
-    task.zoom(0)
+    task.go_to(0)
     fixed(task, qtbot, "delete")
     second = model.layers["nuclei plane axis 0 = 2 corrected"]
     assert (first.visible, second.visible) == (False, True)
@@ -307,7 +307,7 @@ def test_corrected_planes_are_saved_in_their_stack_as_it_came(in_stack, model, q
     assert task.copy_of(0) is first
     assert (first.visible, second.visible) == (True, False)
     assert reasons(task)[ODD] == ""  # which is corrected
-    task.zoom(0)
+    task.go_to(0)
     fixed(task, qtbot, "delete")
     pixels, log = saved_stack(task, qtbot, tmp_path)
     np.testing.assert_array_equal(pixels, np.stack([given[0], first.data, second.data]))
@@ -334,7 +334,7 @@ def test_a_plane_shown_along_other_axes_and_one_that_is_a_layer_of_its_own_are_s
     model.dims.order = (2, 1, 0)
     model.dims.set_point(2, 2)
     ended(task, qtbot, task.run)
-    task.zoom(0)
+    task.go_to(0)
     fixed(task, qtbot, "delete")
     pixels, log = saved_stack(task, qtbot, tmp_path)
     assert read_calibration(tmp_path / "nuclei.tif").scale == (0.25, 2.0)  # of its own rows and columns
@@ -343,12 +343,12 @@ def test_a_plane_shown_along_other_axes_and_one_that_is_a_layer_of_its_own_are_s
     assert log["plane"].tolist() == ["axis 2 = 1"]
     model.dims.order = (0, 1, 2)
     whole.data = np.ascontiguousarray(np.stack([labels, labels]))
-    (way,) = [way for way in ways_to_split(whole, [], model.dims) if way.title.startswith("Planes")]
+    (way,) = [way for way in split_options(whole, [], model.dims) if way.title.startswith("Planes")]
     _, part = layers_of(whole, way.pieces())
     model.add_layer(part)
     task.a.choose(part)
     ended(task, qtbot, task.run)
-    task.zoom(0)
+    task.go_to(0)
     fixed(task, qtbot, "delete")
     pixels, _ = saved_stack(task, qtbot, tmp_path)
     np.testing.assert_array_equal(pixels, np.stack([labels, np.where(labels == ODD, 0, labels)]))
@@ -364,7 +364,7 @@ def test_labels_of_a_file_are_saved_with_the_pixels_that_it_states_where_their_l
     npe2.PluginManager.instance().discover()
     model.open(tmp_path / "came.tif", plugin="napari", layer_type="labels")
     ended(task, qtbot, task.run)
-    task.zoom(0)
+    task.go_to(0)
     fixed(task, qtbot, "delete")
     saved_stack(task, qtbot, tmp_path)
     calibration = read_calibration(tmp_path / "nuclei.tif")
@@ -380,7 +380,7 @@ def test_labels_of_both_samples_are_saved_one_after_the_other(task, model, qtbot
     task.b.choose(model.layers["two"])
     ended(task, qtbot, task.run)
     for image in (0, 1):
-        task.zoom(task.rows.index[(task.rows["image"] == image) & (task.rows["label"] == 7)][0])
+        task.go_to(task.rows.index[(task.rows["image"] == image) & (task.rows["label"] == 7)][0])
         fixed(task, qtbot, "delete")
     assert task.to_save() == {0: "one corrected", 1: "two corrected"}
     paths = {image: tmp_path / f"{name}.tif" for image, name in task.to_save().items()}
@@ -394,10 +394,10 @@ def test_layers_of_an_inspection_follow_the_name_of_the_inspected_layer(task, mo
     labels[labels == 7] = 0  # an object without a label, and so without an outline
     model.add_image(image, name="field")
     model.add_labels(labels, name="nuclei")
-    task.choices.sides.follow()
+    task.choices.sides.connect_events()
     task.a.choose(model.layers["nuclei"])
     ended(task, qtbot, task.run)
-    task.zoom(task.rows.index[task.rows["label"] == ODD][0])
+    task.go_to(task.rows.index[task.rows["label"] == ODD][0])
     fixed(task, qtbot)
 
     def names():
@@ -412,12 +412,12 @@ def test_layers_of_an_inspection_follow_the_name_of_the_inspected_layer(task, mo
     model.layers["cells corrected"].name = "mine"
     model.layers["cells"].name = "nuclei"
     assert names() == {"nuclei", "nuclei inspected", "nuclei without outline", "mine"}
-    task.choices.sides.rest()
+    task.choices.sides.disconnect_events()
 
 
 def test_a_copy_takes_the_place_of_its_layer_alone(reviewed, model, qtbot):
     design, (nuclei, field) = Session.of(model).design, (model.layers[name] for name in ("nuclei", "field"))
-    reviewed.choices.sides.follow()
+    reviewed.choices.sides.connect_events()
     design.write([(nuclei, "group", "ctrl"), (field, "group", "")])
     fixed(reviewed, qtbot)
     copy = model.layers["nuclei corrected"]
@@ -426,20 +426,20 @@ def test_a_copy_takes_the_place_of_its_layer_alone(reviewed, model, qtbot):
     assert design.groups() == {"ctrl": [copy]}
     model.layers.remove(copy)
     assert design.groups() == {"ctrl": [nuclei]}
-    reviewed.choices.sides.rest()
+    reviewed.choices.sides.disconnect_events()
 
 
 def test_a_copy_that_was_deleted_comes_back_with_its_corrections_and_can_be_inspected_itself(reviewed, model, qtbot):
     fixed(reviewed, qtbot)
     model.layers.remove("nuclei corrected")
-    reviewed.zoom(0)
+    reviewed.go_to(0)
     fixed(reviewed, qtbot, "delete")
     copy = model.layers["nuclei corrected"]
     assert reviewed.review.corrected[0].log["action"].tolist() == ["fill holes", "delete"]
     np.testing.assert_array_equal(copy.data, reviewed.review.corrected[0].labels)
     reviewed.a.choose(copy)
     ended(reviewed, qtbot, reviewed.run)
-    reviewed.zoom(1)  # after the object that has no label any more
+    reviewed.go_to(1)  # after the object that has no label any more
     fixed(reviewed, qtbot, "delete")
     assert len(reviewed.review.corrected[0].log) == 3
     assert reviewed.copy_of(0) is copy
@@ -478,12 +478,12 @@ def test_ticks_are_kept_for_what_is_inspected_later(reviewed, model, qtbot):
 
 def test_keys_of_the_canvas_are_given_back(reviewed, model):
     assert "N" in map(str, model.keymap)
-    reviewed.rest()
+    reviewed.deactivate()
     assert not {"N", "K", "W", "Q", "U"} & set(map(str, model.keymap))
     own = lambda _: None  # noqa: E731 - a key of the user's
     model.bind_key("N", own)
-    reviewed.follow()
-    reviewed.rest()
+    reviewed.activate()
+    reviewed.deactivate()
     assert own in model.keymap.values()
 
 
@@ -491,7 +491,7 @@ def test_the_log_of_a_stack_tells_what_is_in_the_file_also_when_that_is_opened_a
     task = in_stack
 
     def on(label, *options):
-        task.zoom(int(task.rows.index[task.rows["label"] == label][0]))
+        task.go_to(int(task.rows.index[task.rows["label"] == label][0]))
         fixed(task, qtbot, *options)
 
     def log_of(saved):
@@ -504,7 +504,7 @@ def test_the_log_of_a_stack_tells_what_is_in_the_file_also_when_that_is_opened_a
     on(7, "split")
     on(12, "delete")
     task.undo()
-    qtbot.waitUntil(lambda: not task.renewing.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not task.update_runner.busy, timeout=30_000)
     pixels, log = saved_stack(task, qtbot, tmp_path)
     highest = int(given.max())
     told = [["fill holes", str(ODD)], ["merge", "7, 8"], ["split", f"7, {highest + 1}"]]

@@ -21,7 +21,7 @@ from qtpy.QtWidgets import (
 )
 
 from curve_makers import blobs
-from docks import opened, press, put, run, spots
+from docks import open_compare_dock, press, run, show_given_result, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.progress import Progress, report
 from napari_shape_ensembles.viewer import comparing, explaining, inspecting, segmenting, studying
@@ -30,8 +30,8 @@ from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.docks.shape_space import ShapeSpaceDock
 from napari_shape_ensembles.viewer.docks.study import LandscapeDock, SmoothingDock
+from napari_shape_ensembles.viewer.page_status import STEPS
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn, Section
-from napari_shape_ensembles.viewer.steps import STEPS
 
 CONTROLS = (QAbstractButton, QAbstractItemView, QAbstractSlider, QComboBox, QLineEdit, QTabBar)
 
@@ -45,8 +45,14 @@ def slow(*_, **__):
 
 # Each dock, where its work comes from, the button that starts it and a control somewhere else.
 DOCKS = {
-    "segment": (SegmentCurves, segmenting, "committed", "run_button", lambda dock: dock.form.controls["min_area"]),
-    "inspect": (InspectCurves, inspecting, "inspected", "run_button", lambda dock: dock.question),
+    "segment": (
+        SegmentCurves,
+        segmenting,
+        "run_segmentation",
+        "run_button",
+        lambda dock: dock.form.controls["min_area"],
+    ),
+    "inspect": (InspectCurves, inspecting, "inspect_suspicious", "run_button", lambda dock: dock.question),
     "landscape": (LandscapeDock, studying, "landscape_of", "run_button", lambda dock: dock.ranges["ranks"]),
     "smoothing": (SmoothingDock, studying, "smoothing_of", "run_button", lambda dock: dock.merge),
     "space": (ShapeSpaceDock, explaining, "explain", "run_button", lambda dock: dock.explorer.sliders[0]),
@@ -63,7 +69,7 @@ def ready(request, model, qtbot, monkeypatch):
     qtbot.addWidget(dock, before_close_func=lambda dock: settle(dock, qtbot))
     if make is ShapeSpaceDock:
         a, b = (Ensemble(list(blobs(20, 60, seed=seed)), name=str(seed)) for seed in (1, 2))
-        put(compare(a, b, Settings(landmarks=50, rank=5, permutations=99)), model)
+        show_given_result(compare(a, b, Settings(landmarks=50, rank=5, permutations=99)), model)
     monkeypatch.setattr(module, work, slow)
     dock.resize(420, 900)
     with qtbot.waitExposed(dock):
@@ -125,7 +131,7 @@ def test_enter_runs_and_escape_cancels_from_another_control(ready, qtbot, key):
 @pytest.mark.parametrize("ready", [DOCKS["inspect"], DOCKS["landscape"], DOCKS["smoothing"]], indirect=True)
 def test_escape_cancels_what_the_button_of_an_outdated_result_started(ready, qtbot):
     dock, _, _ = ready
-    dock.stale.say("one was changed")
+    dock.stale.set_message("one was changed")
     dock.stale.button.setFocus()
     qtbot.keyClick(dock.stale.button, Qt.Key.Key_Space)
     assert dock.busy
@@ -142,7 +148,7 @@ def test_escape_is_heard_after_a_click_on_the_canvas_and_the_page_stays_where_it
         window.show()
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow, timeout=3000)
-    monkeypatch.setattr(comparing, "checking", slow)
+    monkeypatch.setattr(comparing, "robustness_of", slow)
     bar = dock.scroll.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 300, timeout=3000)
     bar.setValue(0)
@@ -159,7 +165,7 @@ def test_escape_is_heard_after_a_click_on_the_canvas_and_the_page_stays_where_it
     assert not dock.isAncestorOf(QApplication.focusWidget())
     qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
     assert not dock.busy
-    assert "Cancelled" in dock.results.said.text()
+    assert "Cancelled" in dock.results.message.text()
     dock.show_progress(Progress("σ = 2: tracing outlines", 1, 3))
     assert dock.step.text() == "σ = 2: tracing outlines …"  # Σ is a sum
 
@@ -240,7 +246,7 @@ def test_no_letter_of_a_dock_is_taken_twice_or_by_napari(beside, viewer, qtbot):
 def test_no_letter_of_compare_shapes_and_its_curves_is_taken_twice_or_by_napari(beside, viewer, qtbot):
     taken = letters_of_napari(viewer)
     beside("Compare shapes")
-    dock = opened(viewer, qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     run(dock, qtbot)
     press(dock.results.explore, qtbot)
     explorer = dock.curve_window.explorer
@@ -296,7 +302,7 @@ def test_every_page_of_the_bench_is_reached_by_keys_that_nobody_else_takes(bench
         assert bench.headings[name].hasFocus()
         page = bench.pages[name]
         for tab in range(page.count() if isinstance(page, TabbedPage) else 1):
-            part = page.turn(tab) if isinstance(page, TabbedPage) else page
+            part = page.show_tab(tab) if isinstance(page, TabbedPage) else page
             qtbot.waitUntil(bench.next.isEnabled, timeout=60_000)  # on *Outlines* when the recipe is found
             found = letters(part) + letters_of([button.text() for button in foot])
             assert len(found) == len(set(found)), (name, tab, sorted(found))
@@ -309,7 +315,7 @@ def test_every_page_of_the_bench_is_reached_by_keys_that_nobody_else_takes(bench
             by_tab = [one for one in controls if one.focusPolicy() & Qt.FocusPolicy.TabFocus and not one.focusProxy()]
             assert set(by_tab) <= set(reached), (name, tab, set(by_tab) - set(reached))
             assert bench.next in reached
-    bench.turn(0)
+    bench.show_page(0)
     qtbot.keyClick(bench.window(), Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert bench.step == STEPS[1]
     assert bench.headings[STEPS[1]].hasFocus()
@@ -320,7 +326,7 @@ def test_tab_goes_through_the_bench_in_reading_order_and_on_to_all_other_control
         viewer.add_image(spots(seed, rows=3), name=str(seed))
     for section in bench.page("Outlines").findChildren(Section):
         section.fold(False)
-    bench.turn(STEPS.index("Outlines"))
+    bench.show_page(STEPS.index("Outlines"))
     qtbot.waitUntil(lambda: bench.next.isEnabled() and not bench.session.proposing.busy, timeout=60_000)
     (page,) = [one for one in bench.pages["Outlines"].findChildren(ScrollColumn) if one.isVisible()]
     (last,) = [one for one in page.findChildren(QPushButton) if one.text().startswith("Setti&n")]

@@ -10,7 +10,7 @@ from skimage.measure import label
 from docks import press, spots
 from napari_shape_ensembles import Comparison, ObjectModel, Outlines, Settings, match_labels
 from napari_shape_ensembles.viewer.docks.bench import Bench
-from napari_shape_ensembles.viewer.learning import BACKGROUND, pieces
+from napari_shape_ensembles.viewer.learning import BACKGROUND, painted_objects
 from napari_shape_ensembles.viewer.session import Session
 
 TRUTH = {seed: label(spots(seed, rows=5, noise=0) > 0.5) for seed in (1, 2)}
@@ -23,10 +23,10 @@ def session(model, qtbot):
         model.add_image(spots(seed, rows=5, noise=0.2), name=name, scale=(0.5, 0.5), units=("um", "um"))
     session = Session.of(model)
     session.attach()
-    session.segmentation.follow()
+    session.segmentation.activate()
     previewed(session, qtbot, lambda: session.segmentation.image.choose(model.layers["one"]))
     yield session
-    session.segmentation.rest()
+    session.segmentation.deactivate()
     session.detach()
 
 
@@ -51,7 +51,7 @@ def paint(session, count=5, seed=1, background=True):
 def previewed(session, qtbot, change):
     """Wait until all images are previewed after a change, and there is a verdict."""
     came = []
-    session.segmentation.judged.connect(lambda: came.append(1), check_nargs=False)
+    session.segmentation.verdict_changed.connect(lambda: came.append(1), check_nargs=False)
     change()
     qtbot.waitUntil(lambda: bool(came), timeout=60_000)
     return session.segmentation
@@ -59,7 +59,7 @@ def previewed(session, qtbot, change):
 
 def test_one_model_learned_from_one_image_outlines_both_and_becomes_the_recipe(session, qtbot):
     paint(session)
-    assert session.learning.painted() == {"one": (5, True)}
+    assert session.learning.painted_counts() == {"one": (5, True)}
     task = previewed(session, qtbot, session.learning.run)
     model = session.choices.recipe.find
     assert isinstance(model, ObjectModel)
@@ -80,7 +80,7 @@ def test_paint_in_both_images_is_one_model_and_a_stroke_makes_it_outdated(sessio
     ended(session.learning, qtbot, session.learning.run)
     assert [(one.name, one.objects) for one in session.learning.result.sources] == [("one", 3), ("two", 3)]
     layer.undo()
-    assert session.learning.painted()["two"] == (2, False)
+    assert session.learning.painted_counts()["two"] == (2, False)
     assert session.learning.changed_since() == ["the painted examples were changed"]
 
 
@@ -98,22 +98,22 @@ def test_pieces_of_one_number_are_objects_of_their_own_and_slips_are_none():
     plane[2:6, 6:9] = 3
     plane[18, 18] = 2
     plane[0, :] = BACKGROUND
-    objects, ground = pieces(plane)
+    objects, ground = painted_objects(plane)
     assert sorted(np.unique(objects[objects > 0], return_counts=True)[1].tolist()) == [12, 16, 25]
     assert objects[18, 18] == 0
     assert ground.sum() == 20
 
 
 def test_a_click_makes_an_example_of_what_was_found_and_another_takes_it_away(session, qtbot):
-    task = previewed(session, qtbot, session.segmentation.ask)
+    task = previewed(session, qtbot, session.segmentation.schedule_preview)
     session.learning.click()
     layer = dict(session.learning.examples())[session.choices.layers["one"]]
     row, column = np.argwhere(task.preview.labels == 3)[40]
-    session.learning.take_found(layer, row, column)
+    session.learning.toggle_found_object(layer, row, column)
     assert np.array_equal(layer.data > 0, task.preview.labels == 3)
-    session.learning.take_found(layer, row, column)
+    session.learning.toggle_found_object(layer, row, column)
     assert not layer.data.any()
-    session.learning.take_found(layer, row, column, background=True)
+    session.learning.toggle_found_object(layer, row, column, background=True)
     assert set(np.unique(layer.data)) == {0, BACKGROUND}
     layer.data_setitem(np.nonzero(layer.data), 0)
 
@@ -141,7 +141,7 @@ def test_a_saved_model_is_the_recipe_of_files_and_of_scripts(session, qtbot, tmp
     assert session.choices.recipe.find == str(path)
     session.choices.recipe.save(tmp_path / "recipe.toml")
     assert Outlines.load(tmp_path / "recipe.toml") == session.choices.recipe
-    session.learning.forget()
+    session.learning.discard_model()
     assert session.choices.recipe.find is None
     ended(session.learning, qtbot, lambda: session.learning.load(path))
     assert session.choices.recipe.find == str(path)
@@ -157,7 +157,7 @@ def test_a_comparison_by_a_model_is_saved_with_it_and_says_what_it_was_made_with
     ended(task, qtbot, task.run)
     assert task.result is not None, task.message
     model = session.choices.recipe.find
-    session.learning.forget()
+    session.learning.discard_model()
     assert task.changed_since() == ["find was learned from 5 objects in 1 image and is None"]
     ended(task, qtbot, lambda: task.save(tmp_path / "pair.comparison.npz"))
     ended(task, qtbot, lambda: task.open(tmp_path / "pair.comparison.npz"))
@@ -170,22 +170,22 @@ def test_what_is_found_is_corrected_one_by_one_and_compared_in_place_of_the_imag
     qtbot.addWidget(bench := Bench(model))
     session = bench.session
     session.design.write([(one, "replicate", "m1"), (two, "replicate", "m2")])
-    bench.turn(1)
-    outlines, inspection = bench.pages["Outlines"].turn(0), session.inspection
+    bench.show_page(1)
+    outlines, inspection = bench.pages["Outlines"].show_tab(0), session.inspection
     outlines.layer.setCurrentIndex(outlines.layer.findText("one"))
     qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two"}, timeout=30_000)
     found = session.segmentation.verdict.counts["one"]
 
     ended(inspection, qtbot, lambda: press(outlines.by_example.correct, qtbot))
     assert bench.pages["Outlines"].currentIndex() == 1
-    page = bench.pages["Outlines"].turn(1)
+    page = bench.pages["Outlines"].show_tab(1)
     assert inspection.a.chosen() is one
     assert not page.chosen.unfolded  # once there is a list
     assert not page.queue.undo_button.isVisibleTo(page)
     label = int(inspection.rows.loc[inspection.rows["index"] >= 0, "label"].iloc[0])
-    inspection.zoom(int(np.flatnonzero(inspection.rows["label"] == label)[0]))
+    inspection.go_to(int(np.flatnonzero(inspection.rows["label"] == label)[0]))
     inspection.fix("delete")
-    qtbot.waitUntil(lambda: not inspection.renewing.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not inspection.update_runner.busy, timeout=30_000)
     copy = model.layers["one corrected"]
     assert page.message.text() == "one corrected takes the place of one."
     assert session.choices.sides.chosen() == ((copy,), (two,))
@@ -196,17 +196,17 @@ def test_what_is_found_is_corrected_one_by_one_and_compared_in_place_of_the_imag
     assert page.queue.undo_button.isVisibleTo(page)
     press(page.queue.undo_button, qtbot)
     qtbot.waitUntil(lambda: session.segmentation.verdict.counts.get("one corrected") == found, timeout=30_000)
-    qtbot.waitUntil(lambda: not (inspection.renewing.busy or session.segmentation.previewer.busy), timeout=30_000)
+    qtbot.waitUntil(lambda: not (inspection.update_runner.busy or session.segmentation.previewer.busy), timeout=30_000)
 
     # Without them the image is compared again, as what it was in the table.
     bench.show()
-    bench.turn(0)
+    bench.show_page(0)
     model.layers.remove(copy)
     said = "one corrected was deleted: one is back in its place."
     assert session.choices.sides.chosen() == ((one,), (two,))
     assert [session.design.cell(one, name) for name in ("group", "replicate")] == ["A", "m1"]
     assert page.message.text() == said
-    assert bench.pages["Images"].said.text() == said
+    assert bench.pages["Images"].message.text() == said
     qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two"}, timeout=30_000)
 
 
@@ -225,18 +225,18 @@ def test_images_that_nothing_can_be_learned_from_end_in_words(session, qtbot):
         other.data = kept
         ended(proposing, qtbot, proposing.run)
         assert proposing.result.images == 1
-        assert "⚠ one gives no outlines: " in proposing.words()
-        assert words in proposing.words()
+        assert "⚠ one gives no outlines: " in proposing.status_text()
+        assert words in proposing.status_text()
         other.data = data
         ended(proposing, qtbot, proposing.run)
-        said = proposing.words().splitlines()
+        said = proposing.status_text().splitlines()
         assert [line.partition(":")[0] for line in said[:2]] == ["⚠ one gives no outlines", "⚠ two gives no outlines"]
-        assert proposing.words().count(words) == 2
+        assert proposing.status_text().count(words) == 2
         assert said[2] == "Choose other images, or paint examples."
-    for other in session.proposing.chosen().layers[0]:
+    for other in session.proposing.current_inputs().layers[0]:
         other().data = np.eye(3)
     ended(proposing, qtbot, proposing.run)
-    assert proposing.words().count("gives no outlines: no recipe finds objects in it.") == 2
+    assert proposing.status_text().count("gives no outlines: no recipe finds objects in it.") == 2
     ended(learning, qtbot, learning.run)
     assert f"painted labels of shape {layer.data.shape} on an image of (3, 3)" in learning.message
 
@@ -308,7 +308,7 @@ def test_a_person_paints_learns_and_sees_outlines(viewer, qtbot):
     assert panel.learn.isEnabled()
     before = task.preview
     press(panel.learn, qtbot)
-    qtbot.waitUntil(lambda: "finds all objects" in panel.said.text() and task.preview is not before, timeout=30_000)
+    qtbot.waitUntil(lambda: "finds all objects" in panel.message.text() and task.preview is not before, timeout=30_000)
     qtbot.waitUntil(lambda: not task.previewer.busy, timeout=30_000)
     assert "two: 25 outlines" in dock.verdict.text()
     # Proposals take the place of the model at a click.
@@ -316,5 +316,5 @@ def test_a_person_paints_learns_and_sees_outlines(viewer, qtbot):
     qtbot.waitUntil(lambda: dock.proposals.pictures.count() > 1, timeout=60_000)
     dock.proposals.pictures.itemClicked.emit(dock.proposals.pictures.item(0))
     assert dock.session.choices.recipe.find is None
-    assert "is not in use" in panel.said.text()
+    assert "is not in use" in panel.message.text()
     qtbot.waitUntil(lambda: not task.previewer.busy, timeout=30_000)

@@ -12,11 +12,11 @@ import pytest
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QApplication
 
-from docks import bare, curves_of, found_before, opened, press, run, spots
+from docks import curves_of, open_bare_dock, open_compare_dock, press, reusing_results, run, spots
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.inputs import is_own
-from napari_shape_ensembles.viewer.task import Background
+from napari_shape_ensembles.viewer.task import JobRunner
 
 STALE_SOON = 2000
 
@@ -55,7 +55,7 @@ def test_selecting_one_layer_or_the_chosen_two_changes_nothing(bare_dock, model,
 
 
 def test_a_renamed_layer_is_shown_by_its_new_name_and_stays_chosen(bare_dock, model, qtbot):
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
     model.layers["one"].name = "first"
     assert bare_dock.sides.pair.a.currentText() == "first"
@@ -63,7 +63,7 @@ def test_a_renamed_layer_is_shown_by_its_new_name_and_stays_chosen(bare_dock, mo
 
 
 def test_reordered_layers_stay_chosen(bare_dock, model, qtbot):
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
     model.layers.move(0, len(model.layers))
     assert chosen(bare_dock) == ["one", "two"]
@@ -100,15 +100,15 @@ def test_a_layer_deleted_during_a_run_does_not_disturb_it(bare_dock, model, qtbo
 
 
 def test_a_layer_deleted_after_a_run_makes_the_result_stale(bare_dock, model, qtbot):
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
     model.layers.remove("two")
     assert bare_dock.state == "stale"
-    assert "other layers are chosen" in bare_dock.stale.words.text()
+    assert "other layers are chosen" in bare_dock.stale.label.text()
 
 
 def test_a_deleted_layer_is_not_kept_alive(bare_dock, model, qtbot):
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
     dead = [weakref.ref(model.layers[name]) for name in ("one", "one curves")]
     model.layers.remove("one")
@@ -119,11 +119,11 @@ def test_a_deleted_layer_is_not_kept_alive(bare_dock, model, qtbot):
 
 
 def test_the_curves_of_b_keep_their_rows_when_those_of_a_are_deleted(bare_dock, model, qtbot):
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
     row = len(bare_dock.result.a) + 3
     model.layers.remove("one curves")
-    bare_dock.comparison.curves.tie()  # as when the dock is closed and opened
+    bare_dock.comparison.curves.connect_events()  # as when the dock is closed and opened
     bare_dock.comparison.selection.pick([row])
     bare_dock.comparison.exclude(row)
     layer = model.layers["two curves"]
@@ -132,7 +132,7 @@ def test_the_curves_of_b_keep_their_rows_when_those_of_a_are_deleted(bare_dock, 
 
 
 def test_a_replaced_layer_takes_the_place_and_makes_the_result_stale(bare_dock, model, qtbot):
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
     model.layers.remove("two")
     model.add_image(spots(5), name="two", scale=(0.5, 0.5), units=("um", "um"))
@@ -143,7 +143,7 @@ def test_a_replaced_layer_takes_the_place_and_makes_the_result_stale(bare_dock, 
 
 
 def test_deleted_curves_leave_the_result_and_are_not_missed(bare_dock, model, qtbot):
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
     model.layers.remove("one curves")
     bare_dock.color_by.choice.setCurrentIndex(1)
@@ -152,7 +152,7 @@ def test_deleted_curves_leave_the_result_and_are_not_missed(bare_dock, model, qt
 
 
 def test_a_copy_of_the_curves_belongs_to_the_user(bare_dock, model, qtbot):
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
     data, attributes, kind = curves_of(model, "one").as_layer_data_tuple()
     copy = model.add_shapes(data, **(attributes | {"name": "copy"}))
@@ -181,14 +181,14 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_changed_layer_makes_the_result_stale_and_one_press_renews_it(bare_dock, model, qtbot, change):
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
     assert bare_dock.state == "done"
     assert bare_dock.stale.isHidden()
     change(model.layers["one"])
     qtbot.waitUntil(lambda: not bare_dock.stale.isHidden(), timeout=STALE_SOON)
     assert bare_dock.state == "stale"
-    assert "one was changed" in bare_dock.stale.words.text()
+    assert "one was changed" in bare_dock.stale.label.text()
     assert not bare_dock.results.table.isEnabled()
     model.layers["two"].units = model.layers["one"].units
     with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
@@ -215,7 +215,7 @@ def test_an_edit_that_is_undone_makes_the_result_hold_again(model, qtbot):
         labels[row * 30 + 5 : row * 30 + 25, column * 30 + 5 : column * 30 + 10 + index] = index + 1
     painted = model.add_labels(labels.copy(), name="one")
     model.add_labels(labels.T.copy(), name="two")
-    dock = bare(model, qtbot)
+    dock = open_bare_dock(model, qtbot)
     run(dock, qtbot)
     painted.fill((8, 8), 20)
     qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=STALE_SOON)
@@ -228,7 +228,7 @@ def test_moved_shapes_make_the_result_stale(model, qtbot):
     boxes = [np.array([[0, 0], [0, 15], [20, 15 + i], [20, 0]]) + 30 * i for i in range(8)]
     shapes = model.add_shapes(boxes, shape_type="polygon", name="one")
     model.add_shapes(boxes, shape_type="polygon", name="two")
-    dock = bare(model, qtbot)
+    dock = open_bare_dock(model, qtbot)
     run(dock, qtbot)
     shapes.data = [boxes[0] * 1.1, *boxes[1:]]
     qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=STALE_SOON)
@@ -238,7 +238,7 @@ def test_shapes_marked_as_left_out_make_the_result_stale(model, qtbot):
     boxes = [np.array([[0, 0], [0, 15], [20, 15 + i], [20, 0]]) + 30 * i for i in range(8)]
     shapes = model.add_shapes(boxes, shape_type="polygon", name="one", features={"excluded": [False] * 8})
     model.add_shapes(boxes, shape_type="polygon", name="two")
-    dock = bare(model, qtbot)
+    dock = open_bare_dock(model, qtbot)
     run(dock, qtbot)
     shapes.features = shapes.features.assign(excluded=[True] + [False] * 7)
     qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=STALE_SOON)
@@ -249,7 +249,7 @@ def test_shapes_marked_as_left_out_make_the_result_stale(model, qtbot):
 def test_another_plane_of_a_stack_makes_the_result_stale(model, qtbot):
     model.add_image(np.stack([spots(1), spots(3)]), name="stack")
     model.add_image(spots(2), name="plane")
-    dock = bare(model, qtbot)
+    dock = open_bare_dock(model, qtbot)
     model.dims.set_current_step(0, 1)
     run(dock, qtbot)
     model.dims.set_current_step(0, 0)
@@ -259,13 +259,13 @@ def test_another_plane_of_a_stack_makes_the_result_stale(model, qtbot):
 
 
 def test_changed_settings_are_named_and_setting_them_back_is_enough(bare_dock, qtbot):
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
     rank, split = (bare_dock.controls[name] for name in ("rank", "split_touching"))
     rank.setValue(100)
     split.setCurrentIndex(split.findData("none"))
-    assert "split touching was distance and is none" in bare_dock.stale.words.text()
-    assert "rank was 150 and is 100" in bare_dock.stale.words.text()
+    assert "split touching was distance and is none" in bare_dock.stale.label.text()
+    assert "rank was 150 and is 100" in bare_dock.stale.label.text()
     rank.setValue(150)
     split.setCurrentIndex(split.findData("distance"))
     assert bare_dock.state == "done"
@@ -273,7 +273,7 @@ def test_changed_settings_are_named_and_setting_them_back_is_enough(bare_dock, q
 
 
 def test_swapping_a_and_b_makes_the_result_stale(bare_dock, qtbot):
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
     press(bare_dock.sides.swap, qtbot)
     assert bare_dock.state == "stale"
@@ -287,10 +287,10 @@ def test_a_layer_edited_during_a_run_gives_a_result_that_is_stale_at_once(bare_d
 
 
 def test_cancelling_keeps_the_result_before(bare_dock, qtbot, monkeypatch):
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
     before = bare_dock.result
-    monkeypatch.setattr(comparing, "compared", slow)
+    monkeypatch.setattr(comparing, "run_comparison", slow)
     press(bare_dock.run_button, qtbot)
     press(bare_dock.cancel_button, qtbot)
     assert bare_dock.result is before
@@ -302,7 +302,7 @@ def test_cancelling_keeps_the_result_before(bare_dock, qtbot, monkeypatch):
 
 
 def test_cancelling_before_the_first_step_leaves_the_dock_ready(bare_dock, qtbot, monkeypatch):
-    monkeypatch.setattr(comparing, "compared", slow)
+    monkeypatch.setattr(comparing, "run_comparison", slow)
     press(bare_dock.run_button, qtbot)
     press(bare_dock.cancel_button, qtbot)
     assert bare_dock.state == "ready"
@@ -319,7 +319,7 @@ def test_a_cancelled_run_lets_go_of_its_copies_of_the_images(bare_dock, qtbot, m
             report("counting", 0, 0)
             time.sleep(0.01)
 
-    monkeypatch.setattr(comparing, "compared", copying)
+    monkeypatch.setattr(comparing, "run_comparison", copying)
     press(bare_dock.run_button, qtbot)
     qtbot.waitUntil(lambda: len(copies) == 2)
     assert bare_dock.task.threads
@@ -337,7 +337,7 @@ def test_a_run_after_a_cancelled_one_waits_for_its_thread_and_then_succeeds(bare
         report("never seen", 0, 1)
 
     with monkeypatch.context() as patch:
-        patch.setattr(comparing, "compared", stubborn)
+        patch.setattr(comparing, "run_comparison", stubborn)
         press(bare_dock.run_button, qtbot)
         qtbot.waitUntil(lambda: bool(threads), timeout=2000)
         press(bare_dock.cancel_button, qtbot)
@@ -351,29 +351,29 @@ def test_a_run_after_a_cancelled_one_waits_for_its_thread_and_then_succeeds(bare
 def test_a_step_that_shares_out_blocks_is_left_between_two_of_them(qtbot):
     from napari_shape_ensembles.progress import over_blocks
 
-    done = []
+    completed = []
 
     def function():
         report("one long step", 0, 1)
-        over_blocks(lambda block: done.append(block) or time.sleep(0.02), range(500))
+        over_blocks(lambda block: completed.append(block) or time.sleep(0.02), range(500))
         report("never reached", 1, 1)
 
     def steps():
         yield function
 
-    background = Background()
+    background = JobRunner()
     background.begin(steps())
-    qtbot.waitUntil(lambda: bool(done), timeout=2000)
+    qtbot.waitUntil(lambda: bool(completed), timeout=2000)
     background.cancel()
     qtbot.wait(200)
-    count = len(done)
+    count = len(completed)
     qtbot.wait(200)
-    assert len(done) == count < 500
+    assert len(completed) == count < 500
 
 
 def test_pressing_run_twice_starts_one_run(bare_dock, qtbot, monkeypatch):
     starts = []
-    monkeypatch.setattr(comparing, "compared", lambda *_: starts.append(1) or slow())
+    monkeypatch.setattr(comparing, "run_comparison", lambda *_: starts.append(1) or slow())
     press(bare_dock.run_button, qtbot)
     press(bare_dock.run_button, qtbot)
     bare_dock.run()
@@ -392,7 +392,7 @@ def test_two_viewers_keep_apart(bare_dock, model, qtbot):
     other = ViewerModel()
     for seed in (3, 4):
         other.add_image(spots(seed), name=str(seed))
-    second = bare(other, qtbot)
+    second = open_bare_dock(other, qtbot)
     run(second, qtbot)
     assert chosen(bare_dock) == ["one", "two"]
     assert [layer.name for layer in model.layers] == ["one", "two"]
@@ -401,7 +401,7 @@ def test_two_viewers_keep_apart(bare_dock, model, qtbot):
 
 
 def test_two_docks_in_one_viewer_show_the_same_result(bare_dock, model, qtbot):
-    second = bare(model, qtbot)
+    second = open_bare_dock(model, qtbot)
     run(bare_dock, qtbot)
     run(second, qtbot)
     assert bare_dock.result is second.result is not None
@@ -410,13 +410,13 @@ def test_two_docks_in_one_viewer_show_the_same_result(bare_dock, model, qtbot):
 
 
 def test_opening_and_closing_leaves_as_many_listeners_as_before(bare_dock, model, qtbot):
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
     bare_dock.show()
     before = counts(model)
     for _ in range(3):
         bare_dock.hide()
-        qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.following, timeout=2000)
+        qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.is_connected, timeout=2000)
         bare_dock.show()
     assert counts(model) == before
 
@@ -425,12 +425,12 @@ def test_a_closed_dock_listens_to_nothing(model, qtbot):
     for seed in (1, 2):
         model.add_image(spots(seed), name=str(seed))
     before = counts(model)
-    dock = bare(model, qtbot)
+    dock = open_bare_dock(model, qtbot)
     dock.show()
     run(dock, qtbot)
     assert sum(counts(model)) > sum(before)
     dock.hide()
-    qtbot.waitUntil(lambda: not dock.session.choices.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.session.choices.sides.is_connected, timeout=2000)
     for layer in list(dock.comparison.curves):
         model.layers.remove(layer)
     assert counts(model) == before
@@ -440,7 +440,7 @@ def test_reopening_shows_that_a_layer_was_changed_meanwhile(bare_dock, model, qt
     bare_dock.show()
     run(bare_dock, qtbot)
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.is_connected, timeout=2000)
     model.layers["one"].scale = (1, 1)
     bare_dock.show()
     assert bare_dock.state == "stale"
@@ -451,7 +451,7 @@ def test_closing_the_viewer_during_a_run_leaves_no_window_and_no_error(make_napa
     viewer = make_napari_viewer()
     for seed in (1, 2):
         viewer.add_image(spots(seed), name=str(seed))
-    dock = opened(viewer, qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     dock.controls["permutations"].setValue(100_000)
     windows = set(QApplication.topLevelWidgets())
     press(dock.run_button, qtbot)
@@ -486,13 +486,13 @@ napari.run()
 
 @pytest.mark.parametrize("leave", ["viewer.close()", "QApplication.quit()"])
 def test_leaving_napari_while_permutations_are_under_way_is_clean(leave):
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", LEAVING.format(leave=leave, tests=str(Path(__file__).parents[1]))],
         capture_output=True,
         text=True,
         timeout=300,  # a process that hangs
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert "Error" not in done.stderr
-    assert "Traceback" not in done.stderr
+    assert completed.returncode == 0, completed.stderr
+    assert "Error" not in completed.stderr
+    assert "Traceback" not in completed.stderr

@@ -8,10 +8,10 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QLabel, QWidget
 
-from docks import opened, press, run, spots
-from napari_shape_ensembles.viewer.layer_choice import what_differs
+from docks import open_compare_dock, press, run, spots
+from napari_shape_ensembles.viewer.layer_choice import distinguishing_parts
 from napari_shape_ensembles.viewer.panels.fonts import NamedLine
-from napari_shape_ensembles.viewer.panels.widgets import tip, wrapped
+from napari_shape_ensembles.viewer.panels.widgets import tip, wrapped_label
 
 ONE, TWO = "<u>one</u> & co", "two <b>of</b> &amp; <i>them</i>"
 THEMES = "dark", "light"
@@ -24,7 +24,7 @@ def window(make_napari_viewer):
 
 
 @pytest.fixture
-def named(model, qtbot, shown):
+def dock_with_html_names(model, qtbot, shown):
     """The dock, on the screen without a window around it, beside two images whose names look like HTML."""
     return shown(beside(model, [ONE, TWO], qtbot))
 
@@ -32,10 +32,10 @@ def named(model, qtbot, shown):
 def beside(viewer, names, qtbot):
     for seed, name in enumerate(names):
         viewer.add_image(spots(seed, rows=4), name=name, scale=(0.5, 0.5), units=("um", "um"))
-    return opened(viewer, qtbot)
+    return open_compare_dock(viewer, qtbot)
 
 
-def explored(dock, qtbot):
+def open_explorer(dock, qtbot):
     """The window of the curves, with one of them picked."""
     run(dock, qtbot)
     press(dock.results.explore, qtbot)
@@ -59,36 +59,38 @@ def said(page):
 # Names -----------------------------------------------------------------------------------------------------
 
 
-def test_a_result_shows_names_as_they_are(named, qtbot):
-    run(named, qtbot)
-    assert {named.results.answer, named.results.details} <= set(said(named))
-    assert "<b>" in named.results.details.text()
+def test_a_result_shows_names_as_they_are(dock_with_html_names, qtbot):
+    run(dock_with_html_names, qtbot)
+    assert {dock_with_html_names.results.answer, dock_with_html_names.results.details} <= set(
+        said(dock_with_html_names)
+    )
+    assert "<b>" in dock_with_html_names.results.details.text()
 
 
-def test_what_has_changed_is_told_with_names_as_they_are(named, qtbot):
-    run(named, qtbot)
-    named.viewer.layers[ONE].data = spots(5, rows=4)
-    qtbot.waitUntil(named.stale.isVisible)
-    assert named.stale.words in said(named)
+def test_what_has_changed_is_told_with_names_as_they_are(dock_with_html_names, qtbot):
+    run(dock_with_html_names, qtbot)
+    dock_with_html_names.viewer.layers[ONE].data = spots(5, rows=4)
+    qtbot.waitUntil(dock_with_html_names.stale.isVisible)
+    assert dock_with_html_names.stale.label in said(dock_with_html_names)
 
 
-def test_what_stands_in_the_way_is_told_with_names_as_they_are(named, qtbot):
-    named.sides.several.setChecked(True)
-    layer = named.viewer.layers[ONE]
-    named.session.choices.sides.tick([layer], [layer])
-    assert ONE in named.reason.text()
-    assert named.reason in said(named)
+def test_what_stands_in_the_way_is_told_with_names_as_they_are(dock_with_html_names, qtbot):
+    dock_with_html_names.sides.several.setChecked(True)
+    layer = dock_with_html_names.viewer.layers[ONE]
+    dock_with_html_names.session.choices.sides.choose_several([layer], [layer])
+    assert ONE in dock_with_html_names.reason.text()
+    assert dock_with_html_names.reason in said(dock_with_html_names)
 
 
-def test_a_result_kept_is_told_with_names_as_they_are(named, qtbot):
-    run(named, qtbot)
-    named.comparison.kept = named.comparison.shown
-    named.show_state()
-    assert named.kept.words in said(named)
+def test_a_result_kept_is_told_with_names_as_they_are(dock_with_html_names, qtbot):
+    run(dock_with_html_names, qtbot)
+    dock_with_html_names.comparison.recoverable = dock_with_html_names.comparison.shown
+    dock_with_html_names.show_state()
+    assert dock_with_html_names.recover_notice.label in said(dock_with_html_names)
 
 
-def test_card_and_gallery_show_names_as_they_are(named, qtbot, shown):
-    explorer = shown(explored(named, qtbot))
+def test_card_and_gallery_show_names_as_they_are(dock_with_html_names, qtbot, shown):
+    explorer = shown(open_explorer(dock_with_html_names, qtbot))
     found = said(explorer)
     assert explorer.card.numbers in found
     explorer.tabs.setCurrentIndex(2)
@@ -97,7 +99,7 @@ def test_card_and_gallery_show_names_as_they_are(named, qtbot, shown):
 
 
 def test_labels_are_plain_unless_they_are_meant_to_be_html(qtbot):
-    plain, rich = wrapped("a <b>"), wrapped("a <b>b</b>", rich=True)
+    plain, rich = wrapped_label("a <b>"), wrapped_label("a <b>b</b>", rich=True)
     for label in (plain, rich):
         qtbot.addWidget(label)
     assert plain.textFormat() == Qt.TextFormat.PlainText
@@ -111,7 +113,7 @@ def test_labels_are_plain_unless_they_are_meant_to_be_html(qtbot):
 
 def test_long_names_do_not_force_the_window_wide(model, qtbot, shown):
     names = [LONG.format("treated", 1) * 5, LONG.format("control", 2) * 5]
-    explorer = shown(explored(beside(model, names, qtbot), qtbot))
+    explorer = shown(open_explorer(beside(model, names, qtbot), qtbot))
     assert explorer.minimumSizeHint().width() < 800
     heading = explorer.gallery.findChildren(NamedLine)[0]
     assert heading.toolTip() == names[0]
@@ -123,7 +125,7 @@ def test_long_names_do_not_force_the_window_wide(model, qtbot, shown):
 
 
 def test_the_nearest_curves_are_never_cut_off(window, qtbot):
-    explorer = explored(beside(window, ["one", "two"], qtbot), qtbot)
+    explorer = open_explorer(beside(window, ["one", "two"], qtbot), qtbot)
     frame = explorer.parentWidget()
     frame.setFloating(True)
     card = explorer.card
@@ -139,13 +141,13 @@ def test_the_nearest_curves_are_never_cut_off(window, qtbot):
 
 
 def test_the_scatter_plot_says_which_marks_are_whose_above_all_points(window, qtbot):
-    explorer = explored(beside(window, ["alpha", LONG.format("control", 2) * 3], qtbot), qtbot)
+    explorer = open_explorer(beside(window, ["alpha", LONG.format("control", 2) * 3], qtbot), qtbot)
     plot, line = explorer.scatter, explorer.scatter.fontMetrics().height()
     a, b = plot.legend()
     assert a == "A alpha"
     assert b.startswith("B experiment")
     assert "…" in b
-    assert np.nanmin(plot.places()[:, 1]) > 2 * line
+    assert np.nanmin(plot.widget_points()[:, 1]) > 2 * line
     for theme in THEMES:
         window.theme = theme
         red, _, blue = pixels(plot.grab().toImage().copy(0, 0, plot.width(), line)).T
@@ -197,7 +199,7 @@ def test_lists_of_long_names_show_what_differs(window, qtbot):
 
 
 def test_what_differs_is_told_in_whole_words():
-    assert what_differs(["cells 12 treated.tif", "cells 13 control.tif"]) == ["…12 treated…", "…13 control…"]
-    assert what_differs(["one", "two"]) == ["one", "two"]
-    assert what_differs(["a one", "a one"]) == ["…one", "…one"]
-    assert what_differs([]) == []
+    assert distinguishing_parts(["cells 12 treated.tif", "cells 13 control.tif"]) == ["…12 treated…", "…13 control…"]
+    assert distinguishing_parts(["one", "two"]) == ["one", "two"]
+    assert distinguishing_parts(["a one", "a one"]) == ["…one", "…one"]
+    assert distinguishing_parts([]) == []

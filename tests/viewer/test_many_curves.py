@@ -15,16 +15,16 @@ from napari.components import ViewerModel
 from qtpy.QtCore import QTimer
 
 from curve_makers import blobs
-from docks import let_go, run
+from docks import run, wait_until_released
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.comparison.display import MARK, edge_width, simplified
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing, inputs
 from napari_shape_ensembles.viewer import layers as own_layers
+from napari_shape_ensembles.viewer.displayed_result import comparison_view
 from napari_shape_ensembles.viewer.inputs import Source, is_own
 from napari_shape_ensembles.viewer.layers import COLOR_FEATURES, curve_layers, repaint
-from napari_shape_ensembles.viewer.shown import comparison_view
-from napari_shape_ensembles.viewer.task import Background
+from napari_shape_ensembles.viewer.task import JobRunner
 
 
 def source(curves, name="one", scale=1.0):
@@ -184,12 +184,12 @@ def test_b7_b8_errors_are_returned_and_workers_are_freed(qtbot):
         except ValueError as error:
             ended.append(str(error))
 
-    background = Background()
+    background = JobRunner()
     background.begin(steps())
     del failing
     qtbot.waitUntil(lambda: bool(ended), timeout=5000)
     assert "the reason" in ended[0]
-    let_go(qtbot, alive)
+    wait_until_released(qtbot, alive)
 
 
 def test_b9_areas_come_from_the_curves_not_from_the_mesh(layers, compared):
@@ -208,7 +208,7 @@ def test_b10_one_worker_at_a_time(qtbot):
         inside.pop()
         report("slept", 1, 1)
 
-    background, ended = Background(), []
+    background, ended = JobRunner(), []
 
     def steps():
         ended.append((yield function))
@@ -225,7 +225,7 @@ def test_b11_replaced_curves_are_freed(bare_dock, model, qtbot):
     before = [weakref.ref(layer) for layer in bare_dock.comparison.curves]
     run(bare_dock, qtbot)
     qtbot.wait(200)
-    let_go(qtbot, *before)
+    wait_until_released(qtbot, *before)
 
 
 def test_b12_curves_that_cannot_be_drawn_never_reach_a_layer():
@@ -264,7 +264,7 @@ def test_what_takes_long_is_never_done_by_the_windows_own_thread(bare_dock, qtbo
         monkeypatch.setattr(owner, name, noting)
 
     names = ["compare", "witness_values", "curve_layers", "read_view"]
-    owners = (inputs, "trace"), (Comparison, "save"), (own_layers, "painted_data")
+    owners = (inputs, "trace"), (Comparison, "save"), (own_layers, "comparison_layer_data")
     for owner, name in (*owners, *((comparing, name) for name in names)):
         watched(owner, name)
     run(bare_dock, qtbot)

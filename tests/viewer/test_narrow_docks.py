@@ -49,7 +49,7 @@ def compared(dock, qtbot):
     set_choices(dock.session.choices, permutations=199, landmarks=50, rank=20)
     ended(dock.finished, dock.run_button, qtbot)
     dock.comparison.exclude(0)
-    dock.results.note("Saved comparison.npz in /a/folder/of/many/names/that/is/long")
+    dock.results.show_note("Saved comparison.npz in /a/folder/of/many/names/that/is/long")
     assert dock.state == "stale"
 
 

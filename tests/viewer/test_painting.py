@@ -16,29 +16,29 @@ from skimage.io import imread
 
 from curve_makers import blobs
 from docks import (
-    bare,
     curves_of,
-    found_before,
     grid_of,
-    inside,
-    marked_in_table,
     move_on_canvas,
+    open_bare_dock,
     own_callbacks,
-    picked,
+    position_inside,
     press,
     press_on_canvas,
+    reusing_results,
     run,
+    selected_in_table,
+    selected_rows,
     set_choices,
     spots,
 )
 from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.palette import PICKED
 from napari_shape_ensembles.viewer import layers, painting
-from napari_shape_ensembles.viewer.curves import over_canvas
+from napari_shape_ensembles.viewer.camera_flight import camera_of
+from napari_shape_ensembles.viewer.curves import canvas_overlays
 from napari_shape_ensembles.viewer.docks.bench import Bench
-from napari_shape_ensembles.viewer.flying import camera_of
 from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
-from napari_shape_ensembles.viewer.painting import MOST_LABELS, label_layer, row_under
+from napari_shape_ensembles.viewer.painting import MAX_LABELS, label_layer, row_under
 
 
 def options_of(count, **placement):
@@ -74,8 +74,8 @@ def drawn(layer):
 @pytest.fixture
 def few(monkeypatch, request):
     """Let any number of outlines be painted; as many as a parameter says have each a label of their own."""
-    monkeypatch.setattr(layers, "MOST_SHAPES", 10)
-    monkeypatch.setattr(painting, "MOST_LABELS", getattr(request, "param", MOST_LABELS))
+    monkeypatch.setattr(layers, "MAX_SHAPES", 10)
+    monkeypatch.setattr(painting, "MAX_LABELS", getattr(request, "param", MAX_LABELS))
 
 
 # The layer -----------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ AFFINE = {"affine": np.array([[1.5, 0.2, 3.0], [0.0, 0.9, -4.0], [0.0, 0.0, 1.0]
 @pytest.mark.parametrize(("size", "most", "shift"), [(0.3, 2**26, 0), (12, 2**26, -3000.6), (12, 2**12, 500)])
 def test_painted_outlines_are_where_the_shapes_are(placement, size, most, shift, monkeypatch):
     get_settings()  # or napari triangulates in Python
-    monkeypatch.setattr(painting, "MOST_PIXELS", most)
+    monkeypatch.setattr(painting, "MAX_PIXELS", most)
     places = np.stack(np.divmod(np.arange(25), 5), axis=-1) * 3.2 * size + shift
     curves = list(blobs(25, 60, seed=3) * size + places[:, None])
     (shapes, labels) = (
@@ -130,7 +130,7 @@ def test_what_labels_cannot_hold_stays_shapes_or_shares_labels(monkeypatch):
         assert shapely.hausdorff_distance(shapely.Polygon(thin), shapely.Polygon(full), densify=0.01) < 0.05
     assert label_layer(curves, options_of(30))[2] == "labels"
     own = Layer.create(*label_layer(curves, options_of(30)))
-    monkeypatch.setattr(painting, "MOST_LABELS", 29)
+    monkeypatch.setattr(painting, "MAX_LABELS", 29)
     shared = Layer.create(*label_layer(curves, options_of(30)))
     np.testing.assert_array_equal(rows_of(shared), rows_of(own))
     np.testing.assert_allclose(drawn(shared), drawn(own), atol=1 / 255)
@@ -144,23 +144,23 @@ def test_what_labels_cannot_hold_stays_shapes_or_shares_labels(monkeypatch):
 
 
 def test_as_many_as_labels_hold_each_have_a_color_of_their_own(viewer):
-    places = np.stack(np.divmod(np.arange(MOST_LABELS), 256), axis=-1) * 3.0
+    places = np.stack(np.divmod(np.arange(MAX_LABELS), 256), axis=-1) * 3.0
     square = np.array([[0, 0], [0, 1.4], [1.4, 1.4], [1.4, 0]])
-    layer = Layer.create(*label_layer(list(square + places[:, None]), options_of(MOST_LABELS)))
+    layer = Layer.create(*label_layer(list(square + places[:, None]), options_of(MAX_LABELS)))
     viewer.add_layer(layer)
     colors = drawn(layer)
-    assert len(colors) == MOST_LABELS
+    assert len(colors) == MAX_LABELS
     np.testing.assert_allclose(colors[[0, -1]], ensure_colormap("viridis").map([0, 1]), atol=1 / 255)
-    assert row_under(layer, layer.metadata[MARK]["boxes"][-1].reshape(2, 2).mean(axis=0)) == MOST_LABELS - 1
+    assert row_under(layer, layer.metadata[MARK]["boxes"][-1].reshape(2, 2).mean(axis=0)) == MAX_LABELS - 1
 
 
 # In a window ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def done(dock, qtbot, few):
+def finished_dock(dock, qtbot, few):
     """A dock in a window beside a result of painted outlines, with the window of its curves."""
-    with found_before():
+    with reusing_results():
         run(dock, qtbot)
     press(dock.results.explore, qtbot)
     return dock
@@ -171,17 +171,21 @@ def centre(layer, row):
     return layer.data_to_world(np.argwhere(rows_of(layer) == row + 1).mean(axis=0).round())
 
 
-@pytest.mark.parametrize("few", [MOST_LABELS, 3], indirect=True)
-def test_painted_outlines_answer_as_shapes_do(done, viewer, qtbot):
+@pytest.mark.parametrize("few", [MAX_LABELS, 3], indirect=True)
+def test_painted_outlines_answer_as_shapes_do(finished_dock, viewer, qtbot):
     one, two = curves_of(viewer, "one"), curves_of(viewer, "two")
-    explorer, selection, first = done.curve_window.explorer, done.comparison.selection, len(done.result.a)
+    explorer, selection, first = (
+        finished_dock.curve_window.explorer,
+        finished_dock.comparison.selection,
+        len(finished_dock.result.a),
+    )
     assert isinstance(one, Labels)
     assert len(one.features) == first
     assert not one.editable
 
     for column, feature in COLOR_FEATURES.items():
-        done.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index(column))
-        values = feature.values(done.result)
+        finished_dock.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index(column))
+        values = feature.values(finished_dock.result)
         low, high = feature.limits(values, 99)
         expected = feature.colormap.map(np.clip((values - low) / (high - low), 0, 1))
         np.testing.assert_allclose(np.concatenate([drawn(one), drawn(two)]), expected, atol=1 / 255, err_msg=column)
@@ -189,24 +193,24 @@ def test_painted_outlines_answer_as_shapes_do(done, viewer, qtbot):
 
     two.visible = False
     move_on_canvas(viewer, centre(one, 4))
-    assert selection.under_mouse == 4
+    assert selection.hovered_row == 4
     marked = np.flatnonzero((drawn(one) != before).any(axis=1)).tolist()
     assert marked == [4]
     move_on_canvas(viewer, (-1000, -1000))
-    assert selection.under_mouse == -1
+    assert selection.hovered_row == -1
     np.testing.assert_array_equal(drawn(one), before)
 
     press_on_canvas(viewer, centre(one, 4))
     press_on_canvas(viewer, centre(one, 9), modifiers=("Shift",))
-    assert picked(done) == marked_in_table(explorer) == [4, 9]
+    assert selected_rows(finished_dock) == selected_in_table(explorer) == [4, 9]
     np.testing.assert_array_equal(drawn(one)[[4, 9]], np.tile(ColorValue(PICKED), (2, 1)))
     two.visible = True
     press_on_canvas(viewer, centre(two, 6))
-    assert picked(done) == [first + 6]
-    assert f"curve {done.result.b.ids[6]}" in explorer.card.numbers.text()
+    assert selected_rows(finished_dock) == [first + 6]
+    assert f"curve {finished_dock.result.b.ids[6]}" in explorer.card.numbers.text()
     np.testing.assert_array_equal(drawn(one), before)
     explorer.table.selectRow(0)
-    assert picked(done) == [int(explorer.table.curves.order[0])]
+    assert selected_rows(finished_dock) == [int(explorer.table.curves.order[0])]
 
     two.visible = False
     centres = np.array([centre(one, row) for row in range(first)])
@@ -214,20 +218,20 @@ def test_painted_outlines_answer_as_shapes_do(done, viewer, qtbot):
     press_on_canvas(viewer, (-9, -9), modifiers=())
     corners = [(low_y, low_x), (low_y, high_x), (high_y, high_x), (high_y, low_x)]
     press_on_canvas(viewer, *corners, modifiers=("Shift",))
-    assert picked(done) == np.flatnonzero((centres < (high_y, high_x)).all(axis=1)).tolist()
-    assert len(picked(done)) > 3
+    assert selected_rows(finished_dock) == np.flatnonzero((centres < (high_y, high_x)).all(axis=1)).tolist()
+    assert len(selected_rows(finished_dock)) > 3
 
-    box = done.comparison.curves.outline(4)
-    outline = done.result.a.curves[4]
+    box = finished_dock.comparison.curves.outline(4)
+    outline = finished_dock.result.a.curves[4]
     np.testing.assert_allclose([box.min(axis=0), box.max(axis=0)], [outline.min(axis=0), outline.max(axis=0)])
 
     selection.pick([4])
     press(explorer.card.exclude, qtbot)
-    assert done.state == "stale"
+    assert finished_dock.state == "stale"
     selection.pick([])
     assert np.flatnonzero(drawn(one)[:, 3] == 0).tolist() == [4]
-    with qtbot.waitSignal(done.finished, timeout=30_000):
-        press(done.stale.button, qtbot)
+    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
+        press(finished_dock.stale.button, qtbot)
     assert len(curves_of(viewer, "one").features) == first - 1
     assert [layer.name for layer in viewer.layers] == ["one", "two", "one curves", "two curves"]
 
@@ -235,8 +239,8 @@ def test_painted_outlines_answer_as_shapes_do(done, viewer, qtbot):
 def test_a_saved_comparison_opens_painted_by_the_dock_and_by_napari(qtbot, few, model, tmp_path):
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
-    dock = bare(model, qtbot)
-    with found_before():
+    dock = open_bare_dock(model, qtbot)
+    with reusing_results():
         run(dock, qtbot)
     before = [(layer.data[0], layer.extent.world, drawn(layer)) for layer in dock.comparison.curves]
     path = tmp_path / "pair.comparison.npz"
@@ -255,7 +259,7 @@ def test_a_saved_comparison_opens_painted_by_the_dock_and_by_napari(qtbot, few, 
             np.testing.assert_allclose(layer.extent.world, extent)
             np.testing.assert_allclose(drawn(layer), colors, atol=1 / 255)
     press_on_canvas(model, centre(by_napari[1], 3))
-    assert picked(dock) == [len(dock.result.a) + 3]
+    assert selected_rows(dock) == [len(dock.result.a) + 3]
     dock.show()
     order = list(model.layers)
     dock.comparison.arrange(True)
@@ -271,18 +275,18 @@ def test_a_saved_comparison_opens_painted_by_the_dock_and_by_napari(qtbot, few, 
 def test_up_to_the_limit_outlines_are_shapes(qtbot, model, monkeypatch):
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed), name=name)
-    dock = bare(model, qtbot)
-    with found_before():
+    dock = open_bare_dock(model, qtbot)
+    with reusing_results():
         run(dock, qtbot)
-        monkeypatch.setattr(layers, "MOST_SHAPES", len(dock.result.distances))
+        monkeypatch.setattr(layers, "MAX_SHAPES", len(dock.result.distances))
         run(dock, qtbot)
         assert isinstance(curves_of(model, "one"), Shapes)
-        press_on_canvas(model, inside(curves_of(model, "two"), 6))
-        assert picked(dock) == [len(dock.result.a) + 6]
-        monkeypatch.setattr(layers, "MOST_SHAPES", len(dock.result.distances) - 1)
+        press_on_canvas(model, position_inside(curves_of(model, "two"), 6))
+        assert selected_rows(dock) == [len(dock.result.a) + 6]
+        monkeypatch.setattr(layers, "MAX_SHAPES", len(dock.result.distances) - 1)
         run(dock, qtbot)
     assert isinstance(curves_of(model, "one"), Labels)
-    assert picked(dock) == []
+    assert selected_rows(dock) == []
 
 
 @pytest.fixture
@@ -310,8 +314,8 @@ def test_where_few_are_in_view_the_outlines_themselves_are_drawn(
     set_choices(bench.session.choices, permutations=99, landmarks=50, rank=10)
     comparison.run()
     qtbot.waitUntil(lambda: comparison.result is not None and not comparison.busy, timeout=30_000)
-    qtbot.waitUntil(lambda: bench.over_canvas.outlines is not None and grid_of(viewer).enabled, timeout=5000)
-    drawn = bench.over_canvas.outlines
+    qtbot.waitUntil(lambda: bench.canvas_overlays.outlines is not None and grid_of(viewer).enabled, timeout=5000)
+    drawn = bench.canvas_overlays.outlines
     total = len(comparison.result.distances)
     qtbot.waitUntil(lambda: len(drawn.shown) == total, timeout=5000)
     one = curves_of(viewer, "one")
@@ -337,7 +341,7 @@ def test_where_few_are_in_view_the_outlines_themselves_are_drawn(
     picture.save(str(tmp_path / "lines.png"))
     lines = imread(tmp_path / "lines.png") > 100
     clear = np.zeros_like(lines)  # of the borders of the cells
-    for caption, _ in bench.over_canvas.captions.shown:
+    for caption, _ in bench.canvas_overlays.captions.shown:
         left, top, width, height = np.round(caption.cell).astype(int)
         clear[top + 8 : top + height - 8, left + 8 : left + width - 8] = True
     edges = painted & ~ndimage.binary_erosion(painted)
@@ -346,16 +350,18 @@ def test_where_few_are_in_view_the_outlines_themselves_are_drawn(
     assert far_from_line[edges & clear].max() < 12  # a painted pixel is 8 of the canvas, and askew 11
     assert far_from_edge[lines & clear].max() < 12
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(over_canvas, "_FEW", 3)
+        patch.setattr(canvas_overlays, "_MAX_POLYGONS", 3)
         camera.zoom *= 0.2
         assert not drawn.isVisible()
     assert comparison.unsaved
     comparison.selection.pick([4])
-    qtbot.waitUntil(lambda: bench.over_canvas.card is not None and bench.over_canvas.card.isVisible(), timeout=5000)
-    card = bench.over_canvas.card
+    qtbot.waitUntil(
+        lambda: bench.canvas_overlays.card is not None and bench.canvas_overlays.card.isVisible(), timeout=5000
+    )
+    card = bench.canvas_overlays.card
     canvas = card.parentWidget().rect()
     for (across, down), corner in {(0.1, 0.1): "bottomRight", (0.9, 0.1): "bottomLeft", (0.9, 0.9): "topLeft"}.items():
-        card.stand_far_from(QPoint(round(across * canvas.width()), round(down * canvas.height())))
+        card.move_away_from(QPoint(round(across * canvas.width()), round(down * canvas.height())))
         assert getattr(card.geometry(), corner)() == getattr(canvas, corner)()
     assert card.isVisible()
     viewer.layers.remove(one)

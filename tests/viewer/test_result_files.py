@@ -16,17 +16,17 @@ from qtpy.QtWidgets import QApplication, QMessageBox
 from skimage import measure
 
 from docks import (
-    bare,
-    choose,
+    choose_menu_entry,
     curves_of,
-    executed,
-    found_before,
+    execute,
     labels_of,
-    opened,
+    open_bare_dock,
+    open_compare_dock,
     press,
-    reopened,
+    reopen,
+    reusing_results,
     run,
-    saved,
+    save_as,
     show_docks,
     spots,
 )
@@ -38,7 +38,7 @@ from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing, inputs, layers
 from napari_shape_ensembles.viewer.layers import COLOR_FEATURES, witness_values
-from napari_shape_ensembles.viewer.task import Basis
+from napari_shape_ensembles.viewer.task import RunInputs
 
 PLUGIN = "napari-shape-ensembles"
 
@@ -48,17 +48,17 @@ PLUGIN = "napari-shape-ensembles"
 
 @pytest.mark.parametrize("by_button", [True, False], ids=["Open", "dropped"])
 def test_a_saved_result_opens_with_the_same_text_settings_painting_and_places(
-    done, model, qtbot, tmp_path, answer, by_button
+    finished_dock, model, qtbot, tmp_path, answer, by_button
 ):
-    done.color_by.choice.setCurrentIndex(done.color_by.choice.findData("area"))
-    before, result, text = done.results.used.text(), done.result, done.results.text()
+    finished_dock.color_by.choice.setCurrentIndex(finished_dock.color_by.choice.findData("area"))
+    before, result, text = finished_dock.results.used.text(), finished_dock.result, finished_dock.results.text()
     colours = np.array(curves_of(model, "two").face_color)
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     model.layers.clear()
     viewer = ViewerModel()
-    dock = bare(viewer, qtbot) if by_button else reopened(viewer, path, qtbot)
+    dock = open_bare_dock(viewer, qtbot) if by_button else reopen(viewer, path, qtbot)
     if by_button:
-        assert choose(dock.files, "Open", qtbot) == ""
+        assert choose_menu_entry(dock.files, "Open", qtbot) == ""
     assert dock.results.text() == text
     assert dock.results.used.text() == before
     assert dock.results.table.marked() == [result.case]
@@ -72,43 +72,45 @@ def test_a_saved_result_opens_with_the_same_text_settings_painting_and_places(
     assert dock.results.null_plots["Scale"].caption
 
 
-def test_a_reopened_result_says_that_its_images_are_missing_and_is_not_called_stale(done, qtbot, tmp_path, answer):
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
-    dock = reopened(ViewerModel(), path, qtbot)
+def test_a_reopened_result_says_that_its_images_are_missing_and_is_not_called_stale(
+    finished_dock, qtbot, tmp_path, answer
+):
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+    dock = reopen(ViewerModel(), path, qtbot)
     assert "Opened from pair.comparison.npz" in dock.results.origin.text()
     assert "not in the viewer" in dock.results.origin.text()
     assert dock.stale.isHidden()
     assert not dock.run_button.isEnabled()
     press(dock.results.copy_python, qtbot)
-    scope, printed = executed(QApplication.clipboard().text())
-    assert printed.strip() == done.result.summary()
-    np.testing.assert_array_equal(scope["result"].t, done.result.t)
+    scope, printed = execute(QApplication.clipboard().text())
+    assert printed.strip() == finished_dock.result.summary()
+    np.testing.assert_array_equal(scope["result"].t, finished_dock.result.t)
     press(dock.results.copy_text, qtbot)
     assert "Opened from pair.comparison.npz" in QApplication.clipboard().text()
 
 
-def test_a_result_without_layers_and_file_has_no_script(done, qtbot, tmp_path, answer):
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
-    dock = reopened(ViewerModel(), path, qtbot)
+def test_a_result_without_layers_and_file_has_no_script(finished_dock, qtbot, tmp_path, answer):
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+    dock = reopen(ViewerModel(), path, qtbot)
     path.unlink()
     QApplication.clipboard().setText("before")
     press(dock.results.copy_python, qtbot)
-    assert "No script" in dock.results.said.text()
+    assert "No script" in dock.results.message.text()
     assert QApplication.clipboard().text() == "before"
 
 
-def test_a_reopened_result_is_tied_to_its_images_where_they_are(done, model, qtbot, tmp_path, answer):
-    done.comparison.exclude(3)
-    run(done, qtbot)
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+def test_a_reopened_result_is_tied_to_its_images_where_they_are(finished_dock, model, qtbot, tmp_path, answer):
+    finished_dock.comparison.exclude(3)
+    run(finished_dock, qtbot)
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer = ViewerModel()
     for seed, name in ((2, "two"), (1, "one")):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
-    dock = reopened(viewer, path, qtbot)
+    dock = reopen(viewer, path, qtbot)
     assert dock.results.origin.text() == "Opened from pair.comparison.npz."
     assert [layer.name for layer in dock.sides.pair.chosen()] == ["one", "two"]
     assert dock.state == "done"
-    assert "1 curve excluded manually" in dock.excluded.words.text()
+    assert "1 curve excluded manually" in dock.excluded.label.text()
     text = dock.results.text()
     viewer.layers["two"].data = spots(7)
     qtbot.waitUntil(lambda: dock.state == "stale" and not dock.stale.isHidden(), timeout=2000)
@@ -117,12 +119,12 @@ def test_a_reopened_result_is_tied_to_its_images_where_they_are(done, model, qtb
     assert dock.results.origin.isHidden()
 
 
-def test_a_reopened_result_is_tied_to_images_that_are_opened_after_it(done, qtbot, tmp_path, answer):
-    done.comparison.exclude(3)
-    run(done, qtbot)
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+def test_a_reopened_result_is_tied_to_images_that_are_opened_after_it(finished_dock, qtbot, tmp_path, answer):
+    finished_dock.comparison.exclude(3)
+    run(finished_dock, qtbot)
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer = ViewerModel()
-    dock = reopened(viewer, path, qtbot)
+    dock = reopen(viewer, path, qtbot)
     assert "not in the viewer" in dock.results.origin.text()
     text = dock.results.text()
     for seed, name in ((2, "two"), (1, "one")):
@@ -130,17 +132,17 @@ def test_a_reopened_result_is_tied_to_images_that_are_opened_after_it(done, qtbo
     qtbot.waitUntil(lambda: dock.results.origin.text() == "Opened from pair.comparison.npz.", timeout=5000)
     assert [layer.name for layer in dock.sides.pair.chosen()] == ["one", "two"]
     assert dock.state == "done"
-    assert "1 curve excluded manually" in dock.excluded.words.text()
+    assert "1 curve excluded manually" in dock.excluded.label.text()
     assert run(dock, qtbot) == text
-    assert len(dock.result.a) == len(done.result.a)
+    assert len(dock.result.a) == len(finished_dock.result.a)
 
 
-def test_other_images_than_those_of_a_reopened_result_stay_chosen(done, qtbot, tmp_path, answer):
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+def test_other_images_than_those_of_a_reopened_result_stay_chosen(finished_dock, qtbot, tmp_path, answer):
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer = ViewerModel()
     for seed in (3, 4):
         viewer.add_image(spots(seed), name=f"other {seed}")
-    dock = reopened(viewer, path, qtbot)
+    dock = reopen(viewer, path, qtbot)
     chosen = dock.sides.pair.chosen()
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
@@ -156,35 +158,35 @@ def test_a_reopened_result_keeps_copies_of_large_images_which_may_be_painted_in(
         small = labels_of(seed)
         pixels[: len(small), : len(small)] = small
         viewer.add_labels(pixels, name=name)
-    dock = bare(viewer, qtbot)
-    with found_before():
+    dock = open_bare_dock(viewer, qtbot)
+    with reusing_results():
         run(dock, qtbot)
-    path = saved(dock, answer, tmp_path / "pair.comparison.npz", qtbot)
-    reopened(viewer, path, qtbot)
+    path = save_as(dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+    reopen(viewer, path, qtbot)
     assert dock.comparison.shown.path == str(path)
     for (source,), name in zip(dock.comparison.shown.sources, ("one", "two"), strict=True):
         np.testing.assert_array_equal(source.data, viewer.layers[name].data)
         assert not np.shares_memory(source.data, viewer.layers[name].data)
 
 
-def test_images_that_were_changed_are_not_taken_for_the_same(done, qtbot, tmp_path, answer):
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+def test_images_that_were_changed_are_not_taken_for_the_same(finished_dock, qtbot, tmp_path, answer):
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer = ViewerModel()
     for seed, name in ((1, "one"), (5, "two")):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
-    dock = reopened(viewer, path, qtbot)
+    dock = reopen(viewer, path, qtbot)
     assert "not in the viewer" in dock.results.origin.text()
     assert dock.stale.isHidden()
     dock.comparison.exclude(2)
-    assert "only from layers in the viewer" in dock.results.said.text()
+    assert "only from layers in the viewer" in dock.results.message.text()
     run(dock, qtbot)
     assert [layer.name for layer in viewer.layers] == ["one", "two", "one curves", "two curves"]
 
 
-def test_opened_curves_are_painted_picked_and_explored_like_those_of_a_run(done, qtbot, tmp_path, answer):
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+def test_opened_curves_are_painted_picked_and_explored_like_those_of_a_run(finished_dock, qtbot, tmp_path, answer):
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer = ViewerModel()
-    dock = reopened(viewer, path, qtbot)
+    dock = reopen(viewer, path, qtbot)
     for column in COLOR_FEATURES:
         dock.color_by.choice.setCurrentIndex(dock.color_by.choice.findData(column))
         own = COLOR_FEATURES[column].values(dock.result)[: len(dock.result.a)]
@@ -197,112 +199,114 @@ def test_opened_curves_are_painted_picked_and_explored_like_those_of_a_run(done,
     assert not curves_of(viewer, "one").editable
 
 
-def test_a_dock_opened_after_the_file_shows_it(done, qtbot, tmp_path, answer, viewer):
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+def test_a_dock_opened_after_the_file_shows_it(finished_dock, qtbot, tmp_path, answer, viewer):
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer.open(path, plugin=PLUGIN)
-    dock = opened(viewer, qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     qtbot.waitUntil(lambda: dock.result is not None and not dock.busy, timeout=20_000)
-    assert dock.results.text() == done.results.text()
+    assert dock.results.text() == finished_dock.results.text()
 
 
-def test_the_dock_shape_space_takes_an_opened_result(done, qtbot, tmp_path, answer, viewer):
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
-    dock = opened(viewer, qtbot)
+def test_the_dock_shape_space_takes_an_opened_result(finished_dock, qtbot, tmp_path, answer, viewer):
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     _, space = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape space")
     answer(path)
-    choose(dock.files, "Open comparison", qtbot)
-    assert space.explanation.explored is dock.result
-    assert dock.result.summary() == done.result.summary()
+    choose_menu_entry(dock.files, "Open comparison", qtbot)
+    assert space.explanation.explained_comparison is dock.result
+    assert dock.result.summary() == finished_dock.result.summary()
 
 
-def test_a_dropped_file_is_shown_by_every_dock_of_its_viewer_once(done, qtbot, tmp_path, answer):
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+def test_a_dropped_file_is_shown_by_every_dock_of_its_viewer_once(finished_dock, qtbot, tmp_path, answer):
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     npe2.PluginManager.instance().discover()
     viewer = ViewerModel()
-    docks = [bare(viewer, qtbot) for _ in range(2)]
+    docks = [open_bare_dock(viewer, qtbot) for _ in range(2)]
     with qtbot.waitSignal(docks[0].finished, timeout=30_000):
         viewer.open(path, plugin=PLUGIN)
-    docks.append(bare(viewer, qtbot))
+    docks.append(open_bare_dock(viewer, qtbot))
     assert len({id(dock.result) for dock in docks}) == 1
-    assert {dock.results.text() for dock in docks} == {done.results.text()}
+    assert {dock.results.text() for dock in docks} == {finished_dock.results.text()}
     assert len(viewer.layers) == 2
 
 
 @pytest.mark.parametrize("by_button", [True, False], ids=["Open", "dropped"])
-def test_an_unsaved_result_that_a_file_replaces_can_be_brought_back(done, model, qtbot, tmp_path, answer, by_button):
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
-    done.controls["rank"].setValue(10)
-    run(done, qtbot)
-    done.comparison.color("area", 99)
-    result, text = done.result, done.results.text()
-    assert done.kept.isHidden()
+def test_an_unsaved_result_that_a_file_replaces_can_be_brought_back(
+    finished_dock, model, qtbot, tmp_path, answer, by_button
+):
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+    finished_dock.controls["rank"].setValue(10)
+    run(finished_dock, qtbot)
+    finished_dock.comparison.set_coloring("area", 99)
+    result, text = finished_dock.result, finished_dock.results.text()
+    assert finished_dock.recover_notice.isHidden()
     if by_button:
-        choose(done.files, "Open", qtbot)
+        choose_menu_entry(finished_dock.files, "Open", qtbot)
     else:
         npe2.PluginManager.instance().discover()
-        with qtbot.waitSignal(done.finished, timeout=30_000):
+        with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
             model.open(path, plugin=PLUGIN)
-    assert done.result is not result
-    assert not done.kept.isHidden()
-    assert "one and two" in done.kept.words.text()
-    with qtbot.waitSignal(done.finished, timeout=30_000):
-        press(done.kept.button, qtbot)
-    assert done.result is result
-    assert done.results.text() == text
-    assert done.settings_form.value.rank == 10
-    assert done.color_by.choice.currentData() == "area"
-    assert done.state == "done"
-    assert done.comparison.unsaved
-    assert done.kept.isHidden()
+    assert finished_dock.result is not result
+    assert not finished_dock.recover_notice.isHidden()
+    assert "one and two" in finished_dock.recover_notice.label.text()
+    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
+        press(finished_dock.recover_notice.button, qtbot)
+    assert finished_dock.result is result
+    assert finished_dock.results.text() == text
+    assert finished_dock.settings_form.value.rank == 10
+    assert finished_dock.color_by.choice.currentData() == "area"
+    assert finished_dock.state == "done"
+    assert finished_dock.comparison.unsaved
+    assert finished_dock.recover_notice.isHidden()
     assert [layer.name for layer in model.layers] == ["one", "two", "one curves", "two curves"]
 
 
-def test_a_saved_result_is_replaced_without_a_word(done, qtbot, tmp_path, answer):
-    saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
-    choose(done.files, "Open", qtbot)
-    assert done.kept.isHidden()
+def test_a_saved_result_is_replaced_without_a_word(finished_dock, qtbot, tmp_path, answer):
+    save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+    choose_menu_entry(finished_dock.files, "Open", qtbot)
+    assert finished_dock.recover_notice.isHidden()
 
 
-def test_a_new_run_lets_go_of_the_result_that_was_kept(done, qtbot, tmp_path, answer):
-    saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
-    run(done, qtbot)
-    choose(done.files, "Open", qtbot)
-    assert not done.kept.isHidden()
-    run(done, qtbot)
-    assert done.kept.isHidden()
-    assert done.comparison.kept is None
+def test_a_new_run_lets_go_of_the_result_that_was_kept(finished_dock, qtbot, tmp_path, answer):
+    save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+    run(finished_dock, qtbot)
+    choose_menu_entry(finished_dock.files, "Open", qtbot)
+    assert not finished_dock.recover_notice.isHidden()
+    run(finished_dock, qtbot)
+    assert finished_dock.recover_notice.isHidden()
+    assert finished_dock.comparison.recoverable is None
 
 
-def test_a_result_of_a_notebook_is_shown_too(done, qtbot):
+def test_a_result_of_a_notebook_is_shown_too(finished_dock, qtbot):
     viewer = ViewerModel()
-    dock = bare(viewer, qtbot)
+    dock = open_bare_dock(viewer, qtbot)
     with qtbot.waitSignal(dock.finished, timeout=20_000):
-        done.result.to_layers(viewer)
-    assert dock.result is done.result
+        finished_dock.result.to_layers(viewer)
+    assert dock.result is finished_dock.result
     assert "outside the dock" in dock.results.origin.text()
     assert "outlines: unknown" in dock.results.used.text()
     assert "excluded" in curves_of(viewer, "one").features
 
 
-def test_a_file_opened_during_a_run_is_shown_after_it(done, model, qtbot, tmp_path, answer, monkeypatch):
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+def test_a_file_opened_during_a_run_is_shown_after_it(finished_dock, model, qtbot, tmp_path, answer, monkeypatch):
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
 
     def slow(*_):
         for index in range(200):
             report("counting", index, 200)
             time.sleep(0.01)
 
-    monkeypatch.setattr(comparing, "compared", slow)
-    press(done.run_button, qtbot)
+    monkeypatch.setattr(comparing, "run_comparison", slow)
+    press(finished_dock.run_button, qtbot)
     npe2.PluginManager.instance().discover()
     model.open(path, plugin=PLUGIN)
-    qtbot.waitUntil(lambda: "after this run" in done.results.said.text(), timeout=2000)
-    assert done.busy
-    before = done.result
-    press(done.cancel_button, qtbot)
-    qtbot.waitUntil(lambda: done.result is not before and not done.busy, timeout=20_000)
-    assert done.result.summary() == before.summary()
-    assert done.state == "done"
+    qtbot.waitUntil(lambda: "after this run" in finished_dock.results.message.text(), timeout=2000)
+    assert finished_dock.busy
+    before = finished_dock.result
+    press(finished_dock.cancel_button, qtbot)
+    qtbot.waitUntil(lambda: finished_dock.result is not before and not finished_dock.busy, timeout=20_000)
+    assert finished_dock.result.summary() == before.summary()
+    assert finished_dock.state == "done"
 
 
 @pytest.mark.parametrize(
@@ -312,23 +316,25 @@ def test_a_file_opened_during_a_run_is_shown_after_it(done, model, qtbot, tmp_pa
         ("bad.comparison.npz", b"PK nonsense", "bad.comparison.npz"),
     ],
 )
-def test_a_file_that_cannot_be_opened_leaves_the_result(done, qtbot, tmp_path, answer, name, content, sentence):
-    text = done.results.text()
+def test_a_file_that_cannot_be_opened_leaves_the_result(
+    finished_dock, qtbot, tmp_path, answer, name, content, sentence
+):
+    text = finished_dock.results.text()
     if content is not None:
         (tmp_path / name).write_bytes(content)
     answer(tmp_path / name)
-    said = choose(done.files, "Open comparison", qtbot)
+    said = choose_menu_entry(finished_dock.files, "Open comparison", qtbot)
     assert said.startswith("⚠")
     assert sentence in said
-    assert done.results.text() == text
+    assert finished_dock.results.text() == text
 
 
-def test_a_view_that_no_dock_wrote_is_refused_in_words(done, qtbot, tmp_path, answer):
+def test_a_view_that_no_dock_wrote_is_refused_in_words(finished_dock, qtbot, tmp_path, answer):
     odd = [{"segmentation": {"nonsense": 1}}, {"excluded": [1]}, {"excluded": [[[1]], []]}, {"notes": [3]}]
     odd += [{"painted": "mood"}, {"painted": ["product"]}, {"a": 3}, {"a": {"scale": [0, 1]}}, {"b": {"scale": [1]}}]
     for view in odd:
-        done.result.save(answer(tmp_path / "odd.comparison.npz"), view=view)
-        said = choose(done.files, "Open comparison", qtbot)
+        finished_dock.result.save(answer(tmp_path / "odd.comparison.npz"), view=view)
+        said = choose_menu_entry(finished_dock.files, "Open comparison", qtbot)
         assert said.startswith("⚠"), view
         assert "Unexpected" not in said, view
 
@@ -343,41 +349,41 @@ PLACES = {
 
 
 @pytest.mark.parametrize("entry", PLACES)
-def test_what_cannot_be_written_is_said_and_nothing_else_changes(done, qtbot, tmp_path, answer, entry):
+def test_what_cannot_be_written_is_said_and_nothing_else_changes(finished_dock, qtbot, tmp_path, answer, entry):
     good, unknown = PLACES[entry]
-    text = done.results.text()
+    text = finished_dock.results.text()
     for path in (tmp_path / "nowhere" / good, tmp_path / unknown):
         answer(path)
-        said = choose(done.results.store, entry, qtbot)
+        said = choose_menu_entry(finished_dock.results.store, entry, qtbot)
         assert said.startswith("⚠"), said
         assert path.stem in said
         assert "Unexpected" not in said
-    assert done.results.text() == text
+    assert finished_dock.results.text() == text
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("entry", PLACES)
-def test_a_dialog_that_is_left_does_nothing(done, qtbot, answer, entry):
+def test_a_dialog_that_is_left_does_nothing(finished_dock, qtbot, answer, entry):
     answer("")
-    assert choose(done.results.store, entry, qtbot) == ""
+    assert choose_menu_entry(finished_dock.results.store, entry, qtbot) == ""
 
 
-def test_a_name_without_an_ending_gets_that_of_the_kind(done, qtbot, tmp_path, answer, monkeypatch):
-    saved(done, answer, tmp_path / "pair", qtbot)
+def test_a_name_without_an_ending_gets_that_of_the_kind(finished_dock, qtbot, tmp_path, answer, monkeypatch):
+    save_as(finished_dock, answer, tmp_path / "pair", qtbot)
     assert (tmp_path / "pair.comparison.npz").is_file()
-    assert str(tmp_path) in done.results.said.text()
+    assert str(tmp_path) in finished_dock.results.message.text()
     before = (tmp_path / "pair.comparison.npz").stat().st_mtime_ns
     monkeypatch.setattr(QMessageBox, "question", lambda *_: QMessageBox.StandardButton.No)
-    choose(done.results.store, "Save comparison", qtbot)
+    choose_menu_entry(finished_dock.results.store, "Save comparison", qtbot)
     assert (tmp_path / "pair.comparison.npz").stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize("ending", [".csv", ".geojson", ".zip", ".npz", ".parquet"])
-def test_curves_are_exported_with_distances_and_measures_and_read_back(done, qtbot, tmp_path, answer, ending):
+def test_curves_are_exported_with_distances_and_measures_and_read_back(finished_dock, qtbot, tmp_path, answer, ending):
     answer(tmp_path / f"pair{ending}")
-    assert choose(done.results.store, "Export curves", qtbot).startswith("Saved pair.A")
+    assert choose_menu_entry(finished_dock.results.store, "Export curves", qtbot).startswith("Saved pair.A")
     columns = [name for name, paint in COLOR_FEATURES.items() if paint.numeric]
-    result, first = done.result, len(done.result.a)
+    result, first = finished_dock.result, len(finished_dock.result.a)
     middle = ".curves.csv" if ending == ".csv" else ending
     for side, ensemble, rows in (("A", result.a, slice(0, first)), ("B", result.b, slice(first, None))):
         table = read_curves(tmp_path / f"pair.{side}{middle}")
@@ -390,57 +396,57 @@ def test_curves_are_exported_with_distances_and_measures_and_read_back(done, qtb
         np.testing.assert_allclose(table.features[columns].astype(float), expected, rtol=1e-6, atol=1e-9)
 
 
-def test_exported_files_are_not_replaced_without_asking(done, qtbot, tmp_path, answer, monkeypatch):
+def test_exported_files_are_not_replaced_without_asking(finished_dock, qtbot, tmp_path, answer, monkeypatch):
     (tmp_path / "pair.B.geojson").write_text("mine")
     answer(tmp_path / "pair.geojson")
     asked = []
     monkeypatch.setattr(QMessageBox, "question", lambda *_: asked.append(_) or QMessageBox.StandardButton.No)
-    assert choose(done.results.store, "Export curves", qtbot) == ""
+    assert choose_menu_entry(finished_dock.results.store, "Export curves", qtbot) == ""
     assert (tmp_path / "pair.B.geojson").read_text() == "mine"
     monkeypatch.setattr(QMessageBox, "question", lambda *_: QMessageBox.StandardButton.Yes)
-    choose(done.results.store, "Export curves", qtbot)
-    assert len(read_curves(tmp_path / "pair.B.geojson").ensemble) == len(done.result.b)
+    choose_menu_entry(finished_dock.results.store, "Export curves", qtbot)
+    assert len(read_curves(tmp_path / "pair.B.geojson").ensemble) == len(finished_dock.result.b)
     assert len(asked) == 1
 
 
 @pytest.mark.usefixtures("blank_figures")
 @pytest.mark.parametrize("ending", [".html", ".pdf"])
-def test_a_report_is_written_in_the_background(done, qtbot, tmp_path, answer, ending):
+def test_a_report_is_written_in_the_background(finished_dock, qtbot, tmp_path, answer, ending):
     path = answer(tmp_path / f"report{ending}")
-    choose(done.results.store, "Write report", qtbot, wait=False)
-    assert done.busy
-    assert not done.run_button.isEnabled()
-    assert not done.results.store.isEnabled()
-    qtbot.waitUntil(lambda: not done.busy, timeout=120_000)
-    assert "Saved report" in done.results.said.text()
+    choose_menu_entry(finished_dock.results.store, "Write report", qtbot, wait=False)
+    assert finished_dock.busy
+    assert not finished_dock.run_button.isEnabled()
+    assert not finished_dock.results.store.isEnabled()
+    qtbot.waitUntil(lambda: not finished_dock.busy, timeout=120_000)
+    assert "Saved report" in finished_dock.results.message.text()
     content = path.read_bytes()
     assert (b"<html" in content) if ending == ".html" else content.startswith(b"%PDF")
-    assert done.results.store.isEnabled()
+    assert finished_dock.results.store.isEnabled()
 
 
-def test_nothing_is_written_during_a_run(done, qtbot, monkeypatch, tmp_path, answer):
+def test_nothing_is_written_during_a_run(finished_dock, qtbot, monkeypatch, tmp_path, answer):
     def slow(*_):
         for index in range(200):
             report("counting", index, 200)
             time.sleep(0.01)
 
-    monkeypatch.setattr(comparing, "compared", slow)
-    press(done.run_button, qtbot)
-    assert not done.results.store.isEnabled()
-    assert not done.files.isEnabled()
+    monkeypatch.setattr(comparing, "run_comparison", slow)
+    press(finished_dock.run_button, qtbot)
+    assert not finished_dock.results.store.isEnabled()
+    assert not finished_dock.files.isEnabled()
     answer(tmp_path / "pair.comparison.npz")
-    done.dialogs.save()
-    done.cancel()
+    finished_dock.dialogs.save()
+    finished_dock.cancel()
     qtbot.wait(100)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_words_of_a_path_are_shown_as_they_are(done, qtbot, tmp_path, answer):
+def test_the_words_of_a_path_are_shown_as_they_are(finished_dock, qtbot, tmp_path, answer):
     folder = tmp_path / "<b>bold"
     folder.mkdir()
-    saved(done, answer, folder / "pair.comparison.npz", qtbot)
-    assert str(folder) in done.results.said.text()
-    assert done.results.said.textFormat() == Qt.TextFormat.PlainText
+    save_as(finished_dock, answer, folder / "pair.comparison.npz", qtbot)
+    assert str(folder) in finished_dock.results.message.text()
+    assert finished_dock.results.message.textFormat() == Qt.TextFormat.PlainText
 
 
 # Settings ------------------------------------------------------------------------------------------------------
@@ -456,13 +462,13 @@ def test_settings_go_to_a_file_and_come_back(bare_dock, qtbot, tmp_path, answer)
     controls["archetype"].setCurrentIndex(2)
     analysis, segmentation = bare_dock.settings_form.value, bare_dock.outlines_form.value
     path = answer(tmp_path / "mine.toml")
-    assert "Saved mine.toml" in choose(bare_dock.files, "Save settings", qtbot)
+    assert "Saved mine.toml" in choose_menu_entry(bare_dock.files, "Save settings", qtbot)
     file = load_settings(path)
     assert file.analysis == analysis
     assert file.outlines == segmentation
     assert segmentation == Outlines(smoothing=2.5, split_touching="none", outline_smoothing=0.5, keep_border=True)
-    other = bare(ViewerModel(), qtbot)
-    assert "Settings of mine.toml loaded." in choose(other.files, "Load settings", qtbot)
+    other = open_bare_dock(ViewerModel(), qtbot)
+    assert "Settings of mine.toml loaded." in choose_menu_entry(other.files, "Load settings", qtbot)
     assert (other.settings_form.value, other.outlines_form.value) == (analysis, segmentation)
 
 
@@ -470,12 +476,12 @@ def test_whatever_a_file_sets_is_used_and_saved_again(bare_dock, qtbot, tmp_path
     wanted = Settings(bandwidth=(0.5, 1.0), archetype=5, landmarks=60, permutations=199)
     recipe = Outlines(method="local", window=31, background=20, holes=True)
     save_settings(answer(tmp_path / "more.toml"), SettingsFile(wanted, recipe))
-    choose(bare_dock.files, "Load settings", qtbot)
+    choose_menu_entry(bare_dock.files, "Load settings", qtbot)
     assert (bare_dock.settings_form.value, bare_dock.outlines_form.value) == (wanted, recipe)
     run(bare_dock, qtbot)
     assert bare_dock.result.settings == wanted
     assert bare_dock.comparison.shown.recipe == recipe
-    choose(bare_dock.files, "Save settings", qtbot)
+    choose_menu_entry(bare_dock.files, "Save settings", qtbot)
     assert load_settings(tmp_path / "more.toml") == SettingsFile(wanted, recipe)
 
 
@@ -484,7 +490,7 @@ def test_files_of_every_method_are_loaded_whole(bare_dock, qtbot, tmp_path, answ
     needed = {"manual": {"threshold": 0.5}, "level": {"quantile": 0.6}}.get(method, {})
     recipe = Outlines(method=method, split_touching="intensity", **needed)
     save_settings(answer(tmp_path / "other.toml"), SettingsFile(Settings(landmarks=10), recipe))
-    assert choose(bare_dock.files, "Load settings", qtbot) == "Settings of other.toml loaded."
+    assert choose_menu_entry(bare_dock.files, "Load settings", qtbot) == "Settings of other.toml loaded."
     assert bare_dock.session.choices.recipe == bare_dock.outlines_form.value == recipe
     assert bare_dock.settings_form.value.landmarks == 10
 
@@ -493,14 +499,14 @@ def test_files_of_every_method_are_loaded_whole(bare_dock, qtbot, tmp_path, answ
 def test_bad_settings_change_nothing(bare_dock, qtbot, tmp_path, answer, content):
     answer(tmp_path / "bad.toml").write_text(content)
     before = bare_dock.outlines_form.value, bare_dock.settings_form.value
-    assert choose(bare_dock.files, "Load settings", qtbot).startswith("⚠")
+    assert choose_menu_entry(bare_dock.files, "Load settings", qtbot).startswith("⚠")
     assert (bare_dock.outlines_form.value, bare_dock.settings_form.value) == before
 
 
 def test_settings_that_cannot_be_written_or_found_are_said(bare_dock, qtbot, tmp_path, answer):
     answer(tmp_path / "nowhere" / "mine.toml")
-    assert "mine.toml cannot be written" in choose(bare_dock.files, "Save settings", qtbot)
-    assert "mine.toml cannot be read" in choose(bare_dock.files, "Load settings", qtbot)
+    assert "mine.toml cannot be written" in choose_menu_entry(bare_dock.files, "Save settings", qtbot)
+    assert "mine.toml cannot be read" in choose_menu_entry(bare_dock.files, "Load settings", qtbot)
 
 
 # The witness ---------------------------------------------------------------------------------------------------
@@ -509,7 +515,7 @@ def test_settings_that_cannot_be_written_or_found_are_said(bare_dock, qtbot, tmp
 def test_curves_are_painted_by_how_typical_they_are(viewer, qtbot):
     for name, size in (("small", 9.0), ("large", 14.0)):
         viewer.add_image(spots(3, size=size), name=name)
-    dock = opened(viewer, qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     run(dock, qtbot)
     dock.color_by.choice.setCurrentIndex(dock.color_by.choice.findData("witness_scale"))
     small, large = (curves_of(viewer, name) for name in ("small", "large"))
@@ -521,16 +527,18 @@ def test_curves_are_painted_by_how_typical_they_are(viewer, qtbot):
     assert dock.color_by.colorbar.labels == ["typical of B", "0", "typical of A"]
 
 
-def test_thousands_of_curves_wait_for_the_dock_to_be_painted_by_the_witness(done, qtbot, tmp_path, answer, monkeypatch):
-    done.comparison.color("witness_undulation", 99)
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
-    monkeypatch.setattr(layers, "QUICK", 10)
+def test_thousands_of_curves_wait_for_the_dock_to_be_painted_by_the_witness(
+    finished_dock, qtbot, tmp_path, answer, monkeypatch
+):
+    finished_dock.comparison.set_coloring("witness_undulation", 99)
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+    monkeypatch.setattr(layers, "MAX_SYNC_CURVES", 10)
     npe2.PluginManager.instance().discover()
     viewer = ViewerModel()
     viewer.open(path, plugin=PLUGIN)
     layer = curves_of(viewer, "one")
     np.testing.assert_allclose(layer.features["painted"], layer.features["product"])
-    dock = bare(viewer, qtbot)
+    dock = open_bare_dock(viewer, qtbot)
     with qtbot.waitSignal(dock.finished, timeout=20_000):
         pass
     np.testing.assert_allclose(
@@ -542,7 +550,7 @@ def test_thousands_of_curves_wait_for_the_dock_to_be_painted_by_the_witness(done
 def test_a_side_of_one_curve_has_no_witness_and_does_not_disturb(viewer, qtbot):
     viewer.add_image(spots(1), name="many")
     viewer.add_image(np.pad(spots(2)[10:50, 10:50], 30), name="single")
-    dock = opened(viewer, qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     run(dock, qtbot)
     assert dock.result is not None
     dock.color_by.choice.setCurrentIndex(dock.color_by.choice.findData("witness_scale"))
@@ -552,46 +560,46 @@ def test_a_side_of_one_curve_has_no_witness_and_does_not_disturb(viewer, qtbot):
 # Robustness ----------------------------------------------------------------------------------------------------
 
 
-def test_robustness_is_checked_on_demand_and_said_in_sentences(done, qtbot, tmp_path, answer):
-    with qtbot.waitSignal(done.finished, timeout=60_000):
-        press(done.results.check, qtbot)
-    text = done.results.text()
+def test_robustness_is_checked_on_demand_and_said_in_sentences(finished_dock, qtbot, tmp_path, answer):
+    with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
+        press(finished_dock.results.check, qtbot)
+    text = finished_dock.results.text()
     assert "dependence of undulation and scale" in text or "depend on each other" in text
     assert "5 archetypes lead to" in text or "depends on the archetype" in text
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
-    assert reopened(ViewerModel(), path, qtbot).results.text() == text
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+    assert reopen(ViewerModel(), path, qtbot).results.text() == text
 
 
-def test_a_row_that_hangs_on_the_archetype_is_no_answer(done, qtbot, monkeypatch):
+def test_a_row_that_hangs_on_the_archetype_is_no_answer(finished_dock, qtbot, monkeypatch):
     monkeypatch.setattr(ArchetypeSensitivity, "stable", property(lambda self: False))
-    with qtbot.waitSignal(done.finished, timeout=60_000):
-        press(done.results.check, qtbot)
-    assert done.state == "inconclusive"
-    assert done.results.table.marked() == []
-    assert not done.results.check.isEnabled()
+    with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
+        press(finished_dock.results.check, qtbot)
+    assert finished_dock.state == "inconclusive"
+    assert finished_dock.results.table.marked() == []
+    assert not finished_dock.results.check.isEnabled()
 
 
-def test_the_check_can_be_cancelled(done, qtbot, monkeypatch):
+def test_the_check_can_be_cancelled(finished_dock, qtbot, monkeypatch):
     def slow(*_):
         for index in range(1000):
             report("counting", index, 1000)
             time.sleep(0.01)
 
-    monkeypatch.setattr(comparing, "checking", slow)
-    text = done.results.text()
-    press(done.results.check, qtbot)
-    qtbot.waitUntil(lambda: "Counting" in done.step.text(), timeout=5000)
-    press(done.cancel_button, qtbot)
-    assert done.results.said.text() == "Cancelled."
-    assert (done.results.text(), done.state) == (text, "done")
-    assert done.run_button.isEnabled()
+    monkeypatch.setattr(comparing, "robustness_of", slow)
+    text = finished_dock.results.text()
+    press(finished_dock.results.check, qtbot)
+    qtbot.waitUntil(lambda: "Counting" in finished_dock.step.text(), timeout=5000)
+    press(finished_dock.cancel_button, qtbot)
+    assert finished_dock.results.message.text() == "Cancelled."
+    assert (finished_dock.results.text(), finished_dock.state) == (text, "done")
+    assert finished_dock.run_button.isEnabled()
 
 
 def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer, qtbot, monkeypatch):
     viewer = make_napari_viewer()
     for seed in (1, 2):
         viewer.add_image(spots(seed), name=str(seed))
-    dock = opened(viewer, qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     show_docks(viewer)
     run(dock, qtbot)
 
@@ -600,40 +608,40 @@ def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer,
             report("counting", index, 1000)
             time.sleep(0.01)
 
-    monkeypatch.setattr(comparing, "checking", slow)
+    monkeypatch.setattr(comparing, "robustness_of", slow)
     dock.window().activateWindow()
     qtbot.waitUntil(dock.isActiveWindow, timeout=3000)
     dock.results.check.setFocus()
     qtbot.keyClick(dock.results.check, Qt.Key.Key_Space)
-    qtbot.waitUntil(lambda: "Counting … Esc cancels." in dock.results.said.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "Counting … Esc cancels." in dock.results.message.text(), timeout=5000)
     qtbot.waitUntil(dock.cancel_button.hasFocus, timeout=2000)
     qtbot.keyClick(dock.cancel_button, Qt.Key.Key_Escape)
     assert not dock.busy
-    assert dock.results.said.text() == "Cancelled."
+    assert dock.results.message.text() == "Cancelled."
 
 
-def test_an_error_of_the_check_is_said_and_the_result_stays(done, qtbot, monkeypatch):
+def test_an_error_of_the_check_is_said_and_the_result_stays(finished_dock, qtbot, monkeypatch):
     def failing(*_):
         report("failing", 0, 1)
         raise RuntimeError("the reason")
 
-    monkeypatch.setattr(comparing, "checking", failing)
-    press(done.results.check, qtbot)
-    qtbot.waitUntil(lambda: "the reason" in done.results.said.text(), timeout=5000)
-    assert done.state == "done"
+    monkeypatch.setattr(comparing, "robustness_of", failing)
+    press(finished_dock.results.check, qtbot)
+    qtbot.waitUntil(lambda: "the reason" in finished_dock.results.message.text(), timeout=5000)
+    assert finished_dock.state == "done"
 
 
-def test_a_second_result_forgets_the_findings_of_the_first(done, qtbot):
-    with qtbot.waitSignal(done.finished, timeout=60_000):
-        press(done.results.check, qtbot)
-    assert "archetype" not in run(done, qtbot)
+def test_a_second_result_forgets_the_findings_of_the_first(finished_dock, qtbot):
+    with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
+        press(finished_dock.results.check, qtbot)
+    assert "archetype" not in run(finished_dock, qtbot)
 
 
-def test_files_saved_before_there_was_a_view_open_too(done, qtbot, tmp_path, answer):
-    done.result.save(answer(tmp_path / "plain.comparison.npz"))
-    dock = bare(ViewerModel(), qtbot)
-    assert choose(dock.files, "Open comparison", qtbot) == ""
-    assert dock.result.summary() == done.result.summary()
+def test_files_saved_before_there_was_a_view_open_too(finished_dock, qtbot, tmp_path, answer):
+    finished_dock.result.save(answer(tmp_path / "plain.comparison.npz"))
+    dock = open_bare_dock(ViewerModel(), qtbot)
+    assert choose_menu_entry(dock.files, "Open comparison", qtbot) == ""
+    assert dock.result.summary() == finished_dock.result.summary()
     assert isinstance(dock.result, Comparison)
     assert all(MARK in layer.metadata for layer in dock.comparison.curves)
 
@@ -646,18 +654,20 @@ def test_the_plane_of_a_stack_is_kept_with_a_result_and_a_layer_painted_over_is_
         viewer.open(tmp_path / f"{name}.tif", plugin="napari", layer_type="labels")
     viewer.dims.set_point(0, 1)
     refs = tuple((weakref.ref(layer),) for layer in viewer.layers)
-    basis = Basis(refs, Outlines(), Settings(landmarks=40, rank=5, permutations=99), (frozenset(), frozenset()))
+    run_inputs = RunInputs(
+        refs, Outlines(), Settings(landmarks=40, rank=5, permutations=99), (frozenset(), frozenset())
+    )
 
-    def saved():
+    def save_as():
         sources = tuple((inputs.source_of(layer, viewer.dims),) for layer in viewer.layers)
-        comparing.saving(comparing.compared(sources, basis).shown, "product", path)
+        comparing.write_comparison_file(comparing.run_comparison(sources, run_inputs).shown, "product", path)
         return Comparison.load(path).inputs
 
-    assert [file.part for file in saved().files] == [{"plane": [1]}] * 2
+    assert [file.part for file in save_as().files] == [{"plane": [1]}] * 2
     again = rerun(path)
     assert (again.same, again.notes) == (True, ())
     viewer.layers[0].data[1, :20] = 0
-    assert saved() is None
+    assert save_as() is None
 
 
 def test_a_result_of_opened_files_is_saved_with_them_says_where_they_are_and_comes_out_again(tmp_path):
@@ -672,14 +682,14 @@ def test_a_result_of_opened_files_is_saved_with_them_says_where_they_are_and_com
     refs = tuple((weakref.ref(layer),) for layer in layers)
     first = str(inputs.trace(sources[0][0], Outlines()).ids[0])
     left_out = frozenset([first]), frozenset[str]()
-    basis = Basis(refs, Outlines(), Settings(landmarks=40, rank=5, permutations=99), left_out)
+    run_inputs = RunInputs(refs, Outlines(), Settings(landmarks=40, rank=5, permutations=99), left_out)
     path = tmp_path / "pair.comparison.npz"
-    comparing.saving(comparing.compared(sources, basis).shown, "product", path)
+    comparing.write_comparison_file(comparing.run_comparison(sources, run_inputs).shown, "product", path)
     assert [file.excluded for file in Comparison.load(path).inputs.files] == [(first,), ()]
     again = rerun(path)
     assert (again.same, again.notes) == (True, ())
-    assert "Its files are still in place: one.tif, two.tif." in comparing.opening(path).shown.origin
+    assert "Its files are still in place: one.tif, two.tif." in comparing.read_comparison_file(path).shown.origin
     paths[0].unlink()
-    origin = comparing.opening(path).shown.origin
+    origin = comparing.read_comparison_file(path).shown.origin
     assert "Its files are still in place: two.tif." in origin
     assert f"{paths[0]} was not found." in origin

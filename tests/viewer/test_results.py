@@ -6,7 +6,7 @@ from qtpy.QtCore import QPoint
 from qtpy.QtWidgets import QApplication
 from skimage.io import imsave
 
-from docks import bare, executed, press, run, same, spots
+from docks import execute, open_bare_dock, press, run, same, spots
 from napari_shape_ensembles.viewer.panels.distributions import NullPlot
 from napari_shape_ensembles.viewer.panels.help import HelpWindow, help_text
 from napari_shape_ensembles.viewer.panels.results import ROWS
@@ -41,12 +41,12 @@ def test_python_from_files_runs_as_it_is(viewer, qtbot, tmp_path):
         imsave(path, spots(seed).astype(np.float32), check_contrast=False)
         (layer,) = viewer.open(path, plugin="napari")
         layer.scale, layer.units = (0.5, 0.25), ("um", "um")
-    dock = bare(viewer, qtbot)
+    dock = open_bare_dock(viewer, qtbot)
     dock.controls["outline_smoothing"].setValue(1.5)
     run(dock, qtbot)
     press(dock.results.copy_python, qtbot)
     assert "viewer" not in clipboard()
-    scope, out = executed(clipboard())
+    scope, out = execute(clipboard())
     same(scope["result"], dock.result)
     assert dock.result.summary() in out
 
@@ -57,7 +57,7 @@ def test_python_from_layers_runs_in_the_console(bare_dock, model, qtbot, monkeyp
     run(bare_dock, qtbot)
     press(bare_dock.results.copy_python, qtbot)
     monkeypatch.setattr(napari, "current_viewer", lambda: model)
-    scope, _ = executed(clipboard())
+    scope, _ = execute(clipboard())
     same(scope["result"], bare_dock.result)
 
 
@@ -66,7 +66,7 @@ def test_python_does_not_name_a_file_that_holds_something_else(viewer, qtbot, tm
         imsave(tmp_path / f"{name}.tif", spots(seed).astype(np.float32), check_contrast=False)
         viewer.open(tmp_path / f"{name}.tif", plugin="napari")
     viewer.layers["one"].data = spots(5)
-    dock = bare(viewer, qtbot)
+    dock = open_bare_dock(viewer, qtbot)
     run(dock, qtbot)
     press(dock.results.copy_python, qtbot)
     assert "ensemble_of(viewer.layers['one']" in clipboard()

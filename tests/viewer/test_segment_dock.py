@@ -178,8 +178,8 @@ def test_a_pixel_size_of_the_recipe_is_said_and_can_be_taken_back(dock, qtbot):
     assert dock.form.more.isHidden()
     with qtbot.waitSignal(dock.previewed, timeout=30_000):
         dock.session.choices.set(recipe=Outlines(pixel_size=0.25, unit="nm"))
-    assert "Pixel size = 0.25" in dock.form.more.words.text()
-    assert "'nm'" in dock.form.more.words.text()
+    assert "Pixel size = 0.25" in dock.form.more.label.text()
+    assert "'nm'" in dock.form.more.label.text()
     assert "nm" in dock.sizes.labels[1]
     with qtbot.waitSignal(dock.previewed, timeout=30_000):
         dock.form.more.button.click()
@@ -197,7 +197,7 @@ def test_an_image_that_cannot_be_segmented_says_why(viewer, qtbot):
     assert PREVIEW not in viewer.layers
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(dock.run_button, qtbot)
-    qtbot.waitUntil(lambda: not dock.segmentation.looking, timeout=30_000)
+    qtbot.waitUntil(lambda: not dock.segmentation.is_preview_pending, timeout=30_000)
     said = "⚠ empty: every pixel is 0: objects cannot be told from background"
     assert [part.text() for part in (dock.verdict, dock.message) if part.text()] == [said]
 
@@ -240,7 +240,7 @@ def test_a_closed_dock_leaves_the_image_alone_and_follows_it_again_when_reopened
     dock = opened(viewer, qtbot)
     dock.form.controls["min_area"].setValue(20)  # a preview is due
     dock.parentWidget().close()
-    qtbot.waitUntil(lambda: not dock.segmentation.image.following, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.segmentation.image.is_connected, timeout=2000)
     assert listeners(viewer, image) == before
     image.data = spots(2, rows=4)
     image.scale = (0.5, 0.5)

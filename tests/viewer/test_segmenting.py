@@ -9,11 +9,17 @@ import pytest
 from docks import spots
 from napari_shape_ensembles import Outlines, Settings, extract_curves, segment
 from napari_shape_ensembles.progress import reporting
-from napari_shape_ensembles.viewer.docks.segment import verdict_words
+from napari_shape_ensembles.viewer.docks.segment import verdict_lines
 from napari_shape_ensembles.viewer.inputs import source_of
-from napari_shape_ensembles.viewer.segmenting import committed, preview_of, previews, reduced, verdict_on
+from napari_shape_ensembles.viewer.segmenting import (
+    downsampled,
+    draft_and_exact_preview,
+    preview_of,
+    run_segmentation,
+    verdict_on,
+)
 from napari_shape_ensembles.viewer.session import Session
-from napari_shape_ensembles.viewer.task import Background
+from napari_shape_ensembles.viewer.task import JobRunner
 
 PREVIEW = "segmentation preview"
 
@@ -23,9 +29,9 @@ def task(model, qapp):
     """The segmentation of a viewer with one image, followed as by an open dock."""
     model.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     task = Session.of(model).segmentation
-    task.follow()
+    task.activate()
     yield task
-    task.rest()
+    task.deactivate()
 
 
 def seen(task, qtbot, change=lambda: None):
@@ -48,7 +54,7 @@ def test_a_preview_is_one_layer_over_the_image_and_goes_when_nobody_follows(task
     np.testing.assert_array_equal(lines.scale, model.layers["one"].scale)
     seen(task, qtbot, lambda: task.choices.set(Outlines(smoothing=3)))
     assert model.layers[PREVIEW] is lines
-    task.rest()
+    task.deactivate()
     assert [layer.name for layer in model.layers] == ["one"]
     assert task.preview is None
 
@@ -62,7 +68,7 @@ def test_lines_over_other_images_are_shown_when_they_are_found_and_the_selection
     told, seen_empty = [], []
     model.layers.selection.events.changed.connect(told.append)
     model.layers.events.inserted.connect(lambda event: seen_empty.append(event.value.visible))
-    task.choices.sides.tick([one], others)
+    task.choices.sides.choose_several([one], others)
     qtbot.waitUntil(lambda: len(task.verdict.counts) == 3, timeout=30_000)
     assert seen_empty == [True, False, False]  # that over the chosen image, and the others
     assert [model.layers[f"{name} preview"].visible for name in (2, 3)] == [True, False]  # as their images
@@ -75,18 +81,18 @@ def test_lines_over_many_images_leave_one_in_each_turn_and_are_gone_before_other
     for seed in range(2, 7):
         model.add_image(spots(seed, rows=2), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))
     images = list(model.layers)
-    task.choices.sides.tick(images[:3], images[3:])
+    task.choices.sides.choose_several(images[:3], images[3:])
     qtbot.waitUntil(lambda: len(model.layers) == 12, timeout=30_000)
-    task.rest()
+    task.deactivate()
     assert len(images) < len(model.layers) < 12
-    qtbot.waitUntil(lambda: list(model.layers) == images and not task.choices.rearranging, timeout=5000)
-    task.follow()
+    qtbot.waitUntil(lambda: list(model.layers) == images and not task.choices.batch_depth, timeout=5000)
+    task.activate()
     qtbot.waitUntil(lambda: len(model.layers) == 12, timeout=30_000)
-    task.rest()
+    task.deactivate()
     assert list(model.layers) != images
-    task.settle()
+    task.finish_removal()
     assert list(model.layers) == images
-    qtbot.waitUntil(lambda: not task.choices.rearranging, timeout=5000)
+    qtbot.waitUntil(lambda: not task.choices.batch_depth, timeout=5000)
 
 
 def test_lines_over_two_images_leave_one_in_each_turn(task, model, qtbot):
@@ -94,23 +100,23 @@ def test_lines_over_two_images_leave_one_in_each_turn(task, model, qtbot):
     one, two = model.layers
     task.choices.sides.choose([one], [two])
     qtbot.waitUntil(lambda: len(task.verdict.counts) == 2, timeout=30_000)
-    task.rest()
+    task.deactivate()
     assert len(model.layers) == 3
-    qtbot.waitUntil(lambda: list(model.layers) == [one, two] and not task.choices.rearranging, timeout=5000)
+    qtbot.waitUntil(lambda: list(model.layers) == [one, two] and not task.choices.batch_depth, timeout=5000)
 
 
 def test_a_preview_waits_for_the_lines_before_it_which_still_leave_in_turns(task, model, qtbot, monkeypatch):
     for seed in range(2, 7):
         model.add_image(spots(seed, rows=2), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))
     images = list(model.layers)
-    task.choices.sides.tick(images[:3], images[3:])
+    task.choices.sides.choose_several(images[:3], images[3:])
     qtbot.waitUntil(lambda: len(model.layers) == 12, timeout=30_000)
-    monkeypatch.setattr(Background, "pause", 100)
+    monkeypatch.setattr(JobRunner, "turn_pause_ms", 100)
     counts = []
     for event in (model.layers.events.inserted, model.layers.events.removed):
         event.connect(lambda _: counts.append(len(model.layers)))
-    task.rest()
-    task.follow()
+    task.deactivate()
+    task.activate()
     qtbot.waitUntil(lambda: task.previewer.busy, timeout=5000)
     assert len(model.layers) > len(images)
     qtbot.waitUntil(lambda: len(counts) == 12, timeout=30_000)
@@ -139,27 +145,27 @@ def test_a_setting_of_the_comparison_asks_for_no_preview(task, qtbot):
 def test_nothing_is_previewed_or_listened_to_unless_it_is_followed(model, qtbot, qapp):
     image = model.add_image(spots(1), name="one")
     task = Session.of(model).segmentation
-    task.choices.sides.follow()
+    task.choices.sides.connect_events()
     task.choices.set(recipe=Outlines(smoothing=2))
     qtbot.wait(100)
     assert [layer.name for layer in model.layers] == ["one"]
     assert task.source is None
-    task.choices.sides.rest()
+    task.choices.sides.disconnect_events()
     before = len(image.events.data.callbacks)
-    task.follow()
+    task.activate()
     assert len(image.events.data.callbacks) == before + 1
-    task.rest()
+    task.deactivate()
     assert len(image.events.data.callbacks) == before
 
 
 def test_why_there_is_no_preview_is_said_until_there_is_one(model, qtbot, qapp):
     model.add_image(np.zeros((40, 40)), name="one")
     task = Session.of(model).segmentation
-    assert seen(task, qtbot, task.follow) is None
+    assert seen(task, qtbot, task.activate) is None
     assert task.preview_error.startswith("⚠ one: every pixel is 0")
     seen(task, qtbot, lambda: setattr(model.layers["one"], "data", spots(1)))
     assert task.preview_error == ""
-    task.rest()
+    task.deactivate()
 
 
 @pytest.mark.parametrize(("pooled", "words"), [(True, "has no usable outline"), (False, "has only 0 curves")])
@@ -172,22 +178,22 @@ def test_an_image_without_outlines_is_named_also_where_it_is_one_of_several(mode
         found.append((source, Outlines().labels(source.data)))
     one, two, empty = found
     verdict = verdict_on([[one, empty], [two]] if pooled else [[one], [two]], Outlines(), [] if pooled else [empty])
-    listed, fine = verdict_words(verdict)
+    listed, fine = verdict_lines(verdict)
     assert listed[0].startswith(f"⚠ dot {words}")
     assert "dot" not in fine[0]
 
 
 def test_layers_that_are_outlined_already_need_no_segmentation(model):
     task = Session.of(model).segmentation
-    assert task.why_not() == "Open an image to segment."
+    assert task.blocking_reason() == "Open an image to segment."
     model.add_labels(np.eye(4, dtype=int))
-    assert task.why_not() == "Labels need no segmentation: they are compared as they are."
+    assert task.blocking_reason() == "Labels need no segmentation: they are compared as they are."
     model.add_shapes([np.eye(3, 2)], shape_type="polygon")
-    assert task.why_not().startswith("Labels and Shapes need no segmentation")
-    task.image.follow()
+    assert task.blocking_reason().startswith("Labels and Shapes need no segmentation")
+    task.image.connect_events()
     model.add_image(np.zeros((40, 40)))
-    assert task.why_not() == ""
-    task.image.rest()
+    assert task.blocking_reason() == ""
+    task.image.disconnect_events()
 
 
 def test_all_planes_of_a_stack_are_segmented_as_they_are_displayed(model, qtbot):
@@ -195,7 +201,7 @@ def test_all_planes_of_a_stack_are_segmented_as_they_are_displayed(model, qtbot)
     model.add_image(stack, name="stack", scale=(0.5, 2, 0.25), units=("um",) * 3)
     task = Session.of(model).segmentation
     task.show_live(False)
-    task.follow()
+    task.activate()
     task.all_planes = True
     for order, turned in (((1, 0, 2), False), ((1, 2, 0), True)):
         model.dims.order = order
@@ -214,7 +220,7 @@ def test_all_planes_of_a_stack_are_segmented_as_they_are_displayed(model, qtbot)
         assert outlines.features["area"].max() < stack[:, 0].size * 0.5 * 0.25 / 4
         model.layers.remove("stack labels")
         model.layers.remove("stack outlines")
-    task.rest()
+    task.deactivate()
 
 
 def test_planes_of_a_stack_are_segmented_where_they_lie_also_as_mirror_images(model, qtbot):
@@ -222,7 +228,7 @@ def test_planes_of_a_stack_are_segmented_where_they_lie_also_as_mirror_images(mo
     model.add_image(stack, name="stack", rotate=np.diag([1.0, -1.0, -1.0]), affine=np.diag([1.0, 2, 2, 1]))
     task = Session.of(model).segmentation
     task.show_live(False)
-    task.follow()
+    task.activate()
     task.all_planes = True
     for order in ((0, 2, 1), (0, 1, 2)):
         model.dims.order = order
@@ -231,18 +237,18 @@ def test_planes_of_a_stack_are_segmented_where_they_lie_also_as_mirror_images(mo
             layer = model.layers[made]
             np.testing.assert_allclose(layer.data_to_world((1, 3, 5)), model.layers["stack"].data_to_world((1, 3, 5)))
             model.layers.remove(layer)
-    task.rest()
+    task.deactivate()
 
 
 def test_a_run_that_fails_names_the_image_and_leaves_no_layer(model, qtbot, qapp):
     model.add_image(np.zeros((40, 40)), name="one")
     task = Session.of(model).segmentation
     task.show_live(False)
-    task.follow()
+    task.activate()
     ended(task, qtbot, task.run)
     assert "one: every pixel is 0" in task.message
     assert [layer.name for layer in model.layers] == ["one"]
-    task.rest()
+    task.deactivate()
 
 
 def test_the_layers_of_a_run_belong_to_the_user(task, model, qtbot):
@@ -263,13 +269,13 @@ def test_another_active_image_does_not_replace_the_chosen_one(task, model):
     assert task.image.chosen() is model.layers["one"]
     model.layers.remove("one")
     assert task.image.chosen() is model.layers["two"]
-    assert not task.why_not()
+    assert not task.blocking_reason()
 
 
 def test_stacks_are_segmented_plane_by_plane_where_they_lie(model):
     layer = model.add_image(np.stack([spots(1, rows=4), spots(2, rows=4)]), name="stack", scale=(2, 0.5, 0.5))
     placement = {name: getattr(layer, name) for name in ("scale", "translate", "units")}
-    found = committed(source_of(layer, model.dims), Outlines(), layer.data, placement)
+    found = run_segmentation(source_of(layer, model.dims), Outlines(), layer.data, placement)
     assert found.labels.data.shape == layer.data.shape
     assert found.curves.features["plane 0"].value_counts().to_dict() == {0: 16, 1: 16}
     np.testing.assert_array_equal(found.labels.scale, layer.scale)
@@ -280,7 +286,7 @@ def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_outlines(mode
     layer = model.add_image(spots(1), name="one")
     recipe = Outlines(pixel_size=0.5, unit="µm")
     source = source_of(layer, model.dims).calibrated(recipe)
-    found = committed(source, recipe)
+    found = run_segmentation(source, recipe)
     assert found.ensembles[0].unit == "µm"
     pixels = extract_curves(segment(layer.data))
     np.testing.assert_allclose(found.curves.data[3], pixels[3], atol=1e-4)
@@ -332,11 +338,11 @@ def everything_shown(model, image, recipe):
     """Drafts and the exact preview of an image, in their order."""
     found = []
     with reporting(lambda step: found.append(step.result)):
-        exact = previews(source_of(model.add_image(image), model.dims), recipe)
+        exact = draft_and_exact_preview(source_of(model.add_image(image), model.dims), recipe)
     return [one for one in found if one is not None] + [exact]
 
 
 def test_images_are_reduced_by_block_means():
-    np.testing.assert_allclose(reduced(np.arange(24.0).reshape(4, 6), 2), [[3.5, 5.5, 7.5], [15.5, 17.5, 19.5]])
-    assert reduced(np.ones((9, 9, 3), dtype=np.uint8), 2).shape == (4, 4, 3)
-    assert reduced(np.ones((9, 9), dtype=bool), 2).dtype == bool
+    np.testing.assert_allclose(downsampled(np.arange(24.0).reshape(4, 6), 2), [[3.5, 5.5, 7.5], [15.5, 17.5, 19.5]])
+    assert downsampled(np.ones((9, 9, 3), dtype=np.uint8), 2).shape == (4, 4, 3)
+    assert downsampled(np.ones((9, 9), dtype=bool), 2).dtype == bool

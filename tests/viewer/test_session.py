@@ -11,13 +11,25 @@ from napari.components import ViewerModel
 from qtpy import PYSIDE6
 from qtpy.compat import isalive
 
-from docks import curves_of, destroy, ended, found_before, labels_of, let_go, opened, press, run, show_docks, spots
+from docks import (
+    curves_of,
+    destroy,
+    labels_of,
+    open_compare_dock,
+    press,
+    reusing_results,
+    run,
+    show_docks,
+    spots,
+    wait_until_idle,
+    wait_until_released,
+)
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.viewer import session as sessions
 from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.page_status import page_statuses
 from napari_shape_ensembles.viewer.session import Session
-from napari_shape_ensembles.viewer.steps import steps_of
 from napari_shape_ensembles.viewer.task import CANCELLED
 
 QUICK = Settings(landmarks=50, rank=10, permutations=99)
@@ -36,7 +48,7 @@ def session(model, qapp):
     session.attach()
     session.choices.set(settings=QUICK)
     yield session
-    session.comparison.rest()
+    session.comparison.deactivate()
     session.detach()
 
 
@@ -46,14 +58,14 @@ def comparison(session):
 
 
 @pytest.fixture
-def done(comparison, qtbot):
-    with found_before():
+def finished_task(comparison, qtbot):
+    with reusing_results():
         return compared(comparison, qtbot)
 
 
 def compared(task, qtbot):
     task.run()
-    return ended(task, qtbot)
+    return wait_until_idle(task, qtbot)
 
 
 def run_anew(dock, qtbot):
@@ -90,14 +102,14 @@ def test_curves_that_others_replace_in_the_bench_are_freed(model, qtbot, monkeyp
     assert gc.get_freeze_count() > 10_000
     session.comparison.run()
     exempt = gc.get_freeze_count()
-    session.choices.rearranges.emit(False)  # while the run makes layers that are to be freed
+    session.choices.batch_changed.emit(False)  # while the run makes layers that are to be freed
     assert gc.get_freeze_count() <= exempt
-    ended(session.comparison, qtbot)
+    wait_until_idle(session.comparison, qtbot)
     before = [weakref.ref(layer) for layer in session.comparison.curves]
     assert len(before) == 2
     compared(session.comparison, qtbot)
     assert gc.get_freeze_count() > 10_000
-    let_go(qtbot, *before)
+    wait_until_released(qtbot, *before)
     bench.hide()
     qtbot.waitUntil(lambda: not gc.get_freeze_count(), timeout=2000)
     if frozen:
@@ -109,29 +121,29 @@ def test_what_is_there_is_exempt_from_collection_while_a_page_is_open_and_what_l
 ):
     bare_dock.show()
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.is_connected, timeout=2000)
     monkeypatch.setattr(sessions, "gc", gc)
     frozen = gc.get_freeze_count()
     gc.unfreeze()  # as in a program that exempts nothing
     bare_dock.show()
     assert gc.get_freeze_count() > 10_000
-    with found_before():
+    with reusing_results():
         run(bare_dock, qtbot)
         before = [weakref.ref(layer) for layer in bare_dock.comparison.curves]
         run(bare_dock, qtbot)
     assert gc.get_freeze_count() > 10_000
-    let_go(qtbot, *before)
+    wait_until_released(qtbot, *before)
     image = weakref.ref(model.layers["one"])
     del model.layers["one"]
     assert not gc.get_freeze_count()
-    let_go(qtbot, image)
+    wait_until_released(qtbot, image)
     qtbot.waitUntil(lambda: gc.get_freeze_count() > 0, timeout=5000)
     bare_dock.hide()
     qtbot.waitUntil(lambda: not gc.get_freeze_count(), timeout=2000)
     gc.freeze()  # what somebody else exempts stays so
     bare_dock.show()
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.is_connected, timeout=2000)
     assert gc.get_freeze_count() > 10_000
     if not frozen:
         gc.unfreeze()
@@ -157,8 +169,8 @@ def test_what_a_person_takes_out_of_the_table_is_no_sample_again_unasked(session
     model.layers.move(0, 2)  # whatever happens to the list
     model.layers.selection.active = two
     assert session.design.groups() == {"A": [one]}
-    assert "at least two groups" in session.design.why_not()
-    assert session.comparison.why_not() == "Choose at least one layer for A and one for B."
+    assert "at least two groups" in session.design.blocking_reason()
+    assert session.comparison.blocking_reason() == "Choose at least one layer for A and one for B."
     session.design.write([(two, "group", "B")])
     assert names(session.choices.sides.chosen()) == [["one"], ["two"]]
 
@@ -179,7 +191,7 @@ def test_two_layers_of_one_kind_are_chosen_where_there_are_several(model, qapp):
 
 def test_without_two_layers_it_says_what_to_open(session, model):
     model.layers.remove("one")
-    assert "Open two images" in session.comparison.why_not()
+    assert "Open two images" in session.comparison.blocking_reason()
     assert session.comparison.state == "empty"
     session.comparison.run()
     assert not session.comparison.busy
@@ -193,14 +205,14 @@ def test_choices_tell_once_of_what_is_new(session):
     assert told == [9]
 
 
-def test_without_a_dock_nothing_listens_to_the_viewer(done, session, model):
+def test_without_a_dock_nothing_listens_to_the_viewer(finished_task, session, model):
     counts = [len(events.callbacks) for events in (model.layers.events, model.layers["one"].events.data)]
-    done.follow()
+    finished_task.activate()
     session.detach()
     after = [len(events.callbacks) for events in (model.layers.events, model.layers["one"].events.data)]
     assert all(now < before for now, before in zip(after, counts, strict=True))
     session.attach()
-    done.follow()
+    finished_task.activate()
     assert [len(events.callbacks) for events in (model.layers.events, model.layers["one"].events.data)] == counts
 
 
@@ -222,30 +234,32 @@ def test_a_run_leads_to_a_result_and_curves_in_the_viewer(comparison, model, qtb
     assert len(curves_of(model, "one").data) == len(comparison.result.a)
 
 
-def test_a_run_can_be_cancelled_and_leaves_what_was_there(done, model, qtbot):
-    before, layers = done.result, list(model.layers)
-    done.run()
-    qtbot.waitUntil(lambda: done.threads > 0, timeout=5000)
-    done.cancel()
-    assert not done.busy
-    assert done.message.startswith("Cancelled. This is the previous result.")
-    assert done.result is before
+def test_a_run_can_be_cancelled_and_leaves_what_was_there(finished_task, model, qtbot):
+    before, layers = finished_task.result, list(model.layers)
+    finished_task.run()
+    qtbot.waitUntil(lambda: finished_task.threads > 0, timeout=5000)
+    finished_task.cancel()
+    assert not finished_task.busy
+    assert finished_task.message.startswith("Cancelled. This is the previous result.")
+    assert finished_task.result is before
     assert list(model.layers) == layers
-    qtbot.waitUntil(lambda: not done.threads, timeout=5000)
+    qtbot.waitUntil(lambda: not finished_task.threads, timeout=5000)
 
 
-def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_curves(done, session, model, tmp_path, qtbot):
-    pixels, before = done.result, curves_of(model, "one").data
+def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_curves(
+    finished_task, session, model, tmp_path, qtbot
+):
+    pixels, before = finished_task.result, curves_of(model, "one").data
     model.layers["one"].translate = (10, 20)
     session.choices.set(recipe=replace(session.choices.recipe, pixel_size=2.0, unit="nm"))
-    compared(done, qtbot)
+    compared(finished_task, qtbot)
     curves = curves_of(model, "one")
     np.testing.assert_allclose(curves.data[3], before[3], atol=1e-3)
     np.testing.assert_array_equal(curves.translate, (10, 20))
-    assert done.result.a.unit == "nm"
-    np.testing.assert_allclose(done.result.a.features["area"], pixels.a.features["area"] * 16)
-    done.save(tmp_path / "x.comparison.npz")
-    ended(done, qtbot)
+    assert finished_task.result.a.unit == "nm"
+    np.testing.assert_allclose(finished_task.result.a.features["area"], pixels.a.features["area"] * 16)
+    finished_task.save(tmp_path / "x.comparison.npz")
+    wait_until_idle(finished_task, qtbot)
     (layer, *_) = ViewerModel().open(tmp_path / "x.comparison.npz", plugin="napari-shape-ensembles")
     np.testing.assert_allclose(layer.scale, (2, 2))
     np.testing.assert_allclose(layer.translate, (40, 80))
@@ -260,13 +274,13 @@ def test_a_pixel_size_in_the_recipe_serves_images_without_one(session, compariso
     assert comparison.result.a.unit == "nm"
 
 
-def test_a_run_that_fails_says_why_and_leaves_no_result(done, model, qtbot):
+def test_a_run_that_fails_says_why_and_leaves_no_result(finished_task, model, qtbot):
     model.layers["two"].units = ("pixel", "pixel")
-    compared(done, qtbot)
-    assert done.state == "error"
-    assert "pixel" in done.message
-    assert done.result is None
-    assert done.kept is not None
+    compared(finished_task, qtbot)
+    assert finished_task.state == "error"
+    assert "pixel" in finished_task.message
+    assert finished_task.result is None
+    assert finished_task.recoverable is not None
 
 
 def test_a_stack_that_shows_another_plane_is_not_said_to_be_changed_alone(qtbot):
@@ -294,10 +308,10 @@ def test_what_failed_is_not_said_of_other_layers(session, model, qtbot):
     sides.choose([nothing], [two])
     compared(comparison, qtbot)
     assert "nothing: every pixel is 0" in comparison.message
-    assert steps_of(session)["Answer"].state == "look"
+    assert page_statuses(session)["Answer"].state == "look"
     sides.choose([one], [two])
     assert (comparison.state, comparison.message) == ("ready", "")
-    assert steps_of(session)["Answer"].state == "open"
+    assert page_statuses(session)["Answer"].state == "open"
 
 
 @pytest.mark.parametrize(
@@ -309,28 +323,28 @@ def test_what_failed_is_not_said_of_other_layers(session, model, qtbot):
     ],
 )
 def test_an_image_without_outlines_fails_in_words_beside_which_nothing_passes_for_its_result(
-    done, session, model, qtbot, pixels, words
+    finished_task, session, model, qtbot, pixels, words
 ):
     layer = model.add_image(pixels, name="nothing", scale=(0.5, 0.5), units=("um", "um"))
     session.choices.sides.choose([layer], [model.layers["two"]])
-    assert done.changed_since() == ["other layers are chosen"]
-    compared(done, qtbot)
-    if done.result is None:
-        assert done.state == "error"
-        assert words in done.message
-        assert "curves in the viewer are those of the previous result (one and two)" in done.message
+    assert finished_task.changed_since() == ["other layers are chosen"]
+    compared(finished_task, qtbot)
+    if finished_task.result is None:
+        assert finished_task.state == "error"
+        assert words in finished_task.message
+        assert "curves in the viewer are those of the previous result (one and two)" in finished_task.message
     else:
-        assert done.state == "inconclusive"
-        assert words in done.result.summary()
-        assert done.result.a.name == "nothing"
+        assert finished_task.state == "inconclusive"
+        assert words in finished_task.result.summary()
+        assert finished_task.result.a.name == "nothing"
 
 
-def test_a_result_is_outdated_by_what_it_rests_on_and_holds_again(done, session, model, qtbot):
+def test_a_result_is_outdated_by_what_it_rests_on_and_holds_again(finished_task, session, model, qtbot):
     told, image = [], model.layers["one"]
-    done.changed.connect(lambda: told.append(done.changed_since()))
+    finished_task.changed.connect(lambda: told.append(finished_task.changed_since()))
     pixels, image.data = image.data, spots(7)
     qtbot.waitUntil(lambda: told[-1:] == [["one was changed"]], timeout=2000)
-    assert done.state == "stale"
+    assert finished_task.state == "stale"
     image.data = pixels
     qtbot.waitUntil(lambda: told[-1:] == [[]], timeout=2000)
     session.choices.set(settings=replace(QUICK, rank=9))
@@ -345,31 +359,31 @@ def test_a_result_is_outdated_by_what_it_rests_on_and_holds_again(done, session,
 # Exclusions ----------------------------------------------------------------------------------------------------
 
 
-def test_a_curve_left_out_outdates_the_result_and_is_not_in_the_next(done, session, qtbot):
-    count = len(done.result.a)
-    done.exclude(3)
-    assert done.excluded_rows() == {3}
-    assert done.changed_since() == ["the choice of excluded curves was changed"]
-    compared(done, qtbot)
-    assert len(done.result.a) == count - 1
-    assert done.result.a.dropped["excluded by hand"] == 1
-    assert done.changed_since() == []
+def test_a_curve_left_out_outdates_the_result_and_is_not_in_the_next(finished_task, session, qtbot):
+    count = len(finished_task.result.a)
+    finished_task.exclude(3)
+    assert finished_task.excluded_rows() == {3}
+    assert finished_task.changed_since() == ["the choice of excluded curves was changed"]
+    compared(finished_task, qtbot)
+    assert len(finished_task.result.a) == count - 1
+    assert finished_task.result.a.dropped["excluded by hand"] == 1
+    assert finished_task.changed_since() == []
     session.choices.exclusions.clear()
-    assert done.changed_since() == ["the choice of excluded curves was changed"]
+    assert finished_task.changed_since() == ["the choice of excluded curves was changed"]
 
 
-def test_another_recipe_finds_other_outlines_and_nothing_is_left_out_of_them(done, session):
+def test_another_recipe_finds_other_outlines_and_nothing_is_left_out_of_them(finished_task, session):
     recipe = session.choices.recipe
-    done.exclude(0)
+    finished_task.exclude(0)
     session.choices.set(recipe=replace(recipe, min_area=30))
-    assert session.comparison.chosen().excluded == (frozenset(), frozenset())
+    assert session.comparison.current_inputs().excluded == (frozenset(), frozenset())
     session.choices.set(recipe=recipe)
-    assert sum(map(len, session.comparison.chosen().excluded)) == 1
+    assert sum(map(len, session.comparison.current_inputs().excluded)) == 1
 
 
 def test_without_a_result_nothing_can_be_left_out(comparison):
     noted = []
-    comparison.noted.connect(lambda words, _: noted.append(words))
+    comparison.message_posted.connect(lambda words, _: noted.append(words))
     comparison.exclude(0)
     assert "No result." in noted[-1]
 
@@ -379,80 +393,80 @@ def test_without_a_result_nothing_can_be_left_out(comparison):
 
 def saved(task, path, qtbot):
     task.save(path)
-    ended(task, qtbot)
+    wait_until_idle(task, qtbot)
     return path
 
 
-def test_a_result_is_saved_and_opened_with_all_that_it_rests_on(done, session, model, tmp_path, qtbot):
-    done.exclude(3)
-    compared(done, qtbot)
-    path = saved(done, tmp_path / "pair.comparison.npz", qtbot)
-    assert not done.unsaved
-    before = done.result
+def test_a_result_is_saved_and_opened_with_all_that_it_rests_on(finished_task, session, model, tmp_path, qtbot):
+    finished_task.exclude(3)
+    compared(finished_task, qtbot)
+    path = saved(finished_task, tmp_path / "pair.comparison.npz", qtbot)
+    assert not finished_task.unsaved
+    before = finished_task.result
     session.choices.set(settings=replace(QUICK, rank=9))
     session.choices.exclusions.clear()
-    done.open(path)
-    ended(done, qtbot)
-    assert done.result is not before
-    assert done.result.summary() == before.summary()
+    finished_task.open(path)
+    wait_until_idle(finished_task, qtbot)
+    assert finished_task.result is not before
+    assert finished_task.result.summary() == before.summary()
     assert session.choices.settings == QUICK
-    assert sum(map(len, session.comparison.chosen().excluded)) == 1
-    assert done.changed_since() == []
-    assert not done.unsaved
-    assert done.kept is None
+    assert sum(map(len, session.comparison.current_inputs().excluded)) == 1
+    assert finished_task.changed_since() == []
+    assert not finished_task.unsaved
+    assert finished_task.recoverable is None
 
 
-def test_in_another_viewer_it_is_shown_as_it_was_found(done, session, model, tmp_path, qtbot):
+def test_in_another_viewer_it_is_shown_as_it_was_found(finished_task, session, model, tmp_path, qtbot):
     more = model.add_image(spots(3), name="more", scale=(0.5, 0.5), units=("um", "um"))
     session.choices.sides.choose([model.layers["one"], more], [model.layers["two"]])
-    path = saved(compared(done, qtbot), tmp_path / "pair.comparison.npz", qtbot)
+    path = saved(compared(finished_task, qtbot), tmp_path / "pair.comparison.npz", qtbot)
     other = ViewerModel()
     session = Session.of(other)
     session.attach()
     session.comparison.open(path)
-    ended(session.comparison, qtbot)
-    assert session.comparison.result.summary() == done.result.summary()
-    assert session.comparison.basis is None
+    wait_until_idle(session.comparison, qtbot)
+    assert session.comparison.result.summary() == finished_task.result.summary()
+    assert session.comparison.run_inputs is None
     assert "Its original layers are not in the viewer" in session.comparison.shown.origin
     assert [layer.name for layer in other.layers] == ["more curves", "one curves", "two curves"]
     assert [cell.group for cell in session.comparison.cells()] == ["A", "A", "B"]
     session.detach()
 
 
-def test_a_file_that_cannot_be_written_is_told_and_the_result_stays_unsaved(done, tmp_path, qtbot):
+def test_a_file_that_cannot_be_written_is_told_and_the_result_stays_unsaved(finished_task, tmp_path, qtbot):
     noted = []
-    done.noted.connect(lambda words, _: noted.append(words))
-    saved(done, tmp_path / "nowhere" / "pair.comparison.npz", qtbot)
+    finished_task.message_posted.connect(lambda words, _: noted.append(words))
+    saved(finished_task, tmp_path / "nowhere" / "pair.comparison.npz", qtbot)
     assert "cannot be written" in noted[-1]
-    assert done.unsaved
-    assert done.state != "error"
+    assert finished_task.unsaved
+    assert finished_task.state != "error"
 
 
-def test_an_unsaved_result_that_a_file_replaces_is_brought_back_and_to_and_fro(done, session, tmp_path, qtbot):
-    path = saved(done, tmp_path / "pair.comparison.npz", qtbot)
+def test_an_unsaved_result_that_a_file_replaces_is_brought_back_and_to_and_fro(finished_task, session, tmp_path, qtbot):
+    path = saved(finished_task, tmp_path / "pair.comparison.npz", qtbot)
     session.choices.set(settings=replace(QUICK, rank=9))
-    unsaved = compared(done, qtbot).result
-    done.open(path)
-    ended(done, qtbot)
-    assert done.kept.result is unsaved
-    done.bring_back()
-    ended(done, qtbot)
-    assert done.result is unsaved
-    assert done.unsaved
-    assert done.kept is None
+    unsaved = compared(finished_task, qtbot).result
+    finished_task.open(path)
+    wait_until_idle(finished_task, qtbot)
+    assert finished_task.recoverable.result is unsaved
+    finished_task.recover()
+    wait_until_idle(finished_task, qtbot)
+    assert finished_task.result is unsaved
+    assert finished_task.unsaved
+    assert finished_task.recoverable is None
     assert session.choices.settings.rank == 9
-    assert done.changed_since() == []
+    assert finished_task.changed_since() == []
 
 
-def test_what_a_failed_run_has_replaced_is_brought_back(done, model, qtbot):
-    before = done.result
+def test_what_a_failed_run_has_replaced_is_brought_back(finished_task, model, qtbot):
+    before = finished_task.result
     model.layers["two"].units = ("pixel", "pixel")
-    compared(done, qtbot)
+    compared(finished_task, qtbot)
     model.layers["two"].units = ("um", "um")
-    done.bring_back()
-    ended(done, qtbot)
-    assert done.result is before
-    assert done.changed_since() == []
+    finished_task.recover()
+    wait_until_idle(finished_task, qtbot)
+    assert finished_task.result is before
+    assert finished_task.changed_since() == []
 
 
 # Several images ------------------------------------------------------------------------------------------------
@@ -460,7 +474,7 @@ def test_what_a_failed_run_has_replaced_is_brought_back(done, model, qtbot):
 
 def test_several_images_are_pooled_and_one_is_found_again(session, comparison, model, qtbot):
     with_images(model, ("image 10", "image 9"), 3)
-    session.choices.sides.tick([model.layers["one"]], [model.layers["image 10"], model.layers["image 9"]])
+    session.choices.sides.choose_several([model.layers["one"]], [model.layers["image 10"], model.layers["image 9"]])
     assert names(session.choices.sides.chosen()) == [["one"], ["image 9", "image 10"]]
     compared(comparison, qtbot)
     result = comparison.result
@@ -475,8 +489,8 @@ def test_several_images_are_pooled_and_one_is_found_again(session, comparison, m
     session.choices.sides.allow_several(False)
     assert names(session.choices.sides.chosen()) == [["one"], ["image 9"]]
     assert comparison.changed_since() == ["other layers are chosen"]
-    session.choices.sides.tick([model.layers["one"]], [model.layers["one"]])
-    assert "in both groups" in comparison.why_not()
+    session.choices.sides.choose_several([model.layers["one"]], [model.layers["one"]])
+    assert "in both groups" in comparison.blocking_reason()
 
 
 # Docks that come and go ----------------------------------------------------------------------------------------
@@ -490,21 +504,21 @@ def test_a_dock_destroyed_by_its_x_and_opened_again_shows_what_was_there(dock, v
     run(dock, qtbot)
     unsaved = dock.result
     comparison.open(path)
-    ended(comparison, qtbot)
+    wait_until_idle(comparison, qtbot)
     comparison.exclude(3)
-    words, excluded = dock.results.text(), dock.excluded.words.text()
+    words, excluded = dock.results.text(), dock.excluded.label.text()
     press(dock.parentWidget().title.close_button, qtbot)
     destroy(dock, qtbot)
-    again = opened(viewer, qtbot)
+    again = open_compare_dock(viewer, qtbot)
     assert again is not dock
     assert again.results.text() == words
-    assert again.excluded.words.text() == excluded != ""
+    assert again.excluded.label.text() == excluded != ""
     assert not again.stale.isHidden()
-    assert not again.kept.isHidden()
-    press(again.kept.button, qtbot)
-    ended(comparison, qtbot)
+    assert not again.recover_notice.isHidden()
+    press(again.recover_notice.button, qtbot)
+    wait_until_idle(comparison, qtbot)
     assert again.result is unsaved
-    assert again.kept.isHidden()
+    assert again.recover_notice.isHidden()
 
 
 def test_the_window_of_curves_follows_the_dock_that_is_opened_again(dock, viewer, qtbot):
@@ -513,7 +527,7 @@ def test_the_window_of_curves_follows_the_dock_that_is_opened_again(dock, viewer
     explorer = dock.curve_window.explorer
     viewer.window.remove_dock_widget(dock)
     destroy(dock, qtbot)
-    again = opened(viewer, qtbot)
+    again = open_compare_dock(viewer, qtbot)
     assert again.curve_window.explorer is explorer
     again.comparison.exclude(3)
     again.comparison.selection.pick([3])
@@ -531,7 +545,7 @@ def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock
     press(dock.parentWidget().title.close_button, qtbot)
     qtbot.waitUntil(lambda: not comparison.busy, timeout=2000)
     qtbot.waitUntil(lambda: len(viewer.layers.events.callbacks) < before, timeout=2000)
-    again = opened(viewer, qtbot)
+    again = open_compare_dock(viewer, qtbot)
     assert again.state == "ready"
     assert "Cancelled" in again.results.text()
     run(again, qtbot)
@@ -543,7 +557,7 @@ def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot):
     with_images(viewer)
     show_docks(viewer)
     Session.of(viewer).choices.set(settings=QUICK)
-    Session.of(viewer).choices.sides.follow()
+    Session.of(viewer).choices.sides.connect_events()
     compared(Session.of(viewer).comparison, qtbot)
     for title in ("Compare shapes", "Shape space", "Pixel size", "Shape bench", "Segment curves", "Inspect curves"):
         frame, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)
@@ -553,7 +567,7 @@ def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot):
         button = frame.title.close_button
         del dock, frame
         press(button, qtbot)
-        let_go(qtbot, gone)
+        wait_until_released(qtbot, gone)
 
 
 @pytest.mark.skipif(PYSIDE6, reason="PySide destroys widgets in the thread that collects them")

@@ -9,7 +9,20 @@ from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication
 
-from docks import bare, choose, executed, found_before, let_go, press, reopened, run, same, saved, set_choices, spots
+from docks import (
+    choose_menu_entry,
+    execute,
+    open_bare_dock,
+    press,
+    reopen,
+    reusing_results,
+    run,
+    same,
+    save_as,
+    set_choices,
+    spots,
+    wait_until_released,
+)
 from napari_shape_ensembles import Comparison, compare, decision_landscape
 from napari_shape_ensembles.viewer import task
 from napari_shape_ensembles.viewer.docks.study import LandscapeDock
@@ -48,7 +61,7 @@ def choose_several(sides, a=A, b=B):
 
 @pytest.fixture
 def dock(model, qtbot):
-    dock = bare(with_images(model), qtbot)
+    dock = open_bare_dock(with_images(model), qtbot)
     dock.controls["rank"].setValue(10)
     # Two images a side reach no level when whole images are permuted.
     set_choices(dock.session.choices, permute="curves")
@@ -57,8 +70,8 @@ def dock(model, qtbot):
 
 
 @pytest.fixture
-def done(dock, qtbot):
-    with found_before():
+def finished_dock(dock, qtbot):
+    with reusing_results():
         run(dock, qtbot)
     return dock
 
@@ -68,30 +81,30 @@ def expected(model, settings, names=(A, B)):
     return compare(a, b, settings)
 
 
-def test_images_of_unequal_pixels_are_brought_to_one_size_and_the_panel_says_so(done, model):
+def test_images_of_unequal_pixels_are_brought_to_one_size_and_the_panel_says_so(finished_dock, model):
     words = "Pixels measure 0.25 to 0.5 µm: all outlines were brought to the largest"
-    assert words in done.results.warnings.text()
-    assert done.result.a.pixel_size == done.result.b.pixel_size == (0.5, 0.5)
-    assert done.result.note == expected(model, done.result.settings).note
+    assert words in finished_dock.results.warnings.text()
+    assert finished_dock.result.a.pixel_size == finished_dock.result.b.pixel_size == (0.5, 0.5)
+    assert finished_dock.result.note == expected(model, finished_dock.result.settings).note
 
 
 # Run -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_ticked_images_of_a_side_are_pooled(done, model):
-    result = expected(model, done.result.settings)
-    assert done.state == "done"
-    assert done.result.a.name == "one + three"
-    assert done.result.summary() == result.summary()
-    np.testing.assert_array_equal(done.result.undulation.null, result.undulation.null)
-    np.testing.assert_array_equal(done.result.distances["product"], result.distances["product"])
-    assert done.result.a.images.tolist() == result.a.images.tolist()
+def test_the_ticked_images_of_a_side_are_pooled(finished_dock, model):
+    result = expected(model, finished_dock.result.settings)
+    assert finished_dock.state == "done"
+    assert finished_dock.result.a.name == "one + three"
+    assert finished_dock.result.summary() == result.summary()
+    np.testing.assert_array_equal(finished_dock.result.undulation.null, result.undulation.null)
+    np.testing.assert_array_equal(finished_dock.result.distances["product"], result.distances["product"])
+    assert finished_dock.result.a.images.tolist() == result.a.images.tolist()
 
 
-def test_every_image_gets_a_layer_of_its_own_curves_where_it_is(done, model):
-    layers = list(done.comparison.curves)
+def test_every_image_gets_a_layer_of_its_own_curves_where_it_is(finished_dock, model):
+    layers = list(finished_dock.comparison.curves)
     assert [layer.name for layer in layers] == ["one curves", "three curves", "four curves", "two curves"]
-    result, row = done.result, 0
+    result, row = finished_dock.result, 0
     for layer, name in zip(layers, [*A, *B], strict=True):
         image = model.layers[name]
         assert layer.scale.tolist() == image.scale.tolist()
@@ -108,16 +121,16 @@ def test_every_image_gets_a_layer_of_its_own_curves_where_it_is(done, model):
     assert len({layer.face_contrast_limits for layer in layers}) == 1
 
 
-def test_the_panel_tells_of_the_pooling_and_counts_each_image(done):
-    text = done.results.text()
+def test_the_panel_tells_of_the_pooling_and_counts_each_image(finished_dock):
+    text = finished_dock.results.text()
     assert "The curves of 2 images of A and of 2 images of B are pooled and treated as independent." in text
     for name in (*A, *B):
-        count = sum(image == name for part in (done.result.a, done.result.b) for image in part.images)
+        count = sum(image == name for part in (finished_dock.result.a, finished_dock.result.b) for image in part.images)
         assert f"{name}: {count} curves" in text
 
 
 def test_whole_images_are_permuted_by_default(model, qtbot):
-    dock = bare(with_images(model), qtbot)
+    dock = open_bare_dock(with_images(model), qtbot)
     dock.controls["rank"].setValue(10)
     choose_several(dock.sides)
     run(dock, qtbot)
@@ -197,51 +210,51 @@ def test_swapping_exchanges_the_samples(dock, qtbot):
 
 
 def test_only_the_lists_that_are_shown_hold_layers(model, qtbot):
-    dock = bare(with_images(model), qtbot)
+    dock = open_bare_dock(with_images(model), qtbot)
     for several in (True, False) * 3:
         dock.sides.several.click()
         assert (dock.sides.pair.a.count() > 0, dock.sides.groups.a.count() > 0) == (not several, several)
     listening = len(model.layers.events.callbacks)
-    dock.session.choices.sides.rest()
+    dock.session.choices.sides.disconnect_events()
     assert len(model.layers.events.callbacks) == listening - 1
 
 
 # Lifecycle -----------------------------------------------------------------------------------------------------
 
 
-def test_unticking_makes_the_result_stale_and_ticking_again_makes_it_hold(done):
-    tick(done.sides.groups.a, ["one"])
-    assert done.state == "stale"
-    assert "other layers are chosen" in done.stale.words.text()
-    tick(done.sides.groups.a, A)
-    assert done.state == "done"
+def test_unticking_makes_the_result_stale_and_ticking_again_makes_it_hold(finished_dock):
+    tick(finished_dock.sides.groups.a, ["one"])
+    assert finished_dock.state == "stale"
+    assert "other layers are chosen" in finished_dock.stale.label.text()
+    tick(finished_dock.sides.groups.a, A)
+    assert finished_dock.state == "done"
 
 
-def test_an_edit_of_any_image_is_named(done, model, qtbot):
+def test_an_edit_of_any_image_is_named(finished_dock, model, qtbot):
     for name in (*A, *B):
         image = model.layers[name]
         before, image.data = image.data, image.data + 1
-        qtbot.waitUntil(lambda: done.state == "stale", timeout=2000)
-        assert done.task.changed_since() == [f"{name} was changed"]
+        qtbot.waitUntil(lambda: finished_dock.state == "stale", timeout=2000)
+        assert finished_dock.task.changed_since() == [f"{name} was changed"]
         image.data = before
-        qtbot.waitUntil(lambda: done.state == "done", timeout=2000)
+        qtbot.waitUntil(lambda: finished_dock.state == "done", timeout=2000)
 
 
 @pytest.mark.parametrize("name", ["three", "four"])
-def test_a_deleted_image_makes_the_result_stale(done, model, name):
+def test_a_deleted_image_makes_the_result_stale(finished_dock, model, name):
     del model.layers[name]
-    assert done.state == "stale"
-    assert done.task.why_not() == ""
+    assert finished_dock.state == "stale"
+    assert finished_dock.task.blocking_reason() == ""
 
 
 @pytest.mark.parametrize("several", [True, False])
 def test_the_lists_that_are_hidden_let_go_of_deleted_layers(model, qtbot, several):
-    dock = bare(with_images(model), qtbot)
+    dock = open_bare_dock(with_images(model), qtbot)
     dock.sides.several.setChecked(not several)
     dock.sides.several.click()
     ref = weakref.ref(model.layers["one"])
     del model.layers["one"]
-    let_go(qtbot, ref)
+    wait_until_released(qtbot, ref)
 
 
 def test_ticks_do_not_come_back_by_themselves(dock, model):
@@ -257,28 +270,28 @@ def test_a_sample_of_many_images_has_a_short_name(dock, model, qtbot, monkeypatc
     run(dock, qtbot)
     assert dock.result.a.name == "four and 2 more"
     press(dock.results.copy_python, qtbot)
-    scope, out = executed(QApplication.clipboard().text())
+    scope, out = execute(QApplication.clipboard().text())
     same(scope["result"], dock.result)
     assert dock.result.summary() in out
 
 
-def test_a_run_after_another_replaces_all_its_layers(done, model, qtbot):
-    choose_several(done.sides, ["one"], B)
-    run(done, qtbot)
+def test_a_run_after_another_replaces_all_its_layers(finished_dock, model, qtbot):
+    choose_several(finished_dock.sides, ["one"], B)
+    run(finished_dock, qtbot)
     own = [layer.name for layer in model.layers if layer.name.endswith("curves")]
     assert own == ["one curves", "four curves", "two curves"]
 
 
-def test_a_renamed_image_stays_ticked(done, model):
-    done.comparison.exclude(1)
+def test_a_renamed_image_stays_ticked(finished_dock, model):
+    finished_dock.comparison.exclude(1)
     model.layers["three"].name = "a third"
-    assert ticked(done.sides.groups.a) == ["a third", "one"]
-    assert not done.excluded.isHidden()
-    done.session.choices.exclusions.clear()
-    assert done.state == "done"
+    assert ticked(finished_dock.sides.groups.a) == ["a third", "one"]
+    assert not finished_dock.excluded.isHidden()
+    finished_dock.session.choices.exclusions.clear()
+    assert finished_dock.state == "done"
 
 
-def test_the_curves_of_a_renamed_image_are_named_after_it_unless_a_person_has_named_them(done, model, qtbot):
+def test_the_curves_of_a_renamed_image_are_named_after_it_unless_a_person_has_named_them(finished_dock, model, qtbot):
     model.layers["one"].name = "first"
     assert {"first curves", "three curves"} <= {layer.name for layer in model.layers}
     model.layers["three curves"].name = "mine"
@@ -290,7 +303,7 @@ def test_the_curves_of_a_renamed_image_are_named_after_it_unless_a_person_has_na
 def test_images_are_pooled_in_the_order_of_their_names(model, qtbot):
     for number in (10, 2, 1):
         model.add_image(spots(number, rows=3), name=f"field {number}")
-    dock = bare(model, qtbot)
+    dock = open_bare_dock(model, qtbot)
     a, b = ([model.layers[f"field {number}"] for number in side] for side in ((10, 2), (1,)))
     dock.session.choices.sides.choose(a, b)
     assert [layer.name for layer in dock.session.choices.sides.chosen()[0]] == ["field 2", "field 10"]
@@ -299,23 +312,23 @@ def test_images_are_pooled_in_the_order_of_their_names(model, qtbot):
 # Curves --------------------------------------------------------------------------------------------------------
 
 
-def test_a_curve_of_the_second_image_is_picked_in_its_layer_and_left_out(done, qtbot):
-    layers = list(done.comparison.curves)
+def test_a_curve_of_the_second_image_is_picked_in_its_layer_and_left_out(finished_dock, qtbot):
+    layers = list(finished_dock.comparison.curves)
     row = len(layers[0].data) + 3
-    done.comparison.selection.pick([row])
+    finished_dock.comparison.selection.pick([row])
     assert [set(layer.selected_data) for layer in layers] == [set(), {3}, set(), set()]
     layers[2].selected_data = {1}
-    assert done.comparison.selection.rows.tolist() == [row, len(done.result.a) + 1]
+    assert finished_dock.comparison.selection.rows.tolist() == [row, len(finished_dock.result.a) + 1]
 
-    one, number = done.result.a.ids.tolist()[row], len(done.result.a)
-    done.comparison.exclude(row)
-    assert done.state == "stale"
+    one, number = finished_dock.result.a.ids.tolist()[row], len(finished_dock.result.a)
+    finished_dock.comparison.exclude(row)
+    assert finished_dock.state == "stale"
     assert layers[1].features["excluded"].tolist().index(True) == 3
-    run(done, qtbot)
-    assert len(done.result.a) == number - 1
-    assert one not in done.result.a.ids.tolist()
-    assert done.result.a.dropped["excluded by hand"] == 1
-    assert done_names(done) == (A, B)
+    run(finished_dock, qtbot)
+    assert len(finished_dock.result.a) == number - 1
+    assert one not in finished_dock.result.a.ids.tolist()
+    assert finished_dock.result.a.dropped["excluded by hand"] == 1
+    assert done_names(finished_dock) == (A, B)
 
 
 def test_a_curve_of_one_image_beside_several_is_left_out(dock, qtbot):
@@ -345,28 +358,28 @@ def exclude(dock, name, place):
     dock.comparison.exclude(first + place)
 
 
-def test_what_is_left_out_stays_so_whatever_else_is_ticked(done, qtbot):
-    exclude(done, "three", 2)
-    assert left_out(done) == [("three", 2)]
-    count = int((done.result.a.images == "three").sum())
+def test_what_is_left_out_stays_so_whatever_else_is_ticked(finished_dock, qtbot):
+    exclude(finished_dock, "three", 2)
+    assert left_out(finished_dock) == [("three", 2)]
+    count = int((finished_dock.result.a.images == "three").sum())
     for a in (["three"], ["one", "three", "four"], A):
-        choose_several(done.sides, a, ["two"])
-        assert "1 curve excluded manually" in done.excluded.words.text()
-        run(done, qtbot)
-        assert int((done.result.a.images == "three").sum()) == count - 1
-    choose_several(done.sides, ["one"], ["two"])
-    assert done.excluded.isHidden()
+        choose_several(finished_dock.sides, a, ["two"])
+        assert "1 curve excluded manually" in finished_dock.excluded.label.text()
+        run(finished_dock, qtbot)
+        assert int((finished_dock.result.a.images == "three").sum()) == count - 1
+    choose_several(finished_dock.sides, ["one"], ["two"])
+    assert finished_dock.excluded.isHidden()
 
 
-def test_what_is_left_out_stays_so_under_other_names(done, model, qtbot):
-    exclude(done, "one", 3)
-    counts = {name: int((done.result.a.images == name).sum()) for name in A}
+def test_what_is_left_out_stays_so_under_other_names(finished_dock, model, qtbot):
+    exclude(finished_dock, "one", 3)
+    counts = {name: int((finished_dock.result.a.images == name).sum()) for name in A}
     one, three = model.layers["one"], model.layers["three"]
     one.name, three.name = "x", "one"
     one.name = "three"
-    run(done, qtbot)
-    assert int((done.result.a.images == "three").sum()) == counts["one"] - 1
-    assert int((done.result.a.images == "one").sum()) == counts["three"]
+    run(finished_dock, qtbot)
+    assert int((finished_dock.result.a.images == "three").sum()) == counts["one"] - 1
+    assert int((finished_dock.result.a.images == "one").sum()) == counts["three"]
 
 
 def test_one_left_out_of_a_pair_is_left_out_of_several(dock, qtbot):
@@ -395,19 +408,19 @@ def test_labels_whose_ids_do_not_clash_are_told_apart_too(dock, model, qtbot):
     assert len(dock.result.a) == 9
 
 
-def test_an_image_of_which_all_is_left_out_says_so(done, qtbot):
-    for place in range(int((done.result.a.images == "one").sum())):
-        exclude(done, "one", place)
-    run(done, qtbot)
-    assert "one has no usable outline" in done.results.answer.text()
-    assert "excluded by hand" in done.results.answer.text()
+def test_an_image_of_which_all_is_left_out_says_so(finished_dock, qtbot):
+    for place in range(int((finished_dock.result.a.images == "one").sum())):
+        exclude(finished_dock, "one", place)
+    run(finished_dock, qtbot)
+    assert "one has no usable outline" in finished_dock.results.answer.text()
+    assert "excluded by hand" in finished_dock.results.answer.text()
 
 
 @pytest.mark.parametrize("gone", ["one curves", "three"])
-def test_side_by_side_never_shows_curves_over_another_image(done, model, qtbot, gone):
+def test_side_by_side_never_shows_curves_over_another_image(finished_dock, model, qtbot, gone):
     del model.layers[gone]
     grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
-    press(done.results.side_by_side, qtbot)
+    press(finished_dock.results.side_by_side, qtbot)
     cells = {layer.name: grid.position(index, model.layers) for index, layer in enumerate(model.layers)}
     for name in {*A, *B} - {gone, gone.removesuffix(" curves")}:
         assert cells[name] == cells[f"{name} curves"]
@@ -424,41 +437,41 @@ def test_of_curves_that_come_the_last_alone_becomes_active(dock, model, qtbot):
     assert set(model.layers.selection) == {last}
 
 
-def test_side_by_side_looks_at_no_pixel(done, qtbot, monkeypatch):
+def test_side_by_side_looks_at_no_pixel(finished_dock, qtbot, monkeypatch):
     looked = []
     monkeypatch.setattr(task, "fingerprint", lambda *_: looked.append(1))
-    press(done.results.side_by_side, qtbot)
-    press(done.results.side_by_side, qtbot)
+    press(finished_dock.results.side_by_side, qtbot)
+    press(finished_dock.results.side_by_side, qtbot)
     assert not looked
 
 
-def test_side_by_side_gives_every_image_a_cell(done, model, qtbot):
+def test_side_by_side_gives_every_image_a_cell(finished_dock, model, qtbot):
     grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
-    press(done.results.side_by_side, qtbot)
+    press(finished_dock.results.side_by_side, qtbot)
     cells = {layer.name: grid.position(index, model.layers) for index, layer in enumerate(model.layers)}
     assert [cells[name] for name in (*A, *B)] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert all(cells[f"{name} curves"] == cells[name] for name in (*A, *B))
-    assert done.state == "done"
+    assert finished_dock.state == "done"
 
 
-def test_another_order_of_the_layers_changes_nothing(done, model, qtbot):
-    before = done.result
+def test_another_order_of_the_layers_changes_nothing(finished_dock, model, qtbot):
+    before = finished_dock.result
     model.layers.move(model.layers.index(model.layers["three"]), 0)
-    assert done.state == "done"
-    run(done, qtbot)
-    np.testing.assert_array_equal(done.result.t, before.t)
+    assert finished_dock.state == "done"
+    run(finished_dock, qtbot)
+    np.testing.assert_array_equal(finished_dock.result.t, before.t)
 
 
 # Keep ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_saved_result_opens_with_a_layer_per_image_tied_to_its_images(done, qtbot, tmp_path, answer):
-    path = saved(done, answer, tmp_path / "pooled.comparison.npz", qtbot)
-    again = reopened(with_images(ViewerModel()), path, qtbot)
-    assert again.result.summary() == done.result.summary()
+def test_a_saved_result_opens_with_a_layer_per_image_tied_to_its_images(finished_dock, qtbot, tmp_path, answer):
+    path = save_as(finished_dock, answer, tmp_path / "pooled.comparison.npz", qtbot)
+    again = reopen(with_images(ViewerModel()), path, qtbot)
+    assert again.result.summary() == finished_dock.result.summary()
     assert again.state == "done"
     assert (ticked(again.sides.groups.a), ticked(again.sides.groups.b)) == (A, B)
-    for before, after in zip(done.comparison.curves, again.comparison.curves, strict=True):
+    for before, after in zip(finished_dock.comparison.curves, again.comparison.curves, strict=True):
         assert after.name == before.name
         np.testing.assert_allclose(after.extent.world, before.extent.world, atol=0.2)
         np.testing.assert_allclose(after.face_color, before.face_color, atol=1 / 255)
@@ -466,55 +479,57 @@ def test_a_saved_result_opens_with_a_layer_per_image_tied_to_its_images(done, qt
     qtbot.waitUntil(lambda: again.state == "stale", timeout=2000)
 
 
-def test_a_saved_result_opens_where_its_images_are_not(done, qtbot, tmp_path, answer):
-    path = saved(done, answer, tmp_path / "pooled.comparison.npz", qtbot)
-    again = reopened(ViewerModel(), path, qtbot)
-    assert [layer.name for layer in again.comparison.curves] == [layer.name for layer in done.comparison.curves]
+def test_a_saved_result_opens_where_its_images_are_not(finished_dock, qtbot, tmp_path, answer):
+    path = save_as(finished_dock, answer, tmp_path / "pooled.comparison.npz", qtbot)
+    again = reopen(ViewerModel(), path, qtbot)
+    assert [layer.name for layer in again.comparison.curves] == [
+        layer.name for layer in finished_dock.comparison.curves
+    ]
     assert "not in the viewer" in again.results.origin.text()
-    assert Comparison.load(path).a.images.tolist() == done.result.a.images.tolist()
+    assert Comparison.load(path).a.images.tolist() == finished_dock.result.a.images.tolist()
 
 
-def test_excluded_curves_are_kept_with_a_saved_result(done, qtbot, tmp_path, answer):
-    done.comparison.exclude(2)
-    run(done, qtbot)
-    path = saved(done, answer, tmp_path / "pooled.comparison.npz", qtbot)
-    again = reopened(with_images(ViewerModel()), path, qtbot)
+def test_excluded_curves_are_kept_with_a_saved_result(finished_dock, qtbot, tmp_path, answer):
+    finished_dock.comparison.exclude(2)
+    run(finished_dock, qtbot)
+    path = save_as(finished_dock, answer, tmp_path / "pooled.comparison.npz", qtbot)
+    again = reopen(with_images(ViewerModel()), path, qtbot)
     assert again.state == "done"
-    assert "1 curve excluded manually" in again.excluded.words.text()
+    assert "1 curve excluded manually" in again.excluded.label.text()
 
 
-def test_exported_curves_name_their_image(done, qtbot, tmp_path, answer):
+def test_exported_curves_name_their_image(finished_dock, qtbot, tmp_path, answer):
     answer(tmp_path / "pooled.csv")
-    assert choose(done.results.store, "Export curves", qtbot).startswith("Saved")
+    assert choose_menu_entry(finished_dock.results.store, "Export curves", qtbot).startswith("Saved")
     model = ViewerModel()
     layers = model.open(tmp_path / "pooled.A.curves.csv", plugin="napari-shape-ensembles")
     assert [layer.name for layer in layers] == A
 
 
-def test_the_copied_script_finds_the_same(done, model, qtbot, monkeypatch):
+def test_the_copied_script_finds_the_same(finished_dock, model, qtbot, monkeypatch):
     monkeypatch.setattr(napari, "current_viewer", lambda: model)
-    done.comparison.exclude(1)
-    run(done, qtbot)
-    press(done.results.copy_python, qtbot)
+    finished_dock.comparison.exclude(1)
+    run(finished_dock, qtbot)
+    press(finished_dock.results.copy_python, qtbot)
     code = QApplication.clipboard().text()
     assert "Ensemble.pooled(" in code
     assert "at_one_pixel_size(a, b)" in code
-    scope, _ = executed(code)
-    same(scope["result"], done.result)
-    press(done.results.copy_text, qtbot)
+    scope, _ = execute(code)
+    same(scope["result"], finished_dock.result)
+    press(finished_dock.results.copy_text, qtbot)
     assert "A: one + three" in QApplication.clipboard().text()
 
 
-def test_the_copied_script_knows_renamed_images_and_odd_names(done, model, qtbot, monkeypatch):
+def test_the_copied_script_knows_renamed_images_and_odd_names(finished_dock, model, qtbot, monkeypatch):
     monkeypatch.setattr(napari, "current_viewer", lambda: model)
     model.layers["three"].name = "3rd\n'field'"
-    assert done.state == "done"
-    press(done.results.copy_python, qtbot)
-    same(executed(QApplication.clipboard().text())[0]["result"], done.result)
+    assert finished_dock.state == "done"
+    press(finished_dock.results.copy_python, qtbot)
+    same(execute(QApplication.clipboard().text())[0]["result"], finished_dock.result)
     model.add_image(np.stack([spots(1, rows=3)] * 2), name="stack\nof two")
-    choose_several(done.sides, ["stack\nof two"], ["two"])
-    run(done, qtbot)
-    press(done.results.copy_python, qtbot)
+    choose_several(finished_dock.sides, ["stack\nof two"], ["two"])
+    run(finished_dock, qtbot)
+    press(finished_dock.results.copy_python, qtbot)
     compile(QApplication.clipboard().text(), "copied", "exec")
 
 
@@ -535,7 +550,7 @@ def test_a_landscape_pools_them_too_and_hands_them_over(model, qtbot):
     whole = decision_landscape(a, b, ranks=[2, 5], landmarks=[24], settings=dock.session.choices.settings)
     np.testing.assert_array_equal(dock.result.mmd, whole.mmd)
 
-    compare_dock = bare(model, qtbot)
+    compare_dock = open_bare_dock(model, qtbot)
     assert (ticked(compare_dock.sides.groups.a), ticked(compare_dock.sides.groups.b)) == (A, B)
     dock.hide()
     qtbot.waitUntil(lambda: not dock.drawing, timeout=20_000)

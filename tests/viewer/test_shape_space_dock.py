@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QPushButton, QSlider
 from scipy.spatial.distance import pdist
 
 from curve_makers import blobs
-from docks import bare, destroy, press, put, run, show_docks, spots
+from docks import destroy, open_bare_dock, press, run, show_docks, show_given_result, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
 from napari_shape_ensembles.progress import report
@@ -43,7 +43,7 @@ def bare_space(model, qtbot):
 @pytest.fixture
 def space(model, qtbot, result):
     widget = bare_space(model, qtbot)
-    put(result, model)
+    show_given_result(result, model)
     return widget
 
 
@@ -79,17 +79,17 @@ def test_without_a_comparison_it_says_how_to_get_one_and_opens_the_dock(viewer, 
     compare_dock = next(dock for dock in viewer.window.dock_widgets.values() if hasattr(dock, "sides"))
     compare_dock.controls["permutations"].setValue(199)
     run(compare_dock, qtbot)
-    assert space.explanation.explored is compare_dock.result
-    assert space.explanation.explored.summary() in space.status.text()
+    assert space.explanation.explained_comparison is compare_dock.result
+    assert space.explanation.explained_comparison.summary() in space.status.text()
     assert not space.explorer.isHidden()
 
 
-def test_a_result_that_is_there_already_is_taken_and_a_new_one_replaces_it(done, model, qtbot):
+def test_a_result_that_is_there_already_is_taken_and_a_new_one_replaces_it(finished_dock, model, qtbot):
     space = bare_space(model, qtbot)
-    first = space.explanation.explored
-    assert first is done.result
-    run(done, qtbot)
-    assert space.explanation.explored is done.result is not first
+    first = space.explanation.explained_comparison
+    assert first is finished_dock.result
+    run(finished_dock, qtbot)
+    assert space.explanation.explained_comparison is finished_dock.result is not first
 
 
 def test_a_dock_opened_later_is_found(model, qtbot):
@@ -97,9 +97,9 @@ def test_a_dock_opened_later_is_found(model, qtbot):
     space.show()
     for seed in (1, 2):
         model.add_image(spots(seed), name=str(seed))
-    compare_dock = bare(model, qtbot)
+    compare_dock = open_bare_dock(model, qtbot)
     run(compare_dock, qtbot)
-    assert space.explanation.explored is compare_dock.result
+    assert space.explanation.explained_comparison is compare_dock.result
 
 
 def test_sliders_move_the_shape_along_their_coordinate(space, result):
@@ -175,9 +175,9 @@ def test_explaining_fills_the_pages(explained, result):
     labels = [panel.table.item(row, panel.table.columnCount() - 1).text() for row in range(20)]
     assert labels == [panel.explanation.modes.label(mode) for mode in panel.explanation.modes.order().tolist()]
     assert explained.explorer.mode_boxes[0].value() == top + 1
-    assert f"Mode {top + 1} " in panel.mode_words.text()
+    assert f"Mode {top + 1} " in panel.mode_sentence.text()
     assert len(panel.mode_canvas.outlines) == 3
-    assert explained.explanation.explored.summary() in explained.status.text()
+    assert explained.explanation.explained_comparison.summary() in explained.status.text()
     of_a, of_b = typical(panel.gallery)
     assert max(of_a) < 30 <= min(of_b)
 
@@ -192,7 +192,7 @@ def test_choosing_a_mode_draws_it_and_sets_the_first_slider(explained):
     before = panel.mode_canvas.outlines[2].curve
     panel.table.selectRow(4)
     mode = int(panel.table.item(4, 0).text())
-    assert f"Mode {mode} " in panel.mode_words.text()
+    assert f"Mode {mode} " in panel.mode_sentence.text()
     assert explained.explorer.mode_boxes[0].value() == mode
     assert not np.allclose(panel.mode_canvas.outlines[2].curve, before)
     shares = panel.densities.shares()
@@ -240,46 +240,46 @@ def test_an_error_is_said_in_place(space, qtbot, monkeypatch):
 
 
 def test_another_comparison_drops_the_explanation(explained, result, model):
-    put(compare(result.b, result.a, QUICK), model)
+    show_given_result(compare(result.b, result.a, QUICK), model)
     assert explained.panel.explanation is None
     assert explained.panel.table.rowCount() == 0
     assert explained.save_report.isHidden()
 
 
 def out_of_date(dock):
-    return "" if dock.stale.isHidden() else dock.stale.words.text()
+    return "" if dock.stale.isHidden() else dock.stale.label.text()
 
 
 @pytest.fixture
-def beside(done, model, qtbot):
+def beside(finished_dock, model, qtbot):
     """The dock with the result of Compare shapes beside it."""
     return bare_space(model, qtbot)
 
 
-def test_a_result_that_no_longer_holds_is_out_of_date_here_too(beside, done, model, qtbot):
+def test_a_result_that_no_longer_holds_is_out_of_date_here_too(beside, finished_dock, model, qtbot):
     pixels = model.layers["one"].data
     model.layers["one"].data = spots(7)
     qtbot.waitUntil(lambda: "one was changed" in out_of_date(beside), timeout=2000)
     model.layers["one"].data = pixels
     qtbot.waitUntil(lambda: not out_of_date(beside), timeout=2000)
-    done.controls["rank"].setValue(21)
+    finished_dock.controls["rank"].setValue(21)
     assert "rank was 20 and is 21" in out_of_date(beside)
-    before = beside.explanation.explored
-    with qtbot.waitSignal(done.finished, timeout=30_000):
+    before = beside.explanation.explained_comparison
+    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
         press(beside.stale.button, qtbot)
-    assert beside.explanation.explored is done.result is not before
+    assert beside.explanation.explained_comparison is finished_dock.result is not before
     assert not out_of_date(beside)
 
 
-def test_a_failed_run_of_compare_shapes_outdates_what_is_explored(beside, done, model, qtbot):
-    before = beside.explanation.explored
+def test_a_failed_run_of_compare_shapes_outdates_what_is_explored(beside, finished_dock, model, qtbot):
+    before = beside.explanation.explained_comparison
     model.layers["two"].units = ("pixel", "pixel")
-    run(done, qtbot)
-    assert done.state == "error"
-    assert beside.explanation.explored is before
+    run(finished_dock, qtbot)
+    assert finished_dock.state == "error"
+    assert beside.explanation.explained_comparison is before
     assert "the later run failed" in out_of_date(beside)
     model.layers["two"].units = ("um", "um")
-    with qtbot.waitSignal(done.finished, timeout=30_000):
+    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
         press(beside.stale.button, qtbot)
     assert not out_of_date(beside)
 
@@ -320,19 +320,19 @@ def test_closed_it_listens_to_no_layer(dock, viewer, qtbot):
     assert len(data.callbacks) == before + 1
 
 
-def test_checking_robustness_keeps_the_explanation_and_takes_over_its_verdict(beside, done, qtbot):
+def test_checking_robustness_keeps_the_explanation_and_takes_over_its_verdict(beside, finished_dock, qtbot):
     explain(beside, qtbot)
     beside.panel.table.selectRow(3)
-    with qtbot.waitSignal(done.finished, timeout=60_000):
-        press(done.results.check, qtbot)
-    assert beside.explanation.explored is done.result
-    assert beside.panel.explanation.comparison is done.result
+    with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
+        press(finished_dock.results.check, qtbot)
+    assert beside.explanation.explained_comparison is finished_dock.result
+    assert beside.panel.explanation.comparison is finished_dock.result
     assert beside.panel.table.currentRow() == 3
     assert not beside.save_report.isHidden()
 
 
 def test_an_explanation_says_so_when_its_comparison_turns_out_to_be_inconclusive(explained, result, model):
-    put(replace(result, row_depends_on_archetype=True), model)
+    show_given_result(replace(result, row_depends_on_archetype=True), model)
     assert "The comparison is inconclusive" in explained.panel.sentences.text()
 
 
@@ -345,15 +345,15 @@ def test_add_to_viewer_adds_the_outline_in_its_unit(space, model, qtbot):
     assert [str(unit) for unit in layer.units] == ["micrometer", "micrometer"]
 
 
-def test_the_selected_curve_of_a_layer_can_be_taken(done, model, qtbot):
+def test_the_selected_curve_of_a_layer_can_be_taken(finished_dock, model, qtbot):
     space = bare_space(model, qtbot)
     space.explorer.tabs.setCurrentIndex(1)
-    press(space.explorer.takes[0], qtbot)
+    press(space.explorer.pick_buttons[0], qtbot)
     assert "Select one curve" in space.status.text()
     layer = model.layers["two curves"]
     model.layers.selection.active = layer
     layer.selected_data = {4}
-    press(space.explorer.takes[0], qtbot)
+    press(space.explorer.pick_buttons[0], qtbot)
     name = f"B · {layer.features['id'].iloc[4]}"
     assert space.explorer.ends[0].currentText() == name
     assert space.explorer.shape[1].startswith(f"{name} → mean of B")
@@ -377,7 +377,7 @@ def test_every_control_has_a_tooltip(space):
 def test_all_drawings_paint_in_both_themes(viewer, result, qtbot, monkeypatch, explain_once):
     monkeypatch.setattr(explaining, "explain", explain_once)
     space = opened_space(viewer)
-    put(result, viewer)
+    show_given_result(result, viewer)
     explain(space, qtbot)
     for theme in ("dark", "light"):
         viewer.theme = theme
@@ -404,7 +404,7 @@ def test_a_dock_that_is_closed_and_opened_again_shows_the_explanation_without_fi
     viewer, result, qtbot, monkeypatch
 ):
     explained = opened_space(viewer)
-    put(result, viewer)
+    show_given_result(result, viewer)
     explain(explained, qtbot)
     monkeypatch.setattr(explaining, "explain", pytest.fail)
     show_docks(viewer)

@@ -8,14 +8,14 @@ import tifffile
 from napari.layers import Shapes
 from typer.testing import CliRunner
 
-from docks import ended, labels_of, spots
+from docks import labels_of, spots, wait_until_idle
 from napari_shape_ensembles.cli import app
 from napari_shape_ensembles.io.design import read_design, take_parts, take_pixel_sizes
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.inputs import ensemble_of
 from napari_shape_ensembles.viewer.session import Session
-from napari_shape_ensembles.viewer.splitting import ways_to_split
+from napari_shape_ensembles.viewer.splitting import split_options
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def session(model):
 def split(session, layer, title, qtbot):
     """Split a layer in the way whose title begins so, and return the layers of the parts."""
     model = session.choices.viewer
-    (way,) = [one for one in ways_to_split(layer, model.layers, model.dims) if one.title.startswith(title)]
+    (way,) = [one for one in split_options(layer, model.layers, model.dims) if one.title.startswith(title)]
     before = list(model.layers)
     session.design_work.split(layer, way)
-    ended(session.design_work, qtbot)
+    wait_until_idle(session.design_work, qtbot)
     return [one for one in model.layers if one not in before]
 
 
@@ -100,7 +100,7 @@ def test_classes_and_kinds_are_rows(session, model, qtbot):
     assert ferrite.data.max() == 8
     squares = [np.array([[0, 0], [0, 4], [4, 4], [4, 0]]) + 9 * i for i in range(6)]
     cells = model.add_shapes(squares, shape_type="polygon", features={"kind": list("ababab"), "area": np.arange(6.0)})
-    assert [one.title for one in ways_to_split(cells, [], model.dims)] == ["Values of kind (2)"]
+    assert [one.title for one in split_options(cells, [], model.dims)] == ["Values of kind (2)"]
     a, b = split(session, cells, "Values of kind", qtbot)
     assert (len(a.data), len(b.data)) == (3, 3)
     assert b.features["kind"].tolist() == ["b"] * 3
@@ -131,9 +131,9 @@ def test_a_table_is_saved_run_by_the_command_line_and_opened_again(session, mode
     session.design.write([(model.layers["zone"], "group", "")])
     rows = session.design.rows()
     said = []
-    session.design_work.noted.connect(said.append)
+    session.design_work.message_posted.connect(said.append)
     session.design_work.save(folder / "design.csv")
-    ended(session.design_work, qtbot)
+    wait_until_idle(session.design_work, qtbot)
     assert said[-1].startswith(
         "Saved 4 rows in design.csv; 1 image without a group left out, the settings in design.toml"
     )
@@ -150,13 +150,13 @@ def test_a_table_is_saved_run_by_the_command_line_and_opened_again(session, mode
         one, other = ensemble_of_file(path, Reading(pixel_sizes=sizes), own), outlines(session, layer)
         assert all(np.allclose(x, y) for x, y in zip(one.curves, other.curves, strict=True))
     given = ["experiment", folder / "design.csv", "--out", folder / "out", "--settings", folder / "design.toml"]
-    done = CliRunner().invoke(app, [*map(str, given), "--landmarks", "60", "--rank", "5"])
-    assert done.exit_code == 0, done.output
+    completed = CliRunner().invoke(app, [*map(str, given), "--landmarks", "60", "--rank", "5"])
+    assert completed.exit_code == 0, completed.output
     assert (folder / "out" / "experiment.csv").is_file()
 
     model.layers.clear()
     session.design_work.open(folder / "design.csv")
-    ended(session.design_work, qtbot)
+    wait_until_idle(session.design_work, qtbot)
     assert said[-1] == "design.csv: 4 rows."
     assert session.design.rows() == rows
     again = [row for own in session.design.groups().values() for row in own]
@@ -165,7 +165,7 @@ def test_a_table_is_saved_run_by_the_command_line_and_opened_again(session, mode
         assert all(np.allclose(x, y) for x, y in zip(one.curves, other.curves, strict=True))
     before = list(model.layers)
     session.design_work.open(folder / "design.csv")
-    ended(session.design_work, qtbot)
+    wait_until_idle(session.design_work, qtbot)
     assert list(model.layers) == before
 
 
@@ -181,7 +181,7 @@ def test_the_menu_of_a_row_splits_its_image(session, model, qtbot):
     menu.aboutToShow.emit()
     (entry,) = menu.actions()
     entry.trigger()
-    ended(session.design_work, qtbot)
+    wait_until_idle(session.design_work, qtbot)
     page.refresh()
     assert [page.table.item(row, 0).text() for row in range(page.table.rowCount())] == ["dish plane 0", "dish plane 1"]
     assert "Parts of one image are one replicate" in page.reason.text()
@@ -196,7 +196,7 @@ def test_the_menu_of_a_row_splits_its_image(session, model, qtbot):
     for part in parts:
         model.layers.remove(part)
     page.refresh()
-    assert "one replicate" not in page.reason.text() + page.said.text()
+    assert "one replicate" not in page.reason.text() + page.message.text()
 
 
 def test_parts_beside_a_group_a_leave_it_the_sample_a(session, model, qtbot):

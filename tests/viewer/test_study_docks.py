@@ -138,7 +138,7 @@ def test_ranges_that_cannot_be_read_give_their_reason(landscape_dock, name, text
 
 
 def out_of_date(dock):
-    return "" if dock.stale.isHidden() else dock.stale.words.text()
+    return "" if dock.stale.isHidden() else dock.stale.label.text()
 
 
 def test_a_landscape_that_is_out_of_date_says_so_until_it_holds_again(landscape_dock, qtbot):
@@ -224,7 +224,7 @@ def test_a_closed_study_listens_to_nothing_and_sees_at_reopening_what_has_change
     run(landscape_dock, qtbot)
     landscape_dock.show()
     landscape_dock.hide()
-    qtbot.waitUntil(lambda: not landscape_dock.session.choices.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not landscape_dock.session.choices.sides.is_connected, timeout=2000)
     assert len(layer.events.data.callbacks) == before
     layer.data = labels_of(7)
     landscape_dock.show()
@@ -240,7 +240,7 @@ def test_a_dock_that_is_closed_and_opened_again_shows_what_was_there(model, qtbo
     qtbot.waitUntil(lambda: not dock.drawing, timeout=20_000)
     dock.close()
     dock.deleteLater()
-    qtbot.waitUntil(lambda: not Session.of(model).choices.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not Session.of(model).choices.sides.is_connected, timeout=2000)
     again = LandscapeDock(model)
     qtbot.addWidget(again, before_close_func=lambda dock: settle(dock, qtbot))
     with qtbot.waitSignal(again.view.drawn, timeout=20_000):
@@ -264,7 +264,7 @@ def test_a_dock_destroyed_during_a_study_stops_it(model, qtbot):
     del dock
     qtbot.waitUntil(lambda: not task.busy, timeout=2000)
     assert task.answer.startswith("Cancelled.")
-    assert not task.choices.sides.following
+    assert not task.choices.sides.is_connected
 
 
 def test_a_choice_in_one_dock_is_shown_in_the_other(landscape_dock, smoothing_dock, model, qtbot):
@@ -279,7 +279,7 @@ def test_a_choice_in_one_dock_is_shown_in_the_other(landscape_dock, smoothing_do
 def test_curves_left_out_by_hand_are_counted_and_taken_in_again(landscape_dock, smoothing_dock, model, qtbot):
     choices = landscape_dock.session.choices
     choices.exclusions.toggle(model.layers["one"], "3", choices.recipe)
-    assert "1 curve excluded manually" in landscape_dock.excluded.words.text()
+    assert "1 curve excluded manually" in landscape_dock.excluded.label.text()
     assert smoothing_dock.excluded.isHidden()
     landscape_dock.excluded.button.click()
     assert landscape_dock.excluded.isHidden()
@@ -328,7 +328,7 @@ def test_groups_hold_the_layers_that_are_ticked(smoothing_dock, model, qtbot):
 
 def test_a_smoothing_study_of_groups_ends_with_a_recommendation_in_words_and_drawn(smoothing_dock, model, qtbot):
     sides = smoothing_dock.session.choices.sides
-    sides.tick([model.layers["one"], model.layers["three"]], [model.layers["two"]])
+    sides.choose_several([model.layers["one"], model.layers["three"]], [model.layers["two"]])
     result = run(smoothing_dock, qtbot)
     assert smoothing_dock.answer.text() == result.summary()
     np.testing.assert_allclose(smoothing_dock.view.axes[2].lines[0].get_ydata(), result.sizes[:, 0])
@@ -409,7 +409,7 @@ def test_a_landscape_in_a_window_fits_follows_the_theme_and_hands_a_clicked_cell
     press(dock.run_button, qtbot)
     dock.parentWidget().close()
     qtbot.waitUntil(lambda: not dock.busy, timeout=2000)
-    qtbot.waitUntil(lambda: not dock.session.choices.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.session.choices.sides.is_connected, timeout=2000)
 
 
 def test_a_smoothing_study_in_a_window_fits_and_hands_a_clicked_sigma_to_compare_shapes(shown, qtbot):

@@ -37,7 +37,7 @@ def session(model, qtbot):
     session.smoothing.write("sigmas", "0, 1")
     yield session
     for task in (session.landscape, session.smoothing):
-        task.rest()
+        task.deactivate()
     session.detach()
 
 
@@ -92,15 +92,15 @@ def test_a_range_knows_what_it_may_hold():
 def test_ranges_that_cannot_be_read_give_their_reason(landscape, name, text, words):
     assert landscape.state == "ready"
     landscape.write(name, text)
-    assert words in landscape.why_not()
+    assert words in landscape.blocking_reason()
     assert landscape.state == "empty"
     landscape.run()
     assert not landscape.busy
 
 
 def test_the_two_studies_share_sides_but_not_ranges(session, model):
-    session.choices.sides.tick([model.layers["one"], model.layers["three"]], [model.layers["two"]])
-    assert session.landscape.chosen().layers == session.smoothing.chosen().layers
+    session.choices.sides.choose_several([model.layers["one"], model.layers["three"]], [model.layers["two"]])
+    assert session.landscape.current_inputs().layers == session.smoothing.current_inputs().layers
     session.landscape.write("ranks", "3")
     assert session.smoothing.texts["ranks"] == "2, 5-15:5"
 
@@ -108,14 +108,14 @@ def test_the_two_studies_share_sides_but_not_ranges(session, model):
 def test_a_smoothing_study_refuses_finished_outlines(session, model):
     shapes = model.add_shapes([np.array([[0, 0], [0, 9], [9, 9]])], shape_type="polygon", name="drawn")
     session.choices.sides.choose([shapes], [model.layers["two"]])
-    assert '"drawn" holds finished outlines' in session.smoothing.why_not()
-    assert session.landscape.why_not() == ""
+    assert '"drawn" holds finished outlines' in session.smoothing.blocking_reason()
+    assert session.landscape.blocking_reason() == ""
 
 
 def test_a_smoothing_study_refuses_methods_with_common_boundaries(session):
     set_choices(session.choices, method="boundaries")
-    assert "share a boundary" in session.smoothing.why_not()
-    assert session.landscape.why_not() == ""
+    assert "share a boundary" in session.smoothing.blocking_reason()
+    assert session.landscape.blocking_reason() == ""
 
 
 # Results -------------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def test_curves_left_out_by_hand_make_no_difference_to_a_smoothing_study(smoothi
 
 
 def test_a_smoothing_study_of_groups_ends_with_a_recommendation(smoothing, model, qtbot):
-    smoothing.choices.sides.tick([model.layers["one"], model.layers["three"]], [model.layers["two"]])
+    smoothing.choices.sides.choose_several([model.layers["one"], model.layers["three"]], [model.layers["two"]])
     smoothing.write("sigmas", "0-3")
     result = run(smoothing, qtbot)
     assert result.complete
@@ -256,7 +256,7 @@ def test_merging_and_other_layers_make_a_smoothing_study_stale(smoothing, model,
     run(smoothing, qtbot)
     smoothing.set_merge(True)
     assert smoothing.changed_since() == [f'"Smooth each image as a whole"{CHANGED}']
-    smoothing.choices.sides.tick([model.layers["one"], model.layers["three"]], [model.layers["two"]])
+    smoothing.choices.sides.choose_several([model.layers["one"], model.layers["three"]], [model.layers["two"]])
     assert smoothing.changed_since() == ["other layers are chosen"]
 
 
@@ -273,11 +273,11 @@ def test_a_study_at_rest_listens_to_nothing_until_it_is_followed_again(session, 
     before = len(layer.events.data.callbacks)
     run(landscape, qtbot)
     assert len(layer.events.data.callbacks) > before
-    landscape.rest()
+    landscape.deactivate()
     session.choices.sides.swap()
     session.choices.sides.swap()
     assert len(layer.events.data.callbacks) == before
-    landscape.follow()
+    landscape.activate()
     assert len(layer.events.data.callbacks) > before
 
 

@@ -9,13 +9,13 @@ from skimage.draw import polygon2mask
 from skimage.measure import label
 
 from curve_makers import blobs, rotation
-from docks import bare, found_before, labels_of, move_on_canvas, picked, press_on_canvas, run, spots
+from docks import labels_of, move_on_canvas, open_bare_dock, press_on_canvas, reusing_results, run, selected_rows, spots
 from napari_shape_ensembles import Settings, compare
 from napari_shape_ensembles.io import Calibration, read_curves
 from napari_shape_ensembles.viewer import layers as own_layers
+from napari_shape_ensembles.viewer.camera_flight import view_of
 from napari_shape_ensembles.viewer.docks.pixel_size import calibrate, calibration_of
 from napari_shape_ensembles.viewer.files import write_shapes
-from napari_shape_ensembles.viewer.flying import view_of
 from napari_shape_ensembles.viewer.inputs import ensemble_of, fingerprint, source_of
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.world import drawn_at, pixels_at
@@ -160,7 +160,7 @@ VIEWS = {
 @pytest.mark.parametrize("most", [0, 5000], ids=["painted", "shapes"])
 @pytest.mark.parametrize("case", VIEWS)
 def test_outlines_lie_on_their_objects_and_are_found_there_in_every_view(model, qtbot, monkeypatch, case, most):
-    monkeypatch.setattr(own_layers, "MOST_SHAPES", most)
+    monkeypatch.setattr(own_layers, "MAX_SHAPES", most)
     *options, order = VIEWS[case]
     across = len(options[0]["scale"]) - 2 and order[0]  # the axis of the planes
     images = []
@@ -174,8 +174,8 @@ def test_outlines_lie_on_their_objects_and_are_found_there_in_every_view(model, 
     units = getattr(model.layers.extent, "units", None)
     if case == "µm and nm" and units is None:
         pytest.skip("before napari 0.9 layers are drawn in their own units")
-    dock = bare(model, qtbot)
-    with found_before():
+    dock = open_bare_dock(model, qtbot)
+    with reusing_results():
         run(dock, qtbot)
     result, curves, selection = dock.result, dock.comparison.curves, dock.comparison.selection
     shown = list(model.dims.displayed)
@@ -192,11 +192,11 @@ def test_outlines_lie_on_their_objects_and_are_found_there_in_every_view(model, 
             np.testing.assert_allclose([outline.min(axis=0), outline.max(axis=0)], [low, high], atol=0.1 * size.max())
 
             move_on_canvas(model, world[np.linalg.norm(world - np.median(world, axis=0), axis=1).argmin()])
-            assert selection.under_mouse == first + row
+            assert selection.hovered_row == first + row
             beyond = np.array(model.dims.point)
             beyond[shown] = low - size / 2
             move_on_canvas(model, beyond)
-            assert selection.under_mouse == -1
+            assert selection.hovered_row == -1
 
             around = []
             for corner in (low, (low[0], high[1]), high, (high[0], low[1])):
@@ -204,7 +204,7 @@ def test_outlines_lie_on_their_objects_and_are_found_there_in_every_view(model, 
                 around.append(beyond.copy())
             selection.pick([])
             press_on_canvas(model, *around, modifiers=("Shift",))
-            assert picked(dock) == [first + row]
+            assert selected_rows(dock) == [first + row]
 
             centre, zoom = view_of(model, outline)
             assert ((low <= centre[1:]) & (centre[1:] <= high)).all()

@@ -8,10 +8,10 @@ from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QPushButton
 
-from docks import bare, grid_of, opened, press, run, saved, show_docks, spots
+from docks import grid_of, open_bare_dock, open_compare_dock, press, run, save_as, show_docks, spots
 from napari_shape_ensembles.viewer import comparing, inputs
 from napari_shape_ensembles.viewer import task as tasks
-from napari_shape_ensembles.viewer.task import Background
+from napari_shape_ensembles.viewer.task import JobRunner
 
 PLUGIN = "napari-shape-ensembles"
 
@@ -19,18 +19,18 @@ PLUGIN = "napari-shape-ensembles"
 @pytest.fixture
 def stepped(monkeypatch):
     """Turns are taken one by one, when asked."""
-    monkeypatch.setattr(Background, "pause", 10**7)
+    monkeypatch.setattr(JobRunner, "turn_pause_ms", 10**7)
 
 
-def arriving(dock, qtbot):
+def delivering(dock, qtbot):
     """Press Run and wait until the first curves arrive."""
     press(dock.run_button, qtbot)
     qtbot.waitUntil(lambda: dock.task.running and dock.task.step.name == "drawing curves", timeout=20_000)
-    qtbot.waitUntil(lambda: dock.task.arriving, timeout=20_000)
+    qtbot.waitUntil(lambda: dock.task.delivering, timeout=20_000)
 
 
 def take_turns(dock):
-    while dock.task.arriving:
+    while dock.task.delivering:
         dock.task.advance(dock.task.steps)
         yield
 
@@ -40,7 +40,7 @@ def take_turns(dock):
 
 def test_a_run_cancelled_while_layers_are_copied_never_starts(bare_dock, qtbot, monkeypatch):
     started = []
-    monkeypatch.setattr(comparing, "compared", lambda *_: started.append(1))
+    monkeypatch.setattr(comparing, "run_comparison", lambda *_: started.append(1))
     press(bare_dock.run_button, qtbot)
     assert bare_dock.state == "running"
     press(bare_dock.cancel_button, qtbot)
@@ -59,10 +59,10 @@ def test_large_images_are_copied_in_the_background_and_what_is_painted_meanwhile
         threads.append(threading.get_ident())
         for act in meanwhile:
             act()
-        return inputs.copied(*given)
+        return inputs.copy_pixels(*given)
 
-    monkeypatch.setattr(tasks, "copied", copying)
-    monkeypatch.setattr(tasks, "AT_ONCE", 1000)
+    monkeypatch.setattr(tasks, "copy_pixels", copying)
+    monkeypatch.setattr(tasks, "MAX_SYNC_COPY_BYTES", 1000)
     run(bare_dock, qtbot)
     assert (bare_dock.result.t == expected.t).all()
     assert threads
@@ -93,7 +93,7 @@ def test_a_failure_that_cannot_be_told_is_raised_and_the_dock_is_free(bare_dock,
         raise KeyError("no such thing")
 
     monkeypatch.setattr(tasks, "source_of", failing)
-    monkeypatch.setattr(bare_dock.task, "fail", failing)
+    monkeypatch.setattr(bare_dock.task, "on_failed", failing)
     with pytest.raises(KeyError, match="no such thing"):
         bare_dock.task.run()
     assert not bare_dock.busy
@@ -108,15 +108,15 @@ def listeners(model):
 @pytest.mark.parametrize("turn", range(6))
 def test_a_dock_closed_between_two_turns_listens_to_nothing(bare_dock, model, qtbot, stepped, turn):
     sides = bare_dock.session.choices.sides
-    sides.rest()
+    sides.disconnect_events()
     resting = listeners(model)
-    sides.follow()
+    sides.connect_events()
     bare_dock.show()
-    arriving(bare_dock, qtbot)
+    delivering(bare_dock, qtbot)
     for _ in zip(range(turn), take_turns(bare_dock), strict=False):
         pass
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not sides.is_connected, timeout=2000)
     assert bare_dock.result is not None
     assert not bare_dock.busy
     callbacks = *model.mouse_drag_callbacks, *model.mouse_move_callbacks
@@ -127,114 +127,114 @@ def test_a_dock_closed_between_two_turns_listens_to_nothing(bare_dock, model, qt
 # What is stale, and what is left out ---------------------------------------------------------------------------
 
 
-def test_a_check_that_is_cancelled_leaves_what_has_changed_in_sight(done, qtbot):
-    press(done.results.check, qtbot)
-    done.controls["rank"].setValue(10)
-    assert not done.stale.isHidden()
-    press(done.cancel_button, qtbot)
-    assert done.state == "stale"
-    assert not done.stale.isHidden()
+def test_a_check_that_is_cancelled_leaves_what_has_changed_in_sight(finished_dock, qtbot):
+    press(finished_dock.results.check, qtbot)
+    finished_dock.controls["rank"].setValue(10)
+    assert not finished_dock.stale.isHidden()
+    press(finished_dock.cancel_button, qtbot)
+    assert finished_dock.state == "stale"
+    assert not finished_dock.stale.isHidden()
 
 
 def words_of(card):
     return card.exclude.text().replace("&", "")
 
 
-def test_the_card_of_another_curve_does_not_inherit_that_one_was_left_out(done, qtbot):
-    done.curve_window.open()
-    explorer = done.curve_window.explorer
+def test_the_card_of_another_curve_does_not_inherit_that_one_was_left_out(finished_dock, qtbot):
+    finished_dock.curve_window.open()
+    explorer = finished_dock.curve_window.explorer
     qtbot.addWidget(explorer)
-    done.comparison.exclude(3)
+    finished_dock.comparison.exclude(3)
     explorer.selection.pick([3])
     assert words_of(explorer.card) == "Include again"
-    run(done, qtbot)
+    run(finished_dock, qtbot)
     explorer.selection.pick([3])
     assert words_of(explorer.card) == "Exclude"
-    assert done.comparison.excluded_rows() == frozenset()
+    assert finished_dock.comparison.excluded_rows() == frozenset()
 
 
-def test_what_is_left_out_stays_marked_after_a_check_and_when_it_is_left_out_meanwhile(done, qtbot):
-    done.comparison.exclude(3)
-    with qtbot.waitSignal(done.finished, timeout=60_000):
-        press(done.results.check, qtbot)
-        done.comparison.exclude(5)
-    (a, _) = done.comparison.curves
+def test_what_is_left_out_stays_marked_after_a_check_and_when_it_is_left_out_meanwhile(finished_dock, qtbot):
+    finished_dock.comparison.exclude(3)
+    with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
+        press(finished_dock.results.check, qtbot)
+        finished_dock.comparison.exclude(5)
+    (a, _) = finished_dock.comparison.curves
     assert a.features["excluded"].to_numpy().nonzero()[0].tolist() == [3, 5]
-    done.curve_window.open()
-    qtbot.addWidget(done.curve_window.explorer)
-    done.comparison.selection.pick([5])
-    assert words_of(done.curve_window.explorer.card) == "Include again"
+    finished_dock.curve_window.open()
+    qtbot.addWidget(finished_dock.curve_window.explorer)
+    finished_dock.comparison.selection.pick([5])
+    assert words_of(finished_dock.curve_window.explorer.card) == "Include again"
 
 
 # Results that fail, come, and are deleted ----------------------------------------------------------------------
 
 
-def test_a_run_that_fails_keeps_the_unsaved_result_at_hand(done, model, qtbot):
-    press(done.results.side_by_side, qtbot)
+def test_a_run_that_fails_keeps_the_unsaved_result_at_hand(finished_dock, model, qtbot):
+    press(finished_dock.results.side_by_side, qtbot)
     grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
-    before = done.result
+    before = finished_dock.result
     model.layers["two"].units = ("pixel", "pixel")
-    run(done, qtbot)
-    assert done.state == "error"
+    run(finished_dock, qtbot)
+    assert finished_dock.state == "error"
     assert not grid.enabled
-    done.comparison.exclude(0)
-    assert "No result." in done.results.said.text()
-    with qtbot.waitSignal(done.finished, timeout=30_000):
-        press(done.kept.button, qtbot)
-    assert done.result is before
-    assert done.comparison.unsaved
+    finished_dock.comparison.exclude(0)
+    assert "No result." in finished_dock.results.message.text()
+    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
+        press(finished_dock.recover_notice.button, qtbot)
+    assert finished_dock.result is before
+    assert finished_dock.comparison.unsaved
 
 
-def test_what_undo_replaces_is_kept_in_its_turn(done, qtbot, tmp_path, answer):
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
-    first = done.result
-    done.controls["rank"].setValue(5)
-    run(done, qtbot)
-    second = done.result
+def test_what_undo_replaces_is_kept_in_its_turn(finished_dock, qtbot, tmp_path, answer):
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+    first = finished_dock.result
+    finished_dock.controls["rank"].setValue(5)
+    run(finished_dock, qtbot)
+    second = finished_dock.result
     npe2.PluginManager.instance().discover()
-    with qtbot.waitSignal(done.finished, timeout=30_000):
-        done.viewer.open(path, plugin=PLUGIN)
-    assert done.comparison.kept.result is second
-    with qtbot.waitSignal(done.finished, timeout=60_000):
-        press(done.results.check, qtbot)
-    checked = done.result
+    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
+        finished_dock.viewer.open(path, plugin=PLUGIN)
+    assert finished_dock.comparison.recoverable.result is second
+    with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
+        press(finished_dock.results.check, qtbot)
+    checked = finished_dock.result
     assert checked.summary() == first.summary()
-    with qtbot.waitSignal(done.finished, timeout=30_000):
-        press(done.kept.button, qtbot)
-    assert done.result is second
-    assert done.comparison.kept.result is checked
+    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
+        press(finished_dock.recover_notice.button, qtbot)
+    assert finished_dock.result is second
+    assert finished_dock.comparison.recoverable.result is checked
 
 
-def dropped(done, qtbot, tmp_path, answer):
+def dropped(finished_dock, qtbot, tmp_path, answer):
     """A dock in another viewer in which a comparison was dropped, its layers on their way into the dock."""
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     npe2.PluginManager.instance().discover()
-    dock = bare(ViewerModel(), qtbot)
+    dock = open_bare_dock(ViewerModel(), qtbot)
     dock.viewer.open(path, plugin=PLUGIN)
     return dock
 
 
-def test_dropped_curves_cannot_be_edited_from_the_first_moment(done, qtbot, tmp_path, answer, stepped):
-    dock = dropped(done, qtbot, tmp_path, answer)
+def test_dropped_curves_cannot_be_edited_from_the_first_moment(finished_dock, qtbot, tmp_path, answer, stepped):
+    dock = dropped(finished_dock, qtbot, tmp_path, answer)
     qtbot.waitUntil(lambda: dock.busy, timeout=5000)
     assert not any(layer.editable for layer in dock.viewer.layers)
 
 
-def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(done, qtbot, tmp_path, answer, stepped):
-    dock = dropped(done, qtbot, tmp_path, answer)
-    qtbot.waitUntil(lambda: dock.task.arriving, timeout=20_000)
+def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(finished_dock, qtbot, tmp_path, answer, stepped):
+    dock = dropped(finished_dock, qtbot, tmp_path, answer)
+    qtbot.waitUntil(lambda: dock.task.delivering, timeout=20_000)
     first = dock.viewer.layers[0]
     first.selected_data = {0}
     first.remove_selected()
     for _ in take_turns(dock):
         pass
-    assert "changed in the meantime" in dock.results.said.text()
+    assert "changed in the meantime" in dock.results.message.text()
     assert dock.result is None
 
 
-def test_dropped_layers_that_are_deleted_meanwhile_stay_deleted(done, qtbot, tmp_path, answer, stepped):
-    dock = dropped(done, qtbot, tmp_path, answer)
-    qtbot.waitUntil(lambda: dock.task.arriving, timeout=20_000)
+def test_dropped_layers_that_are_deleted_meanwhile_stay_deleted(finished_dock, qtbot, tmp_path, answer, stepped):
+    dock = dropped(finished_dock, qtbot, tmp_path, answer)
+    qtbot.waitUntil(lambda: dock.task.delivering, timeout=20_000)
     del dock.viewer.layers[0]
     for _ in take_turns(dock):
         pass
@@ -245,36 +245,36 @@ def test_dropped_layers_that_are_deleted_meanwhile_stay_deleted(done, qtbot, tmp
 # Side by side --------------------------------------------------------------------------------------------------
 
 
-def test_switched_off_the_layers_are_in_the_order_they_were(done, model, qtbot):
+def test_switched_off_the_layers_are_in_the_order_they_were(finished_dock, model, qtbot):
     before = [layer.name for layer in model.layers]
-    press(done.results.side_by_side, qtbot)
+    press(finished_dock.results.side_by_side, qtbot)
     assert [layer.name for layer in model.layers] != before
-    press(done.results.side_by_side, qtbot)
+    press(finished_dock.results.side_by_side, qtbot)
     assert [layer.name for layer in model.layers] == before
 
 
-def test_an_order_that_a_person_made_meanwhile_stays(done, model, qtbot):
-    press(done.results.side_by_side, qtbot)
+def test_an_order_that_a_person_made_meanwhile_stays(finished_dock, model, qtbot):
+    press(finished_dock.results.side_by_side, qtbot)
     model.layers.reverse()
     own = [layer.name for layer in model.layers]
-    press(done.results.side_by_side, qtbot)
+    press(finished_dock.results.side_by_side, qtbot)
     assert [layer.name for layer in model.layers] == own
 
 
-def test_the_grid_switched_off_elsewhere_lifts_the_button(done, model, qtbot):
-    press(done.results.side_by_side, qtbot)
+def test_the_grid_switched_off_elsewhere_lifts_the_button(finished_dock, model, qtbot):
+    press(finished_dock.results.side_by_side, qtbot)
     grid_of(model).enabled = False
-    assert not done.results.side_by_side.isChecked()
+    assert not finished_dock.results.side_by_side.isChecked()
     assert not grid_of(model).enabled
-    press(done.results.side_by_side, qtbot)
+    press(finished_dock.results.side_by_side, qtbot)
     assert grid_of(model).enabled
 
 
-def test_closing_the_dock_ends_it(done, model, qtbot):
-    done.show()
-    press(done.results.side_by_side, qtbot)
-    done.hide()
-    qtbot.waitUntil(lambda: not done.session.choices.sides.following, timeout=2000)
+def test_closing_the_dock_ends_it(finished_dock, model, qtbot):
+    finished_dock.show()
+    press(finished_dock.results.side_by_side, qtbot)
+    finished_dock.hide()
+    qtbot.waitUntil(lambda: not finished_dock.session.choices.sides.is_connected, timeout=2000)
     assert not grid_of(model).enabled
 
 
@@ -285,7 +285,7 @@ def test_escape_cancels_after_run_was_pressed_and_enter_runs_again(make_napari_v
     viewer = make_napari_viewer()
     for seed in (1, 2):
         viewer.add_image(spots(seed), name=str(seed))
-    dock = opened(viewer, qtbot)
+    dock = open_compare_dock(viewer, qtbot)
     show_docks(viewer)
     dock.window().activateWindow()
     qtbot.waitUntil(dock.isActiveWindow, timeout=3000)

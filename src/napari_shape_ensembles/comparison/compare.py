@@ -36,7 +36,7 @@ from .display import MARK, LayerData, curve_layer_data, summary_html
 from .effects import EffectSizes, effect_sizes, image_numbers
 from .figures import plot_comparison
 from .inputs import Inputs
-from .learning import STEPS, Learned, coordinate_precision, known_share, learn, report_step
+from .learning import STEPS, Learned, coordinate_precision, learn, relative_precision, report_step
 from .parts import Parts, form_parts, scale_parts, sides
 from .quantities import Quantities, quantities
 from .settings import Settings
@@ -55,19 +55,19 @@ FORMAT, LAYOUT = "shape-ensembles comparison", 1
 _PARTS = ("a", "b", "settings", "space", "coordinates", "undulation", "scale", "matches", "versions")
 _FLAGS = ("archetype_is_ambiguous", "row_depends_on_archetype", "archetypes_agree")
 # Beyond π/4 from the mean, neither the mean nor the normal coordinates are guaranteed to be unique.
-_FAR = np.pi / 4
+_UNIQUENESS_RADIUS = np.pi / 4
 # Above this fraction of ambiguous matches the choice of archetype influences the result.
-_MANY = 0.5
+_MAX_AMBIGUOUS_FRACTION = 0.5
 # Diameter in pixels up to which the form depends on the resolution; ratio of diameters that gives a warning.
-_PIXELLED, _APART = 50, 1.15
+_COARSE_DIAMETER_PX, _MAX_DIAMETER_RATIO = 50, 1.15
 # A relative precision of the coordinates worse than this gives a warning.
-_BLURRED = 1e-5
+_LOW_PRECISION = 1e-5
 # From this many seconds on, the expected duration is reported beforehand.
-LONG = 10.0
+LONG_SECONDS = 10.0
 # Multiplications per pair of curves apart from the permutations; rows of the product used to measure the speed.
 _PER_PAIR, _PROBE = 100, 256
 # With fewer curves than this on one side, a missed difference means little.
-_FEW = 30
+_MIN_CURVES_FOR_POWER = 30
 
 
 # Cached, as reading the metadata of a package takes as long as comparing twenty curves.
@@ -324,11 +324,11 @@ class Comparison(Sealed):
                 "Single outlines were permuted: the result holds for these images only, not for the conditions."
             )
         few = min(len(self.a), len(self.b))
-        if self._inconclusive is None and few < _FEW:
+        if self._inconclusive is None and few < _MIN_CURVES_FOR_POWER:
             found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
         scale = spd.from_coordinates(self.space.scale_mean, self.l)
-        known = known_share(np.concatenate([coordinate_precision(side) for side in (self.a, self.b)]), scale)
-        if known > _BLURRED:
+        known = relative_precision(np.concatenate([coordinate_precision(side) for side in (self.a, self.b)]), scale)
+        if known > _LOW_PRECISION:
             found.append(
                 f"This far from the origin, single-precision coordinates resolve only {known:.0e} of an outline's "
                 "size: smaller differences are neither tested nor normalized."
@@ -338,7 +338,9 @@ class Comparison(Sealed):
             for side in (self.a, self.b)
             if side.pixel_size is not None
         ]
-        pixelled = len(across) == 2 and min(across) <= _PIXELLED and max(across) >= _APART * min(across)
+        pixelled = (
+            len(across) == 2 and min(across) <= _COARSE_DIAMETER_PX and max(across) >= _MAX_DIAMETER_RATIO * min(across)
+        )
         if self.undulation.rejected and pixelled:
             found.append(
                 f"Outlines are {across[0]:.0f} pixels across in A and {across[1]:.0f} in B: pixelation and "
@@ -350,11 +352,11 @@ class Comparison(Sealed):
                 found.append(f"Not tested: {', '.join(parts)} ({reason}).")
         if self.undulation.approximation:
             found.append(f"The tests are approximate: {self.undulation.approximation}.")
-        far = int((np.linalg.norm(self.t, axis=1) > _FAR).sum())
+        far = int((np.linalg.norm(self.t, axis=1) > _UNIQUENESS_RADIUS).sum())
         if far:
             lie = "lies" if far == 1 else "lie"
             found.append(f"{counted(far, 'curve')} {lie} more than π/4 from the mean undulation: check for outliers.")
-        if self.ambiguous > _MANY * len(self.t) and not self.archetypes_agree:
+        if self.ambiguous > _MAX_AMBIGUOUS_FRACTION * len(self.t) and not self.archetypes_agree:
             archetype = "nearly symmetric archetype" if self.archetype_is_ambiguous else "archetype"
             found.append(
                 f"{self.ambiguous} of {len(self.t)} curves match the {archetype} almost equally well in two ways: "
@@ -588,7 +590,7 @@ def compare(
     a, b, note = comparable(a, b)
     with reporting(progress), one_library_thread():
         expected = expected_seconds(a, b, settings)
-        if expected > LONG:  # before the first step, while the settings can still be changed
+        if expected > LONG_SECONDS:  # before the first step, while the settings can still be changed
             report(
                 f"comparing {counted(len(a) + len(b), 'curve')}, expected to take {duration(expected)}", 0, len(STEPS)
             )

@@ -25,7 +25,7 @@ GROUP, REPLICATE, BLOCK, IMAGE = "group", "replicate", "block", "image"
 # Number of parts of the scale test (the larger of the two): each part alone should be able to reach the level.
 _PARTS = 3
 # With fewer replicates a side permutations have little power, and a small-sample test is reported as well.
-FEW = 5
+FEW_REPLICATES = 5
 # A number with a decimal point, a decimal comma, or grouped thousands; and one followed by a unit, such as a dose.
 _NUMBER = re.compile(r"[-+]?(\d+(,\d+)*(\.\d*)?|\.\d+)(e[-+]?\d+)?$", re.IGNORECASE)
 _WITH_UNIT = re.compile(r"\s*[-+]?\d+([.,]\d+)?\s*[^\d\s]+\s*$")
@@ -162,7 +162,7 @@ class Design:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedTests:
     """Tests of a design requested by the user, in addition to those of groups and trends.
 
     Attributes
@@ -177,7 +177,7 @@ class Asked:
     interactions: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of_words(cls, design: Design, given: Sequence[str], interactions: Sequence[str]) -> "Asked":
+    def of_names(cls, design: Design, given: Sequence[str], interactions: Sequence[str]) -> "RequestedTests":
         """Parse names of columns, and pairs such as "group:sex"; raises ValueError for unknown columns."""
         pairs = []
         for words in interactions:
@@ -191,7 +191,7 @@ class Asked:
 
 
 #: No requests: groups and trends only.
-NOTHING = Asked()
+NO_REQUESTED_TESTS = RequestedTests()
 
 
 def numbers_below(tree: Tree, name: str, total: int, count: int) -> Index:
@@ -277,7 +277,7 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
     design = _collected(table, tuple(groups), control)
     if len(groups) == 1 and not design.covariates and len(design.factors) == 1:
         raise ValueError(f"there is only one group ({groups[0]}) and no covariate that varies: nothing to test")
-    if len(groups) > 1 and design.blocks is not None and not _groups_meet(design.group, design.blocks):
+    if len(groups) > 1 and design.blocks is not None and not _share_a_block(design.group, design.blocks):
         raise ValueError(
             "no block contains two groups, so groups and blocks are confounded: remove the column block, and name "
             "dishes or animals in the column replicate"
@@ -302,11 +302,11 @@ def with_numbers(column: "pd.Series[Any]") -> "pd.Series[Any]":
     return column if numbers.isna().any() else numbers
 
 
-def _groups_meet(group: Index, blocks: Index) -> bool:
+def _share_a_block(group: Index, blocks: Index) -> bool:
     return len(np.unique(np.stack([group, blocks]), axis=1).T) > len(np.unique(blocks))
 
 
-def _doubts(groups: Sequence[str]) -> list[str]:
+def _similar_group_warnings(groups: Sequence[str]) -> list[str]:
     """Warn of groups that may be the same."""
     spelled: dict[str, list[str]] = {}
     for name in groups:
@@ -329,7 +329,7 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
     """Collect the replicates of a table: one per combination of group, block and replicate."""
     import pandas as pd
 
-    notes = _doubts(groups)
+    notes = _similar_group_warnings(groups)
     names = table[REPLICATE].map(_text) if REPLICATE in table else pd.Series([str(i + 1) for i in range(len(table))])
     keys = pd.DataFrame({GROUP: table[GROUP], REPLICATE: names})
     if BLOCK in table:

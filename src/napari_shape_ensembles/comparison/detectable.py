@@ -133,7 +133,7 @@ def detectable_differences(
     leading[int(t.std(axis=0).argmax())] = 1
     chances = partial(_shift, sizes=(first, len(t) - first), power=power, seed=seed)
     if "mean size" in scale.parts or "elongation" in scale.parts:
-        moved = _moved_scales(l, mean)
+        moved = _shifted_scales(l, mean)
         size, elongation = (
             chances(*moved[name], scale, name) if name in moved and name in scale.parts else float("inf")
             for name in ("mean size", "elongation")
@@ -237,7 +237,7 @@ def _without_difference(points: Real, first: int) -> Real:
     return np.concatenate([part - part.mean(axis=0) for part in (points[:first], points[first:])])
 
 
-def _moved_scales(l: Real, mean: Real) -> dict[str, tuple[Real, Real]]:
+def _shifted_scales(l: Real, mean: Real) -> dict[str, tuple[Real, Real]]:
     """Points of two parts of scale, and their derivatives with respect to log size and log elongation."""
     parts = scale_parts(l, mean, Settings()).tested
     size, elongations = scale_measures(l, mean)

@@ -24,13 +24,13 @@ PAINTED = ("product", "undulation", "scale")
 
 _TEST_HEADINGS = ("test", "MMD", "threshold", "p", "difference")
 # Percentile at which the color scale ends, so that a few extreme curves do not compress it for all others.
-_CLIPPED = 99
+_DEFAULT_PERCENTILE = 99
 # Outlines are simplified for display only, by at most this much of a pixel, or this fraction of the typical diameter.
-_TOLERANCE, _THINNED = 0.25, 0.002
+_SIMPLIFY_PX, _SIMPLIFY_TOLERANCE = 0.25, 0.002
 # Plausible pixel sizes in any unit; beyond them a file is damaged, and coordinates in pixels would overflow.
 _SMALLEST, _LARGEST = 1e-12, 1e12
 # From this many curves on, edges and sub-pixel detail cost more time than they are worth.
-_MANY = 2000
+_FAST_DISPLAY_FROM = 2000
 
 
 def curve_layer_data(
@@ -78,12 +78,12 @@ def curve_layer_data(
     if painted not in table.columns[1:]:
         raise ContentError(f"curves can be colored by {', '.join(table.columns[1:])}, not {painted!r}")
     table["painted"] = table[painted].astype(float)
-    high = float(np.nanpercentile(table["painted"], _CLIPPED)) or 1.0
+    high = float(np.nanpercentile(table["painted"], _DEFAULT_PERCENTILE)) or 1.0
     layers = []
     for side, ensemble in (("A", a), ("B", b)):
         rows = table[table["source"] == side].reset_index(drop=True)
         given, names = view.get(side.lower(), {}), image_names(view, side)
-        images = [(_place(given, side), ensemble, np.ones(len(ensemble), dtype=np.bool_))]
+        images = [(_layer_placement(given, side), ensemble, np.ones(len(ensemble), dtype=np.bool_))]
         if names:
             if names != [name for name, _ in itertools.groupby(ensemble.images.tolist())]:
                 raise ContentError(f"the images of {side} in the saved view do not match those of its curves")
@@ -92,14 +92,14 @@ def curve_layer_data(
                 own = ensemble.images == name
                 some = ensemble.subset(own)
                 some = Ensemble(some.curves, name=name, unit=some.unit, ids=some.ids)
-                images.append((_place(stated, side), some, own))
+                images.append((_layer_placement(stated, side), some, own))
         for part, (place, image, own) in enumerate(images):
             pixel = tuple(place.get("scale", (1.0, 1.0)))
             curves = [curve / pixel for curve in image.curves]
             measures = image.features
-            tolerance = _TOLERANCE * (1 + (len(image) > _MANY))
+            tolerance = _SIMPLIFY_PX * (1 + (len(image) > _FAST_DISPLAY_FROM))
             if not by_pixels or "scale" not in place:
-                tolerance = _THINNED * float(measures["equivalent_diameter"].median()) / max(pixel)
+                tolerance = _SIMPLIFY_TOLERANCE * float(measures["equivalent_diameter"].median()) / max(pixel)
             further = rows[own].reset_index(drop=True)
             further = further.drop(columns=["source", "id", "area", "perimeter"], errors="ignore")
             features = measures[["id", "area", "perimeter"]].assign(**further)
@@ -131,7 +131,7 @@ def image_names(view: Tree, side: str) -> list[str]:
     return [str(one["name"]) for one in places]
 
 
-def _place(place: Tree, side: str) -> Tree:
+def _layer_placement(place: Tree, side: str) -> Tree:
     """Pixel size and position of a layer, if given; validated, as they come from files."""
     try:
         pairs: Tree = {name: [float(part) for part in place[name]] for name in ("scale", "translate") if name in place}
@@ -145,13 +145,13 @@ def _place(place: Tree, side: str) -> Tree:
 
 def edge_width(ensemble: Ensemble, place: Tree) -> float:
     """Edge width in the layer's own pixels: thin, so that small curves keep their color; zero for thousands."""
-    if len(ensemble) > _MANY:
+    if len(ensemble) > _FAST_DISPLAY_FROM:
         return 0.0
     width = float(ensemble.features["equivalent_diameter"].median()) / 40 / float(np.mean(place.get("scale", 1.0)))
     return float(np.clip(width, 0.1, 2.0)) if "scale" in place else max(width, 1e-9)
 
 
-def simplified(curves: Sequence[np.ndarray], tolerance: float = _TOLERANCE) -> list[np.ndarray]:
+def simplified(curves: Sequence[np.ndarray], tolerance: float = _SIMPLIFY_PX) -> list[np.ndarray]:
     """Simplify curves for display, each by at most a tolerance: for curves in pixels, a quarter of a pixel.
 
     Vectorised, as a call per curve takes ten times as long. The few that would self-intersect are simplified again with

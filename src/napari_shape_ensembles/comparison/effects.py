@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Undulation coordinates that explain this fraction of the pooled variance are the coarse form; the rest is roughness.
-_COARSE = 0.9
+_COARSE_VARIANCE = 0.9
 #: With fewer images a side the bootstrap undercovers: 80 to 86 % with 3 in simulations, 93 to 95 % with 4.
-LEAST_IMAGES = 4
+MIN_IMAGES = 4
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def aspects(t: Real, l: Real) -> dict[str, Real]:
     }
     spread = t.std(axis=0)
     held = np.cumsum(spread**2) / max((spread**2).sum(), np.finfo(float).tiny)
-    coarse = min(int(np.searchsorted(held, _COARSE)) + 1, max(t.shape[1] - 1, 1))
+    coarse = min(int(np.searchsorted(held, _COARSE_VARIANCE)) + 1, max(t.shape[1] - 1, 1))
     parts["coarse form"] = t[:, :coarse]
     if coarse < t.shape[1]:
         parts["roughness"] = t[:, coarse:] / np.where(spread > 0, spread, 1)[coarse:]
@@ -198,7 +198,7 @@ def effect_sizes(
     shares = {
         name: np.divide(standardized[name], total, out=np.full_like(total, np.nan), where=total > 0) for name in parts
     }
-    few = image is not None and min(own, units - own) < LEAST_IMAGES
+    few = image is not None and min(own, units - own) < MIN_IMAGES
     ends = None if few else percentile_ends(own, units - own)
     return EffectSizes(
         {name: _estimate(np.sqrt(np.maximum(values, 0)), ends) for name, values in squared.items()},

@@ -34,7 +34,7 @@ from ..progress import Listener, as_part, report, reporting
 from ..shapes.lobes import band_name
 from . import records
 from .compare import permutation_options, sample_of
-from .design import FEW, Design, cannot_reach, checked_design, numbers_below
+from .design import FEW_REPLICATES, Design, cannot_reach, checked_design, numbers_below
 from .figures import plot_experiment
 from .learning import STEPS, learn
 from .parts import form_parts, scale_parts
@@ -54,21 +54,21 @@ TESTS = {"undulation": tuple(band_name(*band) for band in LOBES), "scale": ("siz
 #: Quantities whose ratios are the effects in the table.
 EFFECTS = {"undulation": "roughness", "scale": "size"}
 # From this many contrasts on, a table is a screen: the false discovery rate is controlled.
-_SCREEN = 20
+_MIN_SCREEN_CONTRASTS = 20
 # Of more outlines than this, equally many of each replicate are drawn for learning the shape space.
-LEARNED = 20_000
+MAX_LEARNED_OUTLINES = 20_000
 # A replicate with fewer outlines than this gives a note that its mean is imprecise.
-_FEW_OUTLINES = 10
+_MIN_OUTLINES = 10
 _STEPS = (*STEPS[:-2], "measuring outlines", "computing kernels between replicates", "done")
 _COVERAGE = 0.95
 # Quantiles of a standard deviation over which a power is averaged.
 _QUANTILES = 100_000
 # Columns that identify an outline.
-_PLACES = ("id", "image", "replicate")
+_ID_COLUMNS = ("id", "image", "replicate")
 # Array attributes of mean kernels.
-_OF_KERNELS = ("between", "counts", "own")
-_KINDS = ("p", "p_adjusted", "small_sample_p", "small_sample_p_adjusted")
-_NUMBERS = (*_KINDS, "statistic", "effect", "low", "high", "n_replicates", "least_p")
+_KERNEL_ARRAYS = ("between", "counts", "own")
+_P_VALUE_COLUMNS = ("p", "p_adjusted", "small_sample_p", "small_sample_p_adjusted")
+_NUMBERS = (*_P_VALUE_COLUMNS, "statistic", "effect", "low", "high", "n_replicates", "least_p")
 _COLUMNS = (
     *("contrast", "a", "b", "case", "small_sample_case", "permuted"),
     *(f"{test}_{number}" for test in TESTS for number in _NUMBERS),
@@ -218,21 +218,21 @@ class Experiment:
         groups, known = len(self.design.groups), ", ".join(given)
         said = []
         if groups > 2:
-            said.append(f"Over all {groups} groups: {self._joint_words(partial(self.test, 'group'), *between)}.")
+            said.append(f"Over all {groups} groups: {self._joint_sentence(partial(self.test, 'group'), *between)}.")
         if given and groups > 1 and "group" not in given:
-            adjusted = self._joint_words(partial(self.test, "group", given), *between)
+            adjusted = self._joint_sentence(partial(self.test, "group", given), *between)
             said.append(f"Given {known}: {adjusted}{self._adjusted_ratios(given)}.")
         for name in self.design.covariates:
-            said.append(f"With {name}: {self._joint_words(partial(self.test, name), *trend)}.")
+            said.append(f"With {name}: {self._joint_sentence(partial(self.test, name), *trend)}.")
             if given and name not in given:
                 said.append(
-                    f"With {name}, given {known}: {self._joint_words(partial(self.test, name, given), *trend)}."
+                    f"With {name}, given {known}: {self._joint_sentence(partial(self.test, name, given), *trend)}."
                 )
         for one, other in interactions:
-            words = self._joint_words(partial(self.interaction, one, other), "detected", "not detected", " in")
+            words = self._joint_sentence(partial(self.interaction, one, other), "detected", "not detected", " in")
             said.append(f"Interaction {one} × {other}:{words}.")
         if not self.variance["between"].isna().any():
-            least = max(int(np.bincount(self.design.group).min()), FEW + 1)
+            least = max(int(np.bincount(self.design.group).min()), FEW_REPLICATES + 1)
             plans = self.planning((least, 2 * least))
             first, more = (f"{ratio:.2f}" if ratio > 1.005 else f"{ratio:.4f}" for ratio in plans["size"])
             said.append(
@@ -241,7 +241,7 @@ class Experiment:
             )
         return said
 
-    def _joint_words(self, tested: Callable[[], HypothesisTests], differs: str, alike: str, before: str = "") -> str:
+    def _joint_sentence(self, tested: Callable[[], HypothesisTests], differs: str, alike: str, before: str = "") -> str:
         try:
             found = tested()
         except ValueError as error:
@@ -452,7 +452,7 @@ class Experiment:
         """Standard deviation of each quantity between the outlines of one replicate."""
         import pandas as pd
 
-        values = self.outlines.drop(columns=list(_PLACES))
+        values = self.outlines.drop(columns=list(_ID_COLUMNS))
         left = values.to_numpy() - self.means.to_numpy()[self.outlines["replicate"]]
         freedom = max(len(values) - len(self.means), 1)
         return pd.Series(np.sqrt((left**2).sum(axis=0) / freedom), values.columns)
@@ -711,13 +711,13 @@ class Experiment:
         if self.unit == "pixel":
             found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
         sizes = np.bincount(self.design.group)
-        if 2 <= sizes.min() < FEW:
+        if 2 <= sizes.min() < FEW_REPLICATES:
             found.append(
                 "The small-sample test assumes that replicate means are Gaussian: one outlying replicate lowers "
                 "its power, and unequal numbers of outlines slightly distort its level."
             )
         counts = np.bincount(self.outlines["replicate"])
-        if (few := np.flatnonzero((counts < _FEW_OUTLINES) & (counts < np.median(counts) / 2))).size:
+        if (few := np.flatnonzero((counts < _MIN_OUTLINES) & (counts < np.median(counts) / 2))).size:
             names = [" of ".join(self.design.replicates[["replicate", "group"]].iloc[place]) for place in few[:3]]
             listed = f"{', '.join(names)}{' ...' if len(few) > 3 else ''}"
             found.append(
@@ -807,14 +807,14 @@ class Experiment:
 
         design = self.design.replicates.drop(columns=["replicate", "images"], errors="ignore")
         rows = design.iloc[self.outlines["replicate"]].reset_index(drop=True)
-        known, measured = self.outlines[list(_PLACES)], self.outlines.drop(columns=list(_PLACES))
+        known, measured = self.outlines[list(_ID_COLUMNS)], self.outlines.drop(columns=list(_ID_COLUMNS))
         rows = rows.rename(columns={name: f"{name} of the design" for name in rows if name in self.outlines})
         return pd.concat([known, rows, pd.DataFrame(np.exp(measured))], axis=1)
 
     def to_tree(self) -> Tree:
         """Return the whole result as arrays, numbers and strings, for `archive` (docs/files.md)."""
         outlines = self.outlines
-        quantities = [name for name in outlines if name not in _PLACES]
+        quantities = [name for name in outlines if name not in _ID_COLUMNS]
         return {
             "design": self.design.to_tree(),
             "settings": tree_of(self.settings),
@@ -825,7 +825,7 @@ class Experiment:
                         "kernel": points.kernel,
                         "values": points.values,
                         "replicate": points.replicate,
-                        **{kept: getattr(self.kernels[test][name], kept) for kept in _OF_KERNELS},
+                        **{kept: getattr(self.kernels[test][name], kept) for kept in _KERNEL_ARRAYS},
                         "bandwidth": self.kernels[test][name].bandwidth,
                     }
                     for place, (name, points) in enumerate(parts.items())
@@ -835,7 +835,7 @@ class Experiment:
             "outlines": {
                 "quantities": quantities,
                 "values": outlines[quantities].to_numpy(dtype=np.float64),
-                **{name: np.asarray(outlines[name].tolist()) for name in _PLACES},
+                **{name: np.asarray(outlines[name].tolist()) for name in _ID_COLUMNS},
             },
             "correction": self.correction,
             "unit": self.unit,
@@ -977,7 +977,7 @@ def experiment(
         replicate = checked.of_image[image]
         chosen = equal_draws(replicate, settings.seed)
         with as_part(0, len(_STEPS)):
-            learned = learn(_drawn(ensembles, image, chosen), settings)
+            learned = learn(_subsampled(ensembles, image, chosen), settings)
         report(_STEPS[-3], len(_STEPS) - 3, len(_STEPS))
         measured = quantities(ensembles, settings)
         t, descriptors, size = (
@@ -999,7 +999,7 @@ def experiment(
             for test, parts in coordinates.items()
         }
     if correction == "auto":
-        correction = "fdr" if len(checked.pairs) > _SCREEN else "family"
+        correction = "fdr" if len(checked.pairs) > _MIN_SCREEN_CONTRASTS else "family"
     places = {"id": [name for one in ensembles for name in one.ids.tolist()], "image": image, "replicate": replicate}
     outlines = _outline_table(places, measured)
     left_out = {part: reason for parts in parts_of_tests.values() for part, reason in parts.left_out.items()}
@@ -1049,17 +1049,17 @@ def _in_unit(one: Ensemble, unit: str, place: int) -> Ensemble:
 def equal_draws(replicate: Index, seed: int) -> NDArray[np.bool_]:
     """Select the outlines the shape space is learned from: all, or if very many, equally many of each replicate."""
     counts = np.bincount(replicate)
-    if len(replicate) <= LEARNED:
+    if len(replicate) <= MAX_LEARNED_OUTLINES:
         return np.ones(len(replicate), dtype=np.bool_)
     order = np.random.default_rng(seed).permutation(len(replicate))
     order = order[np.argsort(replicate[order], kind="stable")]
     place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     chosen = np.zeros(len(replicate), dtype=np.bool_)
-    chosen[order[place < max(LEARNED // len(counts), 2)]] = True
+    chosen[order[place < max(MAX_LEARNED_OUTLINES // len(counts), 2)]] = True
     return chosen
 
 
-def _drawn(ensembles: Sequence[Ensemble], image: Index, chosen: NDArray[np.bool_]) -> list[Ensemble]:
+def _subsampled(ensembles: Sequence[Ensemble], image: Index, chosen: NDArray[np.bool_]) -> list[Ensemble]:
     if chosen.all():
         return list(ensembles)
     return [one.subset(chosen[image == place]) for place, one in enumerate(ensembles)]

@@ -23,7 +23,7 @@ KNOWN = 1e-8
 _GRID = 16
 _EPS = np.finfo(np.float64).eps
 # Vertices examined per block.
-_SOME = 1 << 14
+_BLOCK = 1 << 14
 _FACTORS = tuple(10.0**power for power in (0, -3, 3, -6, 6))
 
 #: Steps of a comparison, in order.
@@ -99,13 +99,13 @@ def learn_landmarks(
     space.rank = len(space.basis_)  # record the actual rank
     space.bands_ = tuple(band for band in space.bands_ if band[1] <= lobes)
     with one_library_thread():
-        known = known_share(places, scale)
+        known = relative_precision(places, scale)
         # Only the named components use descriptors.
         described = tests_components(settings)
         descriptors = form_descriptors(undulation, known, lobes) if described else np.empty((len(scale), 0))
         t, l = space.coordinates(undulation, scale)
-        clear_still(t, known)
-        clear_still(l, known)
+        clear_constant(t, known)
+        clear_constant(l, known)
     return Learned(space, t, l, ambiguous, no_archetype, descriptors, known)
 
 
@@ -139,7 +139,7 @@ def coordinate_precision(ensemble: Ensemble) -> Real:
 def is_single(ensemble: Ensemble) -> bool:
     """Whether all coordinates are representable in single precision, in the unit in which they were stored."""
     pixel, given = np.asarray(ensemble.pixel_size or (1.0, 1.0)), ensemble.vertices
-    parts = [slice(start, start + _SOME) for start in range(0, len(given), _SOME)]  # usually decided by the first few
+    parts = [slice(start, start + _BLOCK) for start in range(0, len(given), _BLOCK)]  # usually decided by the first few
 
     for unit in {tuple(size * factor) for size, factor in product((np.ones(2), pixel), _FACTORS)}:
         by = np.array(unit)
@@ -153,14 +153,14 @@ def is_single(ensemble: Ensemble) -> bool:
     return False
 
 
-def clear_still(coordinates: Real, known: float) -> None:
+def clear_constant(coordinates: Real, known: float) -> None:
     """Set columns of coordinates (N, d) to 0 in place if they vary by no more than the precision of the outlines."""
     middle = coordinates.mean(axis=0)
     squares = [np.square(coordinates[part] - middle).sum(axis=0) for part in curve_blocks(len(coordinates))]
     coordinates[:, np.sqrt(np.sum(squares, axis=0) / len(coordinates)) <= known] = 0
 
 
-def known_share(places: Real, scale: Real) -> float:
+def relative_precision(places: Real, scale: Real) -> float:
     """Relative precision of the outlines, from the last place of their coordinates; at least 10⁻⁸.
 
     Parameters

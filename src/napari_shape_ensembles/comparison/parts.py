@@ -25,17 +25,17 @@ SCALE = ("mean size", "size", "elongation", "size and elongation")
 OF_RANK = ("coarse form", "raw", "normalized")
 # Lower limits of amplitude and concavity, relative to the size of an outline: smaller ones are interpolation and
 # rounding error, whatever the number of digits of the coordinates.
-_AMPLITUDE, _CONCAVITY = 1e-4, 1e-3
+_MIN_AMPLITUDE, _MIN_CONCAVITY = 1e-4, 1e-3
 # If pixels resolve fewer lobes (outlines of about 33 pixels across), their rounding dominates the concavity.
-_CONCAVE = 12
+_MIN_CONCAVITY_LOBES = 12
 # Reasons for omitting a part: too few pixels for it, or no variation.
 _TOO_FEW_PIXELS = "the outlines have too few pixels to distinguish it from pixel steps"
-_ALIKE = "it is the same in all outlines, to the precision of their coordinates"
+_NO_VARIATION = "it is the same in all outlines, to the precision of their coordinates"
 # Winsorization limit of sizes, in median absolute deviations from the median (two standard deviations of a normal
 # distribution): a few merged or cut objects would hide a difference between all others.
-_FARTHEST = 2 * 1.482602218505602
+_WINSOR_LIMIT = 2 * 1.482602218505602
 # Logarithms that vary by less than this (1 %) reflect variation below the floor only.
-_STILL = 0.01
+_MIN_LOG_SPREAD = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,14 +75,14 @@ def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> R
     """
     n = undulation.shape[1]
     held = [band for band in BANDS if 2 * (band[1] + 1) < n and band[1] <= lobes]
-    floor = max(_AMPLITUDE, 10 * known)
+    floor = max(_MIN_AMPLITUDE, 10 * known)
     found = np.empty((len(undulation), len(held) + 2))
     np.hypot(band_amplitudes(undulation, held), floor, out=found[:, :-2])
     area, hull, length = hull_measures(undulation).T
     lacking, longer = 1 - area / hull, length**2 / (4 * np.pi * area) - 1
-    floor = max(_CONCAVITY, 10 * known)
+    floor = max(_MIN_CONCAVITY, 10 * known)
     found[:, -2:] = np.maximum(np.stack([lacking, longer], axis=1), 0) + floor
-    if lobes < _CONCAVE:
+    if lobes < _MIN_CONCAVITY_LOBES:
         found[:, -2:] = 1
     return np.log(found, out=found)
 
@@ -110,7 +110,7 @@ def form_parts(t: Real, descriptors: Real, settings: Settings, *, any_rank: bool
     """
     if not tests_components(settings):
         return _coordinates(t, settings, any_rank=any_rank)
-    varying = descriptors.std(axis=0) > _STILL
+    varying = descriptors.std(axis=0) > _MIN_LOG_SPREAD
     bands, rest = descriptors[:, :-2][:, varying[:-2]], descriptors[:, -2:][:, varying[-2:]]
     # An outline with more concavity is longer, too. Length beyond that is roughness.
     both, squares = _uncorrelated(standardized(rest)), standardized(standardized(rest) ** 2)
@@ -121,7 +121,7 @@ def form_parts(t: Real, descriptors: Real, settings: Settings, *, any_rank: bool
     }
     # They are exactly 0 only if `form_descriptors` found too few pixels.
     coarse = {"roughness": descriptors.shape[1] <= 2, "concavity": not descriptors[:, -2:].any()}
-    return _visible(parts, {name: _TOO_FEW_PIXELS for name in coarse if coarse[name]})
+    return _varying(parts, {name: _TOO_FEW_PIXELS for name in coarse if coarse[name]})
 
 
 def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 1e-8) -> Parts:
@@ -152,7 +152,7 @@ def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 1e
     elongations = standardized(elongations[:, varying])
     size = size[:, size.std(axis=0) > known]
     middle = np.median(size, axis=0)
-    limit = _FARTHEST * np.median(np.abs(size - middle), axis=0)
+    limit = _WINSOR_LIMIT * np.median(np.abs(size - middle), axis=0)
     limit = np.where(limit > known, limit, np.inf)
     levels = _with_squares(np.clip(size, middle - limit, middle + limit))
     both = _uncorrelated(levels)
@@ -163,7 +163,7 @@ def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 1e
     }
     if size.size and varying[0]:
         parts["size and elongation"] = Part(np.concatenate([both, elongations[:, :1]], axis=1), "energy")
-    return _visible(parts)
+    return _varying(parts)
 
 
 def scale_measures(l: Real, scale_mean: Real) -> tuple[Real, Real]:
@@ -206,9 +206,9 @@ def _uncorrelated(values: Real) -> Real:
     return np.asarray(values @ directions[:, kept] / np.sqrt(variances[kept]))
 
 
-def _visible(parts: dict[str, Part], reasons: Mapping[str, str] = MappingProxyType({})) -> Parts:
+def _varying(parts: dict[str, Part], reasons: Mapping[str, str] = MappingProxyType({})) -> Parts:
     """Parts that vary; if none does, a constant point, which no test rejects."""
-    blind = {name: reasons.get(name, _ALIKE) for name in parts if not parts[name].points.size}
+    blind = {name: reasons.get(name, _NO_VARIATION) for name in parts if not parts[name].points.size}
     tested = {name: part for name, part in parts.items() if name not in blind}
     count = len(next(iter(parts.values())).points)
     return Parts(tested or {"": Part(np.zeros((count, 1)))}, blind)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # With fewer outlines in every image permutations have hardly any power.
-_LEAST = 8
+_MIN_OUTLINES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +145,10 @@ def position_dependence(
         )
     image, places = image_numbers(sides), np.concatenate([centroids(side) for side in sides])
     counts = np.bincount(image)
-    if counts.max() < _LEAST:
+    if counts.max() < _MIN_OUTLINES:
         raise ValueError(
             f"the largest of {counted(len(counts), 'image')} has {counted(int(counts.max()), 'outline')}: a test "
-            f"of position needs at least {_LEAST} in one image"
+            f"of position needs at least {_MIN_OUTLINES} in one image"
         )
     means = np.stack([np.bincount(image, column) / counts for column in places.T], axis=1)
     order = np.argsort(image, kind="stable")

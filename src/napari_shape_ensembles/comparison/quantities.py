@@ -23,9 +23,9 @@ Real = NDArray[np.float64]
 #: Bands of lobes around the outline; more than 25 lobes are limited by the landmarks and the pixels.
 LOBES = BANDS
 #: Range of lobes that count as roughness.
-ROUGH = (6, 60)
+ROUGHNESS_LOBES = (6, 60)
 # Lower limit of amplitudes relative to the size: smaller ones are rounding error.
-_FLOOR = 1e-6
+_MIN_AMPLITUDE = 1e-6
 # Outlines per block.
 _BLOCK = 2000
 
@@ -88,11 +88,11 @@ def quantities_of_landmarks(landmarks: Real) -> Quantities:
 
     def amplitude(first: int, last: int) -> Real:
         chosen = (np.abs(harmonic - 1) >= first) & (np.abs(harmonic - 1) <= last)
-        return np.log(np.sqrt(np.maximum(power[:, chosen].sum(axis=1), _FLOOR**2)))
+        return np.log(np.sqrt(np.maximum(power[:, chosen].sum(axis=1), _MIN_AMPLITUDE**2)))
 
     return Quantities(
         np.log(extents[:, 0] * extents[:, 1]) / 2,
         np.maximum(np.log(extents[:, 1] / extents[:, 0]), KNOWN),
         np.stack([amplitude(*band) for band in LOBES], axis=1),
-        amplitude(*ROUGH),
+        amplitude(*ROUGHNESS_LOBES),
     )

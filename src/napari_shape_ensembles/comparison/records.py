@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, Tree
-from ..budget import take_curves
+from ..budget import reserve_curves
 from ..checks import seal
 from ..mmd import MMDTest
 from ..outlines import Ensemble
@@ -52,7 +52,7 @@ def ensemble_of_tree(tree: Mapping[str, Any]) -> Ensemble:
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(vertices) or (np.diff(offsets) < 3).any():
         raise ContentError("the offsets of its curves do not fit its vertices")
     ids = array(tree, "ids", "biufU", (len(offsets) - 1,))
-    take_curves(len(vertices), len(ids))
+    reserve_curves(len(vertices), len(ids))
     dropped = {str(reason): count for reason, count in value(tree, "dropped", list)}
     curves = np.split(vertices, offsets[1:-1]) if len(offsets) > 1 else []
     images = array(tree, "images", "U", (len(ids),)) if "images" in tree else None

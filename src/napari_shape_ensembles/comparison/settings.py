@@ -17,7 +17,7 @@ Exchangeable = Literal["auto", "curves", "images"]
 
 _ANALYSIS, _ADVANCED = "Analysis", "Advanced"
 # Enough for levels of a millionth; catches typing errors, as more would take days.
-_MOST_PERMUTATIONS = 10_000_000
+_MAX_PERMUTATIONS = 10_000_000
 
 
 @documented
@@ -68,7 +68,7 @@ class Settings:
         PERMUTATIONS,
         "Number of random permutations of the labels A and B in each test.",
         least=1,
-        most=_MOST_PERMUTATIONS,
+        most=_MAX_PERMUTATIONS,
         step=100,
         group=_ANALYSIS,
     )

@@ -19,9 +19,9 @@ INCONCLUSIVE = "inconclusive"
 DEPENDS_ON_ARCHETYPE = "the result depends on the archetype: use the mean or the least symmetric outline"
 
 # Upper bound of the MMD for kernels between 0 and 1.
-_LARGEST = sqrt(2)
+_MAX_MMD = sqrt(2)
 # From this many curves on the smaller side there are more than 2**1100 labellings.
-_MOST_COUNTED = 1100
+_MAX_COUNTED = 1100
 #: Relative rounding error of a p-value.
 ROUNDING = 1e-9
 
@@ -38,7 +38,7 @@ def smallest_p_value(m: int, n: int, permutations: int) -> float:
     one (two) in all (m + n choose m) labellings.
     """
     # For tens of thousands of curves counting labellings takes a second; the inverse is 0 from 2**1100 on.
-    repeats = (2 if m == n else 1) / comb(m + n, m) if min(m, n) < _MOST_COUNTED else 0.0
+    repeats = (2 if m == n else 1) / comb(m + n, m) if min(m, n) < _MAX_COUNTED else 0.0
     return (1 + permutations * repeats) / (1 + permutations)
 
 
@@ -74,6 +74,6 @@ def inconclusive(m: int, n: int, permutations: int, significance: float, *, null
     """
     drawn = permutations if null == "permutation" else 10**9
     reason = too_few(m, n, drawn, significance)
-    if reason is None and null == "bound" and distribution_free_threshold(m, n, significance) >= _LARGEST:
+    if reason is None and null == "bound" and distribution_free_threshold(m, n, significance) >= _MAX_MMD:
         reason = f"the distribution-free bound exceeds any possible MMD of {m} and {n} curves: use permutations"
     return reason

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from ..checks import Sealed
-from ..comparison.effects import LEAST_IMAGES, resample, unbiased_of_images
+from ..comparison.effects import MIN_IMAGES, resample, unbiased_of_images
 from ..comparison.learning import KNOWN
 from ..mmd import PERMUTATIONS, SIGNIFICANCE, MMDTest, median_distance
 from ..mmd.contrasts import (
@@ -33,7 +33,7 @@ COMPONENTS = ("size", "elongation", "coarse form", "roughness")
 #: Components of scale, and components of form.
 OF_SCALE, OF_FORM = COMPONENTS[:2], COMPONENTS[2:]
 #: Description of the quantity of each of the two tests, as worded in the answer.
-CALLED = {"scale": "size or elongation", "undulation": "form"}
+TEST_QUANTITIES = {"scale": "size or elongation", "undulation": "form"}
 # Display names of parts of a test whose own names are ambiguous; see `comparison.parts`.
 PARTS = {"size": "size (mean and spread)", "size and elongation": "size and elongation together"}
 _WORDS = {
@@ -43,7 +43,7 @@ _WORDS = {
 }
 _ROWS = 512
 # A ratio of spreads below this factor is not reported in sentences.
-_SPREAD = 1.15
+_MIN_SPREAD_RATIO = 1.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,13 +116,13 @@ class Components(Sealed):
         ratio, interval = self.spread[i], self.spread_interval[:, i]
         if ratio in (0, np.inf):
             return [f"{'B' if ratio == 0 else 'A'}'s {COMPONENTS[i]} does not vary"]
-        if np.isnan(ratio) or 1 / _SPREAD < ratio < _SPREAD or _holds_one(interval):
+        if np.isnan(ratio) or 1 / _MIN_SPREAD_RATIO < ratio < _MIN_SPREAD_RATIO or _holds_one(interval):
             return []
         words, low, high = ratio_words(ratio, *interval)
         return [f"B's {COMPONENTS[i]} varies {words} times as widely as A's, 95 % interval {low} to {high}"]
 
 
-def parts_that_differ(test: MMDTest, significance: float, told: Collection[str] = ()) -> list[str]:
+def differing_parts(test: MMDTest, significance: float, told: Collection[str] = ()) -> list[str]:
     """Name the parts in which a combined test found a difference, without redundant and already reported ones."""
     found = [
         name
@@ -138,7 +138,7 @@ def differences_named(test: MMDTest, intervals: Mapping[str, Real], significance
     `intervals` holds (low, high) of the ratio of each component; one is named if its interval excludes 1.
     """
     ratios = [name for name, interval in intervals.items() if not _holds_one(interval)]
-    return ratios, parts_that_differ(test, significance, ratios)
+    return ratios, differing_parts(test, significance, ratios)
 
 
 def _holds_one(interval: Real) -> bool:
@@ -250,7 +250,7 @@ def _over_images(
         squared.append(np.nan_to_num(unbiased_of_images(between, counts, own)[0]))
     shares = _shares(np.stack(squared, axis=1))
     interval = np.full((2, 4), np.nan)
-    if min(own, total - own) >= LEAST_IMAGES:
+    if min(own, total - own) >= MIN_IMAGES:
         interval = np.quantile(shares[1:], percentile_ends(own, total - own), axis=0)
     of_means, of_spreads = np.full((3, 4), np.nan), np.full((3, 4), np.nan)
     sizes = np.bincount(image)

@@ -18,16 +18,16 @@ from ..mmd.two_sample import FEATURES
 from ..mmd.witness import witness
 from ..progress import Listener, report, reporting
 from .components import (
-    CALLED,
     COMPONENTS,
     OF_FORM,
     OF_SCALE,
     PARTS,
+    TEST_QUANTITIES,
     Components,
     component_tests,
     components,
     differences_named,
-    parts_that_differ,
+    differing_parts,
 )
 from .modes import Modes, mode_tests
 from .outline import OutlineDifference, outline_difference
@@ -136,20 +136,20 @@ class Explanation:
         counts = " and ".join(map(str, self.comparison.image_counts))
         return (
             *([_INCONCLUSIVE] if self.comparison.case == INCONCLUSIVE else []),
-            *([*said, *self._beside_the_answer(level)] or ["No component of shape differs detectably."]),
+            *([*said, *self._disagreements_with_tests(level)] or ["No component of shape differs detectably."]),
             *([f"P-values and intervals are over images ({counts}), each with the same weight."] if by_images else []),
             *self._form_sentences(level),
         )
 
-    def _beside_the_answer(self, level: float) -> list[str]:
+    def _disagreements_with_tests(self, level: float) -> list[str]:
         """List where a test of the answer and the tests of its individual components disagree."""
         said, differing = [], self.components.differing(level)
         tests = (("scale", OF_SCALE, self.comparison.scale), ("undulation", OF_FORM, self.comparison.undulation))
         for name, own, test in tests:
             seen = [one for one in own if one in differing]
-            whole = f"The answer's test of {CALLED[name]} as a whole"
+            whole = f"The answer's test of {TEST_QUANTITIES[name]} as a whole"
             if test.rejected and not seen:
-                parts = ", ".join(parts_that_differ(test, level))
+                parts = ", ".join(differing_parts(test, level))
                 p = " and ".join(f"{self.components.tests.adjusted[COMPONENTS.index(one)]:.2g}" for one in own)
                 said.append(
                     f"{whole} found a difference{f': {parts}' if parts else ''}. Separate tests of "
@@ -238,7 +238,7 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     """
     expect(comparison, Comparison, "explain takes the Comparison that compare returns")
     space, t, l, first = comparison.space, comparison.t, comparison.l, len(comparison.a)
-    _enough(comparison)
+    _check_curve_counts(comparison)
     image = image_numbers((comparison.a, comparison.b)) if comparison.permuted == "images" else None
     draws = _draws(comparison, image)
     level = comparison.settings.significance
@@ -274,7 +274,7 @@ def _report_step(name: str) -> None:
     report(name, STEPS.index(name), len(STEPS))
 
 
-def _enough(comparison: Comparison) -> None:
+def _check_curve_counts(comparison: Comparison) -> None:
     m, n = len(comparison.a), len(comparison.b)
     if min(m, n) < 2:
         raise ValueError(f"{m} and {n} curves: an explanation needs at least 2 on each side")

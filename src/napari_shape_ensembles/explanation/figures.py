@@ -108,7 +108,7 @@ def typical_curves(explanation: Explanation) -> Figure:
             (("A", [result.a.curves[i] for i in of_a], A), ("B", [result.b.curves[i - first] for i in of_b], B))
         ):
             axis = axes[2 * half + row, 0]
-            _lined_up(axis, curves, colour)
+            _draw_side_by_side(axis, curves, colour)
             axis.set_title(f"typical of {side} by {kind}", loc="left")
     return figure
 
@@ -283,7 +283,7 @@ def _bare(axis: Axes) -> None:
     axis.axis("off")
 
 
-def _lined_up(axis: Axes, curves: list[Real], colour: str) -> None:
+def _draw_side_by_side(axis: Axes, curves: list[Real], colour: str) -> None:
     """Draw outlines side by side at one scale."""
     step = 1.15 * max((float(np.ptp(curve, axis=0).max()) for curve in curves), default=1.0)
     for place, curve in enumerate(curves):

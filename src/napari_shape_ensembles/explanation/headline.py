@@ -9,7 +9,7 @@ from scipy.special import stdtrit
 from ..checks import Sealed
 from ..comparison import INCONCLUSIVE, Comparison, detectable_differences
 from ..mmd.contrasts import bootstrap_counts, difference_of_means
-from .components import CALLED, components, differences_named, ratio_words
+from .components import TEST_QUANTITIES, components, differences_named, ratio_words
 from .shape_paths import ShapePlaces
 
 Real = NDArray[np.float64]
@@ -20,7 +20,7 @@ _WORDS = {
     "roughness": ("smoother", "rougher"),
 }
 _OF_TEST = {"scale": ("size", "elongation"), "undulation": ("roughness",)}
-_ROUNDS = 500  # of the bootstrap
+_RESAMPLES = 500  # of the bootstrap
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,9 @@ def _ratios(parts: dict[str, Real], result: Comparison) -> dict[str, Real]:
     """Ratio of B over A with its 95 % interval, (3,), for each of `_WORDS`; over images if these were permuted."""
     first, values = len(result.a), np.stack([parts[name] for name in _WORDS], axis=1)
     if result.permuted != "images":
-        found = difference_of_means(values, first, bootstrap_counts(first, len(values), _ROUNDS, result.settings.seed))
+        found = difference_of_means(
+            values, first, bootstrap_counts(first, len(values), _RESAMPLES, result.settings.seed)
+        )
     else:
         means = []
         for side, own in ((result.a, values[:first]), (result.b, values[first:])):
@@ -127,7 +129,7 @@ def _answer(result: Comparison, ratios: dict[str, Real]) -> str:
     level, directed, undirected, not_found = result.settings.significance, [], [], []
     for test, found in (("scale", result.scale), ("undulation", result.undulation)):
         if not found.rejected:
-            not_found.append(f"No difference in {CALLED[test]} was detected.")
+            not_found.append(f"No difference in {TEST_QUANTITIES[test]} was detected.")
             continue
         names, parts = differences_named(found, {name: ratios[name][1:] for name in _OF_TEST[test]}, level)
         for name in names:
@@ -135,7 +137,7 @@ def _answer(result: Comparison, ratios: dict[str, Real]) -> str:
             directed.append(f"{_WORDS[name][int(ratios[name][0] > 1)]}: {ratio} times A's ({low} to {high})")
         if parts or not names:
             listed = f": {', '.join(parts)}" if parts else ""
-            undirected.append(f"{CALLED[test].capitalize()} {'also ' if names else ''}differs{listed}.")
+            undirected.append(f"{TEST_QUANTITIES[test].capitalize()} {'also ' if names else ''}differs{listed}.")
     ratios_said = f"B's outlines are {'; '.join(directed)}." if directed else ""
     return " ".join([*([ratios_said] if directed else []), *undirected, *not_found])
 

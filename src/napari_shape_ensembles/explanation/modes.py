@@ -16,15 +16,15 @@ from .properties import COARSE, PROPERTIES, Property
 Real = NDArray[np.float64]
 
 # A mode is named after a property only if their rank correlation over all curves is at least this.
-_SUPPORT = 0.6
+_MIN_CORRELATION = 0.6
 # Properties whose correlations are this close to the best one support a name equally.
-_ALIKE = 0.05
+_CORRELATION_TOLERANCE = 0.05
 _WAVES = ("triangularity", "squareness", "asymmetry", "roughness")
 # Minimum shift and spread ratio of a mode that are reported, and the number of standard errors they must exceed.
-_SHIFTED, _SPREAD = 0.2, 1.15
-_ERRORS = 2.0
+_MIN_SHIFT, _MIN_SPREAD_RATIO = 0.2, 1.15
+_MIN_STANDARD_ERRORS = 2.0
 # A mode with a smaller fraction of the variance has no visible effect on the outline.
-_SEEN = 0.01
+_MIN_VISIBLE_SHARE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +67,15 @@ class Modes(Sealed):
         """Modes by ascending adjusted p-value; ties by decreasing variance."""
         return np.lexsort((-self.variance, self.tests.adjusted))
 
-    def to_look_at(self) -> list[int]:
+    def visible_first(self) -> list[int]:
         """As `order`, but with visible modes first."""
-        return sorted(self.order().tolist(), key=lambda mode: self.variance[mode] < _SEEN)
+        return sorted(self.order().tolist(), key=lambda mode: self.variance[mode] < _MIN_VISIBLE_SHARE)
 
     def named(self, mode: int) -> tuple[Property, float] | None:
         """The property that mode (from 0) correlates with, and the correlation; None if no property supports a name."""
         best = PROPERTIES.index(_clearest(np.abs(self.correlation[mode])))
         correlation = float(self.correlation[mode, best])
-        return (PROPERTIES[best], correlation) if abs(correlation) >= _SUPPORT else None
+        return (PROPERTIES[best], correlation) if abs(correlation) >= _MIN_CORRELATION else None
 
     def label(self, mode: int) -> str:
         """Name of mode (from 0) with its correlation, for a table; empty if nothing supports one."""
@@ -114,13 +114,15 @@ class Modes(Sealed):
     @property
     def _clear(self) -> float:
         """Smallest shift, in standard deviations, that exceeds the sampling error at these sample sizes."""
-        return max(_SHIFTED, _ERRORS * float(np.sqrt(sum(1 / size for size in self.sizes))))
+        return max(_MIN_SHIFT, _MIN_STANDARD_ERRORS * float(np.sqrt(sum(1 / size for size in self.sizes))))
 
     def _spread_words(self, ratio: float) -> list[str]:
         if ratio in (0, np.inf):
             return [f"{'B' if ratio == 0 else 'A'} does not vary"]
         # The logarithm of a standard deviation of n values has a standard error of about √(1/2n).
-        least = max(np.log(_SPREAD), _ERRORS * np.sqrt(sum(1 / (2 * size) for size in self.sizes)))
+        least = max(
+            np.log(_MIN_SPREAD_RATIO), _MIN_STANDARD_ERRORS * np.sqrt(sum(1 / (2 * size) for size in self.sizes))
+        )
         return [f"B varies {ratio:.2f} times as widely as A"] if abs(np.log(ratio)) >= least else []
 
     def _rough_words(self, mode: int) -> list[str]:
@@ -144,7 +146,11 @@ class Modes(Sealed):
 
 def _clearest(support: Real) -> Property:
     """Property with the most support; every wave makes concavities, and a notch consists of several waves."""
-    alike = {one.name: one for one, value in zip(PROPERTIES, support, strict=True) if value >= support.max() - _ALIKE}
+    alike = {
+        one.name: one
+        for one, value in zip(PROPERTIES, support, strict=True)
+        if value >= support.max() - _CORRELATION_TOLERANCE
+    }
     waves = [alike[name] for name in _WAVES if name in alike]
     if "triangularity" in alike:  # three lobes are asymmetric by nature
         waves = [one for one in waves if one.name != "asymmetry"]

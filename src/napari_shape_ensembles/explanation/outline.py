@@ -14,7 +14,7 @@ from ..shapes import ShapeSpace
 Real = NDArray[np.float64]
 
 # Relative precision of outlines; statistics closer than this fraction are equal.
-_KNOWN, _TIE = 1e-7, 1e-9
+_PRECISION, _TIE = 1e-7, 1e-9
 # Labellings per block: of images there may be 20 000.
 _LABELLINGS = 2000
 
@@ -95,7 +95,7 @@ def outline_difference(
     mean = curves.mean(axis=0)
     normal = outward_normals(mean)
     along = np.einsum("qnk,nk->qn", curves - mean, normal)
-    floor = _KNOWN * float(np.linalg.norm(mean, axis=1).mean())
+    floor = _PRECISION * float(np.linalg.norm(mean, axis=1).mean())
     along = np.where(along.std(axis=0) > floor, along, 0)
     if image is None:
         moments, lost = (along, along**2), 2

@@ -21,7 +21,7 @@ Real = NDArray[np.float64]
 
 _COLORS = {"A": COLOR_A, "B": COLOR_B}
 _QUANTITIES = ("size", "elongation", "roughness")
-_DOTS = 2000  # outlines drawn of each side at most
+_MAX_DOTS = 2000  # outlines drawn of each side at most
 
 
 def answer_figure(result: Comparison, known: Headline) -> Figure:
@@ -55,7 +55,7 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
             for place, (side, own, images) in enumerate(
                 (("A", values[:first], result.a.images), ("B", values[first:], result.b.images))
             ):
-                shown = own if len(own) <= _DOTS else rng.choice(own, _DOTS, replace=False)
+                shown = own if len(own) <= _MAX_DOTS else rng.choice(own, _MAX_DOTS, replace=False)
                 axis.plot(
                     place + rng.uniform(-0.3, 0.3, len(shown)), shown, ".", color="0.7", markersize=2, rasterized=True
                 )

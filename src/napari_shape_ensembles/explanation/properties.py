@@ -17,7 +17,7 @@ COARSE = 5
 # Fractions of the power below the lower and the upper end of a band.
 _BAND = 0.1, 0.9
 # Relative precision of curves.
-_FLOOR = 1e-9
+_PRECISION = 1e-9
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def properties(landmarks: Real) -> dict[str, Real]:
 
 def _amplitude(coefficients: Complex, chosen: NDArray[np.bool_]) -> Real:
     power = (np.abs(coefficients[:, chosen]) ** 2).sum(axis=1)
-    return np.sqrt(np.maximum(power, _FLOOR**2))
+    return np.sqrt(np.maximum(power, _PRECISION**2))
 
 
 def _concavity(landmarks: Real) -> Real:
@@ -124,4 +124,4 @@ def _concavity(landmarks: Real) -> Real:
     x, y = landmarks[..., 0], landmarks[..., 1]
     area = np.abs((x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1)).sum(axis=1)) / 2
     missing = 1 - area / shapely.area(shapely.convex_hull(polygons))
-    return np.where(missing > _FLOOR, missing, 0)
+    return np.where(missing > _PRECISION, missing, 0)

@@ -24,9 +24,9 @@ REFERENCES = (
     "Machine Learning Research 13, 723-773.",
     "P. H. Westfall, S. S. Young (1993): Resampling-based multiple testing. Wiley.",
 )
-_LISTED = 12
+_MAX_LISTED = 12
 # Lines of text on a page, and the height of one as a fraction of the page.
-_LINES, _LINE = 58, 0.0152
+_LINES, _LINE_HEIGHT = 58, 0.0152
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a;
@@ -206,7 +206,7 @@ def _mode_table(explanation: Explanation) -> Table:
             f"{modes.variance[mode]:.2%}",
             modes.label(mode),
         )
-        for mode in modes.order()[:_LISTED].tolist()
+        for mode in modes.order()[:_MAX_LISTED].tolist()
     ]
     headings = ("mode", "adjusted p", "B − A in sd", "sd B / A", "variance", "correlates with (rank correlation)")
     return f"The {len(rows)} of {len(modes)} modes with the smallest p-values", headings, rows
@@ -303,7 +303,7 @@ def text_pages(title: str, lines: Sequence[str]) -> Iterator[Figure]:
         page = Figure(figsize=(8.27, 11.69))
         page.text(0.08, 0.95, heading, fontsize=15, weight="bold", va="top")
         shown, text = text[: max(_LINES - taken, 1)], text[max(_LINES - taken, 1) :]
-        page.text(0.08, 0.95 - taken * _LINE, "\n".join(shown), fontsize=9, va="top", linespacing=1.4)
+        page.text(0.08, 0.95 - taken * _LINE_HEIGHT, "\n".join(shown), fontsize=9, va="top", linespacing=1.4)
         yield page
         heading, taken = "", 0
 

@@ -24,7 +24,7 @@ Real = NDArray[np.float64]
 # Significance level of a tendency, for adjusted p-values.
 _LEVEL = 0.05
 # Objects with at least this IoU are not distinguished in words, nor are areas with a smaller ratio.
-_ALIKE, _LARGER = 0.8, 1.25
+_MIN_REPORTED_IOU, _MIN_AREA_RATIO = 0.8, 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +110,11 @@ class Annotators:
                 labels[marked & (labels == 0)] = label
             iou = float(np.nan_to_num(row["iou"]))
             if row["votes"] > 1:
-                words += [f"mean IoU {iou:.2f}"] if iou < _ALIKE else []
+                words += [f"mean IoU {iou:.2f}"] if iou < _MIN_REPORTED_IOU else []
                 areas = {name: float(mask.sum()) for name, mask in own.items()}
                 for name, area in areas.items():
                     others = np.median([value for other, value in areas.items() if other != name])
-                    if row["votes"] > 2 and abs(np.log(area / others)) > np.log(_LARGER):
+                    if row["votes"] > 2 and abs(np.log(area / others)) > np.log(_MIN_AREA_RATIO):
                         words.append(f"{name} outlines {area / others:.2g} times the area of the others")
             share = row["votes"] * (row["votes"] - 1) / (count * (count - 1))
             found[label] = 1 - share * iou, words

@@ -24,7 +24,7 @@ Mask = NDArray[np.bool_]
 #: Index of a plane along the other axes, and its own axes.
 Plane: TypeAlias = tuple[tuple[int, ...], tuple[int, int]]
 #: Columns of a log; that of a stack begins with the plane.
-_LOGGED = ("action", "label", "pixels", "when", "by")
+_LOG_COLUMNS = ("action", "label", "pixels", "when", "by")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,19 +115,21 @@ class CorrectedLabels:
         self.by, self.highest = by, highest
         self.changes: list[Change] = []
         self.saved = False
-        self._carry = _to_none  # propagates changes to intersecting planes
+        self._propagate = _ignore_change  # propagates changes to intersecting planes
 
     def fill_holes(self, label: int) -> Change:
         """Assign the background enclosed by a label to it; other objects in its holes are kept."""
         box = self._box(label)
         own = self.labels[box] == label
         hole = ndimage.binary_fill_holes(own) & ~own & (self.labels[box] == 0)
-        return self._changed("fill holes", box, np.where(hole, label, self.labels[box]), f"label {label} has no hole")
+        return self._apply_change(
+            "fill holes", box, np.where(hole, label, self.labels[box]), f"label {label} has no hole"
+        )
 
     def delete(self, label: int) -> Change:
         """Replace a label by background."""
         box = self._box(label)
-        return self._changed("delete", box, np.where(self.labels[box] == label, 0, self.labels[box]), "")
+        return self._apply_change("delete", box, np.where(self.labels[box] == label, 0, self.labels[box]), "")
 
     def merge(self, *labels: int) -> Change:
         """Assign all pixels of several labels to the first, and close gaps of up to two pixels between them."""
@@ -147,7 +149,7 @@ class CorrectedLabels:
         for own in each:  # only between the labels, not in concavities of one of them
             gap &= ~ndimage.binary_closing(own, square, iterations=margin)
         gap = gap[margin:-margin, margin:-margin] & (here == 0)
-        return self._changed("merge", box, np.where(np.isin(here, labels) | gap, labels[0], here), "")
+        return self._apply_change("merge", box, np.where(np.isin(here, labels) | gap, labels[0], here), "")
 
     def split(self, label: int, line: ArrayLike | None = None) -> Change:
         """Split a label in two; the smaller part gets the next number above the highest label.
@@ -163,23 +165,23 @@ class CorrectedLabels:
         own = self.labels[box] == label
         if line is None:
             pieces, count = ndimage.label(own, np.ones((3, 3)))
-            parts = pieces if count > 1 else _at_neck(own)
+            parts = pieces if count > 1 else _cut_at_neck(own)
             failed = f"label {label} has no neck: draw the line of the cut, or erase one across it"
         else:
             corner = [side.start for side in box]
-            parts = _along_line(own, np.asarray(line, dtype=np.float64) - corner)
+            parts = _cut_along_line(own, np.asarray(line, dtype=np.float64) - corner)
             failed = f"the line does not cut label {label} in two: draw it all the way across"
         sizes = np.bincount(parts[own])[1:]
         if len(sizes) < 2:
             raise ValueError(failed)
         keep = int(sizes.argmax()) + 1
         new = self.labels[box].copy()
-        number = self._next()
+        number = self._new_label()
         for part in range(1, len(sizes) + 1):
             if part != keep:
                 new[own & (parts == part)] = number
                 number += 1
-        return self._changed("split", box, new, failed)
+        return self._apply_change("split", box, new, failed)
 
     def redraw(self, label: int, outline: ArrayLike) -> Change:
         """Replace the outline of a label, or add a new label; other objects are not overwritten.
@@ -199,11 +201,11 @@ class CorrectedLabels:
         drawn = drawn & ((self.labels == 0) | (self.labels == label))
         if not drawn.any():
             raise ValueError("the new outline contains no free pixel: draw it over background, or delete the label")
-        number = label or self._next()
+        number = label or self._new_label()
         new = np.where(self.labels == label, 0, self.labels) if label else self.labels.copy()
         new[drawn] = number
         whole = tuple(slice(0, length) for length in self.labels.shape)
-        return self._changed("redraw" if label else "add", whole, new, f"label {label} already has this outline")
+        return self._apply_change("redraw" if label else "add", whole, new, f"label {label} already has this outline")
 
     def paint(self, plane: ArrayLike) -> Change:
         """Record what was painted, erased or filled elsewhere, such as in a viewer.
@@ -217,7 +219,7 @@ class CorrectedLabels:
         if drawn.shape != self.labels.shape:
             raise ValueError(f"labels of shape {drawn.shape} do not fit those of shape {self.labels.shape}")
         whole = tuple(slice(0, length) for length in self.labels.shape)
-        return self._changed("paint", whole, drawn.astype(self.labels.dtype), "nothing was painted")
+        return self._apply_change("paint", whole, drawn.astype(self.labels.dtype), "nothing was painted")
 
     def undo(self) -> Change:
         """Undo the last change, and return it.
@@ -231,7 +233,7 @@ class CorrectedLabels:
             raise ValueError("there is no correction to undo")
         change = self.changes.pop()
         self.labels[change._box][change._differs] = change._before[change._differs]
-        self._carry(change)
+        self._propagate(change)
         return change
 
     @property
@@ -240,7 +242,7 @@ class CorrectedLabels:
         import pandas as pd  # slow to import, and not needed for corrections
 
         rows = [(c.action, ", ".join(map(str, c.labels)), c.pixels, c.when, c.by) for c in self.changes]
-        return pd.DataFrame(rows, columns=list(_LOGGED))
+        return pd.DataFrame(rows, columns=list(_LOG_COLUMNS))
 
     @property
     def touched(self) -> tuple[int, ...]:
@@ -296,7 +298,7 @@ class CorrectedLabels:
         rows, columns = (np.flatnonzero(own.any(axis=axis)) for axis in (1, 0))
         return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
 
-    def _next(self) -> int:
+    def _new_label(self) -> int:
         highest = self.highest() if callable(self.highest) else self.highest
         number = max(int(self.labels.max()), highest) + 1
         if number + 1 > np.iinfo(self.labels.dtype).max:
@@ -305,7 +307,7 @@ class CorrectedLabels:
             )
         return number
 
-    def _changed(self, action: str, box: tuple[slice, ...], new: NDArray[Any], nothing: str) -> Change:
+    def _apply_change(self, action: str, box: tuple[slice, ...], new: NDArray[Any], nothing: str) -> Change:
         before = self.labels[box].copy()
         differs = new != before
         if not differs.any():
@@ -327,7 +329,7 @@ class CorrectedLabels:
         )
         self.labels[place] = new[inner]
         self.changes.append(change)
-        self._carry(change)
+        self._propagate(change)
         return change
 
 
@@ -406,22 +408,22 @@ class CorrectedStack:
         numbered = numbered_pieces(given)
         if known is None or not np.array_equal(known.original, numbered):
             if known is not None:
-                known._carry = _to_none
+                known._propagate = _ignore_change
             self.planes[key] = known = CorrectedLabels(numbered, by=self.by, highest=self._highest_of_all)
             if numbered is not given:
                 self._pieces.add(known)
-            known._carry = partial(self._carry_change, key)
+            known._propagate = partial(self._propagate_change, key)
             for other, own in self.planes.items():
-                self._carry_pixels(other, own.labels != own.original, to=[key])
+                self._propagate_pixels(other, own.labels != own.original, to=[key])
         return known
 
-    def _carry_change(self, key: "Plane", change: Change) -> None:
+    def _propagate_change(self, key: "Plane", change: Change) -> None:
         """Propagate the pixels of a change, made or undone, to intersecting planes."""
         touched = np.zeros(self.planes[key].labels.shape, dtype=bool)
         touched[change._box] = change._differs
-        self._carry_pixels(key, touched, to=list(self.planes))
+        self._propagate_pixels(key, touched, to=list(self.planes))
 
-    def _carry_pixels(self, key: "Plane", which: Mask, to: "list[Plane]") -> None:
+    def _propagate_pixels(self, key: "Plane", which: Mask, to: "list[Plane]") -> None:
         """Copy pixels of a plane to intersecting ones, except in masks, which are labelled separately in each plane."""
         own = self.planes[key]
         for other in to:
@@ -474,7 +476,7 @@ class CorrectedStack:
             words = ", ".join(f"axis {axis} = {at}" for axis, at in zip(others, place, strict=True))
             logged = own.log.itertuples(index=False, name=None)
             rows += [(change._number, words, *row) for change, row in zip(own.changes, logged, strict=True)]
-        return pd.DataFrame([row for _, *row in sorted(rows)], columns=["plane", *_LOGGED])
+        return pd.DataFrame([row for _, *row in sorted(rows)], columns=["plane", *_LOG_COLUMNS])
 
     def _highest_of_all(self) -> int:
         """The highest corrected label of any plane: one number in two planes is one object."""
@@ -490,7 +492,7 @@ class CorrectedStack:
         return not bool(np.any((self.original > 0) & (self.original != self._highest)))
 
 
-def _to_none(change: Change) -> None:
+def _ignore_change(change: Change) -> None:
     """Ignore a change: the plane is not part of a stack."""
 
 
@@ -518,7 +520,7 @@ def numbered_pieces(plane: ArrayLike) -> NDArray[np.integer]:
     return given if given.dtype.kind in "iu" and np.array_equal(numbered, given.clip(min=0)) else numbered
 
 
-def _at_neck(own: Mask) -> NDArray[np.integer]:
+def _cut_at_neck(own: Mask) -> NDArray[np.integer]:
     """Cut an object at the narrowest place between its two widest; returns one part if it has no neck."""
     depth = ndimage.gaussian_filter(ndimage.distance_transform_edt(np.pad(own, 1)), 1.0)[1:-1, 1:-1] * own
     peaks, count = ndimage.label((depth == ndimage.maximum_filter(depth, 5)) & own, np.ones((3, 3)))
@@ -555,7 +557,7 @@ def _shallowest(basins: NDArray[np.integer], depth: NDArray[np.float64], heights
     return (low, high) if heights[low - 1] <= heights[high - 1] else (high, low)
 
 
-def _along_line(own: Mask, line: NDArray[np.float64]) -> NDArray[np.integer]:
+def _cut_along_line(own: Mask, line: NDArray[np.float64]) -> NDArray[np.integer]:
     """Parts of an object on the two sides of a line; pixels on the line are assigned to the nearer part."""
     if line.ndim != 2 or line.shape[0] < 2 or line.shape[1] != 2:
         raise ValueError(f"a line must have two or more points, rows and columns, not shape {line.shape}")

@@ -17,7 +17,7 @@ from skimage.segmentation import watershed
 
 from ..outlines.extract import label_plane
 from ..outlines.segment import segment
-from ..progress import leaver
+from ..progress import cancellation_check
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,11 +27,11 @@ Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 # Limits of the reach of profiles across an outline, in pixels; it is half the typical radius of the objects.
-_LEAST_REACH, _MOST_REACH = 3, 10
+_MIN_REACH, _MAX_REACH = 3, 10
 # Half width of the window for estimating the normal of an outline.
 _NORMAL = 3
 # From this typical radius in pixels, every second row and column is sufficient.
-_COARSE = 8
+_SUBSAMPLED_RADIUS_PX = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,9 +351,9 @@ def _radius(plane: Plane) -> float:
     return float(np.sqrt(np.median(plane.area) / np.pi))
 
 
-def _every(radius: float) -> tuple[slice, slice]:
+def _sampled_rows_and_columns(radius: float) -> tuple[slice, slice]:
     """Rows and columns for objects of a typical radius: all, or every second."""
-    step = slice(None, None, 2 if radius >= _COARSE else 1)
+    step = slice(None, None, 2 if radius >= _SUBSAMPLED_RADIUS_PX else 1)
     return step, step
 
 
@@ -431,7 +431,7 @@ def profiles(plane: Plane, grey: Real) -> dict[str, Real]:
     Levels are sampled along the normal of every outline pixel; the edge is at their steepest descent.
     """
     labels = plane.labels
-    reach = int(np.clip(round(0.5 * _radius(plane)), _LEAST_REACH, _MOST_REACH))
+    reach = int(np.clip(round(0.5 * _radius(plane)), _MIN_REACH, _MAX_REACH))
     rows, columns = np.nonzero(plane.edge)
     own = labels[rows, columns]
     padded = np.pad(labels, _NORMAL)
@@ -499,7 +499,7 @@ def snapped(plane: Plane, grey: Real) -> dict[str, Real]:
     radius, (distance, _) = _radius(plane), plane.outside
     deepest = np.append(0, _deepest(plane))
     core = plane.labels * (plane.depth >= 0.6 * deepest[plane.labels])
-    coarse = _every(radius)
+    coarse = _sampled_rows_and_columns(radius)
     step = coarse[0].step
     labels, distance, core = plane.labels[coarse], distance[coarse], core[coarse]
     smooth = ndimage.gaussian_filter(grey, float(np.clip(0.1 * radius, 1, 3)))[coarse]
@@ -515,7 +515,7 @@ def snapped(plane: Plane, grey: Real) -> dict[str, Real]:
 
 def alternatives(plane: Plane, grey: Real) -> dict[str, Real]:
     """Largest IoU with objects of other segmentations of the image."""
-    coarse = _every(_radius(plane))
+    coarse = _sampled_rows_and_columns(_radius(plane))
     radius = _radius(plane) / coarse[0].step
     plane, grey = Plane(plane.values, plane.labels[coarse]), grey[coarse]
     labels = plane.labels
@@ -555,7 +555,7 @@ def level_lines(plane: Plane, grey: Real) -> dict[str, Real]:
     radius, width = _radius(plane), _around(plane) / 2
     smooth = ndimage.gaussian_filter(grey, float(np.clip(0.1 * radius, 1, 3)))
     slope = np.hypot(*np.gradient(smooth))
-    coarse = _every(radius)
+    coarse = _sampled_rows_and_columns(radius)
     distance, nearest = (part[coarse] for part in plane.outside)
     depth, smooth, slope = plane.depth[coarse], smooth[coarse], slope[coarse]
     deepest = np.append(0, _deepest(plane))
@@ -693,7 +693,7 @@ def evidence(labels: ArrayLike, image: ArrayLike | None = None) -> "pd.DataFrame
     """Compute all evidence; one row per label."""
     import pandas as pd  # slow to import, and not needed for a comparison
 
-    leave = leaver()
+    leave = cancellation_check()
     given = Plane.of(labels)
     if not len(given):
         return pd.DataFrame(index=pd.Index(given.values, name="label"))

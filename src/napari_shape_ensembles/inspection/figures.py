@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _MEASURES = (("size", "area", "o"), ("smoothness", "circularity", "s"))
 # Number of pairs annotated: those with the smallest overlap.
-_NAMED = 3
+_MAX_ANNOTATED_PAIRS = 3
 
 
 def plot_agreement(objects: "pd.DataFrame", matching: Matching, unit: str, ax: "Axes | None" = None) -> "Axes":
@@ -34,7 +34,7 @@ def plot_agreement(objects: "pd.DataFrame", matching: Matching, unit: str, ax: "
     """
     ax = axes_of(ax, height=4.0)
     ax.plot(objects["boundary"], objects["iou"], "o", color="C0", alpha=0.6, markersize=5)
-    for pair in objects.nsmallest(_NAMED, "iou").itertuples():
+    for pair in objects.nsmallest(_MAX_ANNOTATED_PAIRS, "iou").itertuples():
         ax.annotate(
             f"{pair.a} in A, {pair.b} in B",
             (pair.boundary, pair.iou),

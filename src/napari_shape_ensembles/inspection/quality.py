@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 Real = NDArray[np.float64]
 
 # Outlier limit in robust standard deviations (Iglewicz and Hoaglin 1993).
-_UNUSUAL = 3.5
+_OUTLIER_SIGMAS = 3.5
 # Maximum score of a single reason.
 _CAP = 3.0
 # With fewer curves than this there is no basis for outliers.
-_FEW = 8
+_MIN_CURVES = 8
 # Fourier modes above this one are roughness.
 _COARSE_MODES = 10
 
@@ -128,9 +128,9 @@ def unusual(values: Real) -> Real:
     """
     apart = values - np.median(values)
     spread = np.median(np.abs(apart))
-    if len(values) < _FEW or spread == 0:
+    if len(values) < _MIN_CURVES or spread == 0:
         return np.zeros(len(values))
-    return 0.6745 * np.maximum(apart, 0) / spread / _UNUSUAL
+    return 0.6745 * np.maximum(apart, 0) / spread / _OUTLIER_SIGMAS
 
 
 def roughness(ensemble: Ensemble) -> Real:

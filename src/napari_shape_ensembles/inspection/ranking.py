@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Real = NDArray[np.float64]
 
 # With fewer curves the mean shape is not meaningful.
-_FEW = 8
+_MIN_CURVES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +89,12 @@ class Inspection:
     def without(self, excluded: tuple[ArrayLike, ...]) -> tuple[Ensemble, ...]:
         """The ensembles without the curves where `excluded` (one boolean per curve) is true; these are counted."""
         return tuple(
-            left(ensemble, np.asarray(mask, dtype=bool))
+            without_excluded(ensemble, np.asarray(mask, dtype=bool))
             for ensemble, mask in zip(self.ensembles, excluded, strict=True)
         )
 
 
-def left(ensemble: Ensemble, excluded: NDArray[np.bool_]) -> Ensemble:
+def without_excluded(ensemble: Ensemble, excluded: NDArray[np.bool_]) -> Ensemble:
     """Drop the curves marked as excluded, counted as "excluded by hand"."""
     kept = ensemble.subset(~excluded)
     if not excluded.any():
@@ -172,7 +172,7 @@ def _together(tables: "Sequence[pd.DataFrame]") -> "pd.DataFrame":
 
 def _placed(ensemble: Ensemble, settings: Settings) -> tuple[Real, NDArray[np.bool_]]:
     """Distance of every curve (N,) from the mean shape, and whether its registration is ambiguous."""
-    if len(ensemble) < _FEW:
+    if len(ensemble) < _MIN_CURVES:
         return np.zeros(len(ensemble)), np.zeros(len(ensemble), dtype=bool)
     landmarks = to_landmarks(ensemble, settings.landmarks, measure=settings.measure)
     undulation, scale = decompose(landmarks)

@@ -30,7 +30,7 @@ FIXES = {
     "redraw": "redraw it",
 }
 # Correction suggested by the first words of a reason; otherwise the label is redrawn.
-_SUGGESTED = (
+_SUGGESTED_FIXES = (
     ("hole", "fill holes"),
     ("two objects in one", "split"),
     ("one object in two", "merge"),
@@ -240,7 +240,7 @@ class Review:
     def tick(self, entry: Entry, wrong: bool) -> None:
         """Record whether a label is wrong, and rank all others again, in all images."""
         self._history.append((entry, self._verdicts[entry.image].get(entry.label)))
-        self._say(entry, wrong)
+        self._set_verdict(entry, wrong)
         self._rank()
 
     def suggestion(self, entry: Entry) -> str:
@@ -248,7 +248,7 @@ class Review:
         said = self.reasons(entry)
         if " pieces: " in said.split(";")[0]:
             return "split"
-        return next((action for words, action in _SUGGESTED if said.startswith(words)), "redraw")
+        return next((action for words, action in _SUGGESTED_FIXES if said.startswith(words)), "redraw")
 
     def fix(self, entry: Entry, action: str, other: int | None = None) -> Change:
         """Correct a label on the copy.
@@ -286,7 +286,7 @@ class Review:
         }
         if action not in steps:
             raise ValueError(f"{action!r} is not one of the corrections: {', '.join(steps)}")
-        return self._noted(entry.image, steps[action]())
+        return self._record_change(entry.image, steps[action]())
 
     def paint(self, image: int, plane: ArrayLike) -> Change | None:
         """Record what was painted on the copy of an image; None if nothing was."""
@@ -294,7 +294,7 @@ class Review:
         if np.array_equal(own.labels, plane):
             return None
         own.by = self.by
-        return self._noted(image, own.paint(plane))
+        return self._record_change(image, own.paint(plane))
 
     def undo(self) -> Entry | int:
         """Undo the last verdict or correction; returns the entry concerned, or the number of the corrected image."""
@@ -302,12 +302,12 @@ class Review:
             raise ValueError("there is nothing to undo")
         first, second = self._history.pop()
         if isinstance(first, Entry):
-            self._say(first, second if isinstance(second, bool) else None)
+            self._set_verdict(first, second if isinstance(second, bool) else None)
         else:
             self._labels(first).undo()
             self._unmeasured.add(first)
             for entry in second if isinstance(second, list) else ():
-                self._say(entry, None)
+                self._set_verdict(entry, None)
         self._rank()
         return first
 
@@ -367,18 +367,18 @@ class Review:
         assert regions is not None
         return -(found["row"].astype(int) * regions.shape[1] + found["column"].astype(int) + 1)
 
-    def _noted(self, image: int, change: Change) -> Change:
+    def _record_change(self, image: int, change: Change) -> Change:
         suspects = self.inspection.suspects[image]
         known = () if suspects is None else suspects.table.index
         wrong = [Entry(image, one) for one in change.labels if one in known and one not in self._verdicts[image]]
         for entry in wrong:
-            self._say(entry, True)
+            self._set_verdict(entry, True)
         self._history.append((image, wrong))
         self._unmeasured.add(image)
         self._rank()
         return change
 
-    def _say(self, entry: Entry, wrong: bool | None) -> None:
+    def _set_verdict(self, entry: Entry, wrong: bool | None) -> None:
         suspects = self.inspection.suspects[entry.image]
         name = self.inspection.ensembles[entry.image].name
         if wrong is None:

@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 Real = NDArray[np.float64]
 
 # Statuses of a label found to be wrong, and of one found to be right.
-_WRONG = ("wrong", "modified", "deleted", "corrected")
-_RIGHT = ("right", "kept")
+_WRONG_STATUSES = ("wrong", "modified", "deleted", "corrected")
+_RIGHT_STATUSES = ("right", "kept")
 # Added to the log-odds of labels with a hole or several components, which are rarely drawn on purpose.
-_TOPOLOGY = 4.0
+_TOPOLOGY_OFFSET = 4.0
 # Added to the log-odds of labels with any reason, with an image and without one, where the trees are less informed.
-_REASON, _REASON_ALONE = 1.0, 2.0
+_REASON_OFFSET, _REASON_OFFSET_WITHOUT_IMAGE = 1.0, 2.0
 # Outlier limit in robust standard deviations (Iglewicz and Hoaglin 1993).
-_FAR = 3.5
+_OUTLIER_SIGMAS = 3.5
 # Reasons for which trees trained on synthetic faults must reach this probability; without an image the rules suffice.
-_CONFIRMED = ("merge", "split", "leak", "cut", "shift", "stray")
-_SURE = 0.3
+_CONFIRMED_REASONS = ("merge", "split", "leak", "cut", "shift", "stray")
+_MIN_PROBABILITY = 0.3
 # Contrast and edge strength, relative to the typical ones, below which a speck needs no confirmation by trees.
-_NOTHING = 0.05
+_MAX_SPECK_EVIDENCE = 0.05
 # Features for learning from corrections: with twenty of them there are too few data for all features.
-_TELLING = (
+_CORRECTION_FEATURES = (
     *("size", "size apart", "solidity here", "ellipse_fit here", "circularity here", "neck here", "fit here"),
     *("snap_iou here", "snap_area here", "alike_otsu here", "alike_local here", "edge_share here", "no_edge here"),
     *("leak_share here", "missed_share here", "edge_offset here", "contrast here", "sharpness here", "texture here"),
     "level here",
 )
 # Minimum number of ticks of each kind for learning.
-_LEAST_TICKS = 1
+_MIN_TICKS = 1
 
 
 @dataclass(eq=False)
@@ -239,7 +239,7 @@ class Suspects:
             return cls(measured, [], {}, np.empty(0))
         table = _described(measured)
         words = reasons(measured, table if image is not None else None)
-        odds = log_odds(table) + emphasis(table["size"].to_numpy(), words, image is not None)
+        odds = log_odds(table) + log_odds_offset(table["size"].to_numpy(), words, image is not None)
         pairs = zip(measured.index.tolist(), measured["partner"].astype(int).tolist(), strict=True)
         return cls(table, words, {label: partner for label, partner in pairs if partner}, odds)
 
@@ -309,10 +309,12 @@ def verdicts_of(corrections: Any) -> dict[int, bool]:
     for label, status in corrections.items():
         if isinstance(status, bool | np.bool_):
             found[int(label)] = bool(status)
-        elif status in _WRONG or status in _RIGHT:
-            found[int(label)] = status in _WRONG
+        elif status in _WRONG_STATUSES or status in _RIGHT_STATUSES:
+            found[int(label)] = status in _WRONG_STATUSES
         else:
-            raise ValueError(f"label {label} is marked {status!r}: use one of {', '.join((*_RIGHT, *_WRONG))}")
+            raise ValueError(
+                f"label {label} is marked {status!r}: use one of {', '.join((*_RIGHT_STATUSES, *_WRONG_STATUSES))}"
+            )
     return found
 
 
@@ -413,16 +415,18 @@ def _kind(table: "pd.DataFrame") -> str:
 def log_odds(table: "pd.DataFrame", trees: Trees | None = None) -> Real:
     """Log-odds that a label is wrong according to the training images; by default with the trees of the package."""
     broken = (table["holes"] > 0) | (table["pieces"] > 1)
-    return (trees or trees_of(_kind(table))).log_odds(table) + _TOPOLOGY * broken.to_numpy()
+    return (trees or trees_of(_kind(table))).log_odds(table) + _TOPOLOGY_OFFSET * broken.to_numpy()
 
 
-def emphasis(size: Real, words: list[str], seen: bool) -> Real:
+def log_odds_offset(size: Real, words: list[str], seen: bool) -> Real:
     """Offset of the log-odds for labels with a reason, and for those of a size outside the training data.
 
     Trees do not extrapolate: an object ten times larger than all others of its image is suspicious all the same.
     """
-    far = np.where(np.abs(size) > np.log(2), np.clip(_unusual(size) / _FAR - 1, 0, 3), 0)
-    return (_REASON if seen else _REASON_ALONE) * np.array([bool(said) for said in words], dtype=float) + far
+    far = np.where(np.abs(size) > np.log(2), np.clip(_unusual(size) / _OUTLIER_SIGMAS - 1, 0, 3), 0)
+    return (_REASON_OFFSET if seen else _REASON_OFFSET_WITHOUT_IMAGE) * np.array(
+        [bool(said) for said in words], dtype=float
+    ) + far
 
 
 def odds_of_corrections(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Trees | None = None) -> Real:
@@ -437,9 +441,9 @@ def odds_of_corrections(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Tre
         )
     wrong = ticks["wrong"].to_numpy(dtype=bool)
     rarer = int(min(wrong.sum(), (~wrong).sum()))
-    if rarer < _LEAST_TICKS:
+    if rarer < _MIN_TICKS:
         return np.zeros(len(table))
-    columns = [name for name in _TELLING if name in table]
+    columns = [name for name in _CORRECTION_FEATURES if name in table]
 
     def relative(rows: "pd.DataFrame") -> Real:
         return np.column_stack([log_odds(rows, trees) / 2, rows[columns].clip(-6, 6).to_numpy(dtype=np.float64) / 3])
@@ -474,8 +478,8 @@ def reasons(
     typical = {name: float(np.median(values)) for name, values in table.items()}
     ratio = table["area"] / typical["area"]
     size = np.log(ratio)
-    far = (_unusual(size) > _FAR) & (np.abs(size) > np.log(2))
-    dented = beyond["solidity"] < -max(0.1, _FAR * 1.4826 * np.median(np.abs(beyond["solidity"])))
+    far = (_unusual(size) > _OUTLIER_SIGMAS) & (np.abs(size) > np.log(2))
+    dented = beyond["solidity"] < -max(0.1, _OUTLIER_SIGMAS * 1.4826 * np.median(np.abs(beyond["solidity"])))
     necked = (table["neck"] < 0.8) & (table["neck_share"] > 0.15) & (beyond["ellipse_fit"] < -0.02)
     halved = (table["contact"] > 0.8) & (table["join_solid"] > 0.95) & (table["join_gain"] > 0.005)
     rules = [
@@ -483,15 +487,17 @@ def reasons(
         (table["pieces"] > 1, "{pieces:.0f} pieces: {loose_percent:.2g} % lies off the largest"),
     ]
     if seen is not None:
-        trees = confirming or {fault: trees_of(fault) for fault in _CONFIRMED}
-        sure = {fault: 1 / (1 + np.exp(-own.log_odds(seen))) > _SURE for fault, own in trees.items()}
+        trees = confirming or {fault: trees_of(fault) for fault in _CONFIRMED_REASONS}
+        sure = {fault: 1 / (1 + np.exp(-own.log_odds(seen))) > _MIN_PROBABILITY for fault, own in trees.items()}
         reach = max(1.5, 0.2 * np.sqrt(typical["area"] / np.pi))
         stray = (table["contrast"] < 0.25) & (table["edge_here"] < 0.4 * typical["edge_here"])
         moved = (beyond["shift"] > reach) & (beyond["leak_share"] > 0.08) & (beyond["missed_share"] > 0.08)
         leaking = (beyond["leak_share"] > 0.15) & (beyond["no_edge"] + beyond["edge_in"] > 0.1)
         cut = (beyond["missed_share"] > 0.2) & (beyond["no_edge"] + beyond["edge_out"] > 0.1)
         seam = (table["valley"] > 0.1) & (table["valley_share"] > 0.2) & (beyond["ellipse_fit"] < -0.01)
-        nothing = (table["contrast"] < _NOTHING) & (table["edge_here"] < _NOTHING) & far & (size < 0)
+        nothing = (
+            (table["contrast"] < _MAX_SPECK_EVIDENCE) & (table["edge_here"] < _MAX_SPECK_EVIDENCE) & far & (size < 0)
+        )
         stray &= (sure["stray"] | nothing) & (table["holes"] == 0)
         moved &= sure["shift"] & ~stray
         leaking &= sure["leak"] & ~moved & ~stray

@@ -15,7 +15,7 @@ _MASKS = "run-length masks (not polygons)"
 _CROWDS = "crowds"
 _PIECES = "extra pieces of an object"
 # Three points, two numbers each.
-_FEWEST_NUMBERS = 6
+_MIN_NUMBERS = 6
 
 
 def read_json(path: StrPath) -> Found:
@@ -52,7 +52,7 @@ def _coco(content: Mapping[str, Any]) -> Found:
             found.dropped[_MASKS] += 1
             continue
         rings = []
-        for numbers in (ring for ring in shape or [] if len(ring) >= _FEWEST_NUMBERS):  # x, y, x, y, …
+        for numbers in (ring for ring in shape or [] if len(ring) >= _MIN_NUMBERS):  # x, y, x, y, …
             if len(numbers) % 2:
                 raise ContentError(f"a polygon of {len(numbers)} numbers: x and y must come in pairs")
             rings.append(positions(np.reshape(np.array(numbers, dtype=np.float64), (-1, 2))))

@@ -17,7 +17,7 @@ Stated = tuple[float, float, str]
 
 _MICROMETRE = "µm"
 # No object is further from 1 in any unit of length; areas and moments would underflow or overflow.
-_SMALLEST = 1e-40
+_MIN_SIZE = 1e-40
 _TESCAN_TAG = 50431
 # Spellings in files of units that pint knows under another name.
 _SPELLINGS = {
@@ -36,9 +36,9 @@ _INCH = {"inch": 1.0, "cm": 2.54}
 _DOTS_PER_INCH = (72, 96, 100, 120, 144, 150, 180, 200, 220, 240, 250, 300, 350, 360, 400, 600, 720, 800, 1200, 2400)
 
 # Leading axes that OME-TIFF defines ("Q" is any other), and the default axes of a stack without metadata.
-_BEFORE = "TCZQ"
-_USUAL = {2: "YX", 3: "ZYX", 4: "TZYX", 5: "TCZYX"}
-_TIMES = ("ns", "µs", "ms", "s", "min", "h", "d")
+_LEADING_AXES = "TCZQ"
+_DEFAULT_AXES = {2: "YX", 3: "ZYX", 4: "TZYX", 5: "TCZYX"}
+_TIME_UNITS = ("ns", "µs", "ms", "s", "min", "h", "d")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Calibration:
     def __post_init__(self) -> None:
         if not (all(map(isfinite, self.scale)) and min(self.scale) > 0):
             raise ValueError(f"the height and width of a pixel must be above 0, not {self.scale!r}")
-        if not _SMALLEST < min(self.scale) <= max(self.scale) < 1 / _SMALLEST:
+        if not _MIN_SIZE < min(self.scale) <= max(self.scale) < 1 / _MIN_SIZE:
             raise ValueError(
                 f"a pixel of {self.scale[0]:g} × {self.scale[1]:g} {self.unit} is not plausible: give its size"
             )
@@ -154,12 +154,12 @@ class StackAxes:
     def fitted(self, shape: tuple[int, ...], steps: Mapping[int, tuple[float, str]]) -> "StackAxes":
         """The axes of an array of this shape, with steps given by axis; the usual names where these do not fit it."""
         before, count = self.names[:-2], len(shape)
-        names, own = _USUAL.get(count, ""), dict[str, tuple[float, str]]()
-        if len(self.names) == count and set(before) <= set(_BEFORE) and len(set(before)) == len(before):
+        names, own = _DEFAULT_AXES.get(count, ""), dict[str, tuple[float, str]]()
+        if len(self.names) == count and set(before) <= set(_LEADING_AXES) and len(set(before)) == len(before):
             names, own = self.names, dict(self.steps)
         usual = names != self.names
         for axis, (step, unit) in steps.items():
-            letter = "T" if unit in _TIMES else "Z" if unit_name(unit).lower() not in _NO_UNIT else ""
+            letter = "T" if unit in _TIME_UNITS else "Z" if unit_name(unit).lower() not in _NO_UNIT else ""
             if names[axis : axis + 1] == "Q" and letter and letter not in names:
                 names = names.replace("Q", letter)
             elif usual and names == "ZYX" and letter == "T":  # planes of which only the time interval is known

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from ..archive import ContentError, StrPath, about_content, opened, too_large
-from ..budget import take, take_json
+from ..budget import reserve, reserve_json
 
 # Exceptions that libraries raise on malformed input.
-_BROKEN = (
+_MALFORMED_INPUT_ERRORS = (
     ValueError,
     TypeError,
     KeyError,
@@ -47,7 +47,7 @@ def errors_named(path: StrPath, kind: str) -> Iterator[None]:
         if not about_content(error):
             raise
         raise ContentError(f"{name} is damaged, or not a valid {kind} ({str(error)[:300]})") from error
-    except _BROKEN as error:
+    except _MALFORMED_INPUT_ERRORS as error:
         what = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else str(error)
         raise ContentError(f"{name} is damaged, or not a valid {kind} ({what[:300]})") from error
     except MemoryError as error:
@@ -58,14 +58,14 @@ def bytes_of(path: StrPath) -> bytes:
     """Return all bytes of a file, within the memory budget."""
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
-        take(size)
+        reserve(size)
         return file.read(size)
 
 
 def json_of(path: StrPath) -> Any:
     """Return the value in a JSON file."""
     content = bytes_of(path)
-    take_json(content)
+    reserve_json(content)
     return json.loads(content.decode("utf-8-sig"))
 
 
@@ -75,7 +75,7 @@ def unpacked(archive: zipfile.ZipFile, wanted: Container[str]) -> Iterator[tuple
     Entries whose unpacked size exceeds the memory budget are rejected before unpacking.
     """
     entries = [entry for entry in archive.infolist() if entry.filename in wanted]
-    take(sum(entry.file_size for entry in entries))
+    reserve(sum(entry.file_size for entry in entries))
     for entry in entries:
         with archive.open(entry) as file:
             content = file.read(entry.file_size + 1)

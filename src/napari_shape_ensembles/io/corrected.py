@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _PLANE = StackAxes()
-_WRITTEN = (".tif", ".tiff", ".png", ".npy")
+_WRITTEN_SUFFIXES = (".tif", ".tiff", ".png", ".npy")
 
 
 def save_corrected(
@@ -163,8 +163,8 @@ def write_labels(
 ) -> None:
     """Write labels with their dtype, and the pixel size if known; errors as in `save_corrected`."""
     ending = path.suffix.lower()
-    if ending not in _WRITTEN:
-        raise ContentError(f"{path.name}: labels can be saved as {', '.join(_WRITTEN)}")
+    if ending not in _WRITTEN_SUFFIXES:
+        raise ContentError(f"{path.name}: labels can be saved as {', '.join(_WRITTEN_SUFFIXES)}")
     sized = calibration is not None and calibration.unit != "pixel"
     if sized and ending not in (".tif", ".tiff"):
         raise ContentError(f"{ending} cannot store the pixel size, {calibration}: save the labels as .tif")

@@ -24,7 +24,7 @@ FORMAT, LAYOUT = "shape-ensembles curves", 1
 CENTRE = 0.5
 
 # Maximum number of table cells per value present, beyond a negligible number of cells.
-_EMPTIEST, _FEW_CELLS = 100, 10**6
+_MAX_CELLS_PER_VALUE, _FEW_CELLS = 100, 10**6
 
 _KINDS = {"b": "switch", "i": "whole", "u": "whole", "f": "number"}
 
@@ -196,7 +196,7 @@ def columns_of(rows: Sequence[Mapping[str, Any]], missing: Any) -> dict[str, lis
     """
     names = dict.fromkeys(name for row in rows for name in row)
     cells, values = len(names) * len(rows), sum(map(len, rows))
-    if cells > _EMPTIEST * values + _FEW_CELLS:
+    if cells > _MAX_CELLS_PER_VALUE * values + _FEW_CELLS:
         raise ContentError(
             f"{len(rows)} curves have {len(names)} names of features, nearly all different: remove the features"
         )

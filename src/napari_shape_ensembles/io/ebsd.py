@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, StrPath, opened
-from ..budget import budget, take
+from ..budget import budget, reserve
 from .content import bytes_of, errors_named
 
 Real = NDArray[np.float64]
@@ -29,9 +29,9 @@ ENDINGS = (".ang", ".ctf", ".h5", ".hdf5", ".h5ebsd", ".ang.gz", ".ctf.gz")
 NOT_INDEXED = -1
 
 # Memory in bytes per point while parsing a text map, per number of any map, and number of simultaneous copies.
-_POINT, _REAL, _COPIES = 600, 8, 3
+_BYTES_PER_POINT, _BYTES_PER_NUMBER, _COPIES = 600, 8, 3
 # Coordinates are written with few digits: positions within this fraction of a step coincide.
-_SLACK = 0.2
+_POSITION_TOLERANCE = 0.2
 # Names that programs use for the pattern quality, the most common first.
 _QUALITIES = ("BC", "band_contrast", "iq", "IQ", "RadonQuality", "MADPhase", "dp", "DP", "scores", "CI", "ci", "BS")
 
@@ -204,7 +204,7 @@ def _unpacked(path: Path, folder: Path, memory: float | None) -> Path:
     with errors_named(path, "packed map"), budget(memory), opened(path) as packed, target.open("wb") as file:
         content = gzip.GzipFile(fileobj=packed)
         while part := content.read(2**20):
-            take(len(part))
+            reserve(len(part))
             file.write(part)
     return target
 
@@ -225,7 +225,7 @@ def _loaded(path: StrPath, ending: str) -> Any:
 def _readable(path: Path, ending: str) -> Iterator[Path]:
     """Yield the file, or a copy in ASCII if it is not: orix expects UTF-8, and older headers are in Latin-1."""
     content = bytes_of(path) if ending in (".ang", ".ctf") else b""
-    take(content.count(b"\n") * _POINT)
+    reserve(content.count(b"\n") * _BYTES_PER_POINT)
     if content.isascii():
         yield path
         return
@@ -243,11 +243,11 @@ def _refuse_claims(path: StrPath) -> None:
 
     def add(_: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset):
-            claimed[0] += item.size * max(item.dtype.itemsize, _REAL) * _COPIES
+            claimed[0] += item.size * max(item.dtype.itemsize, _BYTES_PER_NUMBER) * _COPIES
 
     with h5py.File(path, "r") as file:
         file.visititems(add)
-    take(claimed[0])
+    reserve(claimed[0])
 
 
 def _map(found: Any, name: str) -> EBSDMap:
@@ -319,11 +319,11 @@ def _places(coordinate: Real) -> tuple[Index, float]:
     if not len(gaps):
         return np.zeros(len(coordinate), dtype=np.int64), 0.0
     # Gaps far below the typical one are rounding in the file.
-    real = gaps[gaps > _SLACK * np.median(gaps[gaps > _SLACK * gaps.max()])]
+    real = gaps[gaps > _POSITION_TOLERANCE * np.median(gaps[gaps > _POSITION_TOLERANCE * gaps.max()])]
     step = float(np.median(real[real < 1.5 * np.percentile(real, 10)]))
     step = float((values[-1] - values[0]) / max(round((values[-1] - values[0]) / step), 1))
     place = (coordinate - values[0]) / step
     number = np.round(place).astype(np.int64)
-    if np.abs(place - number).max() > _SLACK:
+    if np.abs(place - number).max() > _POSITION_TOLERANCE:
         raise ContentError(f"coordinates are not multiples of a common step (about {step:g})")
     return number, step

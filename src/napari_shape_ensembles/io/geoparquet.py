@@ -13,7 +13,7 @@ import numpy as np
 import shapely
 
 from ..archive import ContentError, StrPath
-from ..budget import take, take_curves
+from ..budget import reserve, reserve_curves
 from ..outlines import Ensemble
 from .content import bytes_of
 from .curve_table import FORMAT, CurveTable, Found, largest_ring, metadata
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _GEOMETRY = "geometry"
 # Bytes per vertex in well-known binary (WKB).
-_POINT = 16
+_BYTES_PER_VERTEX = 16
 
 
 def geoparquet_bytes(table: CurveTable) -> bytes:
@@ -75,8 +75,8 @@ def read_geoparquet(path: StrPath) -> Found:
         if str(system.get("type", "")).startswith("Geographic"):
             raise ContentError("its coordinates are geographic: export the outlines in pixels or a unit of length")
         size = sum(claims.row_group(group).total_byte_size for group in range(claims.num_row_groups))
-        take(size)
-        take_curves(size // _POINT, claims.num_rows)
+        reserve(size)
+        reserve_curves(size // _BYTES_PER_VERTEX, claims.num_rows)
         plain = [field.name for field in layout if field.name != name and not pyarrow.types.is_nested(field.type)]
         geometries = shapely.from_wkb(file.read(columns=[name]).column(name).to_pylist())
         frame = file.read(columns=plain).to_pandas()

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..archive import ContentError, StrPath
-from ..budget import take_curves
+from ..budget import reserve_curves
 from .content import bytes_of, unpacked
 from .curve_table import CENTRE, FORMAT, CurveTable, Found, Real, columns_of, largest_ring, metadata
 
 _OPEN = "open"
 _PIECES = "extra pieces of an object"
-_MOST_VERTICES = 2**16 - 1
+_MAX_VERTICES = 2**16 - 1
 # Minimum number of bytes per vertex in a file.
 _VERTEX_BYTES = 4
 _CLOSED = ("POLYGON", "FREEHAND", "TRACED", "RECT", "OVAL")
@@ -43,8 +43,8 @@ def roi_zip_bytes(table: CurveTable) -> bytes:
 
 def _roi_bytes(name: str, curve: Real, words: Mapping[str, Any]) -> bytes:
     roifile = _roifile()
-    if len(curve) > _MOST_VERTICES:
-        raise ContentError(f"curve {name} has {len(curve)} vertices: ImageJ allows at most {_MOST_VERTICES}")
+    if len(curve) > _MAX_VERTICES:
+        raise ContentError(f"curve {name} has {len(curve)} vertices: ImageJ allows at most {_MAX_VERTICES}")
     roi = roifile.ImagejRoi.frompoints((curve[:, ::-1] + CENTRE).astype(np.float32), name=name)
     roi.roitype = roifile.ROI_TYPE.POLYGON
     roi.props = "".join(f"{_one_line(name, ':')}: {_one_line(str(value))}\n" for name, value in words.items())
@@ -82,7 +82,7 @@ def read_roi(path: StrPath) -> Found:
         return _found([(Path(path).stem, content)])
     with zipfile.ZipFile(BytesIO(content)) as archive:
         entries = [entry for entry in archive.infolist() if entry.filename.lower().endswith(".roi")]
-        take_curves(sum(entry.file_size for entry in entries) // _VERTEX_BYTES, len(entries))
+        reserve_curves(sum(entry.file_size for entry in entries) // _VERTEX_BYTES, len(entries))
         regions = unpacked(archive, {entry.filename for entry in entries})
         return _found((PurePosixPath(name).stem, data) for name, data in regions)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, StrPath, npy_header, opened
-from ..budget import budget, take_pixels
+from ..budget import budget, reserve_pixels
 from .calibration import Calibration, read_calibration
 from .content import errors_named
 from .image_parts import plane_of_stack, refuse_no_plane
@@ -18,9 +18,9 @@ from .image_parts import plane_of_stack, refuse_no_plane
 #: File extensions of supported images.
 ENDINGS = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp", ".npy")
 # Upper limit of the number of pages, including pyramid levels, of any image of one plane.
-_MOST_PAGES = 1000
+_MAX_PAGES = 1000
 # Upper limit of the compression ratio of any codec in use.
-_CLOSEST_PACKING = 2000
+_MAX_COMPRESSION_RATIO = 2000
 # Modes that must be converted to get colours: CMYK, and greyscale or palette with alpha.
 _READ_AS = {"CMYK": "RGB", "LA": "RGBA", "PA": "RGBA"}
 
@@ -103,7 +103,7 @@ def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> ND
             shape, _, dtype = npy_header(file)
         if len(shape) > 2:
             refuse_no_plane(shape, plane)
-        take_pixels(shape, dtype.itemsize)
+        reserve_pixels(shape, dtype.itemsize)
         return np.asarray(np.load(path, allow_pickle=False))
     if ending in (".tif", ".tiff"):
         import tifffile
@@ -113,7 +113,7 @@ def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> ND
             series = tiff.series[0]
             refuse_claims(series.size, series.dtype.itemsize, size)
             refuse_no_plane(series.shape, plane)
-            take_pixels(series.shape, series.dtype.itemsize)
+            reserve_pixels(series.shape, series.dtype.itemsize)
             return np.asarray(series.asarray())
     import imageio.v3 as imageio
     from PIL import Image
@@ -125,7 +125,7 @@ def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> ND
         properties = imageio.improps(path, plugin="pillow")
         count, itemsize = int(np.prod(properties.shape, dtype=object)), np.dtype(properties.dtype).itemsize
         refuse_claims(count, itemsize, size)
-        take_pixels(properties.shape, itemsize)
+        reserve_pixels(properties.shape, itemsize)
         mode = imageio.immeta(path, plugin="pillow", exclude_applied=False).get("mode")
         return np.asarray(imageio.imread(path, plugin="pillow", mode=_READ_AS.get(str(mode))))
     finally:
@@ -134,7 +134,7 @@ def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> ND
 
 def refuse_claims(count: int, itemsize: int, size: int) -> None:
     """Raise if a header claims more pixels than a file of this size can hold."""
-    if count * itemsize > max(size, 1) * _CLOSEST_PACKING:
+    if count * itemsize > max(size, 1) * _MAX_COMPRESSION_RATIO:
         raise ContentError(f"declares {count * itemsize} bytes of pixels, but the file has {size}")
 
 
@@ -147,8 +147,8 @@ def refuse_many_pages(tiff: Any) -> None:
         if offset in seen:
             raise ContentError("its pages form a cycle: the file is damaged, save the image again")
         seen.add(offset)
-        if len(seen) > _MOST_PAGES:
-            raise ContentError(f"holds more than {_MOST_PAGES} pages: save one plane, grayscale or color")
+        if len(seen) > _MAX_PAGES:
+            raise ContentError(f"holds more than {_MAX_PAGES} pages: save one plane, grayscale or color")
         handle.seek(offset)
         tags = struct.unpack(form.tagnoformat, handle.read(form.tagnosize))[0]
         handle.seek(offset + form.tagnosize + tags * form.tagsize)

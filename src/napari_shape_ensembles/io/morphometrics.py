@@ -8,21 +8,21 @@ from pathlib import Path
 import numpy as np
 
 from ..archive import ContentError, StrPath
-from ..budget import take, take_curves
+from ..budget import reserve, reserve_curves
 from .content import bytes_of
 from .curve_table import FORMAT, LAYOUT, Found, Real, positions
 
 # Steps (row, column) of the eight directions, counterclockwise from the right: 3 2 1 / 4 * 0 / 5 6 7.
-_STEPS = np.array([(0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1)], dtype=np.float64)
+_DIRECTIONS = np.array([(0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1)], dtype=np.float64)
 _HEADER = 5
 # Memory in bytes per character of text, as every second one may be a separate word.
-_SIGN = 32
+_BYTES_PER_CHARACTER = 32
 _END = "-1"
 
 
 def _text(path: StrPath) -> str:
     content = bytes_of(path)
-    take(len(content) * _SIGN)
+    reserve(len(content) * _BYTES_PER_CHARACTER)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -38,14 +38,14 @@ def read_chain_codes(path: StrPath) -> Found:
     names: list[str] = []
     areas = []
     words = _text(path).split()
-    take_curves(len(words))
+    reserve_curves(len(words))
     for name, header, chain in _chains(words):
         names.append(name)
         x, y, area = header
         areas.append(area)
         found.features["x"].append(x)
         found.features["y"].append(y)
-        found.curves.append(np.cumsum(_STEPS[chain], axis=0))
+        found.curves.append(np.cumsum(_DIRECTIONS[chain], axis=0))
     found.ids = names
     if areas and areas[0] > 0:
         if len(set(areas)) > 1:
@@ -100,7 +100,7 @@ def read_tps(path: StrPath) -> Found:
             raise ContentError(f"SCALE={fields['SCALE'][:40]}: the scale must be a number above 0")
         specimen = fields.get("ID") or fields.get("IMAGE") or str(len(names) + 1)
         for number, (count, own) in enumerate(outlines, start=1):
-            take_curves(len(own), 1)
+            reserve_curves(len(own), 1)
             vertices = _numbers(own)[: int(count)]
             if len(vertices) < int(count):
                 raise ContentError(f"POINTS={count}, but {len(vertices)} points follow")
@@ -113,7 +113,7 @@ def read_tps(path: StrPath) -> Found:
 def read_coordinates(path: StrPath) -> Found:
     """Read the outlines of a text file of x and y (rightwards, downwards), one vertex per line."""
     lines = _text(path).splitlines()
-    take_curves(len(lines))
+    reserve_curves(len(lines))
     blocks = [list(block) for some, block in groupby(lines, lambda line: bool(line.strip())) if some]
     curves = [positions(_numbers(block)) for block in blocks]
     stem = Path(path).stem

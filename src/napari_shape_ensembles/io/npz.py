@@ -7,7 +7,7 @@ from io import BytesIO
 import numpy as np
 
 from ..archive import ContentError, StrPath, Tree, array_of, is_archive, npy_header, read_archive, write_archive
-from ..budget import take_curves
+from ..budget import reserve_curves
 from ..comparison import records
 from ..comparison.compare import FORMAT as COMPARISON
 from .content import bytes_of, unpacked
@@ -59,7 +59,7 @@ def _wanted(shapes: dict[str, tuple[int, ...]]) -> Container[str]:
     if points is None or len(shapes.get(_OFFSETS, ())) != 1 or not shapes[points]:
         return shapes
     (ends,) = shapes[_OFFSETS]
-    take_curves(shapes[points][0], ends)
+    reserve_curves(shapes[points][0], ends)
     return {name for name, shape in shapes.items() if name in (points, _OFFSETS) or shape == (ends - 1,)}
 
 

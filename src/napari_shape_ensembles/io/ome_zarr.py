@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, StrPath
-from ..budget import budget, take_pixels
+from ..budget import budget, reserve_pixels
 from ..outlines.exchange import needed
 from ..progress import report
 from .calibration import Calibration
@@ -122,7 +122,7 @@ def read_ome_zarr(
     found = open_ome_zarr(path, labels=labels)
     with errors_named(path, "OME-Zarr image"), budget(memory):
         refuse_no_plane(found.array.shape, plane, ())
-        take_pixels(found.array.shape, found.array.dtype.itemsize)
+        reserve_pixels(found.array.shape, found.array.dtype.itemsize)
         return ImageFile(plane_of_stack(np.asarray(found.array[...]), plane, ()), found.calibration, found.name)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..archive import ContentError, opened, write_bytes
 
 #: File name of the manifest.
-LIST = ".shape-ensembles.json"
+OUTPUT_MANIFEST = ".shape-ensembles.json"
 #: Results that are inputs of other commands: extension of labels, and suffix of the stem of curve files.
 LABELS, CURVES = ".labels.ome.tif", ".curves"
 
@@ -50,12 +50,14 @@ def refuse_overwriting(
             raise ContentError(f"{path} already exists and is not as a run left it: {remedy}")
 
 
-def keep_list(paths: Iterable[Path]) -> None:
+def record_outputs(paths: Iterable[Path]) -> None:
     """Record files in the manifests of their folders."""
     paths = list(paths)
     for folder in dict.fromkeys(path.parent for path in paths):
         files = _written(folder) | {path.name: _checksum(path) for path in paths if path.parent == folder}
-        write_bytes(folder / LIST, (json.dumps({"files": files}, indent=1, ensure_ascii=False) + "\n").encode())
+        write_bytes(
+            folder / OUTPUT_MANIFEST, (json.dumps({"files": files}, indent=1, ensure_ascii=False) + "\n").encode()
+        )
 
 
 def is_result(path: Path) -> bool:
@@ -69,7 +71,7 @@ def is_result(path: Path) -> bool:
 def _written(folder: Path) -> dict[str, str]:
     """Return names and checksums in the manifest of a folder; empty if that cannot be read."""
     try:
-        files = json.loads((folder / LIST).read_bytes())["files"]
+        files = json.loads((folder / OUTPUT_MANIFEST).read_bytes())["files"]
         return {str(name): str(checksum) for name, checksum in files.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 
 from ..archive import ContentError, StrPath
-from ..budget import take, take_curves
+from ..budget import reserve, reserve_curves
 from .content import bytes_of
 from .curve_table import Found, positions
 
 # Decompressors of R data files, by magic number.
-_PACKED: Mapping[bytes, Callable[[BytesIO], Any]] = {
+_DECOMPRESSORS: Mapping[bytes, Callable[[BytesIO], Any]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ": lzma.LZMAFile,
 }
-_PIECE = 2**20
+_CHUNK_BYTES = 2**20
 # Memory in bytes per byte of the file: the smallest R value, of four bytes, becomes a Python object.
-_OBJECTS = 80
+_BYTES_PER_BYTE = 80
 # Momocs classes of points that are not closed outlines.
-_OPEN = {"Opn": "open", "Ldk": "landmarks"}
+_OPEN_CLASSES = {"Opn": "open", "Ldk": "landmarks"}
 
 
 def read_rda(path: StrPath) -> Found:
@@ -36,8 +36,8 @@ def read_rda(path: StrPath) -> Found:
     except ImportError as error:
         raise ContentError('files of R need rdata: pip install "napari-shape-ensembles[r]"') from error
     content = _unpacked(bytes_of(path))
-    take(len(content) * _OBJECTS)
-    classes = {name: lambda coo, _, why=why: {"coo": coo, "class": why} for name, why in _OPEN.items()}
+    reserve(len(content) * _BYTES_PER_BYTE)
+    classes = {name: lambda coo, _, why=why: {"coo": coo, "class": why} for name, why in _OPEN_CLASSES.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about unknown R classes
         held = rdata.conversion.convert(
@@ -49,7 +49,7 @@ def read_rda(path: StrPath) -> Found:
         what = f"{len(sets)} sets of outlines ({names}): save one per file" if sets else "no outlines"
         raise ContentError(f"holds {what}; outlines must be lists of matrices of two columns, x and y")
     ((_, curves, ids, features, why),) = sets
-    take_curves(sum(map(len, curves)), len(curves))
+    reserve_curves(sum(map(len, curves)), len(curves))
     if why:
         return Found(dropped=Counter({why: len(curves)}))
     return Found([positions(curve * (1, -1)) for curve in curves], ids, features)
@@ -57,12 +57,12 @@ def read_rda(path: StrPath) -> Found:
 
 def _unpacked(content: bytes) -> bytes:
     """Decompress an R data file, within the memory budget."""
-    opener = next((opener for first, opener in _PACKED.items() if content.startswith(first)), None)
+    opener = next((opener for first, opener in _DECOMPRESSORS.items() if content.startswith(first)), None)
     if opener is None:
         return content
     pieces, file = [], opener(BytesIO(content))
-    while piece := file.read(_PIECE):
-        take(len(piece))
+    while piece := file.read(_CHUNK_BYTES):
+        reserve(len(piece))
         pieces.append(piece)
     return b"".join(pieces)
 

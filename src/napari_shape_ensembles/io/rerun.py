@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: Format name of a saved experiment, and the newest version of its layout (docs/files.md).
 EXPERIMENT, LAYOUT = "shape-ensembles experiment", 1
 # Relative tolerance with respect to the largest number: the order of summation differs between processors.
-_ROUNDING = 1e-9
+_ROUNDING_TOLERANCE = 1e-9
 #: Verdicts on the agreement of a number with the saved one.
 SAME, ROUNDED, DIFFERS = "same", "same to rounding", "differs"
 
@@ -478,7 +478,7 @@ def _agreement(name: str, saved: Any, again: Any) -> Agreement:
     with np.errstate(invalid="ignore"):
         distance = np.where(finite, np.abs(one - other), np.where(apart, np.inf, 0))
     worst = np.unravel_index(int(distance.argmax()), distance.shape)
-    verdict = ROUNDED if distance.max() <= _ROUNDING * largest else DIFFERS
+    verdict = ROUNDED if distance.max() <= _ROUNDING_TOLERANCE * largest else DIFFERS
     where = ""
     if one.ndim:
         place = ", ".join(map(str, worst))

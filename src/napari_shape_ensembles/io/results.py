@@ -12,13 +12,13 @@ import numpy as np
 
 from ..archive import Tree, write_bytes
 from ..comparison import Comparison, Experiment, Inputs, records, software_versions
-from ..comparison.design import NOTHING, Asked
+from ..comparison.design import NO_REQUESTED_TESTS, RequestedTests
 from ..comparison.experiment import HypothesisTests
 from ..mmd import MMDTest
 from ..outlines import Ensemble
 from ..parameters import tree as tree_of
 from .rerun import save_experiment
-from .tables import plain_cell
+from .tables import escaped_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,24 +101,24 @@ def _file_name(title: str) -> str:
     return re.sub(r"\W+", "_", title.lower())
 
 
-def experiment_json(result: Experiment, margin: float = 0.1, asked: Asked = NOTHING) -> Tree:
+def experiment_json(result: Experiment, margin: float = 0.1, requested: RequestedTests = NO_REQUESTED_TESTS) -> Tree:
     """Return the answers of an experiment, without the outlines; NaN and infinity become null."""
     columns = {"omnibus": "group"} if len(result.design.groups) > 1 else {}
     columns |= {f"trend with {name}": name for name in result.design.covariates}
     tests = {title: partial(result.test, column) for title, column in columns.items()}
-    if asked.given:
-        known = ", ".join(asked.given)
+    if requested.given:
+        known = ", ".join(requested.given)
         tests |= {
-            f"{title} given {known}": partial(result.test, column, asked.given)
+            f"{title} given {known}": partial(result.test, column, requested.given)
             for title, column in columns.items()
-            if column not in asked.given
+            if column not in requested.given
         }
     tests |= {
-        f"interaction {one} × {other}": partial(result.interaction, one, other) for one, other in asked.interactions
+        f"interaction {one} × {other}": partial(result.interaction, one, other) for one, other in requested.interactions
     }
     return {
         "summary": result.summary(),
-        "overall": result.overall(asked.given, asked.interactions),
+        "overall": result.overall(requested.given, requested.interactions),
         "sentences": result.sentences(margin),
         "warnings": list(result.warnings),
         "tests": {title: _tests_json(test) for title, test in tests.items()},
@@ -182,7 +182,7 @@ def write_experiment(
     folder: Path,
     result: Experiment,
     margin: float = 0.1,
-    asked: Asked = NOTHING,
+    requested: RequestedTests = NO_REQUESTED_TESTS,
     *,
     design: "pd.DataFrame | None" = None,
     inputs: Inputs | None = None,
@@ -212,7 +212,7 @@ def write_experiment(
     for path, table in zip(paths, tables.values(), strict=True):
         write_table(path, table)
     paths.append(folder / "experiment.json")
-    write_json(paths[-1], experiment_json(result, margin, asked))
+    write_json(paths[-1], experiment_json(result, margin, requested))
     if design is not None:
         paths.append(folder / RECORD)
         save_experiment(paths[-1], result, design, inputs, experiment_numbers(result))
@@ -250,8 +250,8 @@ def write_table(path: Path, table: "pd.DataFrame") -> None:
     plain = table.copy()
     for name in table:
         if table[name].dtype.kind not in "biuf":
-            plain[name] = table[name].map(plain_cell)
-    write_bytes(path, plain.rename(columns=plain_cell).to_csv(index=False, lineterminator="\n").encode())
+            plain[name] = table[name].map(escaped_cell)
+    write_bytes(path, plain.rename(columns=escaped_cell).to_csv(index=False, lineterminator="\n").encode())
 
 
 def write_study(

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, array_of, is_archive, opened
-from ..budget import budget, take_labels, take_pixels
+from ..budget import budget, reserve_labels, reserve_pixels
 from ..outlines import Ensemble, as_labels, content_of, counted, objects_of_classes
 from ..outlines.extract import AT_BORDER
 from ..outlines.large_images import outlines_of_large_image
-from ..outlines.proposals import best_recipe, finding_words, places_tried, why_not_tried
+from ..outlines.proposals import best_recipe, describe_finding, places_tried, reason_not_tried
 from ..outlines.tiles import TILE, outlines_in_tiles
 from ..progress import report
 from .calibration import Calibration
@@ -268,14 +268,14 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
         pixels = _image_file(path, reading.of(path), part).pixels if large is None else middle_of(large)
         with named(path.name):
             if _labels_in(path, pixels, reading)[0] is None:
-                if reason := why_not_tried(pixels, recipe):
+                if reason := reason_not_tried(pixels, recipe):
                     raise ValueError(reason)
                 grey.append(pixels)
     if not grey:
         return reading
     found = best_recipe(grey, recipe)
     tried = f"{len(grey)} of {len(places)} images" if len(grey) < len(places) else counted(len(grey), "image")
-    reading.tell(f"one recipe for all images, the best of several tried on {tried}: {finding_words(found)}")
+    reading.tell(f"one recipe for all images, the best of several tried on {tried}: {describe_finding(found)}")
     return replace(reading, settings=replace(reading.settings, outlines=found))
 
 
@@ -300,11 +300,11 @@ def _image_file(path: Path, reading: Reading, part: ImagePart) -> ImageFile:
             raise ContentError(
                 f"{path.name}: an archive holds one plane, so there is no {part}: save the stack as TIFF"
             )
-        return ImageFile(_only_plane(path, reading), given or Calibration(), path.stem)
+        return ImageFile(_read_only_plane(path, reading), given or Calibration(), path.stem)
     large = large_image(path, plane=part.plane, memory=reading.memory)
     if large is not None:  # only the plane is read
         with errors_named(path, "image"), budget(reading.memory):
-            take_pixels(large.array.shape, large.array.dtype.itemsize)
+            reserve_pixels(large.array.shape, large.array.dtype.itemsize)
         return ImageFile(large.array[:, :], given or large.calibration, large.name)
     if is_ome_zarr(path):
         image = read_ome_zarr(path, plane=part.plane, labels=reading.labels, memory=reading.memory)
@@ -327,7 +327,7 @@ def _within(part: ImagePart, found: Labelled, reading: Reading) -> Labelled:
     return replace(found, labels=labels, cut=cut)
 
 
-def _holds_a_plane(path: Path, reading: Reading) -> bool:
+def _is_image_archive(path: Path, reading: Reading) -> bool:
     """Whether a NumPy archive is an image rather than curves: as specified, or by its content."""
     if is_archive(path, FORMAT):
         return False
@@ -337,14 +337,14 @@ def _holds_a_plane(path: Path, reading: Reading) -> bool:
     return bool(reading.labels) or (not curves and [len(shape) for shape in shapes.values()].count(2) == 1)
 
 
-def _only_plane(path: Path, reading: Reading) -> NDArray[Any]:
+def _read_only_plane(path: Path, reading: Reading) -> NDArray[Any]:
     """Read the only 2D array of integers in a NumPy archive."""
     with errors_named(path, "NumPy archive"), budget(reading.memory), opened(path) as file:
         archive = zipfile.ZipFile(file)
         shapes = {name: shape for name, shape in shapes_of(archive).items() if len(shape) == 2}
         if len(shapes) != 1:
             raise ContentError(f"holds {len(shapes)} planes of labels: save one per file")
-        take_labels(math.prod(*shapes.values()), 0)
+        reserve_labels(math.prod(*shapes.values()), 0)
         ((name, content),) = unpacked(archive, shapes)
         return array_of(content, name)
 
@@ -406,7 +406,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
     if (
         path.name.lower().endswith((*ENDINGS, *MAPS))
         or is_ome_zarr(path)
-        or (ending == ".npz" and _holds_a_plane(path, reading))
+        or (ending == ".npz" and _is_image_archive(path, reading))
     ):
         found = traced(labelled(path, reading, part), reading.of(path))
         found.name = f"{found.name} {part}".strip()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..archive import ContentError, StrPath, Tree
-from ..budget import take, take_curves
+from ..budget import reserve, reserve_curves
 from .content import bytes_of
 from .curve_table import FORMAT, CurveTable, Found, metadata
 
@@ -26,25 +26,25 @@ _SYNONYMS = {
     "row": ("row", "axis-0", "y"),
     "column": ("column", "axis-1", "col", "x"),
 }
-_PLACES = ("id", "vertex", "row", "column")
+_VERTEX_COLUMNS = ("id", "vertex", "row", "column")
 # The default from pandas 3 on, where the argument is deprecated.
-_EXACT: dict[str, Any] = {"float_precision": "round_trip"}
+_ROUND_TRIP_OPTIONS: dict[str, Any] = {"float_precision": "round_trip"}
 _OPEN_KINDS = {"line", "path", "point", "points"}
 # Minimum vertices of a curve; minimum vertices for jump detection; and jump threshold in median steps.
-_FEWEST_VERTICES, _MANY_VERTICES, _JUMP = 3, 30, 20
+_MIN_VERTICES, _MANY_VERTICES, _MIN_JUMP = 3, 30, 20
 # Start of a string that a spreadsheet evaluates as a formula, after any number of escaping apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 # Memory in bytes per cell of a table, which may be a string.
-_CELL = 64
+_BYTES_PER_CELL = 64
 
 
-def plain_cell(cell: Any) -> Any:
+def escaped_cell(cell: Any) -> Any:
     """Escape a cell against formula injection: a string that starts like a formula gets a leading apostrophe."""
     return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) and not _is_number(cell) else cell
 
 
-def _spoken_cell(cell: Any) -> Any:
-    """Undo `plain_cell`."""
+def _unescaped_cell(cell: Any) -> Any:
+    """Undo `escaped_cell`."""
     return cell[1:] if isinstance(cell, str) and cell[:1] == "'" and _FORMULA.match(cell) else cell
 
 
@@ -60,7 +60,10 @@ def csv_parts(table: CurveTable) -> Iterator[bytes]:
     """Yield a CSV file curve by curve; its first line is a comment with the metadata."""
     _refuse_clashes(table)
     rows = table.features.itertuples(index=False) if table.features.shape[1] else repeat(())
-    first_lines = (f"# {json.dumps(metadata(table), ensure_ascii=False)}", _cells([*_PLACES, *table.features.columns]))
+    first_lines = (
+        f"# {json.dumps(metadata(table), ensure_ascii=False)}",
+        _cells([*_VERTEX_COLUMNS, *table.features.columns]),
+    )
     yield "\n".join([*first_lines, ""]).encode()  # small pieces: a long one would block all other threads
     for name, curve, row in zip(table.ensemble.ids.tolist(), table.ensemble.curves, rows, strict=False):
         first, last = _cells([name]), "".join(f",{cell}" for cell in [_cells(list(row))] if row)
@@ -71,7 +74,7 @@ def csv_parts(table: CurveTable) -> Iterator[bytes]:
 def _cells(values: Sequence[Any]) -> str:
     """Format values as the cells of a row, quoted if needed; floats with full precision, NaN as an empty cell."""
     text = StringIO()
-    plain = ["" if isinstance(value, float) and value != value else plain_cell(value) for value in values]
+    plain = ["" if isinstance(value, float) and value != value else escaped_cell(value) for value in values]
     # csv quotes strings depending on the line terminator; the table's own is added later.
     csv.writer(text, lineterminator="\r\n").writerow([float(v) if isinstance(v, np.floating) else v for v in plain])
     return text.getvalue().removesuffix("\r\n")
@@ -82,8 +85,8 @@ def read_csv(path: StrPath, curve_column: str | None = None) -> Found:
     import pandas as pd
 
     content = bytes_of(path)
-    take(content.count(b",") * _CELL)
-    take_curves(content.count(b"\n"))
+    reserve(content.count(b",") * _BYTES_PER_CELL)
+    reserve_curves(content.count(b"\n"))
     file = BytesIO(content)
     first = file.readline().decode("utf-8-sig")
     meta: Tree = json.loads(first[2:]) if first.startswith("# {") else {}
@@ -100,12 +103,12 @@ def read_csv(path: StrPath, curve_column: str | None = None) -> Found:
         encoding="utf-8-sig",
         keep_default_na=False,
         na_values={} if not meta else {name: [""] for name in meta.get("columns", {}) if name not in words},
-        **_EXACT if pd.__version__ < "3" else {},
+        **_ROUND_TRIP_OPTIONS if pd.__version__ < "3" else {},
     )
     if meta:
-        frame = frame.rename(columns=_spoken_cell)
+        frame = frame.rename(columns=_unescaped_cell)
         for name in {*words, *(["id"] if meta.get("ids") == "text" else [])} & {*frame}:
-            frame[name] = frame[name].map(_spoken_cell)
+            frame[name] = frame[name].map(_unescaped_cell)
     return _found(frame, meta, curve_column)
 
 
@@ -128,9 +131,9 @@ def read_parquet(path: StrPath, curve_column: str | None = None) -> Found:
         layout, claims = file.schema_arrow, file.metadata
         if nested := [field.name for field in layout if pyarrow.types.is_nested(field.type)]:
             raise ContentError(f"its column {nested[0]} holds lists or records: remove it")
-        take(sum(claims.row_group(group).total_byte_size for group in range(claims.num_row_groups)))
-        take(claims.num_rows * len(layout) * _CELL)
-        take_curves(claims.num_rows)
+        reserve(sum(claims.row_group(group).total_byte_size for group in range(claims.num_row_groups)))
+        reserve(claims.num_rows * len(layout) * _BYTES_PER_CELL)
+        reserve_curves(claims.num_rows)
         # Read strings dictionary-encoded: each distinct one is stored once.
         words = [field.name for field in layout if not pyarrow.types.is_primitive(field.type)]
         meta = json.loads((layout.metadata or {}).get(FORMAT.encode(), b"{}"))
@@ -177,7 +180,7 @@ def _frame(table: CurveTable) -> "pd.DataFrame":
 
 
 def _refuse_clashes(table: CurveTable) -> None:
-    clash = sorted(set(table.features.columns) & set(_PLACES))
+    clash = sorted(set(table.features.columns) & set(_VERTEX_COLUMNS))
     if clash:
         raise ContentError(f'a feature cannot be named "{clash[0]}" in a table of vertices: rename it')
 
@@ -227,7 +230,7 @@ def _grouping(frame: "pd.DataFrame", known: Sequence[str]) -> str:
         if name not in known:
             codes, values = frame[name].factorize()
             runs = np.flatnonzero(np.diff(codes, prepend=-2))
-            if 1 < len(values) == len(runs) and np.diff([*runs, len(codes)]).min() >= _FEWEST_VERTICES:
+            if 1 < len(values) == len(runs) and np.diff([*runs, len(codes)]).min() >= _MIN_VERTICES:
                 found[name] = codes
     finest = max(found, key=lambda name: int(found[name].max()), default="")
     for codes in found.values():
@@ -242,7 +245,7 @@ def _grouping(frame: "pd.DataFrame", known: Sequence[str]) -> str:
 def _jumps(vertices: np.ndarray) -> int:
     """Count steps far above the median step in a curve of many vertices: several indicate separate curves."""
     steps = np.linalg.norm(np.diff(vertices, axis=0), axis=1)
-    jumps = int((steps > _JUMP * np.median(steps)).sum()) if len(vertices) >= _MANY_VERTICES else 0
+    jumps = int((steps > _MIN_JUMP * np.median(steps)).sum()) if len(vertices) >= _MANY_VERTICES else 0
     return jumps if jumps > 1 else 0
 
 

@@ -9,7 +9,7 @@ from scipy.special import ndtr, stdtrit
 Real = NDArray[np.float64]
 
 # Standard deviations below this are rounding error.
-_STILL = 1e-9
+_MIN_DEVIATION = 1e-9
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def spread_interval(values: Real, first: int, counts: Real, coverage: float = 0.
     for side in (slice(first), slice(first, None)):
         _, variance, fourth = _moments(values[side], counts[:, side])
         spreads.append(np.sqrt(variance))
-        kurtosis = fourth / np.maximum(variance, _STILL**2) ** 2
+        kurtosis = fourth / np.maximum(variance, _MIN_DEVIATION**2) ** 2
         squared_errors.append(np.maximum(kurtosis - 1, 0) / (4 * len(values[side])))
     ratios = _ratio(*spreads)
     with np.errstate(divide="ignore"):
@@ -101,7 +101,7 @@ def _symmetric(estimates: Real, errors: Real, coverage: float) -> tuple[Real, Re
 
 
 def _ratio(a: Real, b: Real) -> Real:
-    a, b = (np.where(spread > _STILL, spread, 0) for spread in (a, b))
+    a, b = (np.where(spread > _MIN_DEVIATION, spread, 0) for spread in (a, b))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(b / a)
 

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import Sealed
-from ..progress import leaver, over_blocks
+from ..progress import cancellation_check, over_blocks
 from .kernel import PERMUTATIONS, SIGNIFICANCE, Index, gaussian, median_distance
 from .replicates import mean_kernels, rearrangements
 
 Real = NDArray[np.float64]
 
 # Beyond this many standard deviations the Gaussian spectrum of the kernel is below 1e-12.
-_REACH = 7.5
+_SPECTRUM_SIGMAS = 7.5
 # With more frequencies than this (widely spread samples) the kernel matrix is used instead.
-_MOST_WAVES = 256
+_MAX_FREQUENCIES = 256
 _ROWS = 512
 # Squared statistics closer than this are equal up to rounding error.
 _TIE = 1e-12
@@ -92,7 +92,7 @@ def family_tests(
     """
     values = {name: np.asarray(x, dtype=np.float64).reshape(len(x), -1) for name, x in descriptions.items()}
     total = _check(values, first)
-    leave = leaver()
+    leave = cancellation_check()
     if image is None:
         labels = label_weights(first, total, permutations, seed)
         squared = np.stack(over_blocks(lambda x: _squared_mmd(x, labels, leave), values.values()))
@@ -168,8 +168,8 @@ def median_gap(x: Real) -> float:
 
 
 def _wave_numbers(x: Real, width: float) -> int | None:
-    count = int(np.ceil(_REACH * (np.ptp(x) / width + _REACH) / (2 * np.pi)))
-    return count if count <= _MOST_WAVES else None
+    count = int(np.ceil(_SPECTRUM_SIGMAS * (np.ptp(x) / width + _SPECTRUM_SIGMAS) / (2 * np.pi)))
+    return count if count <= _MAX_FREQUENCIES else None
 
 
 def _by_waves(u: Real, weights: Real, count: int) -> Real:
@@ -178,7 +178,7 @@ def _by_waves(u: Real, weights: Real, count: int) -> Real:
     exp(-d²/2) is the Fourier transform of a Gaussian. The trapezoidal rule with this many frequencies is exact to
     machine precision for all distances in the sample, in O(N) instead of O(N²).
     """
-    step = 2 * np.pi / (np.ptp(u) + _REACH)
+    step = 2 * np.pi / (np.ptp(u) + _SPECTRUM_SIGMAS)
     frequency = step * np.arange(count + 1)
     share = step * np.exp(-(frequency**2) / 2) * np.sqrt(2 / np.pi)
     share[0] /= 2

@@ -32,11 +32,11 @@ _PROBE, _MARGIN = 20_000, 0.02
 # Columns per tile of the kernel matrix: it fits in the cache with the rows of a block.
 _TILE = 512
 # Distances per block in the search for their median.
-_RUN = 1 << 17
+_DISTANCES_PER_BLOCK = 1 << 17
 # Up to this many coordinates a matrix product does not pay off.
-_FLAT = 8
+_MAX_DIRECT_DIMENSIONS = 8
 # Numbers between the inverse of this and this can be squared without overflow or underflow.
-_SQUARED = 1e150
+_MAX_SQUARABLE = 1e150
 
 
 def pooled(x: Real, y: Real) -> Real:
@@ -51,7 +51,7 @@ def pooled(x: Real, y: Real) -> Real:
     if not np.isfinite(both).all():
         raise ValueError(f"{(~np.isfinite(both)).any(axis=1).sum()} points have NaN or infinite coordinates")
     spread = float(np.ptp(both, axis=0).max(initial=0))
-    if spread and not 1 / _SQUARED < spread < _SQUARED:
+    if spread and not 1 / _MAX_SQUARABLE < spread < _MAX_SQUARABLE:
         raise ValueError(f"the points spread over {spread:g}, whose square overflows: use another unit")
     return both
 
@@ -121,7 +121,7 @@ def _median(squared: Real) -> float:
         above = some >= low
         return len(some) - int(np.count_nonzero(above)), some[above & (some <= high)]
 
-    parts = [slice(start, start + _RUN) for start in range(0, len(squared), _RUN)]
+    parts = [slice(start, start + _DISTANCES_PER_BLOCK) for start in range(0, len(squared), _DISTANCES_PER_BLOCK)]
     counts, middles = zip(*over_blocks(bracketed, parts), strict=True)
     below, inside = sum(counts), np.concatenate(middles)
     if not below <= first <= second < below + len(inside):
@@ -319,7 +319,7 @@ def group_sums(distances: Distances, bandwidths: Sequence[float], starts: Index)
         for columns in (rows, *tiles(rows.stop, len(distances))):
             if fast is not None:
                 where = own - own[0], group[columns], columns is rows, sums[0]
-                if points.shape[1] <= _FLAT:
+                if points.shape[1] <= _MAX_DIRECT_DIMENSIONS:
                     fast.add_flat_distances(points[rows], np.ascontiguousarray(points[columns].T), *where)
                 else:
                     fast.add_distances(points[rows] @ points[columns].T, squares[rows], squares[columns], *where)

@@ -28,7 +28,7 @@ from .permutations import permuted_labels
 from .two_sample import MMDTest, Procedure, Widths, check_level, common_sizes
 
 # Squared distances are kept from rank to rank up to this many (512 MB); beyond, they are recomputed for each rank.
-KEPT = 1 << 27
+MAX_KEPT_DISTANCES = 1 << 27
 
 
 def nested_mmd_tests(
@@ -104,7 +104,7 @@ class _Nest(Distances):
         self._all, self._subset = points if order is None else points[order], median_subset(points, seed)
         self._pairs = np.zeros(len(self._subset) * (len(self._subset) - 1) // 2)
         self._kept: dict[int, Real] = {}
-        if len(points) ** 2 <= KEPT:  # only those on and right of the diagonal are kept
+        if len(points) ** 2 <= MAX_KEPT_DISTANCES:  # only those on and right of the diagonal are kept
             self._kept = {r.start: np.zeros((r.stop - r.start, len(points) - r.start)) for r in row_blocks(len(points))}
 
     def grow(self, rank: int) -> None:

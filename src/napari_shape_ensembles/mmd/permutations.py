@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import whole
-from ..progress import each_block, leaver, one_library_thread, over_blocks, timed
+from ..progress import cancellation_check, each_block, one_library_thread, over_blocks, timed
 from .kernel import (
     Distances,
     Index,
@@ -30,13 +30,13 @@ from .kernel import (
 # Squared statistics closer than this are equal up to rounding error.
 TIE = 1e-13
 # Below this many points double precision costs hardly more.
-FEW = 1000
+SINGLE_PRECISION_FROM = 1000
 # Elements per chunk of weights: 256 MiB in single precision.
 CHUNK = 2**26
 # Minimum number of bins in the smaller sample: at most a fiftieth of it is left over and keeps its label.
-_FEWEST_BINS = 50
+_MIN_BINS = 50
 # With fewer points than this times the number of bins, binning saves nothing.
-_MANY = 4
+_MIN_POINTS_PER_BIN = 4
 # Permutations computed in both precisions, and the safety factor on the largest difference between these.
 PROBES, _SAFETY = 15, 32
 
@@ -113,7 +113,11 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: 
     # The observed labelling, with the bins that are permuted.
     labels = Labellings(np.packbits(np.arange(total)[None] < first, axis=1), first, total)
     movable: slice | Index = slice(None)
-    size = min(total // bins, min(first, total - first) // _FEWEST_BINS) if bins and total >= _MANY * bins else 1
+    size = (
+        min(total // bins, min(first, total - first) // _MIN_BINS)
+        if bins and total >= _MIN_POINTS_PER_BIN * bins
+        else 1
+    )
     if size >= 2 and total // size <= 2 * bins:
         rng = np.random.default_rng([seed, 2])  # a separate stream from those of the permutations and the subsets
         order = np.concatenate([rng.permutation(first), first + rng.permutation(total - first)])
@@ -121,7 +125,7 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: 
         bits = np.packbits(np.arange(sum(map(len, numbers)))[None] < len(numbers[0]), axis=1)
         labels = Labellings(bits, first, total, np.concatenate(numbers), order)
         movable = np.flatnonzero(labels.sizes == size)
-    rng, leave = np.random.default_rng(seed), leaver()
+    rng, leave = np.random.default_rng(seed), cancellation_check()
     observed = labels.indicators(slice(None)).astype(np.intp)  # NumPy shuffles words faster than bytes
     packed = [labels.bits]
     parts = chunks(permutations, observed.shape[1])
@@ -214,7 +218,7 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
             Statistics(distances, labels, s, _forms(labels, sums)) for s, sums in zip(bandwidths, sums_of, strict=True)
         ]
     count = len(labels)
-    single = len(distances) >= FEW
+    single = len(distances) >= SINGLE_PRECISION_FROM
     probes = np.arange(min(1 + PROBES, count) if single else 0)
     approximate, exact = [], []
     parts = chunks(count, labels.total, CHUNK if single else CHUNK // 2)

@@ -18,19 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
-from ..progress import leaver
+from ..progress import cancellation_check
 from .kernel import KERNELS, SIGNIFICANCE, Index, Kernel, Real, group_sums, median_distance
 from .permutations import nystrom_features
 from .two_sample import MMDTest
 
 #: Up to this many labellings are enumerated; otherwise `DRAWS` are drawn at random.
-ENUMERATED, DRAWS = 20_000, 9_999
+MAX_ENUMERATED, DRAWS = 20_000, 9_999
 # With more points than this the kernel is projected on this many of them (Nyström approximation).
-MANY, _FEATURES = 20_000, 512
+NYSTROM_FROM, _FEATURES = 20_000, 512
 # Statistics that differ by less than this fraction of the largest are equal up to rounding error.
 _TIE = 1e-10
 # A kernel that varies by no more than this fraction of its largest value between replicates is constant up to rounding.
-_STILL = 1e-13
+_CONSTANT_KERNEL = 1e-13
 # Elements per product of labellings and kernel, which fit in the CPU cache.
 _CHUNK = 2**16
 
@@ -116,7 +116,7 @@ def mean_kernels(
     if kernel == "gaussian" and bandwidth is None:
         bandwidth = factor * median_distance(points, seed)
     width, features = bandwidth or 1.0, points
-    if kernel == "gaussian" and len(points) > MANY:
+    if kernel == "gaussian" and len(points) > NYSTROM_FROM:
         features = nystrom_features(points, width, _FEATURES, seed)
     if kernel == "mean" or features is not points:
         sums = np.add.reduceat(features, starts)
@@ -184,7 +184,7 @@ def rearrangements(
     """
     count, alike = labellings(columns, blocks, covariates)
     labels, own = _labels(columns, blocks, covariates)
-    complete = count <= ENUMERATED
+    complete = count <= MAX_ENUMERATED
     orders = _orders(labels.tobytes(), own.tobytes(), 0 if complete else draws, 0 if complete else seed)
     return Rearrangements(orders, complete, count, alike)
 
@@ -393,7 +393,7 @@ def explained(kernels: MeanKernels, hypothesis: Hypothesis, orders: Index) -> Re
     kernel = kernels.between if exact else kernels.gram
     rest, largest = np.eye(len(kernel)) - nuisance @ nuisance.T, np.abs(kernel).max()
     kernel = rest @ kernel @ rest
-    if np.abs(kernel).max() <= _STILL * largest:
+    if np.abs(kernel).max() <= _CONSTANT_KERNEL * largest:
         return np.zeros(len(orders))
     squares = _forms(kernel, tested, orders)
     if not exact:
@@ -404,7 +404,7 @@ def explained(kernels: MeanKernels, hypothesis: Hypothesis, orders: Index) -> Re
 
 def _forms(kernel: Real, columns: Real, orders: Index) -> Real:
     """tr(XᵀKX) for the rows of X in every order."""
-    leave, found = leaver(), np.zeros(len(orders))
+    leave, found = cancellation_check(), np.zeros(len(orders))
     size = max(1, _CHUNK // len(kernel))
     for start in range(0, len(orders), size):
         leave()
@@ -415,7 +415,7 @@ def _forms(kernel: Real, columns: Real, orders: Index) -> Real:
     return found
 
 
-def settled(statistics: Real) -> Real:
+def rounded_ties(statistics: Real) -> Real:
     """Make statistics (..., 1 + B) equal that differ by rounding error only: labellings may repeat or mirror another.
 
     Values are rounded to a grid that contains the observed one.
@@ -518,7 +518,7 @@ def replicate_test(
     drawn = hypothesis.rearrangements(draws=draws, seed=seed)
     parts = [(name, one) for one in (hypothesis, *alternatives) for name in kernels]
     squares = np.stack([explained(kernels[name], one, drawn.orders) for name, one in parts])
-    each, joint = joint_p_values(settled(squares))
+    each, joint = joint_p_values(rounded_ties(squares))
     deciding, by = parts[int(each[:, 0].argmin())]
     observed = _forms(kernels[deciding].between, by.tested, drawn.orders[:1])[0]
     smallest = each[:, 0].reshape(-1, len(kernels)).min(axis=0)
@@ -562,7 +562,7 @@ def replicate_mmd_test(
     hypothesis = Hypothesis(np.arange(total) >= first)
     drawn = hypothesis.rearrangements(draws=draws, seed=seed)
     squares = np.stack([explained(one, hypothesis, drawn.orders) for one in kernels.values()])
-    each, joint = joint_p_values(settled(squares))
+    each, joint = joint_p_values(rounded_ties(squares))
     p_value = float(np.mean(joint <= joint[0]))
     # The largest p-value of a part at which the joint test rejects.
     smallest = each.min(axis=0)
@@ -682,7 +682,7 @@ def _intersection_p(
         column = np.zeros((len(group), tested.shape[1]))
         column[chosen] = tested
         statistics += [_forms(kernel.between, column, drawn.orders) for kernel in kernels.values()]
-    _, joint = joint_p_values(settled(np.stack(statistics)))
+    _, joint = joint_p_values(rounded_ties(np.stack(statistics)))
     return float(np.mean(joint <= joint[0]))
 
 

@@ -21,7 +21,7 @@ FEATURES = 512
 Widths = float | Sequence[float]
 
 # Largest kernel width: neither its square nor those of the distances compared with it overflow.
-_WIDEST = 1e100
+_MAX_BANDWIDTH = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,7 +315,7 @@ def widths(name: str, median: Callable[[], float], bandwidth: Widths | None, fac
     kind = "factor" if bandwidth is None else "bandwidth"
     if not values.size or not (np.isfinite(values) & (values > 0)).all():
         raise ValueError(f"{kind} {values.tolist()}: the kernel width must be a positive distance")
-    if values.max() > _WIDEST or values.min() < 1 / _WIDEST:
+    if values.max() > _MAX_BANDWIDTH or values.min() < 1 / _MAX_BANDWIDTH:
         raise ValueError(
             f"{kind} {values.tolist()}: a kernel this wide or narrow does not distinguish points; give a width "
             "near the distances between them"

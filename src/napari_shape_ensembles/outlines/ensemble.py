@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 Mask = NDArray[np.bool_]
 
 # Vertices closer than this fraction of the largest coordinate differ by rounding error only.
-_SAME = 1e-12
+_ROUNDING_TOLERANCE = 1e-12
 # A curve is collinear when the smaller of its two RMS extents is below a millionth of the larger ...
-_FLAT = 1e-12
+_MAX_FLATNESS = 1e-12
 # ... and has zero area when its loops cancel to this fraction of the squared perimeter.
-_NOTHING = 1e-12
+_MIN_RELATIVE_AREA = 1e-12
 # Vertices cleaned per block, few enough for the CPU caches.
-_TOGETHER = 1 << 15
+_BLOCK = 1 << 15
 # Products of eight lengths are computed: beyond these limits, in any unit, they would overflow or underflow.
 _SMALLEST, _LARGEST = 1e-30, 1e30
 # Units come from files, and pint would evaluate any formula in place of a unit, without end if need be.
-_NAME = re.compile(r"[^\W\d]\w*")
+_UNIT_NAME = re.compile(r"[^\W\d]\w*")
 # The most common units: recognised as lengths without pint, which is slow to import.
-_LENGTHS = frozenset(("µm", "um", "nm", "mm", "cm", "m"))
+_LENGTH_UNITS = frozenset(("µm", "um", "nm", "mm", "cm", "m"))
 # For pint, "px" is 1/96 inch, as in CSS.
-_PIXELS = ("px", "pix", "pixel", "pixels")
+_PIXEL_UNITS = ("px", "pix", "pixel", "pixels")
 #: Symbols of units that are not written by name.
 UNIT_SYMBOLS = {"pixel": "px"}
 
@@ -679,7 +679,7 @@ def _pooled_images(images: Sequence[NDArray[np.str_]]) -> NDArray[np.str_]:
 
 def _column(name: str, given: Any, count: int) -> NDArray[Any]:
     """Broadcast N values, or a scalar, to one value per curve, (N,)."""
-    if name in exchange.TAKEN:
+    if name in exchange.RESERVED_COLUMNS:
         raise ValueError(f"metadata cannot be named {name!r}, as a measured column has that name: rename it")
     values = np.asarray(given)
     if values.dtype.kind in "OT":  # strings, or numbers with missing values
@@ -785,7 +785,7 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[C
             own = np.append(0, np.cumsum(np.diff(own)[usable]))
             kept = kept[usable]
 
-    block = offsets[:-1] // _TOGETHER
+    block = offsets[:-1] // _BLOCK
     cuts = [*np.flatnonzero(np.diff(block, prepend=-1)).tolist(), len(block)]
     parts = []
     for start, stop in itertools.pairwise(cuts):
@@ -799,16 +799,16 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[C
             keep(np.diff(own) >= 3, "fewer than 3 distinct vertices")
             largest = np.maximum.reduceat(np.abs(some), own[:-1])
             gap = np.abs(some[following(own)] - some)
-            new = gap > _SAME * np.repeat(largest, np.diff(own))
+            new = gap > _ROUNDING_TOLERANCE * np.repeat(largest, np.diff(own))
             some, own = some[new], np.append(0, np.cumsum(new, dtype=np.int64))[own]
         spokes, after = _centred(some, own), following(own)
         # The longest extent is at half the angle of Σz²; moments along it do not suffer from cancellation.
         turn = np.exp(-0.5j * np.angle(np.add.reduceat(spokes * spokes, own[:-1])))
         across = np.add.reduceat((spokes * np.repeat(turn, np.diff(own))).imag ** 2, own[:-1])
-        spread = across > _FLAT * np.add.reduceat(np.abs(spokes) ** 2, own[:-1])
+        spread = across > _MAX_FLATNESS * np.add.reduceat(np.abs(spokes) ** 2, own[:-1])
         lengths = np.add.reduceat(np.abs(some[after] - some), own[:-1])
         areas = np.add.reduceat((spokes.conj() * spokes[after]).imag / 2, own[:-1])
-        long, encloses = lengths > _SMALLEST, np.abs(areas) > _NOTHING * lengths**2
+        long, encloses = lengths > _SMALLEST, np.abs(areas) > _MIN_RELATIVE_AREA * lengths**2
         keep(long, f"shorter than {_SMALLEST:g}")
         keep(spread[long], "collinear")
         keep(encloses[long & spread], "zero area")
@@ -840,7 +840,7 @@ def counted(count: int, noun: str) -> str:
 
 def unit_name(unit: str) -> str:
     """Normalise a unit: all names of pixels become "pixel", of others surrounding whitespace is removed."""
-    return "pixel" if unit.strip().lower() in _PIXELS else unit.strip()
+    return "pixel" if unit.strip().lower() in _PIXEL_UNITS else unit.strip()
 
 
 def length_unit(unit: str) -> str:
@@ -852,7 +852,7 @@ def length_unit(unit: str) -> str:
         For any other unit.
     """
     name = unit_name(text(unit, "a unit"))
-    if name in ("pixel", *_LENGTHS):
+    if name in ("pixel", *_LENGTH_UNITS):
         return name
     try:
         conversion_factor(name, "m")
@@ -880,7 +880,7 @@ def conversion_factor(source: str, target: str) -> float:
     registry = pint.get_application_registry()
     try:
         for unit in (source, target):
-            if not _NAME.fullmatch(unit):
+            if not _UNIT_NAME.fullmatch(unit):
                 raise pint.errors.DefinitionSyntaxError(f"not the name of a unit: {unit}")
         return float(registry.Quantity(1.0, source).to(target).magnitude)
     except pint.errors.PintError as error:

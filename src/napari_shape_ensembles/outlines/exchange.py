@@ -29,7 +29,7 @@ KEY = "shape_ensembles"
 #: Columns of `Ensemble.features`, and all names reserved for measured columns in tables of results.
 MEASURED = ("area", "perimeter", "equivalent_diameter", "circularity", "aspect_ratio", "solidity")
 DISTANCES = ("product", "undulation", "scale")
-TAKEN = frozenset(("id", "image", "sample", "source", "geometry", "outline", *MEASURED, *DISTANCES))
+RESERVED_COLUMNS = frozenset(("id", "image", "sample", "source", "geometry", "outline", *MEASURED, *DISTANCES))
 
 
 class Outlined(Protocol):
@@ -118,8 +118,8 @@ def of_polygons(polygons: Any, order: str, options: Options) -> Options:
         }
         known |= {key: frame[name].to_numpy() for name, key in (("id", "ids"), ("image", "images")) if name in frame}
         if {"ids", "images"} <= known.keys():
-            known["ids"] = _told_apart(known["ids"], known["images"])
-        own = [name for name in frame.columns if name not in TAKEN and name != frame.geometry.name]
+            known["ids"] = _made_unique(known["ids"], known["images"])
+        own = [name for name in frame.columns if name not in RESERVED_COLUMNS and name != frame.geometry.name]
         if "sample" in frame:  # of a comparison, whose distances and coordinates are not metadata
             own = [name for name in own if not re.fullmatch(r".*_normalized|t\d+|l\d+", str(name))]
         known["metadata"] = {str(name): _without_gaps(frame[name]).to_numpy() for name in own}
@@ -280,11 +280,11 @@ def of_anndata(data: Any) -> Options:
     curves = np.split(np.asarray(kept["vertices"]), np.asarray(kept["offsets"])[1:-1])
     images = [str(name) for name in data.obs["image"]]
     made = ("outline", "region", "instance", *(["group"] if kept.get("grouped") else []))
-    left_out = {*TAKEN, *made}
+    left_out = {*RESERVED_COLUMNS, *made}
     own = [str(name) for name in data.obs if name not in left_out and not str(name).endswith("_normalized")]
     return {
         "curves": [curves[row] for row in rows],
-        "ids": _told_apart(_plain(data.obs["id"]), images),
+        "ids": _made_unique(_plain(data.obs["id"]), images),
         "images": images,
         "name": str(kept["name"]),
         "unit": str(kept["unit"]),
@@ -304,7 +304,7 @@ def _without_gaps(column: "pd.Series") -> "pd.Series":
     return column if column.dtype.kind in "biuf" else column.astype(object).where(column.notna(), "")
 
 
-def _told_apart(ids: NDArray[Any], images: Sequence[str] | NDArray[Any]) -> NDArray[Any]:
+def _made_unique(ids: NDArray[Any], images: Sequence[str] | NDArray[Any]) -> NDArray[Any]:
     """Prefix ids with their images if they repeat, as both samples may count from 0; else number them."""
     if len(set(ids.tolist())) == len(ids):
         return ids

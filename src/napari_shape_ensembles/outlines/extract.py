@@ -31,17 +31,25 @@ NEGATIVE = "negative labels, taken as background"
 FROM_ZERO = "labels -1 and 0, taken as background: where 0 is an object, add 1 to all labels"
 
 # Parameters of the recipe that are recorded in an ensemble.
-_TRACED = ("outline_smoothing", "smoothing_unit", "min_area", "min_length", "min_vertices", "holes", "keep_border")
+_RECORDED_FIELDS = (
+    "outline_smoothing",
+    "smoothing_unit",
+    "min_area",
+    "min_length",
+    "min_vertices",
+    "holes",
+    "keep_border",
+)
 # Truncation of the Gaussian, in standard deviations.
-_REACH = 4
+_TRUNCATE_SIGMAS = 4
 # Largest standard deviation in pixels: wider filters come from mistaken units, and would exhaust the memory.
-_WIDEST = 1000
+_MAX_SIGMA_PX = 1000
 # ... and with narrower ones the next pixel has zero weight.
-_NO_FILTER = 0.1
+_MIN_SIGMA_PX = 0.1
 # Objects traced per block.
-_TOGETHER = 128
+_BLOCK = 128
 # Pixel sizes within this factor count as equal: outlines differ by more between two microscopes of one make.
-_ALIKE = 1.1
+_PIXEL_SIZE_TOLERANCE = 1.1
 
 
 def extract_curves(
@@ -190,7 +198,7 @@ def outlines_of_labels(
         dropped=dropped,
         pixel_size=pixel,
         filled=int(np.count_nonzero(found.hollow[here])),
-        tracing={choice: getattr(recipe, choice) for choice in _TRACED},
+        tracing={choice: getattr(recipe, choice) for choice in _RECORDED_FIELDS},
     )
 
 
@@ -236,12 +244,12 @@ def _contours(
     fast: Any,
 ) -> _Contours:
     """Contours of the masks of some objects after the Gaussian filter; `look` for holes."""
-    parts = [slice(start, start + _TOGETHER) for start in range(0, len(objects), _TOGETHER)]
+    parts = [slice(start, start + _BLOCK) for start in range(0, len(objects), _BLOCK)]
     trace = partial(_traced, plane, sigma=sigma, radius=radius, look=look, fast=fast)
     found = over_blocks(lambda part: trace(objects[part], boxes[part]), parts)
     none = np.empty((0, 2)), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_)
     vertices, counts, owners, hollow = (np.concatenate(one) for one in zip(none, *found, strict=True))
-    owners += _TOGETHER * np.repeat(np.arange(len(parts)), [len(one[2]) for one in found])
+    owners += _BLOCK * np.repeat(np.arange(len(parts)), [len(one[2]) for one in found])
     return _Contours(vertices, np.append(0, np.cumsum(counts)), owners, hollow)
 
 
@@ -260,7 +268,7 @@ def _traced(
     """
     if fast is not None:
         weights = [
-            np.exp(-0.5 * (np.arange(-reach, reach + 1) / max(width, _NO_FILTER)) ** 2)
+            np.exp(-0.5 * (np.arange(-reach, reach + 1) / max(width, _MIN_SIGMA_PX)) ** 2)
             for width, reach in zip(sigma, radius, strict=True)
         ]
         found = fast.trace(
@@ -341,11 +349,11 @@ def _blur(smoothing: float, unit: SmoothingUnit, pixel: Real) -> tuple[tuple[flo
     if not 0 <= smoothing < np.inf:
         raise ValueError(f"smoothing must be a standard deviation, 0 or more, not {smoothing!r}")
     rows, columns = smoothing / pixel if unit == "physical" else (smoothing, smoothing)
-    if max(rows, columns) > _WIDEST:
-        raise ValueError(f"smoothing by {max(rows, columns):g} pixels leaves nothing: the maximum is {_WIDEST}")
+    if max(rows, columns) > _MAX_SIGMA_PX:
+        raise ValueError(f"smoothing by {max(rows, columns):g} pixels leaves nothing: the maximum is {_MAX_SIGMA_PX}")
     if unit == "window":
         return (rows, columns), (int(smoothing / 2),) * 2
-    return (rows, columns), (int(np.ceil(_REACH * rows)), int(np.ceil(_REACH * columns)))
+    return (rows, columns), (int(np.ceil(_TRUNCATE_SIGMAS * rows)), int(np.ceil(_TRUNCATE_SIGMAS * columns)))
 
 
 def highest_level(shapes: ArrayLike, sigma: Sequence[float], radius: Sequence[int]) -> Real:
@@ -353,7 +361,7 @@ def highest_level(shapes: ArrayLike, sigma: Sequence[float], radius: Sequence[in
     sides = np.asarray(shapes)
     highest = np.ones(sides.shape[:-1])
     for lengths, width, reach in zip(np.moveaxis(sides, -1, 0), sigma, radius, strict=True):
-        if reach and width > _NO_FILTER:
+        if reach and width > _MIN_SIGMA_PX:
             weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
             runs, place = np.unique(lengths, return_inverse=True)
             inside = [weights[max(reach - run // 2, 0) : reach + (run + 1) // 2].sum() for run in runs.tolist()]
@@ -574,7 +582,7 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
     if ensemble.pixel_size is None:
         raise ValueError(f"the pixel size of {ensemble.name or 'the ensemble'} is unknown: give it")
     own = float(np.sqrt(np.prod(ensemble.pixel_size)))  # the side of a square pixel of the same area
-    if size <= own * _ALIKE:
+    if size <= own * _PIXEL_SIZE_TOLERANCE:
         return ensemble
     left = smoothing * float(np.sqrt(1 - (own / size) ** 2))
     recipe = Recipe(outline_smoothing=left, keep_border=True)
@@ -609,7 +617,7 @@ def at_one_pixel_size(a: Any, b: Any) -> tuple[Any, Any, str]:
     sides = [[image.to(images[0].unit) for image in side] for side in sides]
     # Sides of square pixels of the same area.
     sizes = [float(np.sqrt(np.prod(image.pixel_size))) for side in sides for image in side]
-    if not sizes or max(sizes) <= _ALIKE * min(sizes):
+    if not sizes or max(sizes) <= _PIXEL_SIZE_TOLERANCE * min(sizes):
         return a, b, ""
     words = (
         f"Pixels measure {min(sizes):.4g} to {max(sizes):.4g} {images[0].unit}: all outlines were brought to the "

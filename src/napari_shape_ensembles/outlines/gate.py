@@ -25,26 +25,26 @@ Real = NDArray[np.float64]
 # In the order of docs/segmentation.md; potentially serious ones first.
 _CHECKS = ("few curves", "duplicates", "open", "stands out", "specks", "merged", "cut", "vertices", "pixels")
 # Minimum number of curves on a side for a row of the truth table.
-_FEWEST = 10
+_MIN_CURVES = 10
 # Compared with the median curve of a side: a curve of less than this fraction of the median area is a speck, and this
 # is the tolerated fraction of specks; a curve of more than this multiple, whose solidity is lower by this, may be
 # several objects.
-_SPECK, _SPECKS = 0.05, 0.3
-_MERGED_AREA, _MERGED_SOLIDITY, _MERGED = 1.6, 0.06, 0.2
+_SPECK, _MAX_SPECK_FRACTION = 0.05, 0.3
+_MERGED_AREA, _MERGED_SOLIDITY, _MAX_MERGED_FRACTION = 1.6, 0.06, 0.2
 # Fraction of an outline's length in one straight run along a row or column, and the tolerated fraction of such curves.
-_STRAIGHT, _CUT = 0.2, 0.15
+_MIN_STRAIGHT_FRACTION, _MAX_CUT_FRACTION = 0.2, 0.15
 # Outlying images: the minimum number of images; distances, in robust standard deviations, that are reported and that
 # are serious; lower limits of the standard deviation, in log units or of circularity.
-_IMAGES, _FAR, _TOO_FAR = 5, 5.0, 8.0
-_LEAST_SPREAD = {"number of curves": 0.25, "median area": 0.1, "median circularity": 0.02}
+_MIN_IMAGES, _REPORTED_DISTANCE, _SERIOUS_DISTANCE = 5, 5.0, 8.0
+_MIN_SPREAD = {"number of curves": 0.25, "median area": 0.1, "median circularity": 0.02}
 # An outline is open if its closing edge exceeds these multiples of the median and the longest other edge.
-_GAP, _LONGEST, _OPEN = 10.0, 2.0, 0.1
+_MAX_MEDIAN_GAP, _MAX_LONGEST_GAP, _MAX_OPEN_FRACTION = 10.0, 2.0, 0.1
 # Outlines with fewer vertices were clicked rather than traced; tolerated ratio between the medians of two sides.
-_CLICKED, _DENSITY = 60, 1.25
+_MIN_TRACED_VERTICES, _MAX_VERTEX_RATIO = 60, 1.25
 # Minimum median diameter of the objects in pixels.
-_ACROSS = 10.0
+_MIN_DIAMETER_PX = 10.0
 # Outlines with fewer vertices may coincide by chance; tolerated fraction of duplicates.
-_TELLING, _TWICE = 40, 0.02
+_MIN_COMPARED_VERTICES, _MAX_DUPLICATE_FRACTION = 40, 0.02
 
 
 @dataclass(frozen=True)
@@ -166,15 +166,15 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     if b is not None:
         sides[b.name if b.name and b.name != a.name else "B"] = b
     for name, ensemble in sides.items():
-        if len(ensemble) < _FEWEST:
-            text = f"{name} has only {counted(len(ensemble), 'curve')}; at least {_FEWEST} are needed"
+        if len(ensemble) < _MIN_CURVES:
+            text = f"{name} has only {counted(len(ensemble), 'curve')}; at least {_MIN_CURVES} are needed"
             found.append(Finding("few curves", name, True, text))
         if len(ensemble):
             found += _of_side(name, ensemble)
     found += _duplicates(sides)
     medians = {name: float(np.median(np.diff(side.offsets))) for name, side in sides.items() if len(side)}
     low, high = min(medians.values(), default=0), max(medians.values(), default=0)
-    if len(medians) == 2 and low < _CLICKED and high > _DENSITY * low:
+    if len(medians) == 2 and low < _MIN_TRACED_VERTICES and high > _MAX_VERTEX_RATIO * low:
         (one, first), (other, second) = medians.items()
         text = (  # polygons clicked by hand at unequal density
             f"outlines have {first:g} vertices in {one} and {second:g} in {other}, in the median: a difference in "
@@ -201,23 +201,33 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
     straight = longest / np.bincount(curve, length, minlength=len(ensemble))
     closing, others = length[offsets[1:] - 1], length.copy()
     others[offsets[1:] - 1] = 0
-    gaping = closing > _LONGEST * np.maximum.reduceat(others, offsets[:-1])
+    gaping = closing > _MAX_LONGEST_GAP * np.maximum.reduceat(others, offsets[:-1])
     for index in np.flatnonzero(gaping):
-        gaping[index] = closing[index] > _GAP * np.median(length[offsets[index] : offsets[index + 1] - 1])
+        gaping[index] = closing[index] > _MAX_MEDIAN_GAP * np.median(length[offsets[index] : offsets[index + 1] - 1])
     bad: Mapping[str, tuple[NDArray[np.bool_], float, bool, str]] = {
-        "specks": (area < _SPECK * usual, _SPECKS, False, "are specks, smaller than a twentieth of the median area"),
+        "specks": (
+            area < _SPECK * usual,
+            _MAX_SPECK_FRACTION,
+            False,
+            "are specks, smaller than a twentieth of the median area",
+        ),
         "merged": (
             (area > _MERGED_AREA * usual) & (solidity < np.median(solidity) - _MERGED_SOLIDITY),
-            _MERGED,
+            _MAX_MERGED_FRACTION,
             False,
             "look like several objects in one",
         ),
-        "cut": (straight > _STRAIGHT, _CUT, False, "run straight along a row or column, as if cut off there"),
-        "open": (gaping, _OPEN, True, "were open: their closing edge is many times as long as the others"),
+        "cut": (
+            straight > _MIN_STRAIGHT_FRACTION,
+            _MAX_CUT_FRACTION,
+            False,
+            "run straight along a row or column, as if cut off there",
+        ),
+        "open": (gaping, _MAX_OPEN_FRACTION, True, "were open: their closing edge is many times as long as the others"),
     }
     # The default minimum area: objects below are usually fragments or background.
     small = ensemble.dropped.get(TOO_SMALL.format(Recipe.min_area), 0)
-    if small > max(1, _SPECKS * (small + len(ensemble))):
+    if small > max(1, _MAX_SPECK_FRACTION * (small + len(ensemble))):
         text = (
             f"{small} of {small + len(ensemble)} objects of {name} are smaller than {Recipe.min_area:g} px², as if "
             "a threshold broke objects up or followed noise"
@@ -234,13 +244,13 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
                 yield Finding(check, where, serious, f"{count} of {own.sum()} outlines of {where} {words}")
     if ensemble.pixel_size is not None:
         across = float(np.median(features["equivalent_diameter"])) / max(ensemble.pixel_size)
-        if across < _ACROSS:
+        if across < _MIN_DIAMETER_PX:
             text = (
                 f"objects of {name} are {across:.1f} pixels across in the median: only the "
                 f"{max(2, int(across * np.pi / 8))} coarsest waves are resolved; finer ones may be pixel steps"
             )
             yield Finding("pixels", name, False, text)
-    if len(names) < _IMAGES:
+    if len(names) < _MIN_IMAGES:
         return
     measured = {
         "number of curves": np.log([max(1, int((images == image).sum())) for image in names]),
@@ -249,14 +259,14 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
     }
     for what, values in measured.items():
         apart = values - np.median(values)
-        spread = max(1.4826 * float(np.median(np.abs(apart))), _LEAST_SPREAD[what])
+        spread = max(1.4826 * float(np.median(np.abs(apart))), _MIN_SPREAD[what])
         for image, distance in zip(names, apart / spread, strict=True):
-            if abs(distance) > _FAR:
+            if abs(distance) > _REPORTED_DISTANCE:
                 text = (
                     f"{image} stands out from the other images of {name}: its {what} lies {abs(distance):.1f} robust "
                     f"standard deviations {'above' if distance > 0 else 'below'} theirs"
                 )
-                yield Finding("stands out", image, abs(distance) > _TOO_FAR, text)
+                yield Finding("stands out", image, abs(distance) > _SERIOUS_DISTANCE, text)
 
 
 def _duplicates(sides: Mapping[str, Ensemble]) -> Iterator[Finding]:
@@ -273,7 +283,7 @@ def _duplicates(sides: Mapping[str, Ensemble]) -> Iterator[Finding]:
         placed = (ensemble.vertices - np.repeat(least, counts, axis=0)) / np.repeat(sizes, counts)[:, None]
         shapes = np.split(np.round(placed * 1e6).astype("i8"), starts[1:])
         for shape, size, image in zip(shapes, sizes.tolist(), ensemble.images.tolist(), strict=True):
-            if len(shape) >= _TELLING:
+            if len(shape) >= _MIN_COMPARED_VERTICES:
                 key = f"{size:.6g}".encode() + shape.tobytes()
                 owner = f"{image} ({side})" if image and image != side else side
                 owners.setdefault(key, []).append(owner)
@@ -283,6 +293,6 @@ def _duplicates(sides: Mapping[str, Ensemble]) -> Iterator[Finding]:
         if len(places) > 1:
             pairs[(places[0], places[1])] += 1
     for (one, other), count in pairs.items():
-        if count > max(1, _TWICE * min(totals[one], totals[other])):
+        if count > max(1, _MAX_DUPLICATE_FRACTION * min(totals[one], totals[other])):
             where = f"in {one}" if one == other else f"in {one} and in {other}"
             yield Finding("duplicates", one, True, f"{counted(count, 'outline')} occur twice, {where}")

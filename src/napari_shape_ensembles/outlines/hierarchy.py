@@ -16,14 +16,14 @@ Real = NDArray[np.floating]
 Labels = NDArray[np.integer]
 
 # Foreground threshold of the pixel probability.
-_CUT = 0.45
+_FOREGROUND_THRESHOLD = 0.45
 # Smoothing of the relief, and saturation of the distance to the edge, in radii of the examples.
-_SMOOTH, _DEEPEST = 0.25, 1.5
+_SMOOTH, _MAX_DISTANCE_RADII = 0.25, 1.5
 # Minimum area of candidates relative to the smallest example, and maximum relative to the largest.
-_LEAST, _MOST = 0.1, 12.0
+_MIN_RELATIVE_AREA, _MAX_RELATIVE_AREA = 0.1, 12.0
 # Lower limits of the examples' standard deviations of log area, concavity, texture and edge: absolute, and relative to
 # the median.
-_LEAST_SPREAD, _LEAST_SHARE = np.array([0.4, 0.02, 0.02, 0.01]), np.array([0, 0, 0.2, 0.2])
+_MIN_SPREAD, _MIN_SHARE = np.array([0.4, 0.02, 0.02, 0.01]), np.array([0, 0, 0.2, 0.2])
 # Logistic regression on candidates in the images of mask_corrections in the shared data: weights of the measures and of
 # their squares, and the intercept: `python benchmarks/learning.py --only weights`.
 _WEIGHTS = {
@@ -39,12 +39,12 @@ _WEIGHTS = {
     "joins": (-0.462, -1.5234),
     "at border": (0.066, 0.0660),
 }
-_CONSTANT = -2.166
+_INTERCEPT = -2.166
 # Measures are clipped to this many standard deviations.
-_FAR = 4.0
+_CLIP_SIGMAS = 4.0
 # An object raises the expected F1 if its probability exceeds F1 / 2; F1 is estimated, so this is an upper limit of that
 # threshold. Number of iterations of the estimate.
-_WORTH, _ROUNDS = 0.4, 3
+_MAX_THRESHOLD, _ITERATIONS = 0.4, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,16 +97,18 @@ class Candidates:
             From `described`.
         """
         radius = float(np.sqrt(np.median(examples[:, 0]) / np.pi))
-        mask = ndimage.gaussian_filter(inside, min(1.0, 0.1 * radius)) > _CUT
+        mask = ndimage.gaussian_filter(inside, min(1.0, 0.1 * radius)) > _FOREGROUND_THRESHOLD
         depth = ndimage.distance_transform_edt(np.pad(mask, 1, mode="edge"))[1:-1, 1:-1] / radius
-        relief = ndimage.gaussian_filter(np.minimum(depth, _DEEPEST), max(0.7, _SMOOTH * radius))
+        relief = ndimage.gaussian_filter(np.minimum(depth, _MAX_DISTANCE_RADII), max(0.7, _SMOOTH * radius))
         relief += 0.5 * np.maximum(ndimage.gaussian_filter(core, max(0.7, 0.15 * radius)), 0)
         peaks = ndimage.label((relief == ndimage.maximum_filter(relief, 3)) & mask, np.ones((3, 3)))[0]
         basins = watershed(-relief, peaks, mask=mask)
         tree = _Tree.of(basins, relief, _Regions.of(basins, (levels, levels**2, inside), (edges, inside)))
         shapes = _shapes(tree.sums, tree.around, tree.hulls)
-        median, spread = _usual(examples)
-        possible = (shapes[:, 0] >= _LEAST * examples[:, 0].min()) & (shapes[:, 0] <= _MOST * examples[:, 0].max())
+        median, spread = _typical_features(examples)
+        possible = (shapes[:, 0] >= _MIN_RELATIVE_AREA * examples[:, 0].min()) & (
+            shapes[:, 0] <= _MAX_RELATIVE_AREA * examples[:, 0].max()
+        )
         size, dents, texture, edge = ((_with_log_area(shapes) - median) / spread).T
         measures = {
             "size": size,
@@ -131,7 +133,7 @@ class Candidates:
         Z. C. Lipton, C. Elkan, B. Naryanaswamy, "Optimal thresholding of classifiers to maximize F1 measure", ECML
         PKDD (2014) 225-239.
         """
-        chosen = self.best(self.probability - min(_WORTH, self.expected_f1 / 2))
+        chosen = self.best(self.probability - min(_MAX_THRESHOLD, self.expected_f1 / 2))
         number = np.zeros(len(self.children), dtype=np.int64)
         number[chosen] = np.arange(1, len(chosen) + 1)
         for node in range(len(number) - 1, -1, -1):
@@ -142,10 +144,10 @@ class Candidates:
     @cached_property
     def expected_f1(self) -> float:
         """Expected F1 of `objects`, given calibrated probabilities."""
-        probability, f1 = self.probability, 2 * _WORTH
+        probability, f1 = self.probability, 2 * _MAX_THRESHOLD
         expected = probability[self.best(probability)].sum()
-        for _ in range(_ROUNDS):
-            chosen = self.best(probability - min(_WORTH, f1 / 2))
+        for _ in range(_ITERATIONS):
+            chosen = self.best(probability - min(_MAX_THRESHOLD, f1 / 2))
             f1 = float(2 * probability[chosen].sum() / max(len(chosen) + expected, 1))
         return f1
 
@@ -153,12 +155,12 @@ class Candidates:
     def probability(self) -> NDArray[np.float64]:
         """Probability that a candidate is an object, (N,)."""
         terms = [one * term + two * term**2 for term, (one, two) in zip(self.terms, _WEIGHTS.values(), strict=True)]
-        return np.where(self.possible, 1 / (1 + np.exp(-(np.sum(terms, axis=0) + _CONSTANT))), 0)
+        return np.where(self.possible, 1 / (1 + np.exp(-(np.sum(terms, axis=0) + _INTERCEPT))), 0)
 
     @property
     def terms(self) -> NDArray[np.float64]:
         """Measures (M, N), clipped to an absolute value of 4."""
-        return np.clip(np.array(list(self.measures.values())), -_FAR, _FAR)
+        return np.clip(np.array(list(self.measures.values())), -_CLIP_SIGMAS, _CLIP_SIGMAS)
 
     def best(self, gain: Real) -> NDArray[np.int64]:
         """Return the disjoint nodes with the largest sum of `gain` (N,), excluding gains of 0 or less."""
@@ -290,11 +292,11 @@ def _with_log_area(shapes: Real) -> NDArray[np.float64]:
     return np.column_stack([np.log(shapes[:, 0]), shapes[:, 1:]])
 
 
-def _usual(examples: Real) -> tuple[Real, Real]:
+def _typical_features(examples: Real) -> tuple[Real, Real]:
     """Median and standard deviation of the features of the examples."""
     known = _with_log_area(examples)
     median = np.median(known, axis=0)
-    return median, np.maximum(known.std(axis=0), np.maximum(_LEAST_SPREAD, _LEAST_SHARE * median))
+    return median, np.maximum(known.std(axis=0), np.maximum(_MIN_SPREAD, _MIN_SHARE * median))
 
 
 def _corners(regions: Labels) -> list[NDArray[np.float64]]:

@@ -39,14 +39,14 @@ TILE = 1024
 # over 8, or of distances to an edge that is nearer than 10 and smoothed over 4.
 _MARGIN = 18
 # Memory per pixel, in bytes, for smoothing and thresholding, or for splitting and tracing its objects.
-_WORK = 64
+_BYTES_PER_PIXEL = 64
 # Windows are up to twice as high and wide as a tile, and twice as many as are processed in parallel are queued.
-_SPARE = 8
+_WINDOW_MEMORY_FACTOR = 8
 # Above this size, tiles are multiples of it: whole chunks of most files.
 _CHUNK = 256
 _BINS = 256
 # Truncation of SciPy's Gaussian filter, in standard deviations.
-_REACH = 4
+_TRUNCATE_SIGMAS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class SmoothedImage:
     def reach(self) -> int:
         """Radius in pixels of the neighbourhood that a value depends on."""
         # Background subtraction applies a minimum, a maximum and a mean filter of one width.
-        return int(_REACH * self.recipe.smoothing + 0.5) + 3 * int(np.ceil(self.recipe.background))
+        return int(_TRUNCATE_SIGMAS * self.recipe.smoothing + 0.5) + 3 * int(np.ceil(self.recipe.background))
 
     @property
     def is_mask(self) -> bool:
@@ -227,7 +227,7 @@ def outlines_of_large_image(
     trace = partial(_traced, scale=scale, unit=unit, name=name)
     found = [outlines_of_labels(np.zeros((1, 1), np.int32), recipe, scale=scale, unit=unit)]  # without any object
     report("tracing outlines", 0, len(windows))
-    for place, ensemble in enumerate(_one_at_a_time_if_alone(trace, windows), start=1):
+    for place, ensemble in enumerate(_retrying_alone(trace, windows), start=1):
         report("tracing outlines", place, len(windows))
         found.append(ensemble)
     return joined(found, name=name, unit=unit, scale=scale, by_id=True)
@@ -237,9 +237,7 @@ def _traced(window: ObjectWindow, **what: Any) -> Ensemble:
     return window.trace(**what)
 
 
-def _one_at_a_time_if_alone(
-    trace: Callable[[ObjectWindow], Ensemble], windows: Sequence[ObjectWindow]
-) -> Iterator[Ensemble]:
+def _retrying_alone(trace: Callable[[ObjectWindow], Ensemble], windows: Sequence[ObjectWindow]) -> Iterator[Ensemble]:
     """Trace the windows in parallel, then one at a time those that may take all the memory."""
     yield from each_block(trace, [window for window in windows if not window.alone])
     yield from map(trace, [window for window in windows if window.alone])
@@ -255,7 +253,7 @@ def object_windows(
     over : callable
         Maps a module-level function over what is read of every tile, possibly in other processes.
     """
-    _refuse_what_needs_the_whole(recipe)
+    _refuse_untileable(recipe)
     shape = _shape_of(image)
     refuse_wider(recipe, shape)
     memory = limit_of(memory)
@@ -286,20 +284,20 @@ class _Passes:
         self, name: str, work: Callable[[Any], Result], items: Sequence[Any] | None = None
     ) -> Iterator[Result]:
         """Run work that reads the image, on every tile or on one item per tile."""
-        return self._told(name, self.over(work, self.tiles if items is None else items))
+        return self._with_progress(name, self.over(work, self.tiles if items is None else items))
 
     def here(self, name: str, work: Callable[[int], Result]) -> Iterator[Result]:
         """Run work on data in memory, by the index of the tile."""
-        return self._told(name, each_block(work, range(len(self.tiles))))
+        return self._with_progress(name, each_block(work, range(len(self.tiles))))
 
-    def _told(self, name: str, results: Iterable[Result]) -> Iterator[Result]:
+    def _with_progress(self, name: str, results: Iterable[Result]) -> Iterator[Result]:
         report(name, 0, len(self.tiles))
         for place, result in enumerate(results, start=1):
             report(name, place, len(self.tiles))
             yield result
 
 
-def _refuse_what_needs_the_whole(recipe: Recipe) -> None:
+def _refuse_untileable(recipe: Recipe) -> None:
     """Raise for recipes whose result at a pixel depends on more than a threshold, its neighbourhood and its cluster."""
     instead = {
         "auto": "choose the recipe on a typical part of it (propose), and give that",
@@ -331,7 +329,7 @@ def _shape_of(image: Any) -> tuple[int, int]:
 
 def _tile_of(memory: float, most: int) -> int:
     """Side of tiles such that those processed in parallel fit in memory."""
-    side = int(np.sqrt(memory * 2**30 / (_SPARE * _WORK * processors())))
+    side = int(np.sqrt(memory * 2**30 / (_WINDOW_MEMORY_FACTOR * _BYTES_PER_PIXEL * processors())))
     return min(most, side // _CHUNK * _CHUNK if side >= _CHUNK else max(side, 1))
 
 
@@ -339,7 +337,7 @@ def _refuse_wide_filters(values: SmoothedImage, tile: int, memory: float) -> Non
     recipe, (rows, columns) = values.recipe, values.image.shape[:2]
     around = values.reach + (int(recipe.window) if recipe.method == "local" else 0)
     around = max(around, 2 * int(np.ceil(max(recipe.opening, recipe.closing))) + 2)
-    need = min(tile + 2 * around, rows) * min(tile + 2 * around, columns) * _WORK / 2**30
+    need = min(tile + 2 * around, rows) * min(tile + 2 * around, columns) * _BYTES_PER_PIXEL / 2**30
     if need > memory:
         raise ValueError(
             f"smoothing, background, window, opening and closing reach {around} pixels around a tile, which takes "
@@ -508,7 +506,7 @@ def _windows(
         ):
             top, left = group[:, :2].min(axis=0).tolist()
             bottom, right = group[:, 2:].max(axis=0).tolist()
-            need = (bottom - top) * (right - left) * _WORK / 2**30
+            need = (bottom - top) * (right - left) * _BYTES_PER_PIXEL / 2**30
             if need > memory:
                 raise ValueError(
                     f"objects that touch each other reach over {bottom - top} × {right - left} pixels from row "

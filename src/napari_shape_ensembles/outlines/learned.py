@@ -30,27 +30,27 @@ FORMAT, LAYOUT = "object-model", 1
 _SCALES = (1, 2, 4, 8, 16)
 _COARSE = 3
 # Standard deviations of the Gaussian windows for local contrast, in pixels, and the lower limit of the contrast.
-_SURROUNDINGS, _LEAST_SPREAD = (8, 16), 0.02
+_SURROUNDINGS, _MIN_SPREAD = (8, 16), 0.02
 # Percentiles of an image that are mapped to 0 and 1.
-_DARKEST, _BRIGHTEST = 1, 99.8
+_LOW_PERCENTILE, _HIGH_PERCENTILE = 1, 99.8
 # Classes of pixels.
 _OUTSIDE, _AROUND, _RIM, _CORE = range(4)
 # Widths of the rim, and of the known background around an example, in radii of the objects.
 _RIM_WIDTH, _GROUND_WIDTH = 0.25, 1.0
 # Training pixels per class and image, and pixels sampled from all of the image.
-_PIXELS, _ANYWHERE = 2500, 3000
+_PIXELS_PER_CLASS, _BACKGROUND_SAMPLES = 2500, 3000
 _TREES, _LEAF = 30, 30
 # Features of a grey image: its values, four per scale, and six per window.
-_GREY = 1 + 4 * len(_SCALES) + 6 * len(_SURROUNDINGS)
+_GREY_FEATURE_COUNT = 1 + 4 * len(_SCALES) + 6 * len(_SURROUNDINGS)
 # Randomly sampled background counts as object where the density of examples, relative to their median, exceeds this.
-_DENSE = 0.3
+_MAX_DENSITY = 0.3
 # If a larger fraction of an image looks like objects, all pixels that do are excluded from its background.
-_CROWDED = 0.1
+_MAX_OBJECT_LIKE_FRACTION = 0.1
 # Number of times doubtful background is removed and the classifier is retrained.
-_ROUNDS = 2
+_ITERATIONS = 2
 # Diameters of objects tried in images without painted objects, relative to the examples; and the expected F1 that each
 # doubling or halving must add.
-_SIZES, _PER_OCTAVE = (1.0, 0.5, 0.71, 1.41, 2.0), 0.02
+_SIZES, _MIN_GAIN_PER_OCTAVE = (1.0, 0.5, 0.71, 1.41, 2.0), 0.02
 # Pixels classified per block.
 _BLOCK = 2**16
 
@@ -120,13 +120,13 @@ class PixelFeatures:
 
     def levels_and_edges(self) -> tuple[Real, Real]:
         """Return the mean of the channels, and the magnitude of its gradient under the narrowest filter."""
-        levels, smooth = (self.values[..., place::_GREY].mean(axis=-1) for place in (0, 1))
+        levels, smooth = (self.values[..., place::_GREY_FEATURE_COUNT].mean(axis=-1) for place in (0, 1))
         return levels, np.hypot(_slope(smooth, 0), _slope(smooth, 1))
 
 
 def _filtered(plane: NDArray[Any]) -> list[Real]:
     """The plane and its responses to all filters, by scale."""
-    low, high = np.percentile(plane, [_DARKEST, _BRIGHTEST])
+    low, high = np.percentile(plane, [_LOW_PERCENTILE, _HIGH_PERCENTILE])
     if high <= low:  # objects only among the brightest pixels
         low, high = plane.min(), plane.max()
     values = ((plane - low) / ((high - low) or 1.0)).astype(np.float32)
@@ -149,7 +149,7 @@ def _filtered(plane: NDArray[Any]) -> list[Real]:
         mean = ndimage.gaussian_filter(coarse, width, truncate=3)
         variance = np.maximum(ndimage.gaussian_filter(coarse**2, width, truncate=3) - mean**2, 0)
         mean, spread = (_stretched(one, step, values.shape) for one in (mean, np.sqrt(variance)))
-        spread = spread + _LEAST_SPREAD
+        spread = spread + _MIN_SPREAD
         (finest, *_), (fine, *slopes) = found[:2]
         return [(finest - mean) / spread, (fine - mean) / spread, *(slope / spread for slope in slopes), spread]
 
@@ -270,7 +270,7 @@ class ObjectModel:
         """Return candidate objects before the selection; parameters and errors are those of `labels`."""
         found = PixelFeatures.of(image)
         if found.values.shape[-1] != self.features.shape[1]:
-            kinds = {_GREY: "grey", 3 * _GREY: "color"}
+            kinds = {_GREY_FEATURE_COUNT: "grey", 3 * _GREY_FEATURE_COUNT: "color"}
             learned, given = (kinds.get(n, f"{n} features") for n in (self.features.shape[1], found.values.shape[-1]))
             raise ValueError(
                 f"the model was learned from {learned} images, and this one is {given}: learn another model"
@@ -298,7 +298,9 @@ class ObjectModel:
         sizes = (1.0,) if any(found.digest == source.digest for source in self.sources) else _SIZES
         examples = [np.column_stack([self.areas * size**2 / step**2, self.looks]) for size in sizes]
         tried = over_blocks(lambda known: Candidates.of(*planes, known), examples)
-        worth = [one.expected_f1 - _PER_OCTAVE * abs(np.log2(size)) for one, size in zip(tried, sizes, strict=True)]
+        worth = [
+            one.expected_f1 - _MIN_GAIN_PER_OCTAVE * abs(np.log2(size)) for one, size in zip(tried, sizes, strict=True)
+        ]
         return tried[int(np.argmax(worth))]
 
     __call__ = labels
@@ -375,7 +377,7 @@ class ObjectModel:
         )
         if not fits:
             raise ContentError("its examples are not valid training examples")
-        if features.shape[1] not in (_GREY, 3 * _GREY) or looks is None:
+        if features.shape[1] not in (_GREY_FEATURE_COUNT, 3 * _GREY_FEATURE_COUNT) or looks is None:
             raise ContentError("it was learned by another version with different features: learn it again")
         sources = tuple(
             TrainingImage(str(name), (int(shape[0]), int(shape[1])), int(objects), str(digest))
@@ -503,7 +505,7 @@ def learn_objects(
     if len({block.shape[1] for block in features}) > 1:
         raise ValueError("some images are grayscale and some color: learn one model for each kind")
     report("learning")
-    learned = _without_doubtful(np.concatenate(features), np.concatenate(classes), seed)
+    learned = _without_object_like(np.concatenate(features), np.concatenate(classes), seed)
     areas, *looks = np.concatenate(examples).T
     return ObjectModel(*learned, areas.copy(), np.column_stack(looks), tuple(sources), seed)
 
@@ -556,18 +558,20 @@ def _examples(
     drawn = []
     for wanted in (_OUTSIDE, _AROUND, _RIM, _CORE, -2):
         places = np.flatnonzero(kinds == wanted)
-        few_strokes = wanted == -2 and 0 < len(places) < _PIXELS  # painted pixels have more weight than random ones
+        few_strokes = wanted == -2 and 0 < len(places) < _PIXELS_PER_CLASS  # painted pixels weigh more than random ones
         drawn.append(
-            rng.choice(places, _PIXELS, replace=few_strokes) if few_strokes or len(places) > _PIXELS else places
+            rng.choice(places, _PIXELS_PER_CLASS, replace=few_strokes)
+            if few_strokes or len(places) > _PIXELS_PER_CLASS
+            else places
         )
     unknown = np.flatnonzero(kinds == -1)
     if len(values) and len(unknown):
-        drawn.append(rng.choice(unknown, min(_ANYWHERE, len(unknown)), replace=False))
+        drawn.append(rng.choice(unknown, min(_BACKGROUND_SAMPLES, len(unknown)), replace=False))
     places = np.concatenate(drawn)
     return places, kinds[places]
 
 
-def _without_doubtful(values: Real, kinds: NDArray[np.int8], seed: int) -> tuple[Real, NDArray[np.int8]]:
+def _without_object_like(values: Real, kinds: NDArray[np.int8], seed: int) -> tuple[Real, NDArray[np.int8]]:
     """Exclude background that looks like objects, according to out-of-bag predictions.
 
     Randomly sampled pixels include objects, in an unknown proportion. Trees that discriminate them from the examples
@@ -582,9 +586,9 @@ def _without_doubtful(values: Real, kinds: NDArray[np.int8], seed: int) -> tuple
         forest = _trained(values[both], inside[both].astype(np.int8), seed)
         share = np.nan_to_num(forest.oob_decision_function_[:, 1], nan=0.5)
         density = share / np.maximum(1 - share, 1e-3)
-        like_objects[both] = density > _DENSE * np.median(density[inside[both]])
+        like_objects[both] = density > _MAX_DENSITY * np.median(density[inside[both]])
     used = ~anywhere
-    for _ in range(_ROUNDS):
+    for _ in range(_ITERATIONS):
         forest = _trained(values[used], classes[used], seed)
         likely = forest.predict_proba(values)
         unseen = forest.oob_decision_function_
@@ -592,7 +596,7 @@ def _without_doubtful(values: Real, kinds: NDArray[np.int8], seed: int) -> tuple
         of = dict(zip(forest.classes_.tolist(), likely.T, strict=True))
         object_like = of.get(_RIM, 0) + of.get(_CORE, 0) > 0.5
         doubtful = like_objects | (of.get(_AROUND, np.zeros(len(values))) > 0.5)
-        if object_like[anywhere].mean() > _CROWDED if anywhere.any() else False:
+        if object_like[anywhere].mean() > _MAX_OBJECT_LIKE_FRACTION if anywhere.any() else False:
             doubtful = object_like | (of.get(_OUTSIDE, np.zeros(len(values))) < 0.5)
         before, used = used, ~((unsure & object_like) | (anywhere & doubtful))
         if (used == before).all():  # converged

@@ -18,9 +18,9 @@ Real = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 # An object with more than this fraction of its pixels inside another one belongs to it.
-_BELONGS = 0.5
+_MIN_CONTAINED_FRACTION = 0.5
 # Number of equidistant points at which outlines are compared.
-_STEPS = 200
+_COMPARED_POINTS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,9 @@ def _pairs(a: Index, b: Index, iou: Real) -> "pd.DataFrame":
 def _holders(wholes: Index, parts: Index, shares: Real) -> dict[int, tuple[int, ...]]:
     """Objects that hold most of several parts, from pairs; `shares` is the fraction of each part's pixels."""
     held: dict[int, list[int]] = {}
-    for whole, part in zip(wholes[shares > _BELONGS].tolist(), parts[shares > _BELONGS].tolist(), strict=True):
+    for whole, part in zip(
+        wholes[shares > _MIN_CONTAINED_FRACTION].tolist(), parts[shares > _MIN_CONTAINED_FRACTION].tolist(), strict=True
+    ):
         held.setdefault(whole, []).append(part)
     return {whole: tuple(inside) for whole, inside in sorted(held.items()) if len(inside) > 1}
 
@@ -204,4 +206,6 @@ def _distance(one: Real, other: Real) -> tuple[float, float]:
 def _stepped(curve: Real) -> Real:
     """Equidistant points along a closed polygon."""
     ring = shapely.linearrings(curve)
-    return shapely.get_coordinates(shapely.line_interpolate_point(ring, np.arange(_STEPS) / _STEPS, normalized=True))
+    return shapely.get_coordinates(
+        shapely.line_interpolate_point(ring, np.arange(_COMPARED_POINTS) / _COMPARED_POINTS, normalized=True)
+    )

@@ -21,7 +21,7 @@ Real = NDArray[np.float64]
 Labels = NDArray[np.int32]
 
 # Search space: methods, each for bright and dark objects, without splitting and with two ways of splitting.
-_WAYS: tuple[dict[str, Any], ...] = (
+_METHODS: tuple[dict[str, Any], ...] = (
     {"method": "otsu"},
     {"method": "otsu", "background": 40.0},
     {"method": "li"},
@@ -38,14 +38,14 @@ _WAYS: tuple[dict[str, Any], ...] = (
     {"method": "hysteresis", "background": 40.0},
 )
 _SPLITS: tuple[Split, ...] = ("none", "distance", "intensity")
-_ALWAYS: dict[str, Any] = {"smoothing": 1.0, "min_size": 30}
+_COMMON_FIELDS: dict[str, Any] = {"smoothing": 1.0, "min_size": 30}
 # Parameters that proposals set, in addition to `min_size` if the user did not set it.
-_PROPOSED = (
+_PROPOSED_FIELDS = (
     *("method", "find", "objects", "split_touching", "smoothing", "background"),
     *("window", "offset", "classes", "object_classes"),
 )
 # Descriptions of what distinguishes two proposals with the same objects and method.
-_SAID: dict[str, Callable[[Any], str]] = {
+_FIELD_DESCRIPTIONS: dict[str, Callable[[Any], str]] = {
     "window": lambda width: f"window {width:g} px",
     "offset": lambda offset: f"offset {offset:g}",
     "classes": lambda count: f"{count} classes",
@@ -55,20 +55,20 @@ _SAID: dict[str, Callable[[Any], str]] = {
     "smoothing": lambda width: f"smoothing {width:g} px",
 }
 # Images are downsampled until their longer side has at most this many pixels, then cropped to a window of this width.
-_LARGEST, _WINDOW = 1300, 360
+_MAX_SIDE_PX, _WINDOW = 1300, 360
 # More objects than this in the window are texture, which is slow to measure.
-_MOST = 2500
+_MAX_OBJECTS = 2500
 # Of more images than this, as many are tried, evenly spaced from the first to the last.
-_IMAGES = 6
+_MAX_IMAGES = 6
 # Objects below this many pixels are specks.
 _SPECK = 60
 # Widths of the neighbourhood used as background for contrast, and of the part next to the outline excluded from it.
-_RING, _NEXT = 7, 3
+_RING, _EXCLUDED_RING_PX = 7, 3
 # Two objects are the same if the distance of their centres, relative to the radius, and the difference of their log
 # areas are below these; the increase in edge strength that multiplies a recipe's weight by e.
-_NEAR, _LIKE, _BETTER = 0.3, 0.4, 0.1
+_MAX_CENTRE_DISTANCE, _MAX_LOG_AREA_DIFFERENCE, _EDGE_GAIN = 0.3, 0.4, 0.1
 # Proposals whose objects agree by more than this (F1) are variants of one.
-_ALIKE = 0.7
+_VARIANT_F1 = 0.7
 # Weights of the measures, from a ridge regression of F1 on images of corrected masks
 # (`python benchmarks/proposals.py weights`); the figures of docs/segmentation.md are of other images.
 _WEIGHTS = {
@@ -178,8 +178,8 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
             planes.append(_plane_to_try(one, start))
         except ValueError as error:
             raise ValueError(f"image {number} of {len(images)}: {error}" if len(images) > 1 else str(error)) from None
-    factor = max(1, -(-max(max(plane.shape) for plane in planes) // _LARGEST))
-    parts = [_window(_shrunk(plane, factor)) for plane in planes]
+    factor = max(1, -(-max(max(plane.shape) for plane in planes) // _MAX_SIDE_PX))
+    parts = [_window(_downsampled(plane, factor)) for plane in planes]
     tried = []
     for number, part in enumerate(parts):
         report("proposing recipes", number, len(parts))
@@ -196,9 +196,9 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
         content = tuple(own[way][0].tobytes() if way in own else b"" for own in tried)
         if content not in known:
             known.add(content)
-            kept = {name: value for name, value in start.changed().items() if name not in _PROPOSED}
+            kept = {name: value for name, value in start.changed().items() if name not in _PROPOSED_FIELDS}
             scaled = way.at_resolution(factor)
-            full = replace(start, **{name: getattr(scaled, name) for name in (*_PROPOSED, "min_size")} | kept)
+            full = replace(start, **{name: getattr(scaled, name) for name in (*_PROPOSED_FIELDS, "min_size")} | kept)
             measures = {name: float(np.mean([one[name] for _, one in found])) for name in _WEIGHTS}
             labels = tried[0][way][0] if way in tried[0] else np.zeros(parts[0].shape, dtype=np.int32)
             finds = tuple(way in own and (start.keep_border or own[way][1]["closed"] > 0) for own in tried)
@@ -214,15 +214,15 @@ def _plane_to_try(image: ArrayLike, recipe: Recipe) -> Real:
     return plane
 
 
-def why_not_tried(image: ArrayLike, recipe: Recipe) -> str:
+def reason_not_tried(image: ArrayLike, recipe: Recipe) -> str:
     """Return the reason why nothing can be proposed for an image; empty if something can.
 
     Examples
     --------
     >>> import numpy as np
     >>> from napari_shape_ensembles import Outlines
-    >>> from napari_shape_ensembles.outlines.proposals import why_not_tried
-    >>> why_not_tried(np.zeros((9, 9)), Outlines())
+    >>> from napari_shape_ensembles.outlines.proposals import reason_not_tried
+    >>> reason_not_tried(np.zeros((9, 9)), Outlines())
     'every pixel is 0: objects cannot be told from background'
     """
     try:
@@ -234,32 +234,32 @@ def why_not_tried(image: ArrayLike, recipe: Recipe) -> str:
 
 def places_tried(count: int) -> list[int]:
     """Indices of the images that are tried: all, or six, evenly spaced from the first to the last."""
-    return [round(place) for place in np.linspace(0, count - 1, min(count, _IMAGES))]
+    return [round(place) for place in np.linspace(0, count - 1, min(count, _MAX_IMAGES))]
 
 
-def says_how_to_find(recipe: Recipe) -> bool:
+def sets_finding(recipe: Recipe) -> bool:
     """Whether a recipe sets any parameter that proposals set; by default it does not."""
-    return recipe.find is not None or any(name in recipe.changed() for name in _PROPOSED)
+    return recipe.find is not None or any(name in recipe.changed() for name in _PROPOSED_FIELDS)
 
 
-def finding_words(recipe: Recipe) -> str:
+def describe_finding(recipe: Recipe) -> str:
     """Describe in a few words how a recipe finds objects."""
     split = "" if recipe.split_touching == "none" else f", split by {recipe.split_touching}"
     return f"{recipe.method}, {recipe.objects}{split}"
 
 
-def words_that_differ(recipes: Sequence[Recipe]) -> list[str]:
+def distinguishing_descriptions(recipes: Sequence[Recipe]) -> list[str]:
     """Describe how each of several recipes finds objects, with all relevant settings in which some differ.
 
     Examples
     --------
     >>> from napari_shape_ensembles import Outlines
-    >>> from napari_shape_ensembles.outlines.proposals import words_that_differ
-    >>> words_that_differ([Outlines(), Outlines(split_touching="none"), Outlines(method="li")])
+    >>> from napari_shape_ensembles.outlines.proposals import distinguishing_descriptions
+    >>> distinguishing_descriptions([Outlines(), Outlines(split_touching="none"), Outlines(method="li")])
     ['otsu, bright, split by distance', 'otsu, bright, not split', 'li, bright, split by distance']
     """
     words = [f"{recipe.method}, {recipe.objects}" for recipe in recipes]
-    for name, said in _SAID.items():
+    for name, said in _FIELD_DESCRIPTIONS.items():
         concerned = [matters(recipe, name) for recipe in recipes]
         if len({getattr(recipe, name) for recipe in itertools.compress(recipes, concerned)}) > 1:
             words = [
@@ -273,7 +273,7 @@ def varied(proposals: Sequence[Proposal], count: int) -> list[Proposal]:
     """Return the first proposals that find other objects than those before them, then others, in order."""
     first: list[Proposal] = []
     for proposal in proposals:
-        if len(first) < count and all(_f1(proposal.labels, known.labels) < _ALIKE for known in first):
+        if len(first) < count and all(_f1(proposal.labels, known.labels) < _VARIANT_F1 for known in first):
             first.append(proposal)
     more = (proposal for proposal in proposals if proposal not in first)
     return [*first, *itertools.islice(more, count - len(first))]
@@ -291,15 +291,15 @@ def best_recipe(images: Sequence[ArrayLike], recipe: Any) -> Any:
     """
     if recipe.find is not None:
         return replace(recipe, method="otsu")  # ignored with `find`
-    grey = [image for image in images if np.asarray(image).dtype != bool and not why_not_tried(image, recipe)]
+    grey = [image for image in images if np.asarray(image).dtype != bool and not reason_not_tried(image, recipe)]
     found = propose(grey, recipe) if grey else []
     return found[0].recipe if found else replace(recipe, method="otsu")
 
 
 def _candidates() -> Iterator[Recipe]:
-    for way in _WAYS:
+    for way in _METHODS:
         for objects in ("bright", "dark"):
-            yield Recipe(objects=objects, **_ALWAYS, **way)
+            yield Recipe(objects=objects, **_COMMON_FIELDS, **way)
 
 
 _Tried: TypeAlias = tuple[Labels, dict[str, float]]
@@ -322,10 +322,10 @@ def _tried(scene: "_Scene", way: Recipe) -> list[tuple[Recipe, Labels, dict[str,
         return []
     split = [replace(way, split_touching=how) for how in _SPLITS]
     found = [(one, separated(values, mask, one)) for one in split]
-    return [(one, labels, _measures(scene, labels)) for one, labels in found if 0 < labels.max() <= _MOST]
+    return [(one, labels, _measures(scene, labels)) for one, labels in found if 0 < labels.max() <= _MAX_OBJECTS]
 
 
-def _shrunk(plane: Real, factor: int) -> Real:
+def _downsampled(plane: Real, factor: int) -> Real:
     if factor == 1:
         return plane
     rows, columns = (side // factor * factor for side in plane.shape)
@@ -388,8 +388,8 @@ def _measures(scene: _Scene, labels: Labels) -> dict[str, float]:
     for side in (labels[0], labels[-1], labels[:, 0], labels[:, -1]):
         at_border[side] = True
     # Each background pixel is assigned to an object next to it, and to one whose surroundings it belongs to.
-    next_to, around = (ndimage.maximum_filter(labels, width) for width in (_NEXT, _RING))
-    ground, rim = labels == 0, (labels > 0) & (ndimage.minimum_filter(labels, _NEXT) != next_to)
+    next_to, around = (ndimage.maximum_filter(labels, width) for width in (_EXCLUDED_RING_PX, _RING))
+    ground, rim = labels == 0, (labels > 0) & (ndimage.minimum_filter(labels, _EXCLUDED_RING_PX) != next_to)
 
     def mean(values: Real, owners: Labels, where: NDArray[np.bool_], default: Real) -> Real:
         pixels = np.bincount(owners[where], minlength=count + 1)[1:]
@@ -419,16 +419,18 @@ def _agreement(tried: Sequence[_Tried]) -> Real:
     sides = np.indices(tried[0][0].shape, dtype=np.float64).reshape(2, -1)
     objects = np.concatenate([_centres_and_areas(labels.ravel(), sides) for labels, _ in tried])
     owner, radius = np.repeat(np.arange(len(tried)), counts), np.sqrt(objects[:, 2] / np.pi)
-    found = cKDTree(objects[:, :2]).query_ball_point(objects[:, :2], _NEAR * radius + 0.5, return_sorted=False)
+    found = cKDTree(objects[:, :2]).query_ball_point(
+        objects[:, :2], _MAX_CENTRE_DISTANCE * radius + 0.5, return_sorted=False
+    )
     one = np.repeat(np.arange(len(objects)), list(map(len, found)))
     other = np.concatenate(found).astype(np.int64)
-    alike = np.abs(np.log(objects[one, 2] / objects[other, 2])) < _LIKE
+    alike = np.abs(np.log(objects[one, 2] / objects[other, 2])) < _MAX_LOG_AREA_DIFFERENCE
     one, whose = np.divmod(np.unique(one[alike] * len(tried) + owner[other[alike]]), len(tried))
     matched = np.zeros((len(tried), len(tried)))
     np.add.at(matched, (owner[one], whose), 1)
     f1 = (matched + matched.T) / (counts[:, None] + counts)
     edge = np.array([measures["edge"] for _, measures in tried])
-    weight = np.exp((edge - edge.max()) / _BETTER) * (1 - np.eye(len(tried)))
+    weight = np.exp((edge - edge.max()) / _EDGE_GAIN) * (1 - np.eye(len(tried)))
     return (f1 * weight).sum(axis=1) / weight.sum(axis=1)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 Real = NDArray[np.float64]
 
 # Vertices, and pixels, per block, which fit in the CPU cache.
-_TOGETHER = 2**16
+_BLOCK = 2**16
 
 
 def rasterize(curves: Sequence[Real], shape: tuple[int, int], dtype: DTypeLike = np.int32) -> NDArray[Any]:
@@ -59,7 +59,7 @@ def rasterize(curves: Sequence[Real], shape: tuple[int, int], dtype: DTypeLike =
     first = 0
     while first < len(curves):
         before = ends[first] - len(curves[first])
-        last = max(int(np.searchsorted(ends, before + _TOGETHER, side="right")), first + 1)
+        last = max(int(np.searchsorted(ends, before + _BLOCK, side="right")), first + 1)
         here, closing = np.concatenate(curves[first:last]), ends[first:last] - before
         following = np.arange(1, len(here) + 1)
         following[closing - 1] = np.concatenate([[0], closing[:-1]])
@@ -83,7 +83,7 @@ def rasterize(curves: Sequence[Real], shape: tuple[int, int], dtype: DTypeLike =
         filled = np.cumsum(lengths)
         place = 0
         while place < len(lengths):
-            limit = filled[place] - lengths[place] + _TOGETHER
+            limit = filled[place] - lengths[place] + _BLOCK
             until = max(int(np.searchsorted(filled, limit, side="right")), place + 1)
             some = lengths[place:until]
             pixels = np.repeat(begins[place:until] - (np.cumsum(some) - some), some) + np.arange(some.sum())

@@ -45,9 +45,9 @@ _THRESHOLDS: tuple[Method, ...] = tuple(method for method in get_args(Method) if
 _TILING = ({"method": ("boundaries",)}, {"method": ("superpixels",), "all_regions": (True,)})
 _NO_TILING = ({"method": _THRESHOLDS}, {"method": ("superpixels",), "all_regions": (False,)})
 # Upper limit in pixels: longer than anything in an image, with filters of this width still fitting in memory.
-_LONGEST = 5_000
+_MAX_LENGTH_PX = 5_000
 # Number of iterations after which boundaries no longer become smoother.
-_MOST_STEPS = 10_000
+_MAX_ITERATIONS = 10_000
 
 
 @documented
@@ -109,7 +109,7 @@ class Recipe:
         label="Image smoothing",
         unit="px",
         least=0,
-        most=_LONGEST,
+        most=_MAX_LENGTH_PX,
         step=0.5,
         decimals=1,
         group=_FIND,
@@ -120,7 +120,7 @@ class Recipe:
         "none. Thresholds then apply to the difference from the background.",
         unit="px",
         least=0,
-        most=_LONGEST,
+        most=_MAX_LENGTH_PX,
         step=1,
         decimals=0,
         group=_FIND,
@@ -155,7 +155,7 @@ class Recipe:
         "Width of the neighborhood with which each pixel is compared.",
         unit="px",
         least=3,
-        most=_LONGEST,
+        most=_MAX_LENGTH_PX,
         step=2,
         decimals=0,
         group=_FIND,
@@ -226,7 +226,7 @@ class Recipe:
         "Morphological opening with a disk of this radius: removes thin parts of objects; 0 for none.",
         unit="px",
         least=0,
-        most=_LONGEST,
+        most=_MAX_LENGTH_PX,
         step=1,
         decimals=1,
         group=_CLEAN,
@@ -237,7 +237,7 @@ class Recipe:
         "Morphological closing with a disk of this radius: fills narrow gaps; 0 for none.",
         unit="px",
         least=0,
-        most=_LONGEST,
+        most=_MAX_LENGTH_PX,
         step=1,
         decimals=1,
         group=_CLEAN,
@@ -304,7 +304,7 @@ class Recipe:
         "Number of smoothing steps of the boundaries shared by neighbors; junctions stay fixed.",
         label="Smoothing steps",
         least=0,
-        most=_MOST_STEPS,
+        most=_MAX_ITERATIONS,
         group=_TRACE,
         needs=_TILING,
     )

@@ -13,18 +13,18 @@ from .extract import FROM_ZERO
 Content = Literal["grey", "mask", "labels", "classes"]
 
 # Values from this one on are sorted rather than counted.
-_SORTED = 1 << 22
+_SORT_FROM = 1 << 22
 # Connected components of one value have at least this many pixels on average in labels and classes; in grey images, 1
 # to 4.
-_FLAT = 10
+_MIN_COMPONENT_PX = 10
 # Labels have up to this many components per value; classes have more, and no values above this.
-_PIECES, _CLASSES = 2, 20
+_MAX_COMPONENTS_PER_LABEL, _MAX_CLASS = 2, 20
 
 
 # Minimum difference between the channels of coloured lines, and maximum of grey pixels (of 255).
-_COLOURED, _GREY = 40, 30
+_MIN_COLOUR_DIFFERENCE, _MAX_GREY_DIFFERENCE = 40, 30
 # Drawn lines cover less than this fraction, vanish after this many erosions, and enclose at least this many regions.
-_THIN, _THICK, _ENCLOSED = 0.25, 4, 3
+_MAX_LINE_FRACTION, _MAX_EROSIONS, _MIN_ENCLOSED_REGIONS = 0.25, 4, 3
 
 
 def content_of(image: ArrayLike) -> Content:
@@ -63,21 +63,21 @@ def content_of(image: ArrayLike) -> Content:
     values, index = _numbered(np.maximum(pixels, 0))
     if len(values) <= 2:
         is_mask = len(values) == 2 and values[0] == 0
-        return "mask" if is_mask else "classes" if len(values) == 2 and values[-1] <= _CLASSES else "grey"
+        return "mask" if is_mask else "classes" if len(values) == 2 and values[-1] <= _MAX_CLASS else "grey"
     if values[0] != 0:  # tilings have no background
         values, index = np.insert(values, 0, 0), index + 1
     numbers = index.reshape(pixels.shape)
     pieces = int(label(numbers, connectivity=1, background=0).max())
-    if np.count_nonzero(numbers) < _FLAT * pieces:
+    if np.count_nonzero(numbers) < _MIN_COMPONENT_PX * pieces:
         return "grey"
-    if pieces <= _PIECES * (len(values) - 1):
+    if pieces <= _MAX_COMPONENTS_PER_LABEL * (len(values) - 1):
         return "labels"
-    return "classes" if values[-1] <= _CLASSES else "grey"
+    return "classes" if values[-1] <= _MAX_CLASS else "grey"
 
 
 def _numbered(pixels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Unique values of non-negative integers, ascending, and the index of each pixel's value among them."""
-    if pixels.max() >= _SORTED:
+    if pixels.max() >= _SORT_FROM:
         return np.unique(pixels, return_inverse=True)
     numbers = pixels.astype(np.intp)
     there = np.bincount(numbers.ravel()) > 0
@@ -149,19 +149,21 @@ def drawn_outlines(image: ArrayLike) -> int:
     if pixels.ndim != 3 or pixels.dtype != np.uint8 or pixels.shape[2] not in (3, 4):
         return 0
     colour = np.ptp(pixels[..., :3].astype(np.int16), axis=2)
-    lines = colour > _COLOURED
-    grey = pixels[..., 0][colour <= _GREY]
+    lines = colour > _MIN_COLOUR_DIFFERENCE
+    grey = pixels[..., 0][colour <= _MAX_GREY_DIFFERENCE]
     # Coloured objects on black are not a drawing: drawn lines are thin, and surrounded by an image.
-    if not (0 < lines.mean() < _THIN and grey.size > 0.5 * lines.size and grey.std() > _GREY):
+    if not (
+        0 < lines.mean() < _MAX_LINE_FRACTION and grey.size > 0.5 * lines.size and grey.std() > _MAX_GREY_DIFFERENCE
+    ):
         return 0
-    if ndimage.binary_erosion(lines, iterations=_THICK).sum() > 0.02 * lines.sum():
+    if ndimage.binary_erosion(lines, iterations=_MAX_EROSIONS).sum() > 0.02 * lines.sum():
         return 0
     regions, _ = ndimage.label(~ndimage.binary_dilation(lines))  # closes gaps of one pixel
     outside = np.unique(np.concatenate([regions[[0, -1]].ravel(), regions[:, [0, -1]].ravel()]))
     sizes = np.bincount(regions.ravel())
     sizes[outside] = sizes[0] = 0
-    count = int((sizes >= _FLAT).sum())
-    return count if count >= _ENCLOSED else 0
+    count = int((sizes >= _MIN_COMPONENT_PX).sum())
+    return count if count >= _MIN_ENCLOSED_REGIONS else 0
 
 
 def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDArray[Any] | None, str]:

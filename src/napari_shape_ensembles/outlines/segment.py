@@ -32,11 +32,11 @@ NEIGHBOURS = (np.s_[:, 1:], np.s_[:, :-1]), (np.s_[1:, :], np.s_[:-1, :])
 # Weights of red, green and blue in the luminance (Rec. 709, as in scikit-image).
 _LUMINANCE = np.array([0.2125, 0.7154, 0.0721])
 # Minimum number of rows per thread.
-_FEWEST = 128
+_MIN_ROWS_PER_THREAD = 128
 # Truncation of SciPy's Gaussian filter, in standard deviations.
-_REACH = 4
+_TRUNCATE_SIGMAS = 4
 # Peaks closer to each other than this many pixels are one.
-_APART = 3
+_MIN_PEAK_DISTANCE = 3
 # Additional smoothing of grey levels before splitting: texture inside an object is not a neck.
 _TEXTURE = 2.0
 
@@ -242,7 +242,7 @@ def upwards(
     values = np.subtract(grey, lowest, out=grey)
     values /= unit
     if sigma := settings.smoothing:
-        values = by_strips(partial(ndimage.gaussian_filter, sigma=sigma), values, int(_REACH * sigma + 0.5))
+        values = by_strips(partial(ndimage.gaussian_filter, sigma=sigma), values, int(_TRUNCATE_SIGMAS * sigma + 0.5))
     if settings.background:
         # Background estimate: opening by a square window, which removes everything narrower, then smoothed.
         width = 2 * int(np.ceil(settings.background)) + 1
@@ -321,7 +321,7 @@ def _split_by_distance(mask: Mask, neck: float) -> NDArray[np.integer]:
     depth = by_strips(
         lambda strip: ndimage.gaussian_filter(ndimage.distance_transform_edt(strip), 1.0),
         mask,
-        farthest + _REACH,
+        farthest + _TRUNCATE_SIGMAS,
     )
     return _split(mask, depth, neck)
 
@@ -331,8 +331,8 @@ def _split(mask: Mask, height: Real, neck: float) -> NDArray[np.integer]:
 
     A neck is a saddle lower than `neck` times the lower of the two peaks beside it.
     """
-    # Local maxima within `_APART` pixels; adjacent pixels of equal height are one peak.
-    highest = ndimage.maximum_filter(np.where(mask, height, 0), 2 * _APART + 1)
+    # Local maxima within `_MIN_PEAK_DISTANCE` pixels; adjacent pixels of equal height are one peak.
+    highest = ndimage.maximum_filter(np.where(mask, height, 0), 2 * _MIN_PEAK_DISTANCE + 1)
     peaks = ndimage.label(mask & (height == highest) & (height > 0))[0]
     # Only components with several peaks need a watershed, which takes most of the time.
     components, count = ndimage.label(mask)
@@ -441,7 +441,7 @@ def _region_means(regions: NDArray[np.integer], colours: Real) -> Real:
 
 def by_strips(work: Callable[[NDArray[Any]], NDArray[Value]], plane: NDArray[np.generic], reach: int) -> NDArray[Value]:
     """Apply a filter that reaches at most `reach` rows to horizontal strips, in parallel."""
-    rows = max(_FEWEST, -(-len(plane) // processors()))
+    rows = max(_MIN_ROWS_PER_THREAD, -(-len(plane) // processors()))
     if 2 * reach > rows:  # strips would be mostly margin
         return work(plane)
 

@@ -21,7 +21,7 @@ Number = TypeVar("Number", np.float64, np.complex128)
 
 # A polygon has at most this many corners, of at least this angle, that make up at least this fraction of its total
 # turning. Smooth curves turn at all vertices, pixel steps at far more of them.
-MOST_CORNERS, CORNER, SHARE = 24, np.deg2rad(20), 0.95
+MAX_CORNERS, MIN_CORNER_ANGLE, MIN_CORNER_SHARE = 24, np.deg2rad(20), 0.95
 # Three Gauss-Legendre nodes give lengths to seventh order in the chord: more accurate than the spline itself.
 _NODES, _WEIGHTS = (np.asarray(values) for values in leggauss(3))
 NODES: Real = (_NODES + 1) / 2
@@ -101,10 +101,10 @@ def interpolate(vertices: Complex, offsets: Index, kind: str) -> RaggedSpline:
         coefficients[2], coefficients[3] = 3 * quarter * second, quarter * (second[after] - second)
     if kind == "auto":
         turn = np.abs(np.angle(chord[after] * chord.conj()))
-        sharp = turn > CORNER
+        sharp = turn > MIN_CORNER_ANGLE
         corners = np.add.reduceat(sharp.astype(np.int64), offsets[:-1])
         at_corners, all_of_it = (np.add.reduceat(part, offsets[:-1]) for part in (np.where(sharp, turn, 0), turn))
-        polygonal = (corners <= MOST_CORNERS) & (at_corners >= SHARE * all_of_it)
+        polygonal = (corners <= MAX_CORNERS) & (at_corners >= MIN_CORNER_SHARE * all_of_it)
         coefficients[2:, np.repeat(polygonal, np.diff(offsets))] = 0
     coefficients[1] = chord - coefficients[2] - coefficients[3]
     return RaggedSpline(coefficients, offsets)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..budget import take_labels
+from ..budget import reserve_labels
 from ..progress import each_block, report
 from .ensemble import Ensemble
 from .extract import AT_BORDER, NEGATIVE, TOO_SMALL, outlines_of_labels, pixel_of
@@ -25,7 +25,7 @@ Index = NDArray[np.int64]
 #: Side of a tile in pixels.
 TILE = 2048
 # Labels up to this one are looked up in a table, higher ones by binary search.
-_TABLE = 1 << 26
+_MAX_TABLE_LABEL = 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,10 +144,10 @@ def trace_window(
 ) -> Ensemble:
     """Outlines of the objects of one window, in the coordinates of the whole plane; holes have ids below 0."""
     top, left, bottom, right = window.box
-    take_labels((bottom - top) * (right - left), np.dtype(labels.dtype).itemsize)
+    reserve_labels((bottom - top) * (right - left), np.dtype(labels.dtype).itemsize)
     plane = np.asarray(labels[top:bottom, left:right])
     highest = int(plane.max(initial=0))
-    if highest < _TABLE:
+    if highest < _MAX_TABLE_LABEL:
         table = np.zeros(highest + 1, np.int32)
         known = window.values <= highest
         table[window.values[known]] = np.flatnonzero(known) + 1

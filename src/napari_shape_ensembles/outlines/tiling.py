@@ -25,10 +25,10 @@ OUTSIDE = -1
 
 # Relaxation factor of a smoothing step: a corner moves to the mean of itself and its two neighbours. A full step would
 # never remove the zigzag of a diagonal line.
-_STEP = 2 / 3
+_RELAXATION = 2 / 3
 # Directions of a step, in (row, column), each a quarter turn to the left of the one before.
 _DOWN, _RIGHT = 0, 1
-_HEADINGS = np.array([(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)])
+_DIRECTIONS = np.array([(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ class Tiling:
         free = both[~self.fixed[both[:, 0]]]
         every = np.arange(len(self.points))
         rows, columns = np.concatenate([free, np.stack([every, every], axis=1)]).T
-        weights = np.concatenate([np.full(len(free), _STEP / 2), np.where(self.fixed, 1.0, 1 - _STEP)])
+        weights = np.concatenate([np.full(len(free), _RELAXATION / 2), np.where(self.fixed, 1.0, 1 - _RELAXATION)])
         average = coo_array((weights, (rows, columns)), shape=(len(every),) * 2).tocsr()
         points = self.points
         for _ in range(iterations):
@@ -152,7 +152,7 @@ class Tiling:
         """As `rings`, and whether each is an outer line: by its steps on the grid, as smoothing may invert it."""
         halves = self._halves
         for cycle in _chains(halves.following, np.flatnonzero(halves.left > 0)):
-            steps = _HEADINGS[halves.heading[cycle]]
+            steps = _DIRECTIONS[halves.heading[cycle]]
             yield int(halves.left[cycle[0]]), halves.tail[cycle], signed_area(np.cumsum(steps, axis=0)) > 0
 
     def boundaries(self) -> list[Boundary]:

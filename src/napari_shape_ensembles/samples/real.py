@@ -22,7 +22,7 @@ _POWDER = ("rccohn/AMPIS (Cohn et al., JOM 73 (2021) 2159); Ames Laboratory", "M
 _NUCLEI = ("stardist/stardist; 2018 Data Science Bowl (BBBC038)", "BSD-3-Clause")
 _CELLS = ("geomstats/geomstats", "MIT")
 _POWDER_HEIGHT, _POWDER_WIDTH = 1024, 1536
-_LAID_OUT = 3000
+_ROW_WIDTH = 3000
 _FIELDS = ("Powder, field 1", "Powder, field 2")
 
 
@@ -127,9 +127,9 @@ def cells() -> SamplePair:
     """
     data = _arrays("osteosarcoma_cells/cells.npz")
     curves, treatment = _curves(data), data["treatment"]
-    a, b = (_laid_out([curves[i] for i in np.flatnonzero(treatment == which)]) for which in (0, 2))
+    a, b = (_arranged_in_rows([curves[i] for i in np.flatnonzero(treatment == which)]) for which in (0, 2))
     names = ("Cells, control", "Cells, cytochalasin D")
-    return SamplePair("Osteosarcoma cells: control and cytochalasin D", names, "curves", a, b, _LAID_OUT, *_CELLS)
+    return SamplePair("Osteosarcoma cells: control and cytochalasin D", names, "curves", a, b, _ROW_WIDTH, *_CELLS)
 
 
 def _image(name: str) -> NDArray[Any]:
@@ -146,7 +146,7 @@ def _curves(data: dict[str, NDArray[Any]]) -> Curves:
     return np.split(data["xy"][:, ::-1].astype(np.float64), data["offsets"][1:-1])
 
 
-def _laid_out(curves: Curves, width: int = _LAID_OUT, gap: int = 20) -> Curves:
+def _arranged_in_rows(curves: Curves, width: int = _ROW_WIDTH, gap: int = 20) -> Curves:
     """Arrange curves from left to right in rows of about the given width."""
     placed, row, column, height = [], 0.0, 0.0, 0.0
     for curve in curves:

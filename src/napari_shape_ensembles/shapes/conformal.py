@@ -14,7 +14,7 @@ from ..checks import RandomState, seed_of
 Real = NDArray[np.float64]
 
 # Minimum samples per class: two to fit, two to calibrate.
-_FEWEST = 4
+_MIN_CLASS_SIZE = 4
 
 
 class ConformalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -120,10 +120,10 @@ class ConformalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for place, name in enumerate(self.classes_):
             own = np.flatnonzero(labels == name)
             units = np.unique(owners[own])
-            if len(own) < _FEWEST or len(units) < 2:
+            if len(own) < _MIN_CLASS_SIZE or len(units) < 2:
                 raise ValueError(
                     f"class {self.classes_.tolist()[place]!r} has {len(own)} samples in {len(units)} groups: at "
-                    f"least {_FEWEST}, of two groups, are needed for training and calibration"
+                    f"least {_MIN_CLASS_SIZE}, of two groups, are needed for training and calibration"
                 )
             least = 1 if groups is not None else 2
             count = int(np.clip(round(self.calibration * len(units)), least, len(units) - least))

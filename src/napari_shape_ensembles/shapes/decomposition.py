@@ -14,7 +14,7 @@ Real = NDArray[np.float64]
 # Curves per block, few enough to fit in the CPU cache.
 _BLOCK = 256
 # Ratio of extents below which a curve is a line to double precision.
-_THINNEST = 1e-7
+_MIN_EXTENT_RATIO = 1e-7
 
 
 def planes(points: NDArray[np.floating]) -> Real:
@@ -134,7 +134,7 @@ def separate(points: Real, undulation: Real, measure: Real | None = None) -> Rea
         undulation[part], scale[part] = _polar(*np.moveaxis(centred * np.sqrt(mu)[:, None], 1, 0))
 
     over_blocks(work, curve_blocks(len(points)))
-    _refuse_lines(scale)
+    _refuse_collinear(scale)
     return scale
 
 
@@ -198,7 +198,7 @@ def polar(x: Real, y: Real) -> tuple[Real, Real]:
         For collinear columns.
     """
     undulation, scale = _polar(x, y)
-    _refuse_lines(scale)
+    _refuse_collinear(scale)
     return undulation.swapaxes(1, 2), scale
 
 
@@ -224,9 +224,9 @@ def _polar(x: Real, y: Real) -> tuple[Real, Real]:
     return undulation, scale
 
 
-def _refuse_lines(scale: Real) -> None:
+def _refuse_collinear(scale: Real) -> None:
     (a, b), (_, d) = np.moveaxis(scale, 0, -1)
-    flat = a * d - b * b <= _THINNEST * (a * a + 2 * b * b + d * d)
+    flat = a * d - b * b <= _MIN_EXTENT_RATIO * (a * a + 2 * b * b + d * d)
     if flat.any():
         raise ValueError(
             f"{flat.sum()} curve(s) lie on a line (first: {np.flatnonzero(flat)[0]}): leave them out before decomposing"

@@ -21,9 +21,9 @@ Real = NDArray[np.float64]
 
 # Degrees tried by default, and the reciprocal of the fraction of trailing coefficients that must be negligible.
 _DEGREES = (16, 32, 64, 128, 256, 512, 1024, 2048)
-_TAIL = 8
+_TAIL_DIVISOR = 8
 # Oversampling of the grid for maximum speeds and lengths.
-_FINER = 4
+_OVERSAMPLING = 4
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Expansion(ABC):
         for degree in _DEGREES:
             found = cls._least_squares(curve, degree)
             size = found._relative_sizes()
-            tail = size[-degree // _TAIL :].max()
+            tail = size[-degree // _TAIL_DIVISOR :].max()
             if tail <= tolerance:
                 # Coefficients at rounding level would only be amplified by differentiation.
                 return found.truncated(int(np.flatnonzero(size > tolerance).max(initial=0)) + 1)
@@ -153,7 +153,7 @@ class Expansion(ABC):
 
     def lengths(self) -> Real:
         """Length of each curve, (N,)."""
-        degree = _FINER * self.coefficients.shape[1]
+        degree = _OVERSAMPLING * self.coefficients.shape[1]
         return np.linalg.norm(self.derivative().at_nodes(degree), axis=-1) @ self.nodes(degree)[1]
 
     def lipschitz(self) -> Real:
@@ -166,7 +166,7 @@ class Expansion(ABC):
         velocity = self.derivative()
         acceleration = velocity.derivative()
         jerk = acceleration.derivative()
-        degree = _FINER * self.coefficients.shape[1]
+        degree = _OVERSAMPLING * self.coefficients.shape[1]
         grid = np.concatenate([[0.0], self.nodes(degree)[0], [1.0]])
         points = np.concatenate([velocity(grid[:1]), velocity.at_nodes(degree), velocity(grid[-1:])], axis=1)
         best = np.linalg.norm(points, axis=-1).argmax(axis=-1)

@@ -17,11 +17,11 @@ from .decomposition import curve_blocks, planes
 
 Real = NDArray[np.float64]
 
-_ROUNDS = 100
+_MAX_ITERATIONS = 100
 # Principal angles closer than this to π/2 are at the cut locus numerically: the logarithm is not unique there.
-_CUT = 1e-6
+_CUT_LOCUS_GAP = 1e-6
 #: Points per block when Gram matrices are summed: many, as large matrix products are faster.
-RUN = 1024
+GRAM_BLOCK = 1024
 
 
 def log(base: Real, points: Real) -> Real:
@@ -82,15 +82,15 @@ class Tangents:
         tangents = np.empty(points.shape)
         for some in curve_blocks(len(points)):
             toward, back, cosine = _log_factors(self.base, points[some])
-            if cosine.min(initial=1) < np.sin(_CUT):
-                self._refuse_far()
+            if cosine.min(initial=1) < np.sin(_CUT_LOCUS_GAP):
+                self._refuse_beyond_cut_locus()
             np.matmul(toward.swapaxes(1, 2), points[some], out=tangents[some])
             tangents[some] -= back @ self.base
         return tangents
 
-    def _refuse_far(self) -> None:
+    def _refuse_beyond_cut_locus(self) -> None:
         cosines = [_log_factors(self.base, self.points[part])[2] for part in curve_blocks(len(self.points))]
-        far = np.concatenate(cosines).min(axis=-1) < np.sin(_CUT)
+        far = np.concatenate(cosines).min(axis=-1) < np.sin(_CUT_LOCUS_GAP)
         raise ValueError(
             f"{far.sum()} outline(s) are orthogonal to the mean undulation (first: {np.flatnonzero(far)[0]}), "
             "where coordinates are not unique: inspect them, and leave them out if they are outliers"
@@ -188,7 +188,7 @@ def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
         rows = 2 * len(some)
         return toward.transpose(2, 0, 1).reshape(2, rows) @ some.reshape(rows, -1), back.sum(axis=0)
 
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ITERATIONS):
         # The mean of the logarithms, without forming them: two passes of 2 × 2 algebra and one tall product. Blocks are
         # summed in a fixed order, so the result does not depend on the number of threads.
         pulls = over_blocks(pulled, curve_blocks(len(flat)))
@@ -201,8 +201,8 @@ def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
         # Remove accumulated rounding error without rotating the columns (one Newton-Schulz step).
         mean = (point @ (1.5 * np.eye(2) - 0.5 * point.T @ point)).T
     raise ValueError(
-        f"the mean undulation did not converge in {_ROUNDS} iterations (remaining step {size:.1e}): the outlines "
-        "are too dispersed; look for outliers and leave them out"
+        f"the mean undulation did not converge in {_MAX_ITERATIONS} iterations (remaining step {size:.1e}): the "
+        "outlines are too dispersed; look for outliers and leave them out"
     )
 
 

@@ -6,16 +6,16 @@ Each function names its NumPy equivalent, which documents the formula. See `comp
 import numpy as np
 from numba import njit, types
 
-from ..outlines.spline import CORNER, MOST_CORNERS, NODES, SHARE, WEIGHTS
-from .landmarks import FLOOR, MODES, NEWTON, PRIMITIVE, RELAXATION, ROUNDS, TOLERANCE
-from .registration import SETTLED, TURNS
+from ..outlines.spline import MAX_CORNERS, MIN_CORNER_ANGLE, MIN_CORNER_SHARE, NODES, WEIGHTS
+from .landmarks import FLOOR, MAX_ITERATIONS, MODES, NEWTON, PRIMITIVE, RELAXATION, TOLERANCE
+from .registration import NEWTON_ITERATIONS, NEWTON_TOLERANCE
 
 _AT, _BY = (NODES[0], NODES[1], NODES[2]), (WEIGHTS[0], WEIGHTS[1], WEIGHTS[2])
 _L1, _L2, _L3 = (tuple(row) for row in PRIMITIVE)
 _given = types.Array(types.float64, 2, "C", readonly=True)
 _ends = types.Array(types.int64, 1, "C", readonly=True)
 # Allow reassociation of sums and fused multiply-add, and ignore signed zeros.
-_FAST = {"reassoc", "contract", "nsz"}
+_FAST_MATH_FLAGS = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, nogil=True)
@@ -65,7 +65,7 @@ def _fan_moment(x, y):
 def _is_polygonal(x, y):
     """Whether nearly all turning is at a few corners; as `spline.interpolate`."""
     m = len(x)
-    near = np.cos(0.99 * CORNER)
+    near = np.cos(0.99 * MIN_CORNER_ANGLE)
     corners, sharp, rest = 0, 0.0, 0.0
     for exact in (False, True):  # arctan2 is slow: the first pass bounds turns below a corner by their sine
         corners, sharp, rest = 0, 0.0, 0.0
@@ -79,12 +79,12 @@ def _is_polygonal(x, y):
                 rest += abs(cross) / size
                 continue
             turn = abs(np.arctan2(cross, dot))
-            if turn > CORNER:
+            if turn > MIN_CORNER_ANGLE:
                 corners += 1
                 sharp += turn
             else:
                 rest += turn
-        if corners > MOST_CORNERS or sharp < SHARE * (sharp + rest):
+        if corners > MAX_CORNERS or sharp < MIN_CORNER_SHARE * (sharp + rest):
             return False
     return True
 
@@ -171,7 +171,7 @@ def _at_nodes(c, f):
             f[4, place] = weight * weight * dy * dy
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=_FAST_MATH_FLAGS)
 def _residual(f, xx, xy, yy):
     """Second central moment, weighted by length in the metric moment⁻¹, minus the moment."""
     total, sx, sy, sxx, sxy, syy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -198,7 +198,7 @@ def _fixed_point(f):
     step, mapped, row, change = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     inverse = RELAXATION * np.eye(3)
     residual[0], residual[1], residual[2] = _residual(f, 1.0, 0.0, 1.0)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ITERATIONS):
         if max(abs(residual[0]), abs(residual[1]), abs(residual[2])) <= TOLERANCE:
             return moment[0] + residual[0], moment[1] + residual[1], moment[2] + residual[2], True
         for i in range(3):
@@ -361,7 +361,13 @@ def place_landmarks(vertices, offsets, kind, affine, landmarks, settled):
 _block, _waves = types.float64[:, :, ::1], types.complex128[:, ::1]
 
 
-@njit(types.void(_block, _block, types.float64[:, :, ::1]), cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(
+    types.void(_block, _block, types.float64[:, :, ::1]),
+    cache=True,
+    nogil=True,
+    fastmath=_FAST_MATH_FLAGS,
+    error_model="numpy",
+)
 def separate(points, undulation, scale):
     """Polar factors of centred curves, all (N, 2, n), and scale (N, 2, 2); as `decomposition._polar`.
 
@@ -411,7 +417,7 @@ def separate(points, undulation, scale):
     types.void(_block, types.float64, _waves, types.boolean[::1]),
     cache=True,
     nogil=True,
-    fastmath=_FAST,
+    fastmath=_FAST_MATH_FLAGS,
 )
 def centre(points, direction, z, against):
     """Curves (N, 2, n) as complex z (N, n), centred; reversed where they run `against` a direction.
@@ -435,7 +441,7 @@ def centre(points, direction, z, against):
             z[q, i] = complex(x[j] - cx, y[j] - cy)
 
 
-@njit(types.void(_waves, _waves, types.complex128[:, :, ::1]), cache=True, nogil=True, fastmath=_FAST)
+@njit(types.void(_waves, _waves, types.complex128[:, :, ::1]), cache=True, nogil=True, fastmath=_FAST_MATH_FLAGS)
 def multiply(spectra, aims, products):
     """Products of spectra (N, n) with conjugated and plain targets (1 or N, n); as `registration.shift_scores`."""
     for q in range(len(spectra)):
@@ -495,7 +501,7 @@ def two_best(waves, first, second, margin):
         margin[q] = 1 - np.sqrt(min(ratio, 1.0))
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=_FAST_MATH_FLAGS)
 def _phases(angle, cosine, sine):
     """Cosine and sine of k·angle for all k, by repeated doubling."""
     cosine[0], sine[0] = 1.0, 0.0
@@ -507,7 +513,7 @@ def _phases(angle, cosine, sine):
         c, s, known = c * c - s * s, 2 * c * s, 2 * known
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=_FAST_MATH_FLAGS)
 def _waved(sums, cosine, sine, rate):
     """Value and first two derivatives of Σ S cos + i D sin over the modes; `sums` holds S and D as four real rows."""
     a, b, c, d, e, f = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -536,7 +542,7 @@ def _waved(sums, cosine, sine, rate):
     ),
     cache=True,
     nogil=True,
-    fastmath=_FAST,
+    fastmath=_FAST_MATH_FLAGS,
 )
 def align(spectra, aim, place, moved, shift, turn, mirrored, residual):
     """Move spectra (N, n) to their places and refine the shift; as `registration._aligned`."""
@@ -565,7 +571,7 @@ def align(spectra, aim, place, moved, shift, turn, mirrored, residual):
         if n % 2 == 0:  # Nyquist mode: a cosine
             sums[2, half - 1] = sums[3, half - 1] = 0.0
         whole = shift[q]
-        for _ in range(TURNS):
+        for _ in range(NEWTON_ITERATIONS):
             _phases(rate[1] * shift[q], cosine, sine)
             value, first, second = _waved(sums, cosine, sine, rate)
             slope = value.real * first.real + value.imag * first.imag
@@ -573,7 +579,7 @@ def align(spectra, aim, place, moved, shift, turn, mirrored, residual):
             before = shift[q]
             if bend < 0:
                 shift[q] = min(max(shift[q] - slope / bend, whole - 1), whole + 1)
-            if abs(shift[q] - before) < SETTLED:
+            if abs(shift[q] - before) < NEWTON_TOLERANCE:
                 break
         _phases(rate[1] * shift[q], cosine, sine)
         score = _waved(sums, cosine, sine, rate)[0]  # Σ aim · spectrum · phases, whose phase is that of the turn

@@ -20,14 +20,14 @@ from ..checks import whole
 from ..compiled import kernels
 from ..outlines import Ensemble
 from ..outlines.spline import NODES, WEIGHTS, Complex, Index, RaggedSpline, Real, following, interpolate
-from ..progress import LARGE, give_back, over_blocks
+from ..progress import RELEASE_FROM_BYTES, over_blocks, release_memory
 
 Interpolation = Literal["auto", "spline", "polygon"]
 Measure = Literal["affine", "arc-length"]
 
 # Vertices and landmarks per block: enough that threads rarely wait for the GIL, few enough for the CPU caches.
 _BLOCK = 1 << 16
-ROUNDS = 60
+MAX_ITERATIONS = 60
 TOLERANCE = 1e-13
 # On a circle the plain fixed-point iteration overshoots by a quarter of the error; this relaxation factor compensates.
 RELAXATION = 0.8
@@ -101,8 +101,8 @@ def to_landmarks(
                 f"to_landmarks takes an Ensemble or several, not {type(one).__name__}: use Ensemble(curves)"
             )
     ends = np.cumsum([0, *map(len, ensembles)])
-    if 16 * n * ends[-1] > LARGE:
-        give_back()
+    if 16 * n * ends[-1] > RELEASE_FROM_BYTES:
+        release_memory()
     landmarks = np.empty((ends[-1], 2, n))
     kind, affine = get_args(Interpolation).index(interpolation), measure == "affine"
     fast = kernels(__package__, landmarks.size)
@@ -117,7 +117,7 @@ def to_landmarks(
         if not settled.all():
             stuck = of.ids[part][~settled]
             raise ValueError(
-                f"the affine measure of {len(stuck)} curve(s) did not converge in {ROUNDS} iterations (ids "
+                f"the affine measure of {len(stuck)} curve(s) did not converge in {MAX_ITERATIONS} iterations (ids "
                 f'{stuck[:5].tolist()}): leave them out, or use measure="arc-length"'
             )
 
@@ -203,7 +203,7 @@ def _fixed_point(curve: RaggedSpline) -> tuple[Real, NDArray[np.bool_]]:
     moment = np.repeat(np.array([[1.0], [0.0], [1.0]]), len(starts), axis=1)
     inverse = np.repeat(RELAXATION * np.eye(3)[:, :, None], len(starts), axis=2)
     step = before = np.zeros_like(moment)
-    for done in range(ROUNDS + 1):
+    for done in range(MAX_ITERATIONS + 1):
         # The residual: the second central moment, weighted by length in the metric moment⁻¹, minus the moment.
         xx, xy, yy = curve.per_segment(moment)[:, None]
         length = np.sqrt(yy * speeds[0] - 2 * xy * speeds[1] + xx * speeds[2]) * WEIGHTS[:, None]
@@ -219,7 +219,7 @@ def _fixed_point(curve: RaggedSpline) -> tuple[Real, NDArray[np.bool_]]:
         mapped = np.einsum("ijq,jq->iq", inverse, change)
         inverse += (step - mapped)[:, None] * (row / np.where(scale != 0, scale, np.inf))
         settled = np.abs(residual).max(axis=0) <= TOLERANCE
-        if done == ROUNDS or settled.all():
+        if done == MAX_ITERATIONS or settled.all():
             break
         step = np.einsum("ijq,jq->iq", inverse, residual)
         xx, xy, yy = moment + step

@@ -27,7 +27,7 @@ LINEAR = [0, 1, -1]
 
 # Shortest wavelength compared, in pixels. Shorter waves are pixel noise, whose amplitude relative to the outline, and
 # so its roughness, grows as outlines get smaller.
-_WAVE = 8
+_PX_PER_WAVE = 8
 
 
 def lobes_held(around: Real | None) -> float:
@@ -38,7 +38,7 @@ def lobes_held(around: Real | None) -> float:
     around : (N,) array, optional
         Perimeters of the outlines in pixels, if known.
     """
-    return np.inf if around is None or not len(around) else float(np.quantile(around, 0.25)) / _WAVE - 1
+    return np.inf if around is None or not len(around) else float(np.quantile(around, 0.25)) / _PX_PER_WAVE - 1
 
 
 def band_name(first: int, last: int) -> str:

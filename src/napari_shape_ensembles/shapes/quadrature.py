@@ -17,7 +17,7 @@ from .decomposition import check_landmarks, decompose
 Real = NDArray[np.float64]
 Measure = Literal["arc-length", "affine"]
 
-ROUNDS = 100
+MAX_ITERATIONS = 100
 _TOLERANCE = 1e-13
 
 
@@ -128,7 +128,7 @@ def quadrature_weights(
     weights = _shares(velocity, steps)
     if measure == "arc-length":
         return weights
-    for _ in range(ROUNDS):  # fixed-point iteration: whiten by the second moment, measure length on the result
+    for _ in range(MAX_ITERATIONS):  # fixed-point iteration: whiten by the second moment, measure length on the result
         _, scale = decompose(nodes, weights)
         updated = _shares(velocity @ np.linalg.inv(scale), steps)
         change = np.abs(updated - weights).max() * weights.shape[1]
@@ -136,7 +136,8 @@ def quadrature_weights(
         if change <= _TOLERANCE:
             return weights
     raise ValueError(
-        f'the affine measure did not converge in {ROUNDS} iterations (remaining change {change:.1e}): use "arc-length"'
+        f"the affine measure did not converge in {MAX_ITERATIONS} iterations (remaining change {change:.1e}): "
+        'use "arc-length"'
     )
 
 

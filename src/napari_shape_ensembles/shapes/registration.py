@@ -33,13 +33,13 @@ _ROUNDING = 1e-12
 # Terms of the Taylor series of the score within one sample of its peak: π²⁰/20! < 4e-9 for the highest modes.
 _TERMS = 20
 # Newton iterations for the sub-sample shift, and the step size at which they stop: the next would be its square.
-TURNS, SETTLED = 6, 1e-7
+NEWTON_ITERATIONS, NEWTON_TOLERANCE = 6, 1e-7
 # Tolerances of a tie: the two best matches of a symmetric curve score alike up to interpolation between samples, and
 # give registered curves that agree, at unit norm, up to rounding error.
-_TIED = 1e-4
-_SAME = 1e-6
+_TIE_TOLERANCE = 1e-4
+_EQUAL_TOLERANCE = 1e-6
 # Maximum number of iterations for the mean archetype.
-ROUNDS = 100
+MAX_ITERATIONS = 100
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Registration:
     def archetype_is_ambiguous(self) -> bool:
         """Whether the archetype is symmetric within a fraction of the typical misfit: no registration is unique."""
         typical = float(np.median(self.residual**2)) / 2 if len(self.residual) else 0.0
-        return self.archetype_distinctness < max(AMBIGUOUS * typical, _TIED)
+        return self.archetype_distinctness < max(AMBIGUOUS * typical, _TIE_TOLERANCE)
 
 
 def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> Registration:
@@ -261,10 +261,10 @@ def _judged(
     misfit = residual**2 + gained
     distinct = np.where(misfit > _ROUNDING, gained / np.maximum(misfit, _ROUNDING), 0)
     ambiguous = distinct < AMBIGUOUS
-    tied = np.flatnonzero(ambiguous & (margin < _TIED))
+    tied = np.flatnonzero(ambiguous & (margin < _TIE_TOLERANCE))
     if len(tied):
         best, other = places(tied)
-        ambiguous[tied] = np.linalg.norm(other - best, axis=-1) > _SAME * np.linalg.norm(best, axis=-1)
+        ambiguous[tied] = np.linalg.norm(other - best, axis=-1) > _EQUAL_TOLERANCE * np.linalg.norm(best, axis=-1)
     # R of z -> turn·z, or of z -> turn·z̄ where mirrored, as real matrices.
     sign = np.where(mirrored, -1.0, 1.0)
     rotation = np.stack([turn.real, -turn.imag * sign, turn.imag, turn.real * sign], axis=-1).reshape(-1, 2, 2)
@@ -286,7 +286,7 @@ def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Re
     once = terms[:, 1:] * np.arange(1, _TERMS)
     twice = once[:, 1:] * np.arange(1, _TERMS - 1)
     offset = np.zeros(len(products))
-    for _ in range(TURNS):
+    for _ in range(NEWTON_ITERATIONS):
         powers = np.vander(offset, _TERMS, increasing=True)
         value, first, second = (
             np.einsum("qj,qj->q", each, powers[:, : each.shape[1]]) for each in (terms, once, twice)
@@ -295,7 +295,7 @@ def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Re
         bend = (value.conj() * second).real + np.abs(first) ** 2
         before = offset
         offset = np.clip(offset - np.where(bend < 0, slope / np.where(bend < 0, bend, 1), 0), -1, 1)
-        if np.abs(offset - before).max(initial=0) < SETTLED:
+        if np.abs(offset - before).max(initial=0) < NEWTON_TOLERANCE:
             break
     shift = shift + offset
     phases = _phases(shift, n)
@@ -501,7 +501,7 @@ def choose_archetype(preshapes: Real, choice: Choice, *, reflections: bool = Tru
     ((256, 2), True)
     """
     if choice == "mean":
-        return _settled_mean(preshapes, reflections)
+        return _iterated_mean(preshapes, reflections)
     return posed(preshapes[archetype_index(preshapes, choice, reflections=reflections, seed=seed)], reflections)
 
 
@@ -533,7 +533,7 @@ def archetype_index(preshapes: Real, choice: Choice, *, reflections: bool = True
     return int(choice)
 
 
-def _settled_mean(preshapes: Real, reflections: bool) -> Real:
+def _iterated_mean(preshapes: Real, reflections: bool) -> Real:
     """Alternate registration and chordal mean until no curve moves by half a sample.
 
     No iteration can lower the summed score, so the shifts converge. All of them work on the Fourier transforms of the
@@ -563,7 +563,7 @@ def _settled_mean(preshapes: Real, reflections: bool) -> Real:
     spectra = over_blocks(transformed, curve_blocks(len(points)))
     aim: Complex = scipy.fft.fft(target - target.mean())
     before: tuple[Real, Flags] | None = None
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ITERATIONS):
         sums, *places = zip(*over_blocks(matched, spectra), strict=True)
         shift, mirrored = map(np.concatenate, places)
         if before is not None:
@@ -573,5 +573,6 @@ def _settled_mean(preshapes: Real, reflections: bool) -> Real:
                 return np.stack([mean.real, mean.imag], axis=-1)
         before, aim = (shift, mirrored), np.sum(sums, axis=0) * np.sqrt(n) / len(points)
     raise ValueError(
-        f'the mean archetype did not converge in {ROUNDS} iterations: use archetype="asymmetric" for these curves'
+        f"the mean archetype did not converge in {MAX_ITERATIONS} iterations: "
+        'use archetype="asymmetric" for these curves'
     )

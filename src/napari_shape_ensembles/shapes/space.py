@@ -10,7 +10,7 @@ from scipy.linalg import eigh_tridiagonal, lapack
 
 from ..checks import RandomState, seal, seed_of
 from ..outlines import Ensemble
-from ..progress import LARGE, each_block, give_back, one_library_thread, over_blocks
+from ..progress import RELEASE_FROM_BYTES, each_block, one_library_thread, over_blocks, release_memory
 from . import grassmann, spd
 from .decomposition import check_landmarks, curve_blocks, planes, separate
 from .landmarks import Interpolation, Measure, to_landmarks
@@ -29,12 +29,12 @@ _PARAMETERS = (
     "random_state",
 )
 # Block size for LAPACK; matrix size up to which SciPy's routines, which hold the GIL, do not freeze a window.
-_COLUMNS, _SHORT = 64, 1000
+_LAPACK_BLOCK, _MAX_SCIPY_SIZE = 64, 1000
 # Curves projected onto the basis per block: few, as their tangent vectors add to the memory of all undulations and
 # coordinates.
-_PROJECTED = 128
+_PROJECTION_BLOCK = 128
 # Amplitudes below this fraction of an outline's size are rounding and interpolation error.
-_FLOOR = 1e-4
+_MIN_AMPLITUDE = 1e-4
 
 
 class ShapeSpace:
@@ -334,11 +334,11 @@ class ShapeSpace:
                 rows = tangents[run].reshape(-1, size)
                 return rows.T @ rows
 
-            parts = each_block(products, curve_blocks(count, grassmann.RUN))
+            parts = each_block(products, curve_blocks(count, grassmann.GRAM_BLOCK))
             gram = next(parts)
             for part in parts:
                 gram += part
-        if wide or size > _SHORT:
+        if wide or size > _MAX_SCIPY_SIZE:
             squared, vectors = np.linalg.eigh(gram)  # releases the GIL for other threads, such as a window's
             squared, directions = squared[::-1], vectors[:, : -rank - 1 : -1].T
         else:
@@ -414,7 +414,7 @@ class ShapeSpace:
         undulation, scale = self.place(self._landmarks(curves))
         parts = [*self.coordinates(undulation, scale)]
         if self.bands:
-            parts.append(np.log(np.hypot(band_amplitudes(undulation, self.bands_), _FLOOR)))
+            parts.append(np.log(np.hypot(band_amplitudes(undulation, self.bands_), _MIN_AMPLITUDE)))
         coordinates = np.concatenate(parts, axis=1)
         if getattr(self, "_sklearn_output_config", {}).get("transform") != "pandas":
             return coordinates
@@ -472,14 +472,14 @@ class ShapeSpace:
         """
         tangents = grassmann.Tangents(self.undulation_mean_, undulation)
         flat = planes(self.basis_).reshape(len(self.basis_), -1)
-        if 8 * len(undulation) * len(flat) > LARGE:
-            give_back()
+        if 8 * len(undulation) * len(flat) > RELEASE_FROM_BYTES:
+            release_memory()
         t = np.empty((len(undulation), len(flat)))
 
         def project(part: slice) -> None:
             np.matmul(tangents[part].reshape(-1, flat.shape[1]), flat.T, out=t[part])
 
-        over_blocks(project, curve_blocks(len(t), _PROJECTED))
+        over_blocks(project, curve_blocks(len(t), _PROJECTION_BLOCK))
         return t, spd.coordinates(self.scale_mean_, scale)
 
     def reconstruct(self, t: Real, l: Real) -> Real:
@@ -573,10 +573,10 @@ def principal(gram: Real, rank: int) -> tuple[Real, Real]:
     the tridiagonal matrix all eigenvectors are faster than a subset. SciPy holds the GIL meanwhile.
     """
     size = len(gram)
-    reduced, diagonal, off, factors, _ = lapack.dsytrd(gram, lower=1, lwork=_COLUMNS * size)
+    reduced, diagonal, off, factors, _ = lapack.dsytrd(gram, lower=1, lwork=_LAPACK_BLOCK * size)
     squared, found = eigh_tridiagonal(diagonal, off)
     chosen = found[:, size - rank :]
-    turned, _, _ = lapack.dormqr("L", "N", reduced[1:, :-1], factors, chosen[1:], lwork=_COLUMNS * rank)
+    turned, _, _ = lapack.dormqr("L", "N", reduced[1:, :-1], factors, chosen[1:], lwork=_LAPACK_BLOCK * rank)
     vectors = np.concatenate([chosen[:1], turned])
     return squared[::-1], vectors[:, ::-1].T
 

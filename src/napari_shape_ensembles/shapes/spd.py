@@ -13,10 +13,10 @@ from .decomposition import curve_blocks
 
 Real = NDArray[np.float64]
 
-_ROUNDS = 100
+_MAX_ITERATIONS = 100
 _ROOT2 = np.sqrt(2.0)
 # Matrices per block when taking logarithms: temporaries are ten times their size.
-_SOME = 1 << 12
+_BLOCK = 1 << 12
 
 
 def logm(matrices: Real) -> Real:
@@ -151,7 +151,7 @@ def coordinates(base: Real, matrices: Real) -> Real:
            [0.693, 0.   , 0.693]])
     """
     inner, found = _roots(base, matrices)[1], np.empty((len(matrices), 3))
-    for part in curve_blocks(len(matrices), _SOME):
+    for part in curve_blocks(len(matrices), _BLOCK):
         tangent = logm(inner @ matrices[part] @ inner)
         found[part, 0], found[part, 1], found[part, 2] = tangent[:, 0, 0], _ROOT2 * tangent[:, 0, 1], tangent[:, 1, 1]
     return found
@@ -207,7 +207,7 @@ def frechet_mean(matrices: Real, *, tolerance: float = 1e-13) -> Real:
            [0., 2.]])
     """
     mean = expm(logm(matrices).mean(axis=0))
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ITERATIONS):
         tangents = coordinates(mean, matrices)
         # The Hessian of half the mean squared distance lies between 1 and `bend`, which gives the optimal step size.
         # Along directions that change the elongation the manifold is a hyperbolic plane of curvature -1/2, so one point
@@ -220,8 +220,8 @@ def frechet_mean(matrices: Real, *, tolerance: float = 1e-13) -> Real:
         if np.linalg.norm(step) <= tolerance:
             return mean
     raise ValueError(
-        f"the mean scale did not converge in {_ROUNDS} iterations: sizes or elongations are too dispersed; look "
-        "for outliers and leave them out"
+        f"the mean scale did not converge in {_MAX_ITERATIONS} iterations: sizes or elongations are too dispersed; "
+        "look for outliers and leave them out"
     )
 
 

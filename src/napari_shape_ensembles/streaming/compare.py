@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import StrPath
-from ..budget import MEMORY
+from ..budget import DEFAULT_MEMORY_GIB
 from ..checks import Sealed, seal
 from ..comparison import (
     INCONCLUSIVE,
@@ -31,7 +31,7 @@ from ..comparison import (
 from ..comparison.compare import small_sample_p_values, small_sample_words, tests_of_learned
 from ..comparison.experiment import equal_draws
 from ..comparison.figures import plot_comparison
-from ..comparison.learning import clear_still, known_share
+from ..comparison.learning import clear_constant, relative_precision
 from ..comparison.parts import tests_components
 from ..compiled import as_part_of
 from ..io.sources import Reading
@@ -42,9 +42,9 @@ from ..parameters import tree as tree_of
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting
 from ..shapes import Registration, ShapeSpace, choose_archetype, decompose, grassmann, spd
 from ..shapes.lobes import BANDS, lobes_held
-from ..shapes.registration import ROUNDS, archetype_index
+from ..shapes.registration import MAX_ITERATIONS, archetype_index
 from ..shapes.space import principal
-from ..studies.jobs import done_alone, run_jobs
+from ..studies.jobs import run_jobs, run_on_one_processor
 from . import stages
 from .pieces import Piece, Sample, pieces_of
 from .stages import ARCHETYPES, LANDMARKS, MEAN, PLACED, REGISTERED, UNDULATION, PieceTask
@@ -57,17 +57,17 @@ if TYPE_CHECKING:
 Real = NDArray[np.float64]
 
 #: If whole images are permuted, samples of more curves than this are subsampled equally per image for the tests.
-EXACT = 100_000
+MAX_EXACT_CURVES = 100_000
 # Memory in bytes per landmark including copies in registration, and maximum fraction of the memory limit per block.
-_LANDMARK, _SHARE = 160, 16
-_FEWEST_ROWS, _MOST_ROWS = 64, 1024
+_BYTES_PER_LANDMARK, _SHARE = 160, 16
+_MIN_ROWS, _MAX_ROWS = 64, 1024
 # As in `grassmann.frechet_mean`, whose iteration is distributed over pieces here.
-_TOLERANCE, _MEAN_ROUNDS = 1e-11, 100
+_TOLERANCE, _MAX_MEAN_ITERATIONS = 1e-11, 100
 # Relative cost per curve of each stage, estimated, for the remaining time.
-_WEIGHTS = {"reading outlines": 3.0, "placing landmarks": 10.0, "computing the mean archetype": 3.0,
+_STAGE_COSTS = {"reading outlines": 3.0, "placing landmarks": 10.0, "computing the mean archetype": 3.0,
             "registering": 6.0, "computing the mean": 0.6, "learning the shape space": 2.0,
             "projecting onto the shape space": 1.0}  # fmt: skip
-_ROUNDS_EXPECTED = {"computing the mean": 7, "computing the mean archetype": 4}
+_EXPECTED_ITERATIONS = {"computing the mean": 7, "computing the mean archetype": 4}
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +216,7 @@ def compare_in_pieces(
     *,
     reading: Reading | None = None,
     folder: StrPath | None = None,
-    memory: float = MEMORY,
+    memory: float = DEFAULT_MEMORY_GIB,
     rows: int = 8192,
     executor: Any | None = None,
     progress: Listener | None = None,
@@ -284,8 +284,8 @@ def compare_in_pieces(
     with reporting(progress), tempfile.TemporaryDirectory(prefix="shape-ensembles-") as temporary:
         report("checking the inputs")
         sides = [pieces_of(side, rows=rows, reading=reading, executor=executor) for side in (a, b)]
-        block = int(memory * 2**30 / _SHARE / (settings.landmarks * _LANDMARK))
-        store = Store(Path(folder or temporary), max(_FEWEST_ROWS, min(block, _MOST_ROWS)))
+        block = int(memory * 2**30 / _SHARE / (settings.landmarks * _BYTES_PER_LANDMARK))
+        store = Store(Path(folder or temporary), max(_MIN_ROWS, min(block, _MAX_ROWS)))
         key = {
             "pieces": [[piece.key for piece in side] for side in sides],
             "settings": tree_of(settings),
@@ -311,20 +311,22 @@ class _Run:
         self.executor, self.alone = executor, alone
         self.begun, self.done = monotonic(), 0.0
         self.count = 0  # number of curves in all pieces, known after reading
-        self.planned = Counter({name: _ROUNDS_EXPECTED.get(name, 1) for name in _WEIGHTS})
+        self.planned = Counter({name: _EXPECTED_ITERATIONS.get(name, 1) for name in _STAGE_COSTS})
         if settings.archetype != "mean":
             del self.planned["computing the mean archetype"]
 
-    def over(self, name: str, stage: Callable[[PieceTask], Any], fold: Callable[[Any], object], **task: Any) -> None:
+    def run_stage(
+        self, name: str, stage: Callable[[PieceTask], Any], fold: Callable[[Any], object], **task: Any
+    ) -> None:
         """Run a stage on all pieces, locally or by the executor, and pass its results to `fold` in order."""
         early: dict[int, Any] = {}  # results that arrived out of order
-        weight = _WEIGHTS[name] / len(self.pieces)
+        weight = _STAGE_COSTS[name] / len(self.pieces)
         if self.planned[name]:
             self.planned[name] -= 1
-        rest = sum(_WEIGHTS[stage] * times for stage, times in self.planned.items()) + _WEIGHTS[name]
+        rest = sum(_STAGE_COSTS[stage] * times for stage, times in self.planned.items()) + _STAGE_COSTS[name]
         count = folded = 0
 
-        def take(index: int, step: Any) -> None:
+        def on_result(index: int, step: Any) -> None:
             nonlocal count, folded
             if step.name:
                 return
@@ -339,20 +341,22 @@ class _Run:
 
         report(name, 0, len(self.pieces))
         tasks = [PieceTask(self.store, self.settings, index, **task) for index in range(len(self.pieces))]
-        if stage in (stages.read_outlines, stages.place):
+        if stage in (stages.read_outlines, stages.place_piece):
             tasks = [replace(one, piece=piece) for one, piece in zip(tasks, self.pieces, strict=True)]
-        job = partial(_as_part_of, 2 * self.settings.landmarks * self.count, stage)
-        run_jobs(partial(done_alone, job) if self.alone else job, tasks, take, self.executor)
+        job = partial(_run_sized, 2 * self.settings.landmarks * self.count, stage)
+        run_jobs(partial(run_on_one_processor, job) if self.alone else job, tasks, on_result, self.executor)
 
     def result(self, names: tuple[str, str]) -> StreamedComparison:
         """Run all stages."""
         settings = self.settings
         measures: list[stages.Measures] = []
-        self.over("reading outlines", stages.read_outlines, measures.append)
+        self.run_stage("reading outlines", stages.read_outlines, measures.append)
         self.count = sum(one.curves for one in measures)
         common = _common(self.pieces, measures, self.first, settings)
         unit, several = common.unit, common.several
-        self.over("placing landmarks", stages.place, _nothing, unit=unit, pixel=common.pixel, several=several)
+        self.run_stage(
+            "placing landmarks", stages.place_piece, _ignore_result, unit=unit, pixel=common.pixel, several=several
+        )
         placed = _joined(self.store, PLACED, len(self.pieces))
         counts = placed.counts
         total, first = int(counts.sum()), int(counts[: self.first].sum())
@@ -361,30 +365,30 @@ class _Run:
                 words = "; ".join(f"{count} {reason}" for reason, count in placed.dropped.items())
                 raise ValueError(f"{side} has no usable outline" + (f" ({words})" if words else ""))
         space = self._space(placed, total)
-        self.over(
+        self.run_stage(
             "registering",
             partial(stages.register_piece, archetype=space.archetype_, scale_archetype=space.scale_archetype_),
-            _nothing,
+            _ignore_result,
         )
         registered = _joined(self.store, REGISTERED, len(self.pieces))
         scale = registered.arrays["scale"]
         eps = np.where(_by_side(placed, self.first), np.finfo(np.float32).eps, np.finfo(np.float64).eps)
-        known = known_share(placed.arrays["largest"] * eps / 2, scale)
+        known = relative_precision(placed.arrays["largest"] * eps / 2, scale)
         around = placed.arrays["perimeter"] / np.repeat(common.pixels, [first, total - first])
         lobes = lobes_held(around[~np.isnan(around)])
         space.unit_ = unit
         t, descriptors = self._learn(space, scale, total, known, lobes)
         with one_library_thread():
             l = spd.coordinates(space.scale_mean_, scale)
-        clear_still(t, known)
-        clear_still(l, known)
+        clear_constant(t, known)
+        clear_constant(l, known)
         report("testing", 0, 2)
         names_of = _image_names(self.pieces, placed, common.images, self.first)
         images = _image_numbers(names_of, first) if several else None
         learned = Learned(
             space, t, l, int(registered.arrays["ambiguous"].sum()), _ambiguous(registered), descriptors, known
         )
-        if images is not None and total > EXACT:  # the kernel between images is a sum over all pairs of curves
+        if images is not None and total > MAX_EXACT_CURVES:  # the kernel between images sums all pairs of curves
             chosen = equal_draws(images, settings.seed)
             drawn, where = learned._replace(t=t[chosen], l=l[chosen], descriptors=descriptors[chosen]), images[chosen]
             undulation, of_scale = tests_of_learned(drawn, int(chosen[:first].sum()), settings, where)
@@ -436,9 +440,9 @@ class _Run:
             return space
         standardized, options = settings.registration == "standardized", {"reflections": settings.reflections}
         if settings.archetype == "mean":
-            space.archetype_ = self._settled(placed.arrays["distinct"], placed.counts, standardized)
+            space.archetype_ = self._mean_archetype(placed.arrays["distinct"], placed.counts, standardized)
             if standardized:
-                space.scale_archetype_ = self._settled(placed.arrays["raw_distinct"], placed.counts, False)
+                space.scale_archetype_ = self._mean_archetype(placed.arrays["raw_distinct"], placed.counts, False)
         else:
             index = self._archetype_index(placed, total)
             landmarks = self._landmarks_of(index, placed.counts)
@@ -461,17 +465,17 @@ class _Run:
         piece = int(np.searchsorted(ends, index, side="right"))
         return self.store.row(piece, LANDMARKS, index - int(ends[piece] - counts[piece])).T[None]
 
-    def _settled(self, distinct: Real, counts: NDArray[np.intp], standardized: bool) -> Real:
+    def _mean_archetype(self, distinct: Real, counts: NDArray[np.intp], standardized: bool) -> Real:
         """Compute the mean archetype like `choose_archetype`, with one pass over all pieces per iteration."""
         landmarks = self._landmarks_of(int(np.argmax(distinct)), counts)
         preshape = decompose(landmarks)[0] if standardized else landmarks
         archetype = choose_archetype(preshape, 0, reflections=self.settings.reflections)
         before: tuple[Real, NDArray[np.bool_]] | None = None
         n = self.settings.landmarks
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ITERATIONS):
             found: list[stages.Matched] = []
             stage = partial(stages.match, archetype=archetype, standardized=standardized)
-            self.over("computing the mean archetype", stage, found.append)
+            self.run_stage("computing the mean archetype", stage, found.append)
             shift, reverse = (np.concatenate([getattr(one, name) for one in found]) for name in ("shift", "reversed"))
             if before is not None:
                 moved = np.abs((before[0] - shift + n / 2) % n - n / 2)
@@ -480,7 +484,8 @@ class _Run:
             before = shift, reverse
             archetype = np.sum([one.total for one in found], axis=0) / len(shift)
         raise ValueError(
-            f'the mean archetype did not converge in {ROUNDS} iterations: use archetype="asymmetric" for these curves'
+            f"the mean archetype did not converge in {MAX_ITERATIONS} iterations: "
+            'use archetype="asymmetric" for these curves'
         )
 
     def _mean(self, total: int) -> Real:
@@ -489,9 +494,9 @@ class _Run:
             return np.array(known["mean"])
         first = next(index for index in range(len(self.pieces)) if self.store.shape(index, UNDULATION)[0])
         mean = self.store.row(first, UNDULATION, 0).T
-        for _ in range(_MEAN_ROUNDS):
+        for _ in range(_MAX_MEAN_ITERATIONS):
             pulled: list[Real] = []
-            self.over("computing the mean", partial(stages.pull, mean=mean), pulled.append)
+            self.run_stage("computing the mean", partial(stages.tangent_sum, mean=mean), pulled.append)
             gradient: Real = np.sum(pulled, axis=0) / total
             size = float(np.linalg.norm(gradient))
             if size <= _TOLERANCE:
@@ -500,8 +505,8 @@ class _Run:
             point = grassmann.exp(mean, gradient[None])[0]
             mean = point @ (1.5 * np.eye(2) - 0.5 * point.T @ point)
         raise ValueError(
-            f"the mean undulation did not converge in {_MEAN_ROUNDS} iterations (remaining step {size:.1e}): the "
-            "outlines are too dispersed; look for outliers and leave them out"
+            f"the mean undulation did not converge in {_MAX_MEAN_ITERATIONS} iterations (remaining step {size:.1e}): "
+            "the outlines are too dispersed; look for outliers and leave them out"
         )
 
     def _learn(self, space: ShapeSpace, scale: Real, total: int, known: float, lobes: float) -> tuple[Real, Real]:
@@ -517,7 +522,7 @@ class _Run:
             if len(found.descriptors):
                 described_ones.append(found.descriptors)
 
-        self.over("learning the shape space", stage, add)
+        self.run_stage("learning the shape space", stage, add)
         descriptors = np.concatenate(described_ones[1:]) if len(described_ones) > 1 else np.empty((total, 0))
         rank = min(self.settings.rank, max(total - 1, 1), 2 * (n - 2))
         with one_library_thread():
@@ -537,18 +542,20 @@ class _Run:
             t[filled : filled + len(found)] = found
             filled += len(found)
 
-        self.over("projecting onto the shape space", partial(stages.coordinates, mean=mean, basis=space.basis_), fill)
+        self.run_stage(
+            "projecting onto the shape space", partial(stages.coordinates, mean=mean, basis=space.basis_), fill
+        )
         seal(space)
         return t, descriptors
 
 
-def _as_part_of(numbers: int, stage: Callable[[PieceTask], Any], task: PieceTask) -> Any:
+def _run_sized(numbers: int, stage: Callable[[PieceTask], Any], task: PieceTask) -> Any:
     """Run a stage on a piece with the algorithm that suits the total size, whatever the size of the piece."""
     with as_part_of(numbers):
         return stage(task)
 
 
-def _nothing(_: object) -> None:
+def _ignore_result(_: object) -> None:
     """Ignore the result of a stage that writes to the folder."""
 
 

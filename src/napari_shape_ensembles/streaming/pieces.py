@@ -97,7 +97,7 @@ class File:
     def key(self) -> str:
         """Checksum of the file and of the reading options."""
         reading = self.reading.of(self.path)
-        words = f"{checksum(self.path)} {self.part} {_words(reading)}"
+        words = f"{checksum(self.path)} {self.part} {_reading_key(reading)}"
         return hashlib.sha256(words.encode()).hexdigest()
 
     def load(self) -> Ensemble:
@@ -155,7 +155,7 @@ class ImageWindow(TilePiece):
         return self.window.trace(name=self.image.name, **self._pixels(self.image.calibration))
 
 
-def _words(reading: Reading) -> str:
+def _reading_key(reading: Reading) -> str:
     """Return the reading options that affect the outlines, as a string."""
     return f"{sorted(tree(reading.settings.outlines).items(), key=str)} {reading.labels} {reading.curve_column}"
 
@@ -225,7 +225,7 @@ def pieces_of(
 
 
 @dataclass(frozen=True)
-class _Look:
+class _FindLabels:
     """Picklable function that finds the labels in a tile of a file."""
 
     path: Path
@@ -237,9 +237,9 @@ class _Look:
 
 def _windows(path: Path, reading: Reading, array: Any, tile: int, executor: Any | None, source: int) -> list[Piece]:
     recipe: Outlines = reading.settings.outlines
-    boxes = _results(executor, _Look(path, reading), tiles_of(array.shape, tile))
+    boxes = _results(executor, _FindLabels(path, reading), tiles_of(array.shape, tile))
     windows = windows_of(Boxes.joined(boxes), array.shape, recipe, tile)
-    whole = f"{checksum(path)} {_words(reading)}"
+    whole = f"{checksum(path)} {_reading_key(reading)}"
     keys = [hashlib.sha256(f"{whole} {one.box} {one.values.tolist()}".encode()).hexdigest() for one in windows]
     return [LabelWindow(path, reading, window, key, source) for window, key in zip(windows, keys, strict=True)]
 
@@ -251,7 +251,7 @@ def _image_windows(
     with named(path.name):
         windows = object_windows(large.array, reading.settings.outlines, tile=tile, memory=reading.memory, over=over)
     image = LazyImage(None, large.calibration, large.name)
-    whole = f"{checksum(path)} {_words(reading)}"
+    whole = f"{checksum(path)} {_reading_key(reading)}"
     return [
         ImageWindow(path, reading, window, hashlib.sha256(f"{whole} {window.core}".encode()).hexdigest(), source, image)
         for window in windows
@@ -262,9 +262,9 @@ def _results(executor: Any | None, work: Callable[[Any], Any], items: Sequence[A
     """Map `work` over all items, locally or by an executor."""
     found: list[Any] = [None] * len(items)
 
-    def take(index: int, step: Any) -> None:
+    def on_result(index: int, step: Any) -> None:
         if not step.name:
             found[index] = step.result
 
-    run_jobs(work, items, take, executor)
+    run_jobs(work, items, on_result, executor)
     return found

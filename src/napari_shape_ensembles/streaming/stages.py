@@ -70,7 +70,7 @@ def read_outlines(task: PieceTask) -> Measures:
     return Measures(known["curves"], known["unit"], pixel_size, tuple(known["images"]))
 
 
-def place(task: PieceTask) -> None:
+def place_piece(task: PieceTask) -> None:
     """Place the landmarks of a piece, and save other properties of each of its N curves.
 
     `distinct` refers to the registered shapes, `raw_distinct` to the landmarks: both are empty if the choice of the
@@ -104,7 +104,7 @@ def place(task: PieceTask) -> None:
                 measured.append(np.column_stack(quantities_of_landmarks(found)))
             yield found.swapaxes(1, 2)
 
-    store.put_rows(index, LANDMARKS, (len(ensemble), 2, settings.landmarks), landmarks())
+    store.write_rows(index, LANDMARKS, (len(ensemble), 2, settings.landmarks), landmarks())
     empty = not len(ensemble)
     vertices = np.empty(0) if empty else np.abs(ensemble.vertices).max(axis=1)
     areas, perimeters = _areas(ensemble)
@@ -137,7 +137,7 @@ def _areas(ensemble: Ensemble) -> tuple[Real, Real]:
 
 
 def quantities_of(measured: Real) -> Quantities:
-    """Unpack the columns that `place` saved as `measured`: size, elongation, lobes, roughness."""
+    """Unpack the columns that `place_piece` saved as `measured`: size, elongation, lobes, roughness."""
     return Quantities(measured[:, 0], measured[:, 1], measured[:, 2:-1], measured[:, -1])
 
 
@@ -199,14 +199,14 @@ def register_piece(task: PieceTask, archetype: Real | None, scale_archetype: Rea
             yield undulation.swapaxes(1, 2)
 
     count = store.shape(index, LANDMARKS)[0]
-    store.put_rows(index, UNDULATION, (count, 2, n), undulations())
+    store.write_rows(index, UNDULATION, (count, 2, n), undulations())
     together = np.concatenate(residuals, axis=1) if residuals else np.empty((0, 0))
     known = {"scale": np.concatenate(scales), "ambiguous": np.concatenate(ambiguous), "residuals": together}
     store.save(index, REGISTERED, known | {"archetype_distinctness": np.array(own)})
     store.drop(index, LANDMARKS)
 
 
-def pull(task: PieceTask, mean: Real) -> Real:
+def tangent_sum(task: PieceTask, mean: Real) -> Real:
     """Return the sum of the tangent vectors from a mean to the undulations of a piece."""
     total = np.zeros(mean.shape)
     with one_library_thread():

@@ -17,7 +17,7 @@ from ..archive import ContentError, Tree, npy_header, opened, read_archive, writ
 
 Real = NDArray[np.float64]
 
-_RUN = "run.json"
+_RUN_FILE = "run.json"
 _FORMAT, _LAYOUT = "shape-ensembles run in pieces", 1
 
 
@@ -37,7 +37,7 @@ class Store:
             If the folder holds anything else.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        known = self.folder / _RUN
+        known = self.folder / _RUN_FILE
         wanted = {"format": _FORMAT, "version": _LAYOUT, "key": key, "pieces": pieces}
         if known.is_file():
             try:
@@ -58,7 +58,7 @@ class Store:
         """Return the path of an array of a piece."""
         return self.folder / f"{index:07d}.{name}.npy"
 
-    def put_rows(self, index: int, name: str, shape: tuple[int, ...], parts: Iterator[Real]) -> None:
+    def write_rows(self, index: int, name: str, shape: tuple[int, ...], parts: Iterator[Real]) -> None:
         """Write an array of a piece block by block."""
         draft, start = self._draft(index, name), 0
         with draft.open("wb") as file:
@@ -98,18 +98,18 @@ class Store:
 
     def save(self, index: int, name: str, tree: Mapping[str, Any]) -> None:
         """Save a tree of arrays and metadata of a piece."""
-        write_archive(self._known(index, name), _FORMAT, _LAYOUT, tree)
+        write_archive(self._tree_path(index, name), _FORMAT, _LAYOUT, tree)
 
     def load(self, index: int, name: str) -> Tree | None:
         """Return the saved tree of a piece; None if there is none."""
-        path = self._known(index, name)
+        path = self._tree_path(index, name)
         return read_archive(path, _FORMAT, _LAYOUT, lambda tree: tree) if path.is_file() else None
 
     def forget(self, index: int, name: str) -> None:
         """Delete a saved tree of a piece."""
-        self._known(index, name).unlink(missing_ok=True)
+        self._tree_path(index, name).unlink(missing_ok=True)
 
-    def _known(self, index: int, name: str) -> Path:
+    def _tree_path(self, index: int, name: str) -> Path:
         return self.folder / f"{index:07d}.{name}.npz"
 
     def drop(self, index: int, *names: str) -> None:

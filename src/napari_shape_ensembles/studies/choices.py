@@ -24,7 +24,7 @@ CHOICES: Mapping[str, Sequence[Any]] = {
     "archetype": ("asymmetric", "mean", 0, 1),
 }
 _NAMES = {"undulation": "form", "scale": "size or elongation"}
-_LISTED = 4
+_MAX_LISTED = 4
 
 
 @dataclass(frozen=True)
@@ -155,10 +155,10 @@ class ChoiceStudy:
 def _listed(choices: Sequence[Choice]) -> str:
     """Describe choices in words, grouped by field."""
     values: dict[str, list[str]] = {}
-    for one in choices[:_LISTED]:
+    for one in choices[:_MAX_LISTED]:
         values.setdefault(_FIELDS[one.name].label.lower(), []).append(one.label)
     named = [f"{name} {' or '.join(labels)}" for name, labels in values.items()]
-    more = f" and {len(choices) - _LISTED} more" if len(choices) > _LISTED else ""
+    more = f" and {len(choices) - _MAX_LISTED} more" if len(choices) > _MAX_LISTED else ""
     return f"{', '.join(named)}{more}"
 
 
@@ -216,7 +216,7 @@ def choice_study(
     with reporting(progress):
         with as_part(0, total, "unchanged: "):
             pair = trace(outlines)
-            used = _answered("", None, pair, settings)
+            used = _compared("", None, pair, settings)
         study = ChoiceStudy(used, (), {name: known[name] for name in choices})
         for place, (name, value) in enumerate(items, 1):
             words = f"{_FIELDS[name].label.lower()} {value}"
@@ -224,15 +224,15 @@ def choice_study(
             with as_part(steps * place, total, f"{words}: "):
                 try:
                     if hasattr(settings, name):
-                        found = _answered(name, value, pair, replace(settings, **{name: value}))
+                        found = _compared(name, value, pair, replace(settings, **{name: value}))
                     else:
-                        found = _answered(name, value, trace(replace(outlines, **{name: value})), settings)
+                        found = _compared(name, value, trace(replace(outlines, **{name: value})), settings)
                 except ValueError as error:
                     found = Choice(name, value, INCONCLUSIVE, reason=str(error))
             study = replace(study, choices=(*study.choices, found))
     return study
 
 
-def _answered(name: str, value: Any, pair: tuple[Ensemble, Ensemble], settings: Settings) -> Choice:
+def _compared(name: str, value: Any, pair: tuple[Ensemble, Ensemble], settings: Settings) -> Choice:
     result = compare(*pair, settings)
     return Choice(name, value, result.case, result.undulation.p_value, result.scale.p_value)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 Real = NDArray[np.float64]
 
 COLORMAP = "viridis"
-_REJECTED, _KEPT = "x", "o"
+_REJECTED, _NOT_REJECTED = "x", "o"
 _BAND = 0.25
 _TICKS = 12
 # Maximum number of letters of a name.
-_LONGEST = 28
+_MAX_LETTERS = 28
 
 
 def plot_mmd(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
@@ -112,7 +112,7 @@ def plot_ambiguity(landscape: DecisionLandscape, ax: "Axes | None" = None, *, te
     stems.markerline.set(marker="D", markersize=4, color="C1")
     stems.stemlines.set(color="C1")
     ax.plot(x, 1 - q, _REJECTED, color=_ink(), markersize=4, label="rejects")
-    ax.plot(x, q, _KEPT, color=_ink(), markersize=4, fillstyle="none", label="does not")
+    ax.plot(x, q, _NOT_REJECTED, color=_ink(), markersize=4, fillstyle="none", label="does not")
     ax.set(ylim=(-0.08, 1.08), ylabel="share, ambiguity")
     ax.legend(loc="center right", fontsize="small", framealpha=0.6)
     _rank_axis(ax, landscape)
@@ -152,7 +152,7 @@ def plot_study_mmd(study: SmoothingStudy, ax: "Axes | None" = None, *, test: str
             _marks(ax, np.full(len(mmd), sigma), mmd, rejected, np.full(len(mmd), "C0"))
     ax.plot(study.sigmas, study.mean_mmd(test), color=_ink(), linewidth=1.2, label="mean over cells")
     ax.plot([], [], _REJECTED, color="C0", markersize=4, label="rejects")
-    ax.plot([], [], _KEPT, color="C0", markersize=4, fillstyle="none", label="does not")
+    ax.plot([], [], _NOT_REJECTED, color="C0", markersize=4, fillstyle="none", label="does not")
     ax.legend(loc="best", fontsize="small", framealpha=0.6)
     ax.set_ylabel(f"MMD ({test})")
     return _sigma_axis(ax, study)
@@ -278,7 +278,7 @@ def plot_pairs(table: PairTable, figure: "Figure | None" = None) -> "NDArray[Any
 def _shown(name: str) -> str:
     """Abbreviate a name to one line that leaves room for the figure."""
     line = " ".join(name.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 9]}…{line[-8:]}"
+    return line if len(line) <= _MAX_LETTERS else f"{line[: _MAX_LETTERS - 9]}…{line[-8:]}"
 
 
 def _figure(figure: "Figure | None") -> "Figure":
@@ -305,7 +305,7 @@ def _marks(ax: "Axes", x: NDArray[Any], y: NDArray[Any], rejected: NDArray[np.bo
     """Draw a cross for each cell that rejects, a ring for each that does not."""
     ax.scatter(x[rejected], y[rejected], s=16, marker=_REJECTED, c=colors[rejected], linewidths=1)
     ring = ~rejected
-    ax.scatter(x[ring], y[ring], s=16, marker=_KEPT, facecolors="none", edgecolors=list(colors[ring]))
+    ax.scatter(x[ring], y[ring], s=16, marker=_NOT_REJECTED, facecolors="none", edgecolors=list(colors[ring]))
 
 
 def _frame(ax: "Axes", landscape: DecisionLandscape, current: tuple[int, int] | None) -> None:

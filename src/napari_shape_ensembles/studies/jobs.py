@@ -11,18 +11,21 @@ from functools import partial
 from time import sleep
 from typing import Any, TypeVar
 
-from ..progress import Listener, Progress, leaver, one_processor, reporting
+from ..progress import Listener, Progress, cancellation_check, one_processor, reporting
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Job = Callable[[Item], Result]
 
 # Seconds between two checks for cancellation while workers are busy.
-_PULSE = 0.1
+_POLL_S = 0.1
 
 
 def run_jobs(
-    job: Job[Item, Result], items: Sequence[Item], take: Callable[[int, Progress], object], executor: Any | None = None
+    job: Job[Item, Result],
+    items: Sequence[Item],
+    on_progress: Callable[[int, Progress], object],
+    executor: Any | None = None,
 ) -> None:
     """Run a job for every item, here or by an executor.
 
@@ -31,7 +34,7 @@ def run_jobs(
     job : callable
         Item -> result. For processes and Dask, a module-level function.
     items : sequence
-    take : callable
+    on_progress : callable
         Called in this thread with the index of an item and a `Progress`: each one that its job reports, and finally one
         without a name that holds the result.
     executor : None, concurrent.futures.Executor or dask.distributed.Client
@@ -41,7 +44,7 @@ def run_jobs(
     """
     if executor is None:
         for index, item in enumerate(items):
-            take(index, Progress("", result=_done_here(job, item, partial(take, index))))
+            on_progress(index, Progress("", result=_run_here(job, item, partial(on_progress, index))))
         return
     if not isinstance(executor, Executor):
         if not hasattr(executor, "get_executor"):
@@ -49,20 +52,20 @@ def run_jobs(
                 "executor must be None, a concurrent.futures executor or a dask.distributed.Client, not "
                 f"{type(executor).__name__}"
             )
-        _run_on_dask(job, items, take, executor)
+        _run_on_dask(job, items, on_progress, executor)
         return
-    leave = leaver()
+    leave = cancellation_check()
     waiting = {_submitted(executor, job, item): index for index, item in enumerate(items)}
     try:
         while waiting:
-            done, _ = wait(waiting, timeout=_PULSE, return_when=FIRST_COMPLETED)
+            done, _ = wait(waiting, timeout=_POLL_S, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=waiting.__getitem__):
                 index = waiting.pop(future)
                 try:
                     result = future.result()
                 except BrokenExecutor:
-                    result = _done_here(job, items[index], partial(take, index))
-                take(index, Progress("", result=result))
+                    result = _run_here(job, items[index], partial(on_progress, index))
+                on_progress(index, Progress("", result=result))
             leave()
     finally:
         for future in waiting:
@@ -70,7 +73,7 @@ def run_jobs(
 
 
 def _run_on_dask(
-    job: Job[Item, Result], items: Sequence[Item], take: Callable[[int, Progress], object], client: Any
+    job: Job[Item, Result], items: Sequence[Item], on_progress: Callable[[int, Progress], object], client: Any
 ) -> None:
     """Run the jobs on a Dask cluster, using its own futures.
 
@@ -78,7 +81,7 @@ def _run_on_dask(
     it was fetched, and recomputed. Each job uses only one thread of a worker, as others run there in parallel, and
     other workers on the same computer.
     """
-    leave, job = leaver(), partial(done_alone, job)
+    leave, job = cancellation_check(), partial(run_on_one_processor, job)
     waiting = {client.submit(job, item, pure=False): index for index, item in enumerate(items)}
     try:
         while waiting:
@@ -88,21 +91,21 @@ def _run_on_dask(
                 if future.status == "cancelled":  # the scheduler has forgotten it
                     waiting[client.submit(job, items[index], pure=False)] = index
                 else:
-                    take(index, Progress("", result=future.result()))
+                    on_progress(index, Progress("", result=future.result()))
             leave()
             if not done:
-                sleep(_PULSE)
+                sleep(_POLL_S)
     finally:
         for future in waiting:
             future.cancel()
 
 
-def _done_here(job: Job[Item, Result], item: Item, listener: Listener) -> Result:
+def _run_here(job: Job[Item, Result], item: Item, listener: Listener) -> Result:
     with reporting(listener):
         return job(item)
 
 
-def done_alone(job: Job[Item, Result], item: Item) -> Result:
+def run_on_one_processor(job: Job[Item, Result], item: Item) -> Result:
     """Run a job on one processor, as others run in parallel."""
     with one_processor():
         return job(item)

@@ -318,13 +318,13 @@ def decision_landscape(
     total = int(cells.landscape().feasible.sum())
     items = [ColumnItem(a, b, replace(settings, landmarks=int(n)), tuple(grid[0].tolist())) for n in grid[1]]
 
-    def take(index: int, step: Progress) -> None:
+    def on_progress(index: int, step: Progress) -> None:
         cells.fill(index, step)
         landscape = cells.landscape()
         report(cells.name, int(landscape.undulation.computed.sum()), total, landscape)
 
     with reporting(progress):
-        run_jobs(landmark_column, items, take, executor)
+        run_jobs(landmark_column, items, on_progress, executor)
     return cells.landscape()
 
 
@@ -373,14 +373,14 @@ def landmark_column(item: ColumnItem) -> dict[str, Real]:
         return tests
     samples, kernels = sides(of_scale, first)
     test = combined_mmd_test(samples, kernels=kernels, **permutation_options(settings))
-    _enter(tests, "scale", slice(len(ranks)), test, len(item.ranks))
+    _store_test(tests, "scale", slice(len(ranks)), test, len(item.ranks))
     of_form = form_parts(learned.t, learned.descriptors, settings, any_rank=True).tested
     samples, kernels = sides(of_form, first)
     whole = [name for name, part in of_form.items() if name not in OF_RANK]
     nested = nested_mmd_tests(samples, ranks, kernels=kernels, whole=whole, **permutation_options(settings))
     for index, test in enumerate(nested):
         for name, part in {"undulation": test, **test.parts}.items():
-            _enter(tests, name, index, part, len(item.ranks))
+            _store_test(tests, name, index, part, len(item.ranks))
         known = {name: values.copy() for name, values in tests.items()}
         report(f"{words}rank {ranks[index]} tested", result=known)
     return tests
@@ -409,7 +409,7 @@ def _permute_images(
         own = int(images[:first].max()) + 1
         return replicate_mmd_test(parts, own, significance=settings.significance, draws=draws, seed=settings.seed)
 
-    _enter(tests, "scale", slice(len(ranks)), tested(kernels(of_scale)), count)
+    _store_test(tests, "scale", slice(len(ranks)), tested(kernels(of_scale)), count)
     of_form = form_parts(learned.t, learned.descriptors, settings).tested
     whole = kernels({name: part for name, part in of_form.items() if name not in OF_RANK})
     for index, rank in enumerate(ranks):
@@ -417,11 +417,11 @@ def _permute_images(
         of_rank = kernels({name: part for name, part in parts.items() if name not in whole})
         test = tested({name: whole.get(name) or of_rank[name] for name in parts})
         for name, part in {"undulation": test, **test.parts}.items():
-            _enter(tests, name, index, part, count)
+            _store_test(tests, name, index, part, count)
         report(f"{words}rank {rank} tested", result={name: values.copy() for name, values in tests.items()})
 
 
-def _enter(tests: dict[str, Real], name: str, place: int | slice, test: MMDTest, count: int) -> None:
+def _store_test(tests: dict[str, Real], name: str, place: int | slice, test: MMDTest, count: int) -> None:
     values = tests.setdefault(name, np.full((count, 4), np.nan))
     values[place] = test.mmd, test.p_value, test.threshold, test.rejected
 

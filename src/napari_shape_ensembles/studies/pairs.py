@@ -267,7 +267,7 @@ def all_pairs(
     def learning(step: Progress) -> None:
         report(step.name, 0, len(pairs), _table(fixed, pairs, found))
 
-    def take(index: int, step: Progress) -> None:
+    def on_progress(index: int, step: Progress) -> None:
         if step.result is not None:
             found[index] = step.result
         done = int((~np.isnan(found[:, 0, 0])).sum())
@@ -281,7 +281,7 @@ def all_pairs(
             scale_parts(learned.l, learned.space.scale_mean, settings, learned.known).tested,
         )
         samples = _samples(parts, fixed[1], settings.seed)
-        run_jobs(tested_pair, [PairItem(samples[i], samples[j], settings) for i, j in pairs], take, executor)
+        run_jobs(tested_pair, [PairItem(samples[i], samples[j], settings) for i, j in pairs], on_progress, executor)
     return _table(fixed, pairs, found)
 
 

@@ -11,10 +11,10 @@ SMOOTHING = {"sigmas": "0-8", "ranks": "10, 20, 50, 100", "landmarks": "100, 200
 _NUMBER = r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*"
 _PART = re.compile(rf"{_NUMBER}(?:[-–:]{_NUMBER}(?::{_NUMBER})?)?")
 _EXAMPLES = "write numbers and ranges, for example 2-20:2, 25, 50 or 5:150:5"
-_MOST = 10_000
+_MAX_NUMBERS = 10_000
 
 
-def numbers(text: str, *, least: float = 0, whole: bool = False, most: int = _MOST) -> list[float]:
+def numbers(text: str, *, least: float = 0, whole: bool = False, most: int = _MAX_NUMBERS) -> list[float]:
     """Parse numbers and ranges, separated by commas.
 
     Parameters
@@ -51,7 +51,7 @@ def numbers(text: str, *, least: float = 0, whole: bool = False, most: int = _MO
     return sorted(found)
 
 
-def whole_numbers(text: str, *, least: int = 0, most: int = _MOST) -> list[int]:
+def whole_numbers(text: str, *, least: int = 0, most: int = _MAX_NUMBERS) -> list[int]:
     """Parse integers as `numbers` does."""
     return [int(value) for value in numbers(text, least=least, whole=True, most=most)]
 

@@ -262,13 +262,13 @@ def smoothing_study(
     found = [Smoothed() for _ in sweep]
     items = [SmoothingItem(groups, float(sigma), outlines, *grid, settings) for sigma in sweep]
 
-    def take(index: int, step: Progress) -> None:
+    def on_progress(index: int, step: Progress) -> None:
         found[index] = step.result or found[index]
         study = SmoothingStudy(sweep, *grid, settings, tuple(found))
         report(f"σ = {sweep[index]:g}: {step.name or 'done'}", sum(one.done for one in found), len(sweep), study)
 
     with reporting(progress):
-        run_jobs(smoothed_landscape, items, take, executor)
+        run_jobs(smoothed_landscape, items, on_progress, executor)
     return SmoothingStudy(sweep, *grid, settings, tuple(found))
 
 

@@ -18,20 +18,20 @@ from ..palette import with_log_ticks
 Real = NDArray[np.float64]
 
 # Quantities plotted, maximum number of outlines plotted per replicate, and markers of the replicates of a group.
-_DRAWN, _OUTLINES = ("size", "elongation", "lobes 3", "lobes 4", "roughness"), 200
+_DEFAULT_QUANTITIES, _OUTLINES = ("size", "elongation", "lobes 3", "lobes 4", "roughness"), 200
 _MARKS = "osD^vP*Xhp"
-_LONGEST, _BESIDE = 24, 14  # letters of a name that are shown, and of names that fit side by side
+_MAX_LETTERS, _MAX_LETTERS_SIDE_BY_SIDE = 24, 14  # letters of a name that are shown, and of names that fit side by side
 _GROUPS = 20  # maximum for plotting replicates individually
 _WELL = re.compile(r"([A-Pa-p])0?(\d{1,2})")
 # Labels of the color bar for columns of the table.
-_SAID = {
+_VALUE_LABELS = {
     "undulation_p_adjusted": "-log₁₀ of adjusted p, form",
     "scale_p_adjusted": "-log₁₀ of adjusted p, scale",
     **{f"{test}_effect": f"{quantity} ratio" for test, quantity in EFFECTS.items()},
 }
 
 
-def superplot(result: Experiment, quantities: Sequence[str] = _DRAWN) -> Figure:
+def superplot(result: Experiment, quantities: Sequence[str] = _DEFAULT_QUANTITIES) -> Figure:
     """Plot every replicate as one marker over its outlines, for each quantity and group (Lord et al. 2020).
 
     Parameters
@@ -58,7 +58,7 @@ def superplot(result: Experiment, quantities: Sequence[str] = _DRAWN) -> Figure:
     return figure
 
 
-def draw_superplot(figure: Figure, result: Experiment, quantities: Sequence[str] = _DRAWN) -> list[Axes]:
+def draw_superplot(figure: Figure, result: Experiment, quantities: Sequence[str] = _DEFAULT_QUANTITIES) -> list[Axes]:
     """Draw `superplot` on a figure, and return its panels."""
     groups, group, ink = result.design.groups, result.design.group, mpl.rcParams["text.color"]
     rng = np.random.default_rng(0)
@@ -89,15 +89,15 @@ def draw_superplot(figure: Figure, result: Experiment, quantities: Sequence[str]
 def _name_groups(axis: Axes, names: Sequence[str]) -> None:
     """Label a panel with the names of groups: side by side if there is room, else rotated."""
     shown, longest = list(map(_short, names)), max(map(len, names))
-    beside = len(names) <= 3 and longest * len(names) <= _BESIDE
+    beside = len(names) <= 3 and longest * len(names) <= _MAX_LETTERS_SIDE_BY_SIDE
     turned: dict[str, Any] = {} if beside else {"rotation": 45, "ha": "right"} if longest < 10 else {"rotation": 90}
     axis.set_xticks(range(len(names)), shown, parse_math=False, **turned)
 
 
 def _short(name: str) -> str:
     """Abbreviate a name in the middle for a panel, as names often differ at an end."""
-    half = _LONGEST // 2 - 1
-    return name if len(name) <= _LONGEST else f"{name[:half].rstrip()} … {name[-half:].lstrip()}"
+    half = _MAX_LETTERS // 2 - 1
+    return name if len(name) <= _MAX_LETTERS else f"{name[:half].rstrip()} … {name[-half:].lstrip()}"
 
 
 def _interval(means: Real) -> tuple[float, float]:
@@ -253,7 +253,7 @@ def draw_plate(figure: Figure, result: Experiment, value: str = "undulation_p_ad
         axis.text(*control[::-1], "C", ha="center", va="center", fontsize=7)
     axis.set_xticks(range(columns), [str(i + 1) for i in range(columns)], fontsize=7)
     axis.set_yticks(range(rows), [chr(ord("A") + i) for i in range(rows)], fontsize=7)
-    label = _SAID.get(value, f"-log₁₀ {value}" if "_p" in value else value)
+    label = _VALUE_LABELS.get(value, f"-log₁₀ {value}" if "_p" in value else value)
     figure.colorbar(picture, label=label, location="bottom", shrink=0.8, aspect=30)
     return [axis]
 

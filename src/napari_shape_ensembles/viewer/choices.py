@@ -24,37 +24,37 @@ PLUGIN = "napari-shape-ensembles"
 PREFERRED = ("significance", "permutations", "landmarks", "rank")
 _DIGITS = re.compile(r"([0-9]+)")
 # Types of layer list events handled; the event for a rename depends on the version of napari.
-_FOLLOWED = ("inserted", "removed", "reordered", "renamed", "name")
+_LAYER_LIST_EVENTS = ("inserted", "removed", "reordered", "renamed", "name")
 
 
-class FollowsLayers:
+class LayerListFollower:
     """Base class of layer choices that can be synchronized with the viewer's layer list."""
 
     changed = Signal()  #: the chosen or offered layers, or their names, have changed
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._layers = viewer.layers
-        self.following = False
+        self.is_connected = False
 
-    def follow(self) -> None:
+    def connect_events(self) -> None:
         """Connect to the layer list, and update from it."""
-        if not self.following:
+        if not self.is_connected:
             for events in (self._layers.events, self._layers.selection.events.changed):
                 events.connect(self.refresh)
-            self.following = True
+            self.is_connected = True
         self.refresh()
 
-    def rest(self) -> None:
-        if self.following:
+    def disconnect_events(self) -> None:
+        if self.is_connected:
             for events in (self._layers.events, self._layers.selection.events.changed):
                 events.disconnect(self.refresh)
-            self.following = False
+            self.is_connected = False
 
     def refresh(self, event: Event | None = None) -> None:
         """Update the choice after a change of the layer list."""
 
 
-class ChosenLayer(FollowsLayers):
+class ChosenLayer(LayerListFollower):
     """A choice of one of the layers that a predicate accepts; an optional one is initially None."""
 
     def __init__(self, viewer: ViewerModel, accepts: Callable[[Layer], bool], *, optional: bool = False) -> None:
@@ -77,7 +77,7 @@ class ChosenLayer(FollowsLayers):
 
     def refresh(self, event: Event | None = None) -> None:
         """Keep the chosen layer if it still exists; else choose the active layer or the first one offered."""
-        if event is None or event.type in (*_FOLLOWED, "visible"):
+        if event is None or event.type in (*_LAYER_LIST_EVENTS, "visible"):
             chosen = self.chosen()
             if chosen is None and not self._optional:
                 offered, active = self.offered(), self._layers.selection.active
@@ -85,33 +85,37 @@ class ChosenLayer(FollowsLayers):
             self.choose(chosen)
 
 
-class Sides(FollowsLayers):
+class Sides(LayerListFollower):
     """The layers of samples A and B; `several` allows several images per sample."""
 
-    opened = Signal()  #: a layer of a saved comparison was added, or may exist already
-    replaced = Signal(object, object)  #: (before, after): a layer inherits another's place and row of the design table
-    leaving = Signal(object)  #: Layer: about to be removed from the list
-    restored = Signal(str)  #: str: message that a replacement was deleted and the original layer is used again
+    comparison_opened = Signal()  #: a layer of a saved comparison was added, or may exist already
+    layer_replaced = Signal(object, object)  #: (before, after): a layer inherits another's place and row in the design
+    layer_removing = Signal(object)  #: Layer: about to be removed from the list
+    original_restored = Signal(str)  #: str: message that a replacement was deleted and the original layer is used again
 
     def __init__(self, viewer: ViewerModel) -> None:
         super().__init__(viewer)
         self._chosen: tuple[list[weakref.ref[Layer]], list[weakref.ref[Layer]]] = ([], [])
         #: replacement -> original layer, until the replacement is deleted.
-        self.instead: weakref.WeakKeyDictionary[Layer, weakref.ref[Layer]] = weakref.WeakKeyDictionary()
-        self._told: tuple[Any, ...] = ()
-        self.several = self._ticked = False
+        self.originals: weakref.WeakKeyDictionary[Layer, weakref.ref[Layer]] = weakref.WeakKeyDictionary()
+        self._last_state: tuple[Any, ...] = ()
+        self.several = self._set_by_user = False
         #: Annotation layers (added empty), never chosen automatically -> the image that was active before each.
-        self.begun: weakref.WeakKeyDictionary[Layer, Callable[[], Layer | None]] = weakref.WeakKeyDictionary()
+        self.image_of_annotation: weakref.WeakKeyDictionary[Layer, Callable[[], Layer | None]] = (
+            weakref.WeakKeyDictionary()
+        )
         #: Layers that the user removed from a sample, or that were replaced: never chosen automatically again.
-        self.taken_out: weakref.WeakSet[Layer] = weakref.WeakSet()
-        self._met: weakref.WeakSet[Layer] = weakref.WeakSet()
-        self._image: Callable[[], Layer | None] = lambda: None  # the image active last
+        self.opted_out: weakref.WeakSet[Layer] = weakref.WeakSet()
+        self._classified: weakref.WeakSet[Layer] = weakref.WeakSet()
+        self._last_active_image: Callable[[], Layer | None] = lambda: None  # the image active last
 
     def allow_several(self, several: bool) -> None:
         """Allow several images per sample, or only one."""
         a, b = self.chosen()
         self.several = several
-        self._put(a, b) if several else self._put(*_pair((a[:1], b[:1]), [], self.unasked()))
+        self._set_chosen(a, b) if several else self._set_chosen(
+            *_completed_pair((a[:1], b[:1]), [], self.offered_automatically())
+        )
 
     def offered(self) -> list[Layer]:
         """Return the layers that can be compared, in list order, except those whose parts are in the viewer."""
@@ -120,107 +124,107 @@ class Sides(FollowsLayers):
             layer for layer in self._layers if isinstance(layer, ACCEPTED) and not (is_own(layer) or layer in split)
         ]
 
-    def unasked(self) -> list[Layer]:
+    def offered_automatically(self) -> list[Layer]:
         """Return the layers that can fill an empty sample automatically: if there are images, no annotation layers."""
         offered = self.offered()
         images = any(isinstance(layer, Image) for layer in offered)
-        return [layer for layer in offered if not (images and layer in self.begun)]
+        return [layer for layer in offered if not (images and layer in self.image_of_annotation)]
 
     def chosen(self) -> LayersOfSides:
         """Return the layers of A and of B that are in the viewer; with several per sample, sorted by name."""
         offered = self.offered()
         a, b = (tuple(layer for ref in side if (layer := ref()) in offered and layer) for side in self._chosen)
-        return (by_name(a), by_name(b)) if self.several else (a, b)
+        return (sorted_by_name(a), sorted_by_name(b)) if self.several else (a, b)
 
     def choose(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
         """Choose the layers of A and of B; layers that are not in the viewer are ignored."""
         a, b = list(a), list(b)
         self.several = max(len(a), len(b)) > 1
-        self._put(a, b)
+        self._set_chosen(a, b)
 
-    def tick(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
+    def choose_several(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
         """Choose these layers, with several per sample."""
-        self.several = self._ticked = True
-        self._put(a, b)
+        self.several = self._set_by_user = True
+        self._set_chosen(a, b)
 
     def replace(self, places: Mapping[Layer, Layer]) -> None:
         """Replace layers (before -> after) until the replacements are deleted."""
-        self.instead.update({after: weakref.ref(before) for before, after in places.items()})
-        self.taken_out.update(places)
-        self._hand_over(places)
+        self.originals.update({after: weakref.ref(before) for before, after in places.items()})
+        self.opted_out.update(places)
+        self._apply_replacements(places)
 
-    def _restore(self) -> None:
+    def _restore_originals(self) -> None:
         """Put the original layers back in place of deleted replacements."""
-        for layer in [layer for layer in self.instead if layer not in self._layers]:
-            before = self.instead.pop(layer)()
+        for layer in [layer for layer in self.originals if layer not in self._layers]:
+            before = self.originals.pop(layer)()
             if before is not None and before in self._layers:
-                self.taken_out.discard(before)
-                self._hand_over({layer: before})
-                self.restored.emit(f"{layer.name} was deleted: {before.name} is back in its place.")
+                self.opted_out.discard(before)
+                self._apply_replacements({layer: before})
+                self.original_restored.emit(f"{layer.name} was deleted: {before.name} is back in its place.")
 
-    def _hand_over(self, places: Mapping[Layer, Layer]) -> None:
+    def _apply_replacements(self, places: Mapping[Layer, Layer]) -> None:
         for before, after in places.items():
-            self.replaced.emit(before, after)
+            self.layer_replaced.emit(before, after)
         sides = ([layer for ref in side if (layer := ref())] for side in self._chosen)
         new = set(places.values())  # a new layer may have filled an empty sample meanwhile
-        self._put(*([places.get(layer, layer) for layer in side if layer not in new] for side in sides))
+        self._set_chosen(*([places.get(layer, layer) for layer in side if layer not in new] for side in sides))
 
     def swap(self) -> None:
         a, b = self.chosen()
-        self._put(b, a)
+        self._set_chosen(b, a)
 
     def refresh(self, event: Event | None = None) -> None:
         """Keep the chosen layers that still exist, and fill empty samples unless the user has ticked layers.
 
         If exactly two layers are selected in the layer list, they become A and B, in list order.
         """
-        if event is not None and event.type not in (*_FOLLOWED, "changed"):
+        if event is not None and event.type not in (*_LAYER_LIST_EVENTS, "changed"):
             if event.type == "removing":
-                self.leaving.emit(self._layers[event.index])
+                self.layer_removing.emit(self._layers[event.index])
             return
-        if self.instead:
-            self._restore()
+        if self.originals:
+            self._restore_originals()
         for layer in self._layers:
-            if not (layer in self._met or is_own(layer)):
-                self._meet(layer)
+            if not (layer in self._classified or is_own(layer)):
+                self._classify(layer)
         active = self._layers.selection.active
         if isinstance(active, Image) and not is_own(active):
-            self._image = weakref.ref(active)
+            self._last_active_image = weakref.ref(active)
         elif active is not None:
-            self._image = self.begun.get(active, self._image)
+            self._last_active_image = self.image_of_annotation.get(active, self._last_active_image)
         (a, b), offered = self.chosen(), self.offered()
         selected = [layer for layer in offered if layer in self._layers.selection]
         if self.several:
-            if not (a or b or self._ticked) and len(free := self.unasked()) > 1:
+            if not (a or b or self._set_by_user) and len(free := self.offered_automatically()) > 1:
                 a, b = (free[0],), (free[1],)
         elif event is not None and event.type == "changed":
             if len(selected) == 2 and set(selected) != {*a, *b}:
                 a, b = (selected[0],), (selected[1],)
         elif not (a and b):
-            free = [layer for layer in self.unasked() if layer not in self.taken_out]
-            a, b = _pair((a, b), [layer for layer in selected if layer in free], free)
-        self._put(a, b)
+            free = [layer for layer in self.offered_automatically() if layer not in self.opted_out]
+            a, b = _completed_pair((a, b), [layer for layer in selected if layer in free], free)
+        self._set_chosen(a, b)
         known = None if event is None else getattr(getattr(event, "value", None), "metadata", {}).get(MARK)
         if event is None or (event.type == "inserted" and isinstance(known, dict) and "comparison" in known):
-            self.opened.emit()
+            self.comparison_opened.emit()
 
-    def _meet(self, layer: Layer) -> None:
+    def _classify(self, layer: Layer) -> None:
         """Record whether an added layer is an annotation layer (empty, or points, tracks, …)."""
-        self._met.add(layer)
+        self._classified.add(layer)
         painted = isinstance(layer, Labels) and isinstance(layer.data, np.ndarray)
         empty = not any(map(np.any, layer.data)) if painted else isinstance(layer, Shapes) and not len(layer.data)
         if empty or not isinstance(layer, ACCEPTED):
-            self.begun[layer] = self._image
+            self.image_of_annotation[layer] = self._last_active_image
 
-    def _put(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
+    def _set_chosen(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
         self._chosen = [weakref.ref(layer) for layer in a], [weakref.ref(layer) for layer in b]
         now = self.several, self._chosen, {(weakref.ref(layer), layer.name) for layer in self.offered()}
-        if now != self._told:
-            self._told = now
+        if now != self._last_state:
+            self._last_state = now
             self.changed.emit()
 
 
-def _pair(before: LayersOfSides, selected: list[Layer], offered: list[Layer]) -> LayersOfSides:
+def _completed_pair(before: LayersOfSides, selected: list[Layer], offered: list[Layer]) -> LayersOfSides:
     """Keep chosen layers; fill an empty side from the selection, then with layers of the same type, in list order."""
     a, b = before
     others = [layer for layer in dict.fromkeys([*selected, *offered]) if layer not in (*a, *b)]
@@ -232,7 +236,7 @@ def _pair(before: LayersOfSides, selected: list[Layer], offered: list[Layer]) ->
     return a, b or fill[:1]
 
 
-def by_name(layers: Iterable[Layer]) -> tuple[Layer, ...]:
+def sorted_by_name(layers: Iterable[Layer]) -> tuple[Layer, ...]:
     """Return layers in natural sort order of their names (2 before 10): list order changes with every arrangement."""
 
     def parts(layer: Layer) -> list[tuple[bool, int, str]]:
@@ -259,7 +263,7 @@ class Exclusions:
         self._ids[layer] = self._ids.get(layer, frozenset()) ^ {one}
         self.changed.emit()
 
-    def put(self, sides: LayersOfSides, excluded: Excluded, recipe: Outlines) -> None:
+    def replace_all(self, sides: LayersOfSides, excluded: Excluded, recipe: Outlines) -> None:
         """Exclude exactly these curves."""
         self._ids.clear()
         self._recipe = recipe
@@ -291,20 +295,20 @@ class Choices:
     """All inputs of a run; the recipe and the settings are shared by all docks, and changed by `set`."""
 
     changed = Signal()  #: the recipe or the settings have changed
-    rearranges = Signal(bool)  #: bool: whether a batch of layer list changes begins (True) or ends
+    batch_changed = Signal(bool)  #: bool: whether a batch of layer list changes begins (True) or ends
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._viewer = weakref.ref(viewer)
         self.layers, self.dims = viewer.layers, viewer.dims
         self.recipe = Outlines()
-        self.loaded = False  #: whether the recipe is from a settings file, even one that sets no field
+        self.recipe_loaded = False  #: whether the recipe is from a settings file, even one that sets no field
         default = Settings()
         self.settings = replace(default, **{name: preferred(name, getattr(default, name)) for name in PREFERRED})
         self.sides = Sides(viewer)
         self.exclusions = Exclusions()
-        self.rearranging = 0  #: number of active batches of layer list changes, which may interleave
-        self.unseen: weakref.WeakSet[Layer] = weakref.WeakSet()  #: layers added hidden, soon to be shown
-        self.batch = ExitStack()  #: contexts of the batches, so that napari handles the changes once
+        self.batch_depth = 0  #: number of active batches of layer list changes, which may interleave
+        self.to_be_shown: weakref.WeakSet[Layer] = weakref.WeakSet()  #: layers added hidden, soon to be shown
+        self.batch_contexts = ExitStack()  #: contexts of the batches, so that napari handles the changes once
 
     @property
     def viewer(self) -> ViewerModel:

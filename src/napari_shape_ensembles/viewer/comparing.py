@@ -23,46 +23,46 @@ from ..comparison.display import MARK
 from ..explanation import STEPS, Explanation, explain
 from ..explanation.headline import headline
 from ..io import CurveTable, write_curves
-from ..io.outputs import keep_list, refuse_overwriting
+from ..io.outputs import record_outputs, refuse_overwriting
 from ..mmd import DependenceTest, dependence_test
 from ..progress import as_part, report
-from .choices import Choices, by_name
+from .choices import Choices, sorted_by_name
 from .curves.side_by_side import Cell, SideBySide
+from .displayed_result import DisplayedResult
 from .inputs import Sources, own_ids, trace_sides
 from .layers import (
-    CLIPPED,
     COLOR_FEATURES,
+    DEFAULT_PERCENTILE,
     CurveLayer,
     CurveSelection,
     OwnLayers,
-    at_once,
-    complete,
+    add_feature_columns,
+    batched_changes,
     curve_layers,
-    follow_names,
     is_whole,
     name_after,
-    opened_pairs,
+    opened_comparisons,
     repaint,
+    update_own_names,
     witness_values,
 )
 from .overlap import images_below
 from .report import script_of
-from .shown import Shown
-from .task import CANCELLED, Basis, Soon, Steps, Task
+from .task import CANCELLED, Debouncer, JobSteps, RunInputs, Task
 
 ENDING = ".comparison.npz"
 #: Remedy if a folder for results contains files that were modified, or are not ours.
-ELSEWHERE = "choose another folder"
+OTHER_FOLDER = "choose another folder"
 REPORTS = (".html", ".htm", ".pdf")
-_LISTED = 3  # maximum number of files named in a message
-_BEFORE = f"{CANCELLED} This is the previous result."
+_MAX_LISTED = 3  # maximum number of files named in a message
+_PREVIOUS_SHOWN = f"{CANCELLED} This is the previous result."
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """A comparison with its inputs, and its layers, which may be in the viewer already if not new."""
 
-    shown: Shown
+    shown: DisplayedResult
     layers: list[CurveLayer]
     new: bool = True
 
@@ -87,7 +87,7 @@ class Robustness:
             words = f"✓ No dependence of undulation and scale was detected within the images (p = {test.p_value:.2g})."
         return words, ("✓ " if self.sensitivity.stable else "") + self.sensitivity.summary()
 
-    def judged(self, shown: Shown) -> Shown:
+    def judged(self, shown: DisplayedResult) -> DisplayedResult:
         """Return the result with these findings as notes; inconclusive if the case depends on the archetype."""
         result = self.sensitivity.judged(shown.result)
         witness_values(result)
@@ -98,87 +98,89 @@ class ComparisonTask(Task[Comparison]):
     """Compares A and B, and keeps the result and how it is displayed."""
 
     #: (str, str): a message about a file or a secondary task, and the text of its tooltip.
-    noted = Signal(str, str)
+    message_posted = Signal(str, str)
     recolored = Signal()  #: the colors of the curves have changed
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
-        self.shown: Shown | None = None  #: the result with its inputs and notes
-        self.kept: Shown | None = None  #: an unsaved result that was replaced by another
-        self.last: Comparison | None = None  #: the last result, kept after a failed run
+        self.shown: DisplayedResult | None = None  #: the result with its inputs and notes
+        self.recoverable: DisplayedResult | None = None  #: an unsaved result that was replaced by another
+        self.last_result: Comparison | None = None  #: the last result, kept after a failed run
         self.unsaved = False  #: whether the result has not been saved
-        self.arrived = False  #: whether the result is new, and not yet scrolled into view
-        self.color_by, self.percentile = "product", CLIPPED
+        self.is_new_result = False  #: whether the result is new, and not yet scrolled into view
+        self.color_by, self.percentile = "product", DEFAULT_PERCENTILE
         self.selection = CurveSelection()
         self.curves = OwnLayers(choices, self.selection)
         self.side_by_side = SideBySide(choices, self.cells)
-        self.over: Callable[[Layer], Sequence[Layer]] = lambda _: ()  #: returns further layers over an image
-        self.opened: Callable[[], Sequence[Layer]] = lambda: ()  #: returns further images, which are not compared
-        self.beside: Callable[[], Tree] = dict  #: returns state saved with a result: design table and experiment
-        self.put_beside: Callable[[Tree], None] = lambda _: None  #: restores that state
-        self.group: Callable[[Layer], str] = lambda _: ""  #: returns the group of an image
-        self._seen: weakref.WeakSet[Comparison] = weakref.WeakSet()
-        self._opened, self._tying = Soon(self.look), Soon(self._tie)
+        self.layers_over: Callable[[Layer], Sequence[Layer]] = lambda _: ()  #: returns further layers over an image
+        self.extra_images: Callable[[], Sequence[Layer]] = lambda: ()  #: returns further images, which are not compared
+        self.extra_state: Callable[[], Tree] = dict  #: returns state saved with a result: design table and experiment
+        self.restore_extra_state: Callable[[Tree], None] = lambda _: None  #: restores that state
+        self.group_of: Callable[[Layer], str] = lambda _: ""  #: returns the group of an image
+        self._shown_results: weakref.WeakSet[Comparison] = weakref.WeakSet()
+        self._opened_debouncer, self._link_debouncer = Debouncer(self.show_opened), Debouncer(self._link_images)
         choices.exclusions.changed.connect(self._show_excluded)
-        choices.sides.opened.connect(self._opened.start)
-        choices.sides.changed.connect(self.side_by_side.renew)
-        choices.sides.changed.connect(self._follow_names)
-        choices.sides.changed.connect(self._tying.start)
-        self.finished.connect(self._tying.start)
+        choices.sides.comparison_opened.connect(self._opened_debouncer.start)
+        choices.sides.changed.connect(self.side_by_side.schedule_arrange)
+        choices.sides.changed.connect(self._update_own_names)
+        choices.sides.changed.connect(self._link_debouncer.start)
+        self.finished.connect(self._link_debouncer.start)
 
-    def _follow_names(self) -> None:
-        follow_names(list(self.choices.layers))
+    def _update_own_names(self) -> None:
+        update_own_names(list(self.choices.layers))
 
     # The run.
 
-    def work(self, sources: Sources) -> Callable[[], Outcome]:
-        assert self._next is not None
-        self.arrived = False
-        return partial(compared, sources, self._next)
+    def work_function(self, sources: Sources) -> Callable[[], Outcome]:
+        assert self._pending_inputs is not None
+        self.is_new_result = False
+        return partial(run_comparison, sources, self._pending_inputs)
 
-    def take(self, outcome: Outcome) -> Iterator[None]:
+    def apply_outcome(self, outcome: Outcome) -> Iterator[None]:
         """Show the result of a run: replace the curve layers one by one, then show the answer."""
-        with at_once(self.choices):  # the curves, and their arrangement
-            images = [ref() for side in (() if self._next is None else self._next.layers) for ref in side]
+        with batched_changes(self.choices):  # the curves, and their arrangement
+            images = [
+                ref() for side in (() if self._pending_inputs is None else self._pending_inputs.layers) for ref in side
+            ]
             over = images if self.side_by_side.on else ()
             yield from self.curves.replace(outcome.layers, shown=False, over=over)
             for image, own in zip(images, outcome.layers, strict=False):
                 if image is not None:
                     name_after(own, image, "curves")
-            self.kept = None
-            yield from self.showing(outcome.shown)
+            self.recoverable = None
+            yield from self.show_in_turns(outcome.shown)
         yield
         yield from self.curves.replace(outcome.layers, new=False)
-        if (self.color_by, self.percentile) != ("product", CLIPPED):  # the coloring of new layers
+        if (self.color_by, self.percentile) != ("product", DEFAULT_PERCENTILE):  # the coloring of new layers
             self.recolor()
 
-    def fail(self, reason: str) -> None:
+    def on_failed(self, reason: str) -> None:
         """Clear the result after a failed run."""
-        super().fail(reason)
-        self.message = "\n".join(filter(None, (self.message, self.left_over())))
-        self._keep_unsaved()
-        self.shown = self.result = self.basis = None
-        self.arrived = True
+        super().on_failed(reason)
+        self.message = "\n".join(filter(None, (self.message, self.leftover_message())))
+        self._keep_recoverable()
+        self.shown = self.result = self.run_inputs = None
+        self.is_new_result = True
         if not self.side_by_side.captioned:  # the bench keeps the arrangement
             self.side_by_side.restore()
 
-    def left_over(self) -> str:
+    def leftover_message(self) -> str:
         """Return a message if the curves of an earlier result are still in the viewer."""
-        if self.last is None or not list(self.curves):
+        if self.last_result is None or not list(self.curves):
             return ""
-        names = f"{self.last.a.name} and {self.last.b.name}"
+        names = f"{self.last_result.a.name} and {self.last_result.b.name}"
         return f"The colored curves in the viewer are those of the previous result ({names})."
 
-    def fail_beside(self, reason: str) -> None:
+    def on_secondary_job_failed(self, reason: str) -> None:
         """Report that a secondary job has failed; the result is kept."""
-        self.noted.emit(f"⚠ {reason}", "")
+        self.message_posted.emit(f"⚠ {reason}", "")
 
-    def left(self) -> None:
+    def on_cancelled(self) -> None:
         """Report a cancelled run or secondary job, and which result is shown."""
         if self.running:
-            self.message = CANCELLED if self.result is None else _BEFORE
+            self.message = CANCELLED if self.result is None else _PREVIOUS_SHOWN
         else:
-            self.noted.emit(CANCELLED, "")
+            self.message_posted.emit(CANCELLED, "")
 
     @property
     def state(self) -> str:
@@ -187,30 +189,30 @@ class ComparisonTask(Task[Comparison]):
         inconclusive = state == "done" and self.result is not None and self.result.case == INCONCLUSIVE
         return INCONCLUSIVE if inconclusive else state
 
-    def rest(self) -> None:
-        super().rest()
+    def deactivate(self) -> None:
+        super().deactivate()
         self.side_by_side.restore()
-        self.curves.untie()
+        self.curves.disconnect_events()
 
-    def follow(self) -> None:
+    def activate(self) -> None:
         """Watch whether the result goes out of date, and link the curve layers to the selection."""
-        super().follow()
-        self.curves.tie()
+        super().activate()
+        self.curves.connect_events()
 
     # Display.
 
-    def showing(self, shown: Shown, *, unsaved: bool = True) -> Iterator[None]:
+    def show_in_turns(self, shown: DisplayedResult, *, unsaved: bool = True) -> Iterator[None]:
         """Show another result, in two event loop turns."""
-        self.shown, self.result, self.last, self.basis = shown, shown.result, shown.result, shown.basis
-        self.unsaved, self.message, self.failed, self.arrived, self.running = unsaved, "", False, True, False
+        self.shown, self.result, self.last_result, self.run_inputs = shown, shown.result, shown.result, shown.run_inputs
+        self.unsaved, self.message, self.failed, self.is_new_result, self.running = unsaved, "", False, True, False
         if len(self.selection.rows):
             self.selection.pick([])
-        self.curves.tie()
+        self.curves.connect_events()
         if self.side_by_side.on:
             self.side_by_side.arrange()
         self.changed.emit()
         yield
-        if any(self.chosen().excluded):
+        if any(self.current_inputs().excluded):
             self._show_excluded()
 
     def recolor(self) -> None:
@@ -222,7 +224,7 @@ class ComparisonTask(Task[Comparison]):
                 repaint(layer, self.color_by, limits)
         self.recolored.emit()
 
-    def color(self, column: str, percentile: int) -> None:
+    def set_coloring(self, column: str, percentile: int) -> None:
         if (column, percentile) != (self.color_by, self.percentile):
             self.color_by, self.percentile = column, percentile
             self.recolor()
@@ -237,11 +239,11 @@ class ComparisonTask(Task[Comparison]):
 
     def cells(self) -> list[Cell]:
         """Return the grid cells: each image of the result, and each chosen one, with the layers over it."""
-        basis, curves = (None if self.result is None else self.basis), self.curves.in_places()
+        run_inputs, curves = (None if self.result is None else self.run_inputs), self.curves.by_image()
         sides = self.choices.sides.chosen()
         found: list[tuple[str, Layer | None, Layer | None]] = []
-        if basis is not None:
-            refs = [(side, ref()) for side, own in zip("AB", basis.layers, strict=True) for ref in own]
+        if run_inputs is not None:
+            refs = [(side, ref()) for side, own in zip("AB", run_inputs.layers, strict=True) for ref in own]
             over = curves if len(curves) == len(refs) else [None for _ in refs]
             # A deleted layer may be kept alive elsewhere; its units may be incompatible with the current layers.
             there = [(side, layer if layer in self.choices.layers else None) for side, layer in refs]
@@ -253,19 +255,21 @@ class ComparisonTask(Task[Comparison]):
         below: dict[Layer, Layer] = {}
         if self.side_by_side.captioned:  # the bench has cells for images that are not compared, too
             shown = [layer for _, layer, _ in found if layer is not None]
-            shown += [over for layer in shown for over in self.over(layer)]
-            others = [layer for layer in by_name(self.choices.sides.offered()) if layer not in shown]
+            shown += [over for layer in shown for over in self.layers_over(layer)]
+            others = [layer for layer in sorted_by_name(self.choices.sides.offered()) if layer not in shown]
             known = [layer for _, layer, _ in found if layer is not None]
             below = images_below(known, others, self.choices)
-            others = [layer for layer in (*others, *self.opened()) if layer not in below.values()]
+            others = [layer for layer in (*others, *self.extra_images()) if layer not in below.values()]
             above = images_below(others, [*known, *below.values(), *others], self.choices)
             # A layer with outlines over it, such as a corrected consensus, has its own cell.
-            found += [(self.group(layer), layer, None) for layer in others if layer not in above or self.over(layer)]
+            found += [
+                (self.group_of(layer), layer, None) for layer in others if layer not in above or self.layers_over(layer)
+            ]
         parts: list[Cell] = []
         for side, layer, own in found:
             lowest = None if layer is None else below.pop(layer, None)
             below = {one: image for one, image in below.items() if image is not lowest}  # show it in a single cell
-            over = [other for one in (lowest, layer) if one is not None for other in self.over(one)]
+            over = [other for one in (lowest, layer) if one is not None for other in self.layers_over(one)]
             here = [one for one in (lowest, layer, *over, own) if one is not None]
             named = layer if layer is not None else own
             parts.append(Cell(side, here, "" if named is None else named.name))
@@ -276,25 +280,25 @@ class ComparisonTask(Task[Comparison]):
     def exclude(self, row: int) -> None:
         """Exclude a curve of the result from the next run, or include it again."""
         if self.result is None:
-            self.noted.emit("⚠ No result. Run compares the layers again.", "")
+            self.message_posted.emit("⚠ No result. Run compares the layers again.", "")
             return
         side = int(row >= len(self.result.a))
         sample, first = ((self.result.a, 0), (self.result.b, len(self.result.a)))[side]
         place, one = own_ids(sample)[row - first]
-        layer = None if self.basis is None else self.basis.layers[side][place]()
-        if self.basis is None or layer is None:
+        layer = None if self.run_inputs is None else self.run_inputs.layers[side][place]()
+        if self.run_inputs is None or layer is None:
             words = "⚠ Curves can be excluded only from layers in the viewer. Run compares them again."
-            self.noted.emit(words, "")
+            self.message_posted.emit(words, "")
             return
-        self.choices.exclusions.toggle(layer, one, self.basis.recipe)
+        self.choices.exclusions.toggle(layer, one, self.run_inputs.recipe)
 
     def excluded_rows(self) -> frozenset[int]:
         """Return the pooled indices of the curves that are excluded from the next run."""
-        if self.result is None or self.basis is None:
+        if self.result is None or self.run_inputs is None:
             return frozenset()
         flags: list[bool] = []
-        for sample, refs in zip((self.result.a, self.result.b), self.basis.layers, strict=True):
-            out = self.choices.exclusions.of([ref() for ref in refs], self.basis.recipe)
+        for sample, refs in zip((self.result.a, self.result.b), self.run_inputs.layers, strict=True):
+            out = self.choices.exclusions.of([ref() for ref in refs], self.run_inputs.recipe)
             flags += [one in out[place] for place, one in own_ids(sample)]
         return frozenset(np.flatnonzero(flags).tolist())
 
@@ -307,37 +311,39 @@ class ComparisonTask(Task[Comparison]):
 
     def save(self, path: Path) -> None:
         if self.shown is not None:
-            self.shown.view.update(self.beside())
-            self.start(partial(saving, self.shown, self.color_by, path), partial(self.written, saved=True))
+            self.shown.view.update(self.extra_state())
+            self.start_secondary_job(
+                partial(write_comparison_file, self.shown, self.color_by, path), partial(self.on_written, saved=True)
+            )
 
     def export(self, path: Path) -> None:
         if self.shown is not None:
-            self.start(partial(exporting, self.shown, path), self.written)
+            self.start_secondary_job(partial(export_curves, self.shown, path), self.on_written)
 
     def report(self, path: Path) -> None:
         if self.result is not None:
-            self.start(partial(writing_report, self.result, path), self.written)
+            self.start_secondary_job(partial(write_report, self.result, path), self.on_written)
 
-    def written(self, paths: list[Path], *, saved: bool = False) -> Iterable[None]:
+    def on_written(self, paths: list[Path], *, saved: bool = False) -> Iterable[None]:
         self.unsaved = self.unsaved and not saved
-        self.noted.emit(*written(paths))
+        self.message_posted.emit(*saved_message(paths))
         return ()
 
-    def everything(self, folder: Path) -> None:
+    def export_for_paper(self, folder: Path) -> None:
         """Write everything for a paper into a folder."""
         if self.shown is not None:
-            self.shown.view.update(self.beside())
-            self.start(
-                partial(writing_everything, self.shown, self.color_by, folder), partial(self.written, saved=True)
+            self.shown.view.update(self.extra_state())
+            self.start_secondary_job(
+                partial(write_paper_files, self.shown, self.color_by, folder), partial(self.on_written, saved=True)
             )
 
-    def check(self) -> None:
+    def check_robustness(self) -> None:
         if self.result is not None:
-            self.start(partial(checking, self.result), self._judge)
+            self.start_secondary_job(partial(robustness_of, self.result), self._on_checked)
 
-    def _judge(self, found: Robustness) -> Iterable[None]:
-        self.noted.emit("", "")
-        return () if self.shown is None else self.showing(found.judged(self.shown))
+    def _on_checked(self, found: Robustness) -> Iterable[None]:
+        self.message_posted.emit("", "")
+        return () if self.shown is None else self.show_in_turns(found.judged(self.shown))
 
     def overrule(self) -> None:
         """Show the case despite serious faults of the outlines, as the user has checked them."""
@@ -345,136 +351,142 @@ class ComparisonTask(Task[Comparison]):
             settings = replace(self.shown.result.settings, overrule=True)
             result = replace(self.shown.result, settings=settings)
             witness_values(result)
-            basis = self.shown.basis and replace(self.shown.basis, settings=settings)
-            for _ in self.showing(replace(self.shown, result=result, basis=basis)):
+            run_inputs = self.shown.run_inputs and replace(self.shown.run_inputs, settings=settings)
+            for _ in self.show_in_turns(replace(self.shown, result=result, run_inputs=run_inputs)):
                 pass
             self.choices.set(settings=replace(self.choices.settings, overrule=True))
 
     def open(self, path: Path) -> None:
-        self.start(partial(opening, path), self.take_up)
+        self.start_secondary_job(partial(read_comparison_file, path), self.restore_result)
 
-    def bring_back(self) -> None:
+    def recover(self) -> None:
         """Show the replaced unsaved result again."""
-        if self.kept is not None:
-            self.start(partial(restoring, self.kept), self._brought_back)
+        if self.recoverable is not None:
+            self.start_secondary_job(partial(prepare_outcome, self.recoverable), self._on_recovered)
 
-    def _brought_back(self, opened: Outcome) -> Steps:
+    def _on_recovered(self, opened: Outcome) -> JobSteps:
         """Show the kept result; if the current one is unsaved too, keep that instead."""
-        before = self.kept
-        yield from self.take_up(opened)
-        if self.kept is before:
-            self.kept = None
+        before = self.recoverable
+        yield from self.restore_result(opened)
+        if self.recoverable is before:
+            self.recoverable = None
         self.unsaved = True
 
-    def _keep_unsaved(self) -> None:
+    def _keep_recoverable(self) -> None:
         """Keep an unsaved result before it is replaced by another."""
         if self.unsaved and self.shown is not None:
-            self.kept = replace(self.shown, view=self.shown.to_view(self.color_by))
+            self.recoverable = replace(self.shown, view=self.shown.to_view(self.color_by))
 
-    def look(self) -> None:
+    def show_opened(self) -> None:
         """Show comparisons whose layers were opened in the viewer, each once."""
-        new = [(result, pair) for result, pair in opened_pairs(self.choices.layers).items() if result not in self._seen]
+        new = [
+            (result, pair)
+            for result, pair in opened_comparisons(self.choices.layers).items()
+            if result not in self._shown_results
+        ]
         for layer in itertools.chain.from_iterable(pair for _, pair in new):
             layer.editable = False  # else a curve could be deleted before its features are computed
         if new and self.busy:
-            self.noted.emit("The opened comparison is shown after this run.", "")
-            self.finished.connect(self._opened.start, unique=True)
+            self.message_posted.emit("The opened comparison is shown after this run.", "")
+            self.finished.connect(self._opened_debouncer.start, unique=True)
         elif new:
-            self.finished.disconnect(self._opened.start, missing_ok=True)
-            self._seen.update(result for result, _ in new)
+            self.finished.disconnect(self._opened_debouncer.start, missing_ok=True)
+            self._shown_results.update(result for result, _ in new)
             result, layers = new[-1]
             view, path = layers[0].metadata[MARK].get("view", {}), str(layers[0].source.path or "")
             try:
-                self.start(partial(restoring, Shown.of_file(result, view, path), layers), self.take_up)
+                self.start_secondary_job(
+                    partial(prepare_outcome, DisplayedResult.of_file(result, view, path), layers), self.restore_result
+                )
             except ValueError as error:
-                self.noted.emit(f"⚠ {error}", "")
+                self.message_posted.emit(f"⚠ {error}", "")
 
-    def take_up(self, opened: Outcome) -> Steps:
+    def restore_result(self, opened: Outcome) -> JobSteps:
         """Show a result, and restore its colors and choices, in turns; its layers may be in the viewer already."""
-        shown = yield opened.shown.tied(self.choices.layers, self.choices.dims).with_copies
-        with at_once(self.choices):
+        shown = yield opened.shown.linked(self.choices.layers, self.choices.dims).with_copies
+        with batched_changes(self.choices):
             yield from self.curves.replace(opened.layers, new=opened.new, shown=False)
             yield None
-            self._seen.add(opened.shown.result)
+            self._shown_results.add(opened.shown.result)
             whole = is_whole(opened.shown.result, opened.layers)
             if whole:
-                self.noted.emit("", "")
-                self._keep_unsaved()
-                complete(opened.layers, shown.result)
+                self.message_posted.emit("", "")
+                self._keep_recoverable()
+                add_feature_columns(opened.layers, shown.result)
                 painted = str(shown.view.get("painted"))
                 self.color_by = painted if painted in COLOR_FEATURES else "product"
                 yield None
-                yield from self.showing(shown, unsaved=False)
+                yield from self.show_in_turns(shown, unsaved=False)
         yield None
         yield from self.curves.replace(opened.layers, new=False)
         if not whole:
-            self.noted.emit("⚠ Its layers were changed in the meantime: open the comparison again.", "")
+            self.message_posted.emit("⚠ Its layers were changed in the meantime: open the comparison again.", "")
             return
         self.recolor()
         yield None
         # Restore the inputs of the result, as far as known.
         self.choices.set(shown.recipe or self.choices.recipe, shown.result.settings)
-        self._choose_basis(shown)
-        self.put_beside(shown.view)
+        self._restore_choices(shown)
+        self.restore_extra_state(shown.view)
 
-    def _choose_basis(self, shown: Shown) -> None:
+    def _restore_choices(self, shown: DisplayedResult) -> None:
         """Choose the layers of a result as samples, and exclude the curves that it excludes."""
-        sides = None if shown.basis is None else shown.basis.alive()
-        if shown.basis is not None and sides is not None:
+        sides = None if shown.run_inputs is None else shown.run_inputs.existing_layers()
+        if shown.run_inputs is not None and sides is not None:
             self.choices.sides.choose(*sides)
-            self.choices.exclusions.put(sides, shown.excluded, shown.basis.recipe)
+            self.choices.exclusions.replace_all(sides, shown.excluded, shown.run_inputs.recipe)
 
-    def _tie(self) -> None:
-        """Tie a result to its images if they are opened after it, unless other images are chosen."""
-        if self.shown is not None and self.basis is None and not self.busy:
-            shown = self.shown.tied(self.choices.layers, self.choices.dims)
-            sides = None if shown.basis is None else shown.basis.alive()
+    def _link_images(self) -> None:
+        """Link a result to its images if they are opened after it, unless other images are chosen."""
+        if self.shown is not None and self.run_inputs is None and not self.busy:
+            shown = self.shown.linked(self.choices.layers, self.choices.dims)
+            sides = None if shown.run_inputs is None else shown.run_inputs.existing_layers()
             if sides is not None and set(itertools.chain(*self.choices.sides.chosen())) <= {*itertools.chain(*sides)}:
-                self.start(shown.with_copies, self._tied)
+                self.start_secondary_job(shown.with_copies, self._on_linked)
 
-    def _tied(self, shown: Shown) -> Iterable[None]:
-        self.shown, self.basis = shown, shown.basis
-        self._choose_basis(shown)
-        self.side_by_side.renew()
+    def _on_linked(self, shown: DisplayedResult) -> Iterable[None]:
+        self.shown, self.run_inputs = shown, shown.run_inputs
+        self._restore_choices(shown)
+        self.side_by_side.schedule_arrange()
         return ()
 
 
-def written(paths: list[Path]) -> tuple[str, str]:
+def saved_message(paths: list[Path]) -> tuple[str, str]:
     """Return a message on the files written, and their full paths."""
     names, folder = " and ".join(path.name for path in paths), paths[0].absolute().parent
-    names = names if len(paths) <= _LISTED else f"{len(paths)} files"
+    names = names if len(paths) <= _MAX_LISTED else f"{len(paths)} files"
     return f"Saved {names} in {folder}", "\n".join(str(path.absolute()) for path in paths)
 
 
 # In the worker thread ------------------------------------------------------------------------------------------
 
 
-def compared(sources: Sources, basis: Basis) -> Outcome:
+def run_comparison(sources: Sources, run_inputs: RunInputs) -> Outcome:
     """Trace the snapshots without the excluded ids, compare them, and create the colored curve layers."""
     tracing = sum({"image": 2, "labels": 1, "shapes": 0}[source.kind] for side in sources for source in side)
     total = tracing + len(OF_COMPARISON) + 2
     with as_part(0, total):
-        a, b, note = trace_sides(sources, basis.recipe, basis.excluded)
+        a, b, note = trace_sides(sources, run_inputs.recipe, run_inputs.excluded)
     with as_part(tracing, total):
-        result = compare(a, b, basis.settings)
+        result = compare(a, b, run_inputs.settings)
     result = replace(result, note=note or result.note)
     report("finding typical curves", total - 2, total)
     witness_values(result)
     _ = result.warnings  # cached property: slow, so compute it in the worker thread
     report("drawing curves", total - 1, total)
-    shown = Shown.of_run(result, basis, sources)
+    shown = DisplayedResult.of_run(result, run_inputs, sources)
     return Outcome(shown, curve_layers(result, shown.view, sources))
 
 
-def opening(path: Path) -> Outcome:
+def read_comparison_file(path: Path) -> Outcome:
     """Read a saved comparison, and create its layers."""
     report(f"opening {path.name}", 0, 3)
-    with files_named(path, "opened"):
+    with file_errors_named(path, "opened"):
         result, view = Comparison.load(path), read_view(path)
-    return restoring(Shown.of_file(result, view, str(path)))
+    return prepare_outcome(DisplayedResult.of_file(result, view, str(path)))
 
 
-def restoring(shown: Shown, layers: list[CurveLayer] | None = None) -> Outcome:
+def prepare_outcome(shown: DisplayedResult, layers: list[CurveLayer] | None = None) -> Outcome:
     """Compute what the file of a result does not contain, and create its layers if there are none yet."""
     report("finding typical curves", 1, 3)
     witness_values(shown.result)
@@ -484,22 +496,22 @@ def restoring(shown: Shown, layers: list[CurveLayer] | None = None) -> Outcome:
     return Outcome(shown, layers or curve_layers(shown.result, shown.view), new=not layers)
 
 
-def saving(shown: Shown, painted: str, path: Path) -> list[Path]:
+def write_comparison_file(shown: DisplayedResult, painted: str, path: Path) -> list[Path]:
     """Write a result to one file."""
     report(f"saving {path.name}")
     if path.suffix != ".npz":  # napari would not recognize it
         raise ValueError(f"{path.name}: save a comparison under a name ending in {ENDING}")
-    with files_named(path):
+    with file_errors_named(path):
         replace(shown.result, inputs=shown.inputs()).save(path, view=shown.to_view(painted))
     return [path]
 
 
-def exporting(shown: Shown, path: Path) -> list[Path]:
+def export_curves(shown: DisplayedResult, path: Path) -> list[Path]:
     """Write the curves of A and B with distances and measures, to a file each."""
     paths = list(paths_of_sides(path))
     for side, place in zip("AB", paths, strict=True):
         report(f"writing {place.name}")
-        with files_named(place):
+        with file_errors_named(place):
             write_curves(place, curve_table(shown, side))
     return paths
 
@@ -512,7 +524,7 @@ def paths_of_sides(path: Path) -> tuple[Path, Path]:
     return a, b
 
 
-def curve_table(shown: Shown, side: str) -> CurveTable:
+def curve_table(shown: DisplayedResult, side: str) -> CurveTable:
     """Return the curves of A or B with all numeric color features, measures, side and provenance."""
     result = shown.result
     ensemble, other = (result.a, result.b) if side == "A" else (result.b, result.a)
@@ -528,7 +540,7 @@ def curve_table(shown: Shown, side: str) -> CurveTable:
     return CurveTable(ensemble, features, (float(height), float(width)), provenance)
 
 
-def writing_report(result: Comparison, path: Path) -> list[Path]:
+def write_report(result: Comparison, path: Path) -> list[Path]:
     """Explain a result, and write the report."""
     if path.suffix.lower() not in REPORTS:  # fail before the work
         raise ValueError(f"{path.name}: save a report as .html or .pdf")
@@ -536,20 +548,20 @@ def writing_report(result: Comparison, path: Path) -> list[Path]:
         raise ValueError(f"{path.name} cannot be written: there is no folder {path.parent}")
     with as_part(0, len(STEPS) + 1):
         explanation = explain(result)
-    return [saving_report(explanation, path)]
+    return [write_explanation_report(explanation, path)]
 
 
-def saving_report(explanation: Explanation, path: Path) -> Path:
+def write_explanation_report(explanation: Explanation, path: Path) -> Path:
     """Write the report of an explanation."""
     from ..explanation.report import save_report  # imports Matplotlib, which is slow
 
     report("saving the report", len(STEPS), len(STEPS) + 1)
-    with files_named(path):
+    with file_errors_named(path):
         save_report(explanation, path)
     return path
 
 
-def writing_everything(shown: Shown, painted: str, folder: Path) -> list[Path]:
+def write_paper_files(shown: DisplayedResult, painted: str, folder: Path) -> list[Path]:
     """Write figure, methods, tables, script and the comparison into a folder."""
     from ..explanation.figures import style
     from ..explanation.paper import answer_figure, image_table, methods, object_table
@@ -558,8 +570,8 @@ def writing_everything(shown: Shown, painted: str, folder: Path) -> list[Path]:
     result, known = shown.result, headline(shown.result)
     paths = [folder / name for name in ("figure.svg", "figure.png", "methods.txt", "objects.csv", "images.csv")]
     whole = folder / f"pair{ENDING}"
-    refuse_overwriting([*paths, folder / "compare.py", whole], remedy=ELSEWHERE)
-    with files_named(paths[0]):
+    refuse_overwriting([*paths, folder / "compare.py", whole], remedy=OTHER_FOLDER)
+    with file_errors_named(paths[0]):
         folder.mkdir(parents=True, exist_ok=True)
         report("drawing the figure", 1, 5)
         figure = answer_figure(result, known)
@@ -575,12 +587,12 @@ def writing_everything(shown: Shown, painted: str, folder: Path) -> list[Path]:
             paths.append(folder / "compare.py")
             write_bytes(paths[-1], script.encode())
     report("saving the comparison", 4, 5)
-    paths += saving(shown, painted, whole)
-    keep_list(paths)
+    paths += write_comparison_file(shown, painted, whole)
+    record_outputs(paths)
     return paths
 
 
-def checking(result: Comparison, archetypes: int = 5) -> Robustness:
+def robustness_of(result: Comparison, archetypes: int = 5) -> Robustness:
     """Test the dependence of undulation and scale, and repeat the comparison with several archetypes."""
     settings, total = result.settings, archetypes * len(OF_COMPARISON) + 1
     draws = {"permutations": settings.permutations, "seed": settings.seed}
@@ -592,7 +604,7 @@ def checking(result: Comparison, archetypes: int = 5) -> Robustness:
 
 
 @contextmanager
-def files_named(path: Path, done: str = "written") -> Iterator[None]:
+def file_errors_named(path: Path, done: str = "written") -> Iterator[None]:
     """Convert I/O errors and missing optional libraries to a ValueError that names the file."""
     try:
         yield

@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
                 if not path.is_file():
                     raise ValueError(f"there is no file {path}")
                 viewer.open(path)
-        result = _compared(viewer)
+        result = _run_comparison(viewer)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         viewer.close()
@@ -59,11 +59,11 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _compared(viewer: napari.Viewer) -> Comparison:
+def _run_comparison(viewer: napari.Viewer) -> Comparison:
     """Run the comparison in the bench, as a user would, and wait for the result."""
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
     task, explanation = bench.session.comparison, bench.session.explanation
-    if reason := task.why_not():
+    if reason := task.blocking_reason():
         raise ValueError(reason)
     bench.compare()
     while task.busy:

@@ -27,66 +27,66 @@ from ..palette import OUTLINE
 from ..progress import report
 from .choices import Choices
 from .designing import DesignTable, Row
-from .inputs import PARTS, ImageRow, PartOf, Source, held, source_of
-from .splitting import Way, layers_of, region_layer, root_of, said_of
-from .task import Background, Steps, in_words
+from .inputs import PARTS, ImageRow, PartOf, Source, is_unchanged_in_file, source_of
+from .splitting import SplitOption, layers_of, left_out_sentence, region_layer, root_of
+from .task import JobRunner, JobSteps, as_user_error
 
 if TYPE_CHECKING:
     from napari.components import Dims
 
 #: Maximum number of images of a table that are opened as layers: napari handles tens, not hundreds.
-OPENED = 30
-_PLAIN = re.compile(r"[^\w.+-]+")
+MAX_OPENED_IMAGES = 30
+_NOT_IN_FILE_NAME = re.compile(r"[^\w.+-]+")
 
 
-class DesignWork(Background):
-    """Splits layers into rows, and opens and saves the table; emits messages as `noted`."""
+class DesignWork(JobRunner):
+    """Splits layers into rows, and opens and saves the table; emits messages as `message_posted`."""
 
-    noted = Signal(str)
+    message_posted = Signal(str)
 
     def __init__(self, choices: Choices, design: DesignTable) -> None:
         super().__init__()
         self.choices, self.design = choices, design
-        choices.sides.restored.connect(self.say)
+        choices.sides.original_restored.connect(self.post_message)
 
-    def say(self, words: str, _: str = "") -> None:
+    def post_message(self, words: str, _: str = "") -> None:
         """Emit a message."""
-        self.noted.emit(words)
+        self.message_posted.emit(words)
 
-    def _begin(self, steps: Steps) -> None:
+    def _start_job(self, steps: JobSteps) -> None:
         if not self.busy:
-            self.begin(self._saying_errors(steps))
+            self.begin(self._with_errors_posted(steps))
 
-    def _saying_errors(self, steps: Steps) -> Steps:
-        self.noted.emit("Working …")
+    def _with_errors_posted(self, steps: JobSteps) -> JobSteps:
+        self.message_posted.emit("Working …")
         try:
             yield from steps
         except (ValueError, OSError) as error:
-            self.noted.emit(f"⚠ {in_words(error) if isinstance(error, ValueError) else error}")
+            self.message_posted.emit(f"⚠ {as_user_error(error) if isinstance(error, ValueError) else error}")
 
     # Parts.
 
-    def split(self, whole: Layer, way: Way) -> None:
+    def split(self, whole: Layer, way: SplitOption) -> None:
         """Split a layer into parts, whose rows replace its own."""
-        self._begin(self._split(whole, way))
+        self._start_job(self._split_job(whole, way))
 
-    def _split(self, whole: Layer, way: Way) -> Steps:
+    def _split_job(self, whole: Layer, way: SplitOption) -> JobSteps:
         pieces = yield way.pieces
         parts = layers_of(whole, pieces)
         for layer in parts:
             self.choices.viewer.add_layer(layer)
             yield None
         whole.visible = False
-        self.design.put_in_parts(whole, [piece.label for piece in pieces], parts)
-        self.noted.emit(said_of(pieces))
+        self.design.replace_by_parts(whole, [piece.label for piece in pieces], parts)
+        self.message_posted.emit(left_out_sentence(pieces))
 
     # Saving.
 
     def save(self, path: Path) -> None:
         """Write the table and the settings; images that are not in a file unchanged are written next to it."""
-        self._begin(self._save(path))
+        self._start_job(self._save_job(path))
 
-    def _save(self, path: Path) -> Steps:
+    def _save_job(self, path: Path) -> JobSteps:
         design, dims, written = self.design, self.choices.dims, {}
         rows: list[tuple[Path, ImagePart, Mapping[str, str]]] = []
         names, *cells = design.rows()
@@ -101,9 +101,11 @@ class DesignWork(Background):
             region = source.region
             holder = row if region is None or known is None or known.whole is None else known.whole
             if holder not in written:
-                written[holder] = yield partial(_kept_in, holder, replace(source, region=None, name=holder.name), path)
+                written[holder] = yield partial(
+                    _file_holding, holder, replace(source, region=None, name=holder.name), path
+                )
             file, of_file = written[holder]
-            pixel = {} if source.kind == "shapes" else _pixel_cells(_sides(source), source.unit)
+            pixel = {} if source.kind == "shapes" else _pixel_cells(_sides_of_pixel(source), source.unit)
             rows.append(
                 (file, replace(of_file, region=region if region is not None else of_file.region), {**pixel, **told})
             )
@@ -117,15 +119,15 @@ class DesignWork(Background):
             note = f". The settings are not: {error}"
         out = [row for row in design.layers() if row not in layers]
         left = f"; {counted(len(out), 'image')} without a group left out" if out else ""
-        self.noted.emit(f"Saved {counted(len(rows), 'row')} in {path.name}{left}{note}.")
+        self.message_posted.emit(f"Saved {counted(len(rows), 'row')} in {path.name}{left}{note}.")
 
     # Opening.
 
     def open(self, path: Path) -> None:
-        """Replace the table by that of a file; its images are opened as layers, unless there are more than `OPENED`."""
-        self._begin(self._open(path))
+        """Replace the table by that of a file; its images, if at most `MAX_OPENED_IMAGES`, are opened as layers."""
+        self._start_job(self._open_job(path))
 
-    def _open(self, path: Path) -> Steps:
+    def _open_job(self, path: Path) -> JobSteps:
         table = yield partial(_read, path)
         design, made = self.design, {}
         rows: list[tuple[Row, Mapping[str, str]]] = []
@@ -134,7 +136,7 @@ class DesignWork(Background):
             row: Row = one
             if (one.path.resolve(), one.part) in known:
                 row = known[one.path.resolve(), one.part]
-            elif len(table) <= OPENED:
+            elif len(table) <= MAX_OPENED_IMAGES:
                 whole = replace(one, part=replace(one.part, region=None))
                 key = whole.path, whole.part
                 if key not in made or one.part.region is None:
@@ -148,11 +150,11 @@ class DesignWork(Background):
                 self.choices.viewer.add_layer(row)
             rows.append((row, cells))
             yield None
-        design.put(rows)
+        design.replace_rows(rows)
         said = f"{path.name}: {counted(len(rows), 'row')}."
         if any(isinstance(row, ImageRow) for row, _ in rows):
-            said += f" More than {OPENED} images are read when needed, not opened as layers."
-        self.noted.emit(said)
+            said += f" More than {MAX_OPENED_IMAGES} images are read when needed, not opened as layers."
+        self.message_posted.emit(said)
 
 
 class _Table(NamedTuple):
@@ -236,7 +238,7 @@ def _layer(data: LayerData, row: ImageRow) -> Layer:
     return layer
 
 
-def _sides(source: Source) -> float | tuple[float, float]:
+def _sides_of_pixel(source: Source) -> float | tuple[float, float]:
     height, width = source.scale.tolist()
     return height if height == width else (height, width)
 
@@ -246,7 +248,7 @@ def _pixel_cells(size: float | tuple[float, float], unit: str) -> dict[str, str]
     return {"pixel_size": said, "unit": unit}
 
 
-def _kept_in(layer: Layer, source: Source, table: Path) -> tuple[Path, ImagePart]:
+def _file_holding(layer: Layer, source: Source, table: Path) -> tuple[Path, ImagePart]:
     """Return a file and part with exactly the layer's data, written next to the table if none exists."""
     report(f"saving {source.name}")
     root, part = root_of(layer)
@@ -255,11 +257,11 @@ def _kept_in(layer: Layer, source: Source, table: Path) -> tuple[Path, ImagePart
         of_file = PARTS[root].part if root in PARTS else WHOLE
         part = of_file if part == WHOLE else part
         as_image = source.kind != "image" or as_labels(source.data)[0] is None  # would not be read back as labels
-        if as_image and held(path, part, source):
+        if as_image and is_unchanged_in_file(path, part, source):
             return path, part
     folder = table.parent / f"{table.stem}_images"
     folder.mkdir(parents=True, exist_ok=True)
-    name = _PLAIN.sub("_", source.name).strip("_.") or "image"
+    name = _NOT_IN_FILE_NAME.sub("_", source.name).strip("_.") or "image"
     height, width = source.scale.tolist()
     if source.kind == "shapes":
         file = folder / f"{name}.curves.npz"

@@ -13,9 +13,9 @@ from psygnal import Signal
 
 from ..archive import Tree
 from ..comparison import design_from_names, records
-from ..comparison.design import BLOCK, GROUP, IMAGE, NOTHING, REPLICATE, Asked, with_numbers
+from ..comparison.design import BLOCK, GROUP, IMAGE, NO_REQUESTED_TESTS, REPLICATE, RequestedTests, with_numbers
 from ..io.design import cells_of, part_of
-from .choices import Sides, by_name
+from .choices import Sides, sorted_by_name
 from .inputs import PARTS, ImageRow
 from .splitting import root_of
 
@@ -45,15 +45,15 @@ class DesignTable:
         self.columns: list[str] = list(OWN_COLUMNS)
         self.pattern = "{group}_{replicate}"  #: pattern by which names were last parsed
         self.names = list(_SIDES)  #: names of the groups A and B
-        self.asked = NOTHING  #: covariates to adjust for, and interactions to test
+        self.requested = NO_REQUESTED_TESTS  #: covariates to adjust for, and interactions to test
         self.control = ""  #: the control group; empty for all pairs
-        self._silent = False
-        sides.changed.connect(self._take_sides)
-        sides.replaced.connect(self._hand_over)
+        self._is_updating = False
+        sides.changed.connect(self._on_sides_changed)
+        sides.layer_replaced.connect(self._move_cells)
 
     def layers(self) -> list[Row]:
         """Return all rows: layers sorted by name (list order changes), then files."""
-        return [*by_name(self._sides.offered()), *self.files]
+        return [*sorted_by_name(self._sides.offered()), *self.files]
 
     def cell(self, layer: Row, column: str) -> str:
         return self._cells.get(layer, {}).get(column, "")
@@ -77,8 +77,8 @@ class DesignTable:
                 self.columns.append(column)
             self._cells.setdefault(layer, {})[column] = text.strip()
             if column == GROUP and isinstance(layer, Layer):
-                (self._sides.taken_out.discard if text.strip() else self._sides.taken_out.add)(layer)
-        self.names = _lettered(list(self.groups()))[:2]
+                (self._sides.opted_out.discard if text.strip() else self._sides.opted_out.add)(layer)
+        self.names = _with_letters_in_place(list(self.groups()))[:2]
         self._choose_sides()
         self.changed.emit()
 
@@ -113,7 +113,7 @@ class DesignTable:
 
         Annotation layers without a group are skipped.
         """
-        free, self.pattern = self._sides.unasked(), pattern
+        free, self.pattern = self._sides.offered_automatically(), pattern
         layers = [row for row in self.layers() if isinstance(row, ImageRow) or row in free or self.cell(row, GROUP)]
         table = design_from_names([layer.name for layer in layers], pattern)
         names = [str(name) for name in table if name != IMAGE]
@@ -124,7 +124,7 @@ class DesignTable:
             for layer, value in zip(layers, table[name].tolist(), strict=True)
         )
 
-    def put_in_parts(self, whole: Layer, labels: Sequence[str], parts: Sequence[Layer]) -> None:
+    def replace_by_parts(self, whole: Layer, labels: Sequence[str], parts: Sequence[Layer]) -> None:
         """Replace a layer by its parts: each in its own group, or in the group that the user gave to the layer.
 
         As parts are not independent, the image is their replicate. A part named A or B is renamed if an image has
@@ -142,7 +142,7 @@ class DesignTable:
             for name, text in given.items()
         )
 
-    def put(self, rows: Sequence[tuple[Row, Mapping[str, str]]]) -> None:
+    def replace_rows(self, rows: Sequence[tuple[Row, Mapping[str, str]]]) -> None:
         """Replace the whole table, given as rows with their cells by column."""
         self.files = [row for row, _ in rows if isinstance(row, ImageRow)]
         self._cells.clear()
@@ -163,10 +163,10 @@ class DesignTable:
             }
             for row in self.files
         ]
-        chosen = {"groups": list(self.groups()), "control": self.control, "asked": asked_tree(self.asked)}
+        chosen = {"groups": list(self.groups()), "control": self.control, "asked": requested_tests_tree(self.requested)}
         return {"columns": self.columns, "rows": cells, "files": files, **chosen}
 
-    def take_tree(self, tree: Tree) -> None:
+    def restore_tree(self, tree: Tree) -> None:
         """Restore a serialized table for the existing layers; ignore an invalid one."""
         kept = [tree.get(name) for name in ("columns", "rows", "groups")]
         columns, rows, groups = (one if isinstance(one, list) else [] for one in kept)
@@ -175,7 +175,7 @@ class DesignTable:
         named = {layer.name: layer for layer in self.layers() if isinstance(layer, Layer)}
         self.columns = [*OWN_COLUMNS, *(str(name) for name in columns if name not in OWN_COLUMNS)]
         self.names, self.control = [str(name) for name in groups], str(tree.get("control", ""))
-        self.asked = asked_of(tree.get("asked"))
+        self.requested = requested_tests_of(tree.get("asked"))
         found = [(named[name], cells) for name, *cells in rows if name in named]
         files = [(row, cells) for row, cells in map(_file_of, tree.get("files", [])) if len(cells) == len(columns)]
         if files:
@@ -186,19 +186,19 @@ class DesignTable:
             for column, text in zip(columns, cells, strict=True)
         )
 
-    def compare_with(self, control: str) -> None:
+    def set_control(self, control: str) -> None:
         """Set the control group; empty for all pairs."""
         if control != self.control:
             self.control = control
             self.changed.emit()
 
-    def ask(self, asked: Asked) -> None:
+    def request_tests(self, requested: RequestedTests) -> None:
         """Set the covariates to adjust for, and the interactions to test."""
-        if asked != self.asked:
-            self.asked = asked
+        if requested != self.requested:
+            self.requested = requested
             self.changed.emit()
 
-    def more_columns(self) -> list[str]:
+    def extra_columns(self) -> list[str]:
         """Return the covariates and factors: additional columns that are not empty."""
         layers = [layer for own in self.groups().values() for layer in own]
         more = (name for name in self.columns if name not in OWN_COLUMNS)
@@ -228,7 +228,7 @@ class DesignTable:
         files = any(isinstance(layer, ImageRow) for layer in layers)
         return len(groups) > 2 or blocks or more or files or len(set(replicates)) < len(replicates)
 
-    def why_not(self) -> str:
+    def blocking_reason(self) -> str:
         """Return why the groups cannot be compared; empty if they can."""
         groups = self.groups()
         if len(groups) < 2:
@@ -269,18 +269,18 @@ class DesignTable:
         groups = self.groups()
         a, b = ([row for row in groups.get(name, []) if isinstance(row, Layer)] for name in self.names)
         if tuple(map(set, (a, b))) != tuple(map(set, self._sides.chosen())):
-            self._silent = True
-            self._sides.choose(a, b) if max(len(a), len(b)) < 2 else self._sides.tick(a, b)
-            self._silent = False
+            self._is_updating = True
+            self._sides.choose(a, b) if max(len(a), len(b)) < 2 else self._sides.choose_several(a, b)
+            self._is_updating = False
 
-    def _hand_over(self, before: Layer, after: Layer) -> None:
+    def _move_cells(self, before: Layer, after: Layer) -> None:
         """Move the cells of a layer to its replacement."""
         if before in self._cells:
             self._cells[after] = self._cells.pop(before)
 
-    def _take_sides(self) -> None:
+    def _on_sides_changed(self) -> None:
         """Update the groups from samples chosen elsewhere."""
-        if self._silent:
+        if self._is_updating:
             return
         sides, before = self._sides.chosen(), (*self.names, *_SIDES)
         if not any(self.cell(layer, GROUP) for layer in self.layers()):
@@ -298,7 +298,7 @@ class DesignTable:
         self.changed.emit()
 
 
-def _lettered(names: list[str]) -> list[str]:
+def _with_letters_in_place(names: list[str]) -> list[str]:
     """Return group names with A and B in their places: a group named A must not become sample B.
 
     With fewer than two groups, missing ones are filled in as A or B: a single group B is sample B.
@@ -319,15 +319,15 @@ def _file_of(tree: Tree) -> tuple[ImageRow, list[str]]:
     return ImageRow(records.value(tree, "name", str), path, part, pixel), records.value(tree, "cells", list)
 
 
-def asked_tree(asked: Asked) -> Tree:
+def requested_tests_tree(requested: RequestedTests) -> Tree:
     """Serialize the covariates and interactions."""
-    return {"given": list(asked.given), "interactions": [list(pair) for pair in asked.interactions]}
+    return {"given": list(requested.given), "interactions": [list(pair) for pair in requested.interactions]}
 
 
-def asked_of(tree: Any) -> Asked:
+def requested_tests_of(tree: Any) -> RequestedTests:
     """Restore serialized covariates and interactions, empty if missing."""
     given, pairs = ((tree or {}).get(name, []) for name in ("given", "interactions"))
-    return Asked(tuple(map(str, given)), tuple((str(one), str(other)) for one, other in pairs))
+    return RequestedTests(tuple(map(str, given)), tuple((str(one), str(other)) for one, other in pairs))
 
 
 def frame_of(rows: Sequence[Sequence[str]]) -> "pd.DataFrame":

@@ -9,7 +9,7 @@ from pathlib import Path
 from qtpy.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from ..io import SettingsFile, load_settings, save_settings
-from .comparing import ENDING, files_named, paths_of_sides, written
+from .comparing import ENDING, file_errors_named, paths_of_sides, saved_message
 from .experimenting import ENDING as _ENDING
 from .panels.widgets import Entries, tip
 from .session import Session
@@ -23,7 +23,7 @@ _CURVES = {
     "NumPy archives (*.npz)": ".npz",
     "Parquet tables (*.parquet)": ".parquet",
 }
-_NEEDS = {".zip": "roifile", ".parquet": "pyarrow"}
+_REQUIRED_PACKAGES = {".zip": "roifile", ".parquet": "pyarrow"}
 _REPORTS = {"Web page (*.html)": ".html", "PDF (*.pdf)": ".pdf"}
 _MODELS = {"Models (*.npz)": ".npz"}
 _SETTINGS = {"Settings (*.toml)": ".toml"}
@@ -33,31 +33,31 @@ _TABLES = {"Tables (*.csv)": ".csv"}
 class Dialogs:
     """File dialogs of a dock.
 
-    `say` is called with the outcome for a settings file: a sentence, and the text of its tooltip.
+    `show_message` is called with the outcome for a settings file: a sentence, and the text of its tooltip.
     """
 
-    def __init__(self, parent: QWidget, session: Session, say: Callable[[str, str], object]) -> None:
+    def __init__(self, parent: QWidget, session: Session, show_message: Callable[[str, str], object]) -> None:
         self._parent = weakref.ref(parent)  # avoids a reference cycle with the dock
-        self._session, self._say = session, say
+        self._session, self._show_message = session, show_message
         self._folder = Path()
 
-    def results(self) -> Entries:
+    def result_entries(self) -> Entries:
         return {
             "&Save comparison …": (self.save, "Everything in one file, which can be reopened here"),
             "&Export curves …": (self.export, "Curves of A and B with distances and measures, one file each"),
             "Write &report …": (self.report, "What differs, and why, with figures; takes a few seconds"),
         }
 
-    def files(self) -> Entries:
-        return {"&Open comparison …": (self.open, "Show a saved comparison"), **self.settings()}
+    def file_entries(self) -> Entries:
+        return {"&Open comparison …": (self.open, "Show a saved comparison"), **self.settings_entries()}
 
-    def settings(self) -> Entries:
+    def settings_entries(self) -> Entries:
         return {
             "&Load settings …": (self.load_settings, "Set all controls from a file"),
             "&Save settings …": (self.save_settings, "Save all controls, also for the command line"),
         }
 
-    def tables(self) -> Entries:
+    def table_entries(self) -> Entries:
         return {
             "&Open table …": (self.open_table, "Replace this table with a CSV file: column image, and those here"),
             "&Save table …": (
@@ -67,14 +67,14 @@ class Dialogs:
         }
 
     def save_table(self) -> None:
-        if (path := self._asked("Save table", "design.csv", _TABLES)) is not None:
+        if (path := self._ask_save_path("Save table", "design.csv", _TABLES)) is not None:
             self._session.design_work.save(path)
 
     def open_table(self) -> None:
-        if (path := self._chosen("Open table", _TABLES)) is not None:
+        if (path := self._ask_open_path("Open table", _TABLES)) is not None:
             self._session.design_work.open(path)
 
-    def experiment(self) -> Entries:
+    def experiment_entries(self) -> Entries:
         """Return the menu entries of the experiment."""
         return {
             "&Save experiment …": (self.save_experiment, "Everything in one file, which can be reopened here"),
@@ -85,82 +85,82 @@ class Dialogs:
     def save_experiment(self) -> None:
         """Ask for a file name, and save the experiment if there is one."""
         if self._session.experiment.result is None:
-            self._say("⚠ There is nothing to save yet: compare first.", "")
-        elif (path := self._asked("Save experiment", f"result{_ENDING}", _EXPERIMENTS)) is not None:
+            self._show_message("⚠ There is nothing to save yet: compare first.", "")
+        elif (path := self._ask_save_path("Save experiment", f"result{_ENDING}", _EXPERIMENTS)) is not None:
             self._session.experiment.save(path)
 
     def open_experiment(self) -> None:
-        if (path := self._chosen("Open experiment", _EXPERIMENTS)) is not None:
+        if (path := self._ask_open_path("Open experiment", _EXPERIMENTS)) is not None:
             self._session.experiment.open(path)
 
     def export_experiment(self) -> None:
         """Ask for a folder, and export the experiment if there is one."""
         if self._session.experiment.result is None:
-            self._say("⚠ There is nothing to export yet: compare first.", "")
+            self._show_message("⚠ There is nothing to export yet: compare first.", "")
         elif folder := QFileDialog.getExistingDirectory(self._parent(), "Folder for results", str(self._folder)):
             self._folder = Path(folder)
             self._session.experiment.export(self._folder)
 
-    def models(self) -> Entries:
+    def model_entries(self) -> Entries:
         """Return the menu entries of the learned model."""
         return {
             "&Save model …": (self.save_model, "Save the model to a file, for use in settings and scripts"),
             "&Load model …": (self.load_model, "Segment with a saved model"),
             "Use a &method": (
-                self._session.learning.forget,
+                self._session.learning.discard_model,
                 "Segment by a threshold again; painted examples are kept",
             ),
         }
 
     def save_model(self) -> None:
-        if (path := self._asked("Save model", "objects.npz", _MODELS)) is not None:
+        if (path := self._ask_save_path("Save model", "objects.npz", _MODELS)) is not None:
             self._session.learning.save(path)
 
     def load_model(self) -> None:
-        if (path := self._chosen("Load model", _MODELS)) is not None:
+        if (path := self._ask_open_path("Load model", _MODELS)) is not None:
             self._session.learning.load(path)
 
     def save(self) -> None:
-        if (path := self._asked("Save comparison", f"comparison{ENDING}", _COMPARISONS)) is not None:
+        if (path := self._ask_save_path("Save comparison", f"comparison{ENDING}", _COMPARISONS)) is not None:
             self._session.comparison.save(path)
 
     def export(self) -> None:
-        kinds = {words: ending for words, ending in _CURVES.items() if find_spec(_NEEDS.get(ending, "csv"))}
-        path = self._asked("Export curves of A and B", "curves.csv", kinds)
-        if path is not None and self._may_replace(*paths_of_sides(path)):
+        kinds = {words: ending for words, ending in _CURVES.items() if find_spec(_REQUIRED_PACKAGES.get(ending, "csv"))}
+        path = self._ask_save_path("Export curves of A and B", "curves.csv", kinds)
+        if path is not None and self._confirm_overwrite(*paths_of_sides(path)):
             self._session.comparison.export(path)
 
     def report(self) -> None:
-        if (path := self._asked("Write report", "report.html", _REPORTS)) is not None:
+        if (path := self._ask_save_path("Write report", "report.html", _REPORTS)) is not None:
             self._session.comparison.report(path)
 
     def open(self) -> None:
-        if (path := self._chosen("Open comparison", _COMPARISONS)) is not None:
+        if (path := self._ask_open_path("Open comparison", _COMPARISONS)) is not None:
             self._session.comparison.open(path)
 
     def save_settings(self) -> None:
-        path, choices = self._asked("Save settings", "settings.toml", _SETTINGS), self._session.choices
+        path, choices = self._ask_save_path("Save settings", "settings.toml", _SETTINGS), self._session.choices
         if path is not None:
-            with self._saying_errors(), files_named(path):
+            with self._errors_shown(), file_errors_named(path):
                 save_settings(path, SettingsFile(choices.settings, choices.recipe))
-                self._say(*written([path]))
+                self._show_message(*saved_message([path]))
 
     def load_settings(self) -> None:
-        if (path := self._chosen("Load settings", _SETTINGS)) is not None:
-            with self._saying_errors(), files_named(path, "read"):
+        if (path := self._ask_open_path("Load settings", _SETTINGS)) is not None:
+            with self._errors_shown(), file_errors_named(path, "read"):
                 file = load_settings(path)
                 self._session.choices.set(file.outlines, file.analysis)
-                self._session.choices.loaded = True
-                self._say(f"Settings of {path.name} loaded.", "")
+                self._session.choices.recipe_loaded = True
+                self._show_message(f"Settings of {path.name} loaded.", "")
 
     @contextmanager
-    def _saying_errors(self) -> Iterator[None]:
+    def _errors_shown(self) -> Iterator[None]:
         try:
             yield
         except ValueError as error:
-            self._say(f"⚠ {error}", "")
+            self._show_message(f"⚠ {error}", "")
 
-    def _asked(self, title: str, name: str, kinds: Mapping[str, str]) -> Path | None:
+    def _ask_save_path(self, title: str, name: str, kinds: Mapping[str, str]) -> Path | None:
         """Ask for a file name to write to; without a suffix, it gets that of the chosen file type."""
         chosen, kind = QFileDialog.getSaveFileName(self._parent(), title, str(self._folder / name), ";;".join(kinds))
         if not chosen:
@@ -169,10 +169,10 @@ class Dialogs:
         self._folder = path.parent
         if not path.suffix:
             path = path.with_name(path.name + kinds.get(kind, next(iter(kinds.values()))))
-            return path if self._may_replace(path) else None
+            return path if self._confirm_overwrite(path) else None
         return path
 
-    def _may_replace(self, *paths: Path) -> bool:
+    def _confirm_overwrite(self, *paths: Path) -> bool:
         """Ask before overwriting files that the file dialog has not asked about."""
         there = [path.name for path in paths if path.exists()]
         if not there:
@@ -181,7 +181,7 @@ class Dialogs:
         answer = QMessageBox.question(self._parent(), "Replace files", tip(words))
         return bool(answer == QMessageBox.StandardButton.Yes)
 
-    def _chosen(self, title: str, kinds: Mapping[str, str]) -> Path | None:
+    def _ask_open_path(self, title: str, kinds: Mapping[str, str]) -> Path | None:
         chosen, _ = QFileDialog.getOpenFileName(self._parent(), title, str(self._folder), ";;".join(kinds))
         if not chosen:
             return None

@@ -16,25 +16,25 @@ from psygnal import Signal
 
 from ..archive import Tree
 from ..comparison import Experiment, experiment, position_dependence, records
-from ..comparison.design import GROUP, Asked
+from ..comparison.design import GROUP, RequestedTests
 from ..comparison.display import simplified
 from ..comparison.inputs import Inputs
-from ..io.outputs import keep_list, refuse_overwriting
+from ..io.outputs import record_outputs, refuse_overwriting
 from ..io.rerun import load_experiment, recipe_of, recipe_tree, save_experiment
 from ..io.results import EXPERIMENT, experiment_numbers, trend_figures, write_experiment
 from ..outlines import Outlines
 from ..progress import as_part, report
 from .choices import Choices
-from .comparing import ELSEWHERE, files_named, written
+from .comparing import OTHER_FOLDER, file_errors_named, saved_message
 from .design_files import layer_data, source_in_file
-from .designing import DesignTable, Row, asked_of, asked_tree, frame_of
+from .designing import DesignTable, Row, frame_of, requested_tests_of, requested_tests_tree
 from .inputs import OWN, ImageRow, Source, Sources, fingerprint, inputs_of_sources, source_of, trace
-from .layers import at_once, take_away
-from .task import Basis, Task
+from .layers import batched_changes, remove_in_turns
+from .task import RunInputs, Task
 
 # Maximum number of groups for all pairwise contrasts, of contrasts listed unsorted, and of images opened per group.
-_ALL_PAIRS, _SCREEN, _IMAGES = 7, 20, 12
-_ASKED = "the choice of covariates and interactions"
+_MAX_PAIRED_GROUPS, _MAX_UNSORTED, _MAX_GROUP_IMAGES = 7, 20, 12
+_REQUESTED = "the choice of covariates and interactions"
 
 
 ENDING = ".experiment.npz"
@@ -45,7 +45,7 @@ class ExperimentAnswer:
     """An experiment with everything that its page shows, computed in the worker thread."""
 
     experiment: Experiment
-    asked: Asked  #: covariates adjusted for, and interactions
+    requested: RequestedTests  #: covariates adjusted for, and interactions
     sentences: tuple[str, ...]  #: omnibus tests and trends
     contrasts: tuple[str, ...]  #: a sentence per pair of groups
     notes: tuple[str, ...]
@@ -59,7 +59,7 @@ class ExperimentAnswer:
 class ExperimentTask(Task[ExperimentAnswer]):
     """Compares the groups of the design table."""
 
-    laid = Signal()  #: layers of a group were added and removed, before napari handles the events
+    layers_changed = Signal()  #: layers of a group were added and removed, before napari handles the events
 
     def __init__(self, choices: Choices, design: DesignTable) -> None:
         super().__init__(choices)
@@ -67,55 +67,58 @@ class ExperimentTask(Task[ExperimentAnswer]):
         self.unsaved = False  #: whether the result has not been saved
         self._view: Tree = {}  #: for a result from a file: its inputs as recorded in the file
         self._inputs: Inputs | None = None  #: and its input files
-        self._painted: list[weakref.ref[Layer]] = []  #: layers of the displayed group
-        self._over: weakref.WeakKeyDictionary[Layer, weakref.ref[Layer]] = weakref.WeakKeyDictionary()
-        design.changed.connect(self._look)
+        self._displayed_layers: list[weakref.ref[Layer]] = []  #: layers of the displayed group
+        self._outlines_over: weakref.WeakKeyDictionary[Layer, weakref.ref[Layer]] = weakref.WeakKeyDictionary()
+        design.changed.connect(self._emit_changed)
 
-    def why_not(self) -> str:
-        return self.design.why_not()
+    def blocking_reason(self) -> str:
+        return self.design.blocking_reason()
 
-    def chosen(self) -> Basis:
+    def current_inputs(self) -> RunInputs:
         """Return all layers with a group, as a single sample, and the table."""
         choices, layers = self.choices, [layer for own in self.design.groups().values() for layer in own]
         excluded = choices.exclusions.of(layers, choices.recipe)
         more = {
             "the design table": self.design.rows(),
             "the control": self.control,
-            _ASKED: self._asked,
+            _REQUESTED: self._requested,
         }
-        return Basis((tuple(map(weakref.ref, layers)), ()), choices.recipe, choices.settings, excluded, more)
+        return RunInputs((tuple(map(weakref.ref, layers)), ()), choices.recipe, choices.settings, excluded, more)
 
     @property
     def control(self) -> str:
         """The control group; if none is chosen and there are too many groups for all pairs, the first one."""
         groups = list(self.design.groups())
         chosen = self.design.control if self.design.control in groups else ""
-        return chosen or (groups[0] if len(groups) > _ALL_PAIRS else "")
+        return chosen or (groups[0] if len(groups) > _MAX_PAIRED_GROUPS else "")
 
     @property
-    def _asked(self) -> Asked:
+    def _requested(self) -> RequestedTests:
         """The requested covariates and interactions whose columns exist."""
-        known = {GROUP, *self.design.more_columns()}
-        asked = self.design.asked
-        return Asked(
-            tuple(name for name in asked.given if name in known),
-            tuple(pair for pair in asked.interactions if known.issuperset(pair)),
+        known = {GROUP, *self.design.extra_columns()}
+        requested = self.design.requested
+        return RequestedTests(
+            tuple(name for name in requested.given if name in known),
+            tuple(pair for pair in requested.interactions if known.issuperset(pair)),
         )
 
-    def work(self, sources: Sources) -> Callable[[], ExperimentAnswer]:
-        assert self._next is not None
-        rows = self._next.more["the design table"]
+    def work_function(self, sources: Sources) -> Callable[[], ExperimentAnswer]:
+        assert self._pending_inputs is not None
+        rows = self._pending_inputs.more["the design table"]
         assert isinstance(rows, tuple)
-        control, asked = str(self._next.more["the control"]) or None, self._next.more[_ASKED]
-        assert isinstance(asked, Asked)
-        return partial(experimented, sources, self._next, rows, control, asked)
+        control, requested = (
+            str(self._pending_inputs.more["the control"]) or None,
+            self._pending_inputs.more[_REQUESTED],
+        )
+        assert isinstance(requested, RequestedTests)
+        return partial(compare_groups, sources, self._pending_inputs, rows, control, requested)
 
-    def take(self, outcome: ExperimentAnswer) -> Iterable[None]:
-        self._put(outcome)
+    def apply_outcome(self, outcome: ExperimentAnswer) -> Iterable[None]:
+        self._set_result(outcome)
         self.unsaved, self._view, self._inputs = True, {}, None
         return ()
 
-    def fail_beside(self, reason: str) -> None:
+    def on_secondary_job_failed(self, reason: str) -> None:
         """Report that a secondary task has failed; the result is kept."""
         self.message = f"⚠ {reason}"
 
@@ -123,15 +126,17 @@ class ExperimentTask(Task[ExperimentAnswer]):
         """Write tables and figures into a folder."""
         if self.result is not None:
             self.message = ""
-            self.start(partial(exporting, self.result.experiment, folder), self._exported)
+            self.start_secondary_job(
+                partial(write_experiment_tables, self.result.experiment, folder), self._on_exported
+            )
 
-    def _exported(self, paths: list[Path]) -> Iterable[None]:
-        self.message, _ = written(paths)
+    def _on_exported(self, paths: list[Path]) -> Iterable[None]:
+        self.message, _ = saved_message(paths)
         return ()
 
     # Files.
 
-    def say(self, words: str, _: str = "") -> None:
+    def show_message(self, words: str, _: str = "") -> None:
         """Show a message beside the result."""
         self.message = words
         self.changed.emit()
@@ -140,23 +145,26 @@ class ExperimentTask(Task[ExperimentAnswer]):
         """Write the result with all its inputs to one file."""
         if self.result is not None:
             self.message = ""
-            found, basis = self.result.experiment, self.basis
-            self.start(partial(saving, found, self.to_view(), basis, self._sources(), self._inputs, path), self._saved)
+            found, run_inputs = self.result.experiment, self.run_inputs
+            self.start_secondary_job(
+                partial(write_experiment_file, found, self.to_view(), run_inputs, self._sources(), self._inputs, path),
+                self._on_saved,
+            )
 
     def _sources(self) -> list[list[Source]]:
         """Return the sources of the result, one image per sample; empty if any has changed since."""
-        if self.basis is None:
+        if self.run_inputs is None:
             return []
-        dims, rows = self.choices.dims, [ref() for ref in self.basis.layers[0]]
+        dims, rows = self.choices.dims, [ref() for ref in self.run_inputs.layers[0]]
         alive = [row for row in rows if row is not None]
-        if len(alive) < len(rows) or [fingerprint(row, dims) for row in alive] != list(self.basis.prints):
+        if len(alive) < len(rows) or [fingerprint(row, dims) for row in alive] != list(self.run_inputs.fingerprints):
             return []
-        return [[source_in_file(row, dims).calibrated(self.basis.recipe)] for row in alive]
+        return [[source_in_file(row, dims).calibrated(self.run_inputs.recipe)] for row in alive]
 
-    def _saved(self, outcome: tuple[list[Path], bool]) -> Iterable[None]:
+    def _on_saved(self, outcome: tuple[list[Path], bool]) -> Iterable[None]:
         self.unsaved = False
         paths, repeatable = outcome
-        self._exported(paths)
+        self._on_exported(paths)
         if not repeatable:
             self.message += ". Not all of its images are unmodified files, so rerun cannot reproduce it."
         return ()
@@ -164,23 +172,23 @@ class ExperimentTask(Task[ExperimentAnswer]):
     def open(self, path: Path) -> None:
         """Show a saved result."""
         self.message = ""
-        self.start(partial(opening, path), self.take_up)
+        self.start_secondary_job(partial(read_experiment_file, path), self.restore_result)
 
     def to_view(self) -> Tree:
         """Return the state that is stored with the result: the table, and the basis of the result."""
         view = {**self._view, "design": self.design.to_tree()}
-        if self.result is None or self.basis is None:
+        if self.result is None or self.run_inputs is None:
             return view
-        basis = self.basis
-        rows = [ref() for ref in basis.layers[0]]
-        recipe = recipe_tree(basis.recipe)
+        run_inputs = self.run_inputs
+        rows = [ref() for ref in run_inputs.layers[0]]
+        recipe = recipe_tree(run_inputs.recipe)
         return view | {
             **({} if recipe is None else {"segmentation": recipe}),
             "images": ["" if row is None else row.name for row in rows],
-            "prints": list(basis.prints),
-            "excluded": [sorted(ids) for ids in basis.excluded],
+            "prints": list(run_inputs.fingerprints),
+            "excluded": [sorted(ids) for ids in run_inputs.excluded],
             "notes": list(self.result.found),
-            "asked": asked_tree(self.result.asked),
+            "asked": requested_tests_tree(self.result.requested),
         }
 
     def to_tree(self) -> Tree:
@@ -188,36 +196,36 @@ class ExperimentTask(Task[ExperimentAnswer]):
         kept = {} if self.result is None else {**self.result.experiment.to_tree(), "view": self.to_view()}
         return {"design": self.design.to_tree(), "experiment": kept}
 
-    def take_tree(self, tree: Tree) -> None:
+    def restore_tree(self, tree: Tree) -> None:
         """Restore the state that was stored with a comparison."""
         if isinstance(table := tree.get("design"), dict):
-            self.design.take_tree(table)
+            self.design.restore_tree(table)
         if tree.get("experiment"):
-            self.start(partial(restoring, tree["experiment"]), self.take_up)
+            self.start_secondary_job(partial(restore_experiment, tree["experiment"]), self.restore_result)
 
-    def take_up(self, opened: "Opened") -> Iterable[None]:
+    def restore_result(self, opened: "OpenedExperiment") -> Iterable[None]:
         """Show a result from a file, linked to the images in the viewer if these are unchanged."""
         view = opened.view
         if isinstance(table := view.get("design"), dict):
-            self.design.take_tree(table)
+            self.design.restore_tree(table)
         yield
         recipe = recipe_of(view["segmentation"]) if "segmentation" in view else None
         self.choices.set(recipe or self.choices.recipe, opened.answer.experiment.settings)
-        self.result, self.basis, self._view, self._inputs = opened.answer, None, view, opened.inputs
+        self.result, self.run_inputs, self._view, self._inputs = opened.answer, None, view, opened.inputs
         rows = self._rows_of(view)
         if recipe is not None and rows:
             excluded = tuple(frozenset(map(str, ids)) for ids in view["excluded"])
-            self.choices.exclusions.put((tuple(rows), ()), excluded, recipe)
-            self.basis = replace(self.chosen(), prints=tuple(view["prints"]))
+            self.choices.exclusions.replace_all((tuple(rows), ()), excluded, recipe)
+            self.run_inputs = replace(self.current_inputs(), fingerprints=tuple(view["prints"]))
         self.failed = self.unsaved = False
-        gone = "" if self.basis is not None else " Its original images are not in the viewer."
-        self.message = f"{opened.said}{gone}"
+        gone = "" if self.run_inputs is not None else " Its original images are not in the viewer."
+        self.message = f"{opened.message}{gone}"
 
     def _rows_of(self, view: Tree) -> list[Row]:
         """Return the rows of the table that match the names and fingerprints of a file; empty if any does not."""
-        dims, names, prints = self.choices.dims, view.get("images", []), view.get("prints", [])
+        dims, names, fingerprints = self.choices.dims, view.get("images", []), view.get("prints", [])
         chosen = [row for own in self.design.groups().values() for row in own]
-        if [row.name for row in chosen] != names or [fingerprint(row, dims) for row in chosen] != prints:
+        if [row.name for row in chosen] != names or [fingerprint(row, dims) for row in chosen] != fingerprints:
             return []
         return chosen if len(view.get("excluded", ())) == len(chosen) else []
 
@@ -225,71 +233,73 @@ class ExperimentTask(Task[ExperimentAnswer]):
 
     def show_group(self, name: str) -> None:
         """Show the images of a group with their outlines, colored by the quantity in which it differs most."""
-        if self.result is None or self.basis is None or self.busy:
+        if self.result is None or self.run_inputs is None or self.busy:
             return
-        found, basis = self.result.experiment, self.basis
-        rows = [ref() for ref in basis.layers[0]]
+        found, run_inputs = self.result.experiment, self.run_inputs
+        rows = [ref() for ref in run_inputs.layers[0]]
         if None in rows or name not in found.design.groups:
-            self.say("⚠ Images of this result are no longer in the table: compare again.")
+            self.show_message("⚠ Images of this result are no longer in the table: compare again.")
             return
         wanted = found.design.groups.index(name)
-        places = np.flatnonzero(found.design.group[found.design.of_image] == wanted)[:_IMAGES].tolist()
+        places = np.flatnonzero(found.design.group[found.design.of_image] == wanted)[:_MAX_GROUP_IMAGES].tolist()
         dims, sources = self.choices.dims, {}
         for place in places:
             if (row := rows[place]) is not None:
-                sources[place] = source_of(row, dims).calibrated(basis.recipe), weakref.ref(row)
+                sources[place] = source_of(row, dims).calibrated(run_inputs.recipe), weakref.ref(row)
         self.message = ""
-        self.start(partial(outlined, found, name, sources, basis.recipe), self._shown)
+        self.start_secondary_job(partial(outline_layers, found, name, sources, run_inputs.recipe), self._show_outlines)
 
-    def over(self, layer: Layer) -> list[Layer]:
+    def layers_over(self, layer: Layer) -> list[Layer]:
         """Return the outlines layer over an image of the displayed group."""
-        own = self._over.get(layer)
+        own = self._outlines_over.get(layer)
         outlines = None if own is None else own()
         return [] if outlines is None or outlines not in self.choices.layers else [outlines]
 
-    def opened(self) -> list[Layer]:
+    def opened_images(self) -> list[Layer]:
         """Return images of that group that were opened for it, and outlines without an image."""
-        here = [layer for ref in self._painted if (layer := ref()) is not None and layer in self.choices.layers]
-        over = {one for ref in self._over.values() if (one := ref()) is not None}
+        here = [
+            layer for ref in self._displayed_layers if (layer := ref()) is not None and layer in self.choices.layers
+        ]
+        over = {one for ref in self._outlines_over.values() if (one := ref()) is not None}
         return [layer for layer in here if layer not in over]
 
-    def _shown(self, opened: list[tuple[Layer | weakref.ref[Layer] | None, Layer]]) -> Iterator[None]:
+    def _show_outlines(self, opened: list[tuple[Layer | weakref.ref[Layer] | None, Layer]]) -> Iterator[None]:
         """Replace the previous group's images and outlines, and make the new ones visible, one per event loop turn."""
         choices, layers = self.choices, self.choices.layers
-        gone, self._painted, coming = self._painted, [], []
-        with at_once(choices):
-            yield from take_away(gone, choices)
+        gone, self._displayed_layers, coming = self._displayed_layers, [], []
+        with batched_changes(choices):
+            yield from remove_in_turns(gone, choices)
             for image, outlines in opened:
                 under = image() if isinstance(image, weakref.ref) else image
                 for layer in [outlines] if under is None or isinstance(image, weakref.ref) else [under, outlines]:
                     layer.visible = False
                     coming.append(layer)
-                    choices.unseen.add(layer)
-                    self._painted.append(weakref.ref(layer))
+                    choices.to_be_shown.add(layer)
+                    self._displayed_layers.append(weakref.ref(layer))
                     layers.insert(layers.index(under) + 1 if under in layers else len(layers), layer)
                     yield
                 if under is not None:
-                    self._over[under] = weakref.ref(outlines)
-            self.laid.emit()
+                    self._outlines_over[under] = weakref.ref(outlines)
+            self.layers_changed.emit()
             yield
         for layer in coming:
-            choices.unseen.discard(layer)
+            choices.to_be_shown.discard(layer)
             layer.visible = True
             yield
         self.message = str(opened[-1][1].metadata["said"])
 
 
-def experimented(
+def compare_groups(
     sources: Sources,
-    basis: Basis,
+    run_inputs: RunInputs,
     rows: tuple[tuple[str, ...], ...],
     control: str | None,
-    asked: Asked,
+    requested: RequestedTests,
 ) -> ExperimentAnswer:
     """Trace the images, compare their groups, and describe the result."""
-    recipe, settings = basis.recipe, basis.settings
+    recipe, settings = run_inputs.recipe, run_inputs.settings
     images, ensembles, total = list(chain(*sources)), [], 2 * len(list(chain(*sources))) + 10
-    for place, (source, ids) in enumerate(zip(images, basis.excluded, strict=True)):
+    for place, (source, ids) in enumerate(zip(images, run_inputs.excluded, strict=True)):
         with as_part(2 * place, total):
             found = trace(source, recipe)
         ensembles.append(found.subset(np.array([str(one) not in ids for one in found.ids.tolist()], dtype=bool)))
@@ -301,13 +311,13 @@ def experimented(
             notes.append(position_dependence(ensembles, settings).sentence())
         except ValueError as error:  # too few outlines
             notes.append(f"Position within the images is not tested: {error}.")
-    return answer_of(result, asked, notes)
+    return answer_of(result, requested, notes)
 
 
-def answer_of(result: Experiment, asked: Asked, notes: Sequence[str]) -> ExperimentAnswer:
+def answer_of(result: Experiment, requested: RequestedTests, notes: Sequence[str]) -> ExperimentAnswer:
     """Describe an experiment in sentences, with notes on its inputs."""
     table = result.table
-    said, contrasts = result.overall(asked.given, asked.interactions), result.sentences()
+    said, contrasts = result.overall(requested.given, requested.interactions), result.sentences()
     lines = tuple(
         (
             str(one["contrast"]),
@@ -324,51 +334,53 @@ def answer_of(result: Experiment, asked: Asked, notes: Sequence[str]) -> Experim
     figures, wells = figures_of(result), plate_of(result.design.groups) or {}
     order = tuple(ranked(table)["b"])
     found, notes = tuple(notes), (*notes, *result.warnings)
-    return ExperimentAnswer(result, asked, tuple(said), tuple(contrasts), notes, found, lines, order, figures, wells)
+    return ExperimentAnswer(
+        result, requested, tuple(said), tuple(contrasts), notes, found, lines, order, figures, wells
+    )
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:
     """Return the contrasts, sorted by p-value if there are many."""
-    if len(table) <= _SCREEN:
+    if len(table) <= _MAX_UNSORTED:
         return table
     smallest = table[["undulation_p_adjusted", "scale_p_adjusted"]].min(axis=1)
     return table.assign(smallest=smallest).sort_values(["smallest", "undulation_p", "scale_p"], kind="stable")
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenedExperiment:
     """A result from a file, with its recorded inputs."""
 
     answer: ExperimentAnswer
     view: Tree
-    said: str
+    message: str
     inputs: Inputs | None = None  #: its input files, if known
 
 
-def opening(path: Path) -> Opened:
+def read_experiment_file(path: Path) -> OpenedExperiment:
     """Read a saved experiment, and describe it in sentences."""
     report(f"opening {path.name}", 0, 2)
-    with files_named(path, "opened"):
+    with file_errors_named(path, "opened"):
         result, view, inputs = load_experiment(path)
-    return replace(opened_of(result, view, f"Opened from {path.name}."), inputs=inputs)
+    return replace(opened_experiment(result, view, f"Opened from {path.name}."), inputs=inputs)
 
 
-def restoring(tree: Tree) -> Opened:
+def restore_experiment(tree: Tree) -> OpenedExperiment:
     """Restore an experiment that was stored with a comparison."""
     report("restoring the experiment", 0, 2)
-    return opened_of(Experiment.of_tree(tree), records.value(tree, "view", dict), "Opened with the comparison.")
+    return opened_experiment(Experiment.of_tree(tree), records.value(tree, "view", dict), "Opened with the comparison.")
 
 
-def opened_of(result: Experiment, view: Tree, said: str) -> Opened:
+def opened_experiment(result: Experiment, view: Tree, said: str) -> OpenedExperiment:
     """Describe an experiment from a file in sentences."""
     notes = tuple(map(str, view.get("notes", [])))
-    return Opened(answer_of(result, asked_of(view.get("asked")), notes), view, said)
+    return OpenedExperiment(answer_of(result, requested_tests_of(view.get("asked")), notes), view, said)
 
 
-def saving(
+def write_experiment_file(
     result: Experiment,
     view: Tree,
-    basis: Basis | None,
+    run_inputs: RunInputs | None,
     sources: list[list[Source]],
     inputs: Inputs | None,
     path: Path,
@@ -380,25 +392,25 @@ def saving(
     report(f"saving {path.name}")
     design = result.design
     rows = design.replicates.drop(columns="images").iloc[design.of_image].reset_index(drop=True)
-    if basis is not None:
-        inputs = inputs_of_sources(sources, basis.recipe, basis.excluded) if sources else None
-    with files_named(path):
+    if run_inputs is not None:
+        inputs = inputs_of_sources(sources, run_inputs.recipe, run_inputs.excluded) if sources else None
+    with file_errors_named(path):
         save_experiment(path, result, rows, inputs, experiment_numbers(result), view)
     return [path], inputs is not None
 
 
-def exporting(result: Experiment, folder: Path) -> list[Path]:
+def write_experiment_tables(result: Experiment, folder: Path) -> list[Path]:
     """Write the tables and figures of an experiment."""
     report("writing tables and figures")
     names = (*EXPERIMENT, *trend_figures(result.design.covariates))
-    refuse_overwriting([folder / name for name in names], remedy=ELSEWHERE)
-    with files_named(folder):
+    refuse_overwriting([folder / name for name in names], remedy=OTHER_FOLDER)
+    with file_errors_named(folder):
         paths = write_experiment(folder, result)
-        keep_list(paths)
+        record_outputs(paths)
     return paths
 
 
-def outlined(
+def outline_layers(
     result: Experiment, group: str, sources: Mapping[int, tuple[Source, Any]], recipe: Outlines
 ) -> list[tuple[Any, Layer]]:
     """Return layers of outlines, colored by the quantity that differs most, for images by their index in an experiment.

@@ -15,12 +15,12 @@ from ..comparison.display import MARK
 from ..explanation import Explanation, explain
 from ..explanation.headline import Headline, headline
 from .choices import Choices
-from .comparing import ComparisonTask, saving_report
+from .comparing import ComparisonTask, write_explanation_report
 from .inputs import Sources
-from .task import CANCELLED, Soon, Steps, Task
+from .task import CANCELLED, Debouncer, JobSteps, Task
 
 # Idle time after a comparison before the explanation starts, in milliseconds.
-_IDLE = 300
+_IDLE_MS = 300
 
 NO_COMPARISON = "A and B have not been compared yet."
 
@@ -31,85 +31,85 @@ class ExplanationTask(Task[Explanation]):
     def __init__(self, choices: Choices, comparison: ComparisonTask) -> None:
         super().__init__(choices)
         self.comparison = comparison
-        self.explored: Comparison | None = None
+        self.explained_comparison: Comparison | None = None
         self.headline: Headline | None = None  #: the answer in a sentence, computed before the explanation
-        self.unasked = False  #: whether to run automatically after each comparison, when idle
-        self._idle = Soon(self._begin_unasked, _IDLE)
+        self.automatic = False  #: whether to run automatically after each comparison, when idle
+        self._idle_debouncer = Debouncer(self._begin_automatically, _IDLE_MS)
 
-    def why_not(self) -> str:
-        return "" if self.explored is not None else NO_COMPARISON
+    def blocking_reason(self) -> str:
+        return "" if self.explained_comparison is not None else NO_COMPARISON
 
-    def work(self, sources: Sources = ((), ())) -> Callable[[], Explanation]:
+    def work_function(self, sources: Sources = ((), ())) -> Callable[[], Explanation]:
         """Explain the comparison from its results, without reading the layers again."""
-        assert self.explored is not None
-        return partial(explain, self.explored)
+        assert self.explained_comparison is not None
+        return partial(explain, self.explained_comparison)
 
-    def steps_of_run(self) -> Steps:
-        if self.headline is None and self.explored is not None:
-            self.headline = yield partial(headline, self.explored)
+    def main_job(self) -> JobSteps:
+        if self.headline is None and self.explained_comparison is not None:
+            self.headline = yield partial(headline, self.explained_comparison)
             self.changed.emit()
-        outcome = yield self.work()
-        yield from self.take(outcome)
+        outcome = yield self.work_function()
+        yield from self.apply_outcome(outcome)
 
-    def explain_unasked(self, unasked: bool) -> None:
+    def set_automatic(self, automatic: bool) -> None:
         """Set whether every comparison is explained automatically, or only on request."""
-        self.unasked = unasked
-        self._idle.start()
+        self.automatic = automatic
+        self._idle_debouncer.start()
 
-    def _begin_unasked(self) -> None:
+    def _begin_automatically(self) -> None:
         known = self.result is not None or self.failed or self.message == CANCELLED
-        if self.unasked and self._following and not (known or self.comparison.busy):
+        if self.automatic and self._active and not (known or self.comparison.busy):
             self.run()
 
-    def take(self, outcome: Explanation) -> Iterable[None]:
+    def apply_outcome(self, outcome: Explanation) -> Iterable[None]:
         """Store the explanation, with the comparison as it is by now (it may have gained results)."""
-        assert self.explored is not None
-        self.result = replace(outcome, comparison=self.explored)
+        assert self.explained_comparison is not None
+        self.result = replace(outcome, comparison=self.explained_comparison)
         return ()
 
-    def fail_beside(self, reason: str) -> None:
+    def on_secondary_job_failed(self, reason: str) -> None:
         """Report why there is no report file; the explanation is kept."""
         self.message = f"⚠ {reason}"
 
     def save_report(self, path: Path) -> None:
         if self.result is not None and not self.busy:
             self.message = ""
-            self.start(partial(saving_report, self.result, path), self._saved)
+            self.start_secondary_job(partial(write_explanation_report, self.result, path), self._on_saved)
 
-    def _saved(self, path: Path) -> Iterable[None]:
+    def _on_saved(self, path: Path) -> Iterable[None]:
         self.message = f"Report saved: {path.name}"
         return ()
 
     def changed_since(self) -> list[str]:
         """Describe what has changed since the comparison; empty while it is being repeated."""
-        if self.explored is None or self.comparison.running:
+        if self.explained_comparison is None or self.comparison.running:
             return []
-        if self.comparison.result is not self.explored:
+        if self.comparison.result is not self.explained_comparison:
             return ["the later run failed"]
-        basis, layers = self.comparison.basis, self.choices.viewer.layers
-        if basis is not None and any(ref() not in layers for ref in itertools.chain(*basis.layers)):
+        run_inputs, layers = self.comparison.run_inputs, self.choices.viewer.layers
+        if run_inputs is not None and any(ref() not in layers for ref in itertools.chain(*run_inputs.layers)):
             return ["a layer was deleted"]
         return self.comparison.changed_since()
 
-    def follow(self) -> None:
+    def activate(self) -> None:
         """Follow changes of the comparison's layers, even if its own dock is closed."""
-        if not self._following:
-            self._following = True
-            self.comparison.changed.connect(self._compared)
-            self._compared()
-        super().follow()
+        if not self._active:
+            self._active = True
+            self.comparison.changed.connect(self._on_comparison_changed)
+            self._on_comparison_changed()
+        super().activate()
 
-    def rest(self) -> None:
-        super().rest()
-        self.comparison.changed.disconnect(self._compared, missing_ok=True)
+    def deactivate(self) -> None:
+        super().deactivate()
+        self.comparison.changed.disconnect(self._on_comparison_changed, missing_ok=True)
 
-    def _watch(self) -> None:
-        self.basis = self.comparison.basis
-        super()._watch()
+    def _watch_layers(self) -> None:
+        self.run_inputs = self.comparison.run_inputs
+        super()._watch_layers()
 
     def selected_row(self) -> int | None:
         """Return the pooled index of the single curve selected in the viewer, or None."""
-        layer, explored = self.choices.viewer.layers.selection.active, self.explored
+        layer, explored = self.choices.viewer.layers.selection.active, self.explained_comparison
         if explored is None:
             return None
         if not (isinstance(layer, Shapes) and len(layer.selected_data) == 1 and MARK in layer.metadata):
@@ -126,23 +126,23 @@ class ExplanationTask(Task[Explanation]):
                 return first + int(found[0])
         return None
 
-    def _compared(self) -> None:
-        found, before = self.comparison.last, self.explored
+    def _on_comparison_changed(self) -> None:
+        found, before = self.comparison.last_result, self.explained_comparison
         if found is not None and found is not before:
-            self.explored = found
+            self.explained_comparison = found
             if before is None or not same_data(before, found):
                 self.cancel()
                 self.result, self.headline, self.message, self.failed = None, None, "", False
             elif self.result is not None:
                 self.result = replace(self.result, comparison=found)
-            if self._following:
-                self._watch()
-        if self.unasked:
+            if self._active:
+                self._watch_layers()
+        if self.automatic:
             if self.comparison.running:  # leave it the processor
                 self.cancel()
                 self.message = ""
             else:
-                self._idle.start()
+                self._idle_debouncer.start()
         self.changed.emit()
 
 

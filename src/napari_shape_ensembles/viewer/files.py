@@ -21,7 +21,7 @@ from ..io.grains import find_grains
 from ..outlines import Ensemble
 from ..palette import OUTLINE
 from .inputs import ellipse_outline, pixel_size_of
-from .layers import painted_data
+from .layers import comparison_layer_data
 
 Reader = Callable[[str | Sequence[str]], list[LayerData]]
 
@@ -31,7 +31,7 @@ _OWN_NAMES = ("*.comparison.npz", "*.curves.npz", "*.curves.csv")
 _OPEN = ("line", "path")
 
 
-def open_own_files_unasked(_: object = None) -> None:
+def prefer_own_reader(_: object = None) -> None:
     """Set this plugin as the preferred reader of its own file names, unless the user has chosen another."""
     plugins = get_settings().plugins
     if any(name not in plugins.extension2reader for name in _OWN_NAMES):
@@ -57,7 +57,7 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
     layers: list[LayerData] = []
     for name in paths_of(path):
         if is_archive(name, FORMAT):
-            layers += painted_data(Comparison.load(name), read_comparison_view(name))
+            layers += comparison_layer_data(Comparison.load(name), read_comparison_view(name))
         else:
             table = read_curves(name)
             images = table.features["image"].astype(str) if "image" in table.features else pd.Series(dtype=str)

@@ -18,8 +18,8 @@ Chosen = TypeVar("Chosen")
 
 _NOT_SET = "not set"
 # Limits of a control whose parameter has none; extended by larger values that are set, up to the second.
-_FAR, _LARGEST = 1e6, 1e12
-_DECIMALS, _MOST_DECIMALS = 3, 6
+_DEFAULT_LIMIT, _MAX_LIMIT = 1e6, 1e12
+_DECIMALS, _MAX_DECIMALS = 3, 6
 _SEPARATORS = re.compile(r"[\s,;×]+")
 
 
@@ -28,7 +28,7 @@ class SwitchBox(QCheckBox):
 
     def __init__(self, _: Parameter) -> None:
         super().__init__()
-        self.turned = self.toggled
+        self.edited = self.toggled
 
     def read(self) -> bool:
         return self.isChecked()
@@ -42,7 +42,7 @@ class ChoiceList(NarrowList):
 
     def __init__(self, declared: Parameter) -> None:
         super().__init__(choices=declared.choices)
-        self.turned = self.currentIndexChanged
+        self.edited = self.currentIndexChanged
         self._label, self._values = declared.label, list(declared.choices or {})  # PySide6 item data can overflow
 
     def read(self) -> Any:
@@ -61,7 +61,7 @@ class NumberBox(DecimalBox):
 
     def __init__(self, declared: Parameter) -> None:
         super().__init__()
-        self.turned = self.valueChanged
+        self.edited = self.valueChanged
         self.optional = declared.optional
         self._whole = declared.kind is int
         self._decimals = 0 if self._whole else _DECIMALS if declared.decimals is None else declared.decimals
@@ -73,7 +73,7 @@ class NumberBox(DecimalBox):
         self.setSuffix(f" {declared.unit}" if declared.unit else "")
         self.setSingleStep(declared.step or 10.0**-self._decimals)
 
-    def set_ends(self, low: float, high: float, first: float) -> None:
+    def set_range(self, low: float, high: float, first: float) -> None:
         """Set the range and step from an image, and the first value when stepping up from "not set"."""
         self._low, self._high = low, high
         self._decimals = 0 if high - low > 100 else 3
@@ -88,14 +88,14 @@ class NumberBox(DecimalBox):
 
     def show_value(self, value: float | None) -> None:
         """Set the value, with as many decimals as it needs."""
-        _, _, places = f"{value or 0:.{_MOST_DECIMALS}f}".rstrip("0").partition(".")
+        _, _, places = f"{value or 0:.{_MAX_DECIMALS}f}".rstrip("0").partition(".")
         decimals = max(self._decimals, len(places))
         least = 10.0**-decimals
         low = self._low if self._above is None else self._above + least
         high = self._high if self._below is None else self._below - least
-        low, high = -_FAR if low is None else low, _FAR if high is None else high
+        low, high = -_DEFAULT_LIMIT if low is None else low, _DEFAULT_LIMIT if high is None else high
         if value is not None:
-            low, high = min(low, max(value, -_LARGEST)), max(high, min(value, _LARGEST))
+            low, high = min(low, max(value, -_MAX_LIMIT)), max(high, min(value, _MAX_LIMIT))
         self.setDecimals(decimals)
         self.setRange(low - least if self.optional else low, high)
         self.setSpecialValueText(_NOT_SET if self.optional else "")
@@ -132,9 +132,9 @@ class TextLine(QLineEdit):
     def __init__(self, declared: Parameter) -> None:
         super().__init__()
         with_label_font(self)
-        self.turned = self.textChanged
+        self.edited = self.textChanged
         self._text = str in declared.kinds
-        self._held: tuple[str, Any] = "", None  # an object without a text form, while its repr is shown
+        self._last_value: tuple[str, Any] = "", None  # an object without a text form, while its repr is shown
         self._optional = declared.optional
         self.setPlaceholderText(_NOT_SET if declared.optional else "")
 
@@ -142,8 +142,8 @@ class TextLine(QLineEdit):
         text = self.text().strip()
         if not text and self._optional:
             return None
-        if text == self._held[0]:
-            return self._held[1]
+        if text == self._last_value[0]:
+            return self._last_value[1]
         try:
             numbers = () if self._text else tuple(float(part) for part in _SEPARATORS.split(text))
         except ValueError:
@@ -154,7 +154,9 @@ class TextLine(QLineEdit):
         """Set the text from a value."""
         values = () if value is None else value if isinstance(value, tuple) else (value,)
         self.setText(", ".join(str(item).removesuffix(".0") for item in values))
-        self._held = (self.text(), value) if not isinstance(value, str | int | float | tuple | None) else ("", None)
+        self._last_value = (
+            (self.text(), value) if not isinstance(value, str | int | float | tuple | None) else ("", None)
+        )
         self.setCursorPosition(0)
 
 
@@ -199,7 +201,7 @@ class Form(QWidget, Generic[Chosen]):
             pass_wheel(control)
             control.setObjectName(name)
             control.show_value(self._values[name])
-            control.turned.connect(lambda *_, name=name: self._turn(name))
+            control.edited.connect(lambda *_, name=name: self._on_edited(name))
             rows.addRow(declared.label, control)
             default = f" Default: {_NOT_SET}." if declared.default is None else ""
             words = escape(f"{declared.description.replace('`', '')}{default}", quote=False)
@@ -226,7 +228,7 @@ class Form(QWidget, Generic[Chosen]):
         self._values = tree(value)
         self._show()
 
-    def _turn(self, name: str) -> None:
+    def _on_edited(self, name: str) -> None:
         self._values[name] = self.controls[name].read()
         self._complete(name)
         self._show()
@@ -235,7 +237,7 @@ class Form(QWidget, Generic[Chosen]):
     def _complete(self, turned: str) -> None:
         """Adjust parameters that are incompatible with the one just changed."""
 
-    def _matters(self, name: str) -> bool:
+    def _is_relevant(self, name: str) -> bool:
         return matters((self._type, self._values), name)
 
     def _can_be_none(self, name: str) -> bool:
@@ -250,12 +252,14 @@ class Form(QWidget, Generic[Chosen]):
                     control.show_value(value)
                 if control.read() != value:  # do not disturb a control while the user types
                     control.show_value(value)
-            self._rows[name].setRowVisible(control, self._matters(name))
+            self._rows[name].setRowVisible(control, self._is_relevant(name))
         for group, section in self.sections.items():
-            section.setVisible(any(self._declared[name].group == group and self._matters(name) for name in self._rows))
+            section.setVisible(
+                any(self._declared[name].group == group and self._is_relevant(name) for name in self._rows)
+            )
         more = [(self._declared[name], self._values[name]) for name in self._not_shown()]
         words = [f"{declared.label} = {value!r} {declared.unit}".rstrip() for declared, value in more]
-        self.more.say(f"Also set: {', '.join(words)}." if words else "")
+        self.more.set_message(f"Also set: {', '.join(words)}." if words else "")
 
     def _not_shown(self) -> list[str]:
         """Return the relevant parameters whose values no control shows."""
@@ -263,7 +267,7 @@ class Form(QWidget, Generic[Chosen]):
             name
             for name, declared in self._declared.items()
             if self._values[name] != (self.controls[name].read() if name in self.controls else declared.default)
-            and self._matters(name)
+            and self._is_relevant(name)
         ]
 
     def _reset_more(self) -> None:
@@ -288,7 +292,7 @@ class OutlinesForm(Form[Outlines]):
             control = self.controls.get(name)
             if isinstance(control, NumberBox):
                 with QSignalBlocker(control):
-                    control.set_ends(low, high, first)
+                    control.set_range(low, high, first)
         before = dict(self._values)
         self._complete("")
         self._show()
@@ -316,10 +320,10 @@ class OutlinesForm(Form[Outlines]):
         control = self.controls.get(name)
         return control.first if isinstance(control, NumberBox) else None
 
-    def _matters(self, name: str) -> bool:
+    def _is_relevant(self, name: str) -> bool:
         if name == "channel" and not self._rgb and self._values[name] == self._declared[name].default:
             return False
-        return super()._matters(name)
+        return super()._is_relevant(name)
 
     def _can_be_none(self, name: str) -> bool:
         needed = name == "threshold" and self._values["method"] == "manual" and self._values[name] is not None

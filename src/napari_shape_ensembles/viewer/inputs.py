@@ -37,7 +37,7 @@ Kind = Literal["image", "labels", "shapes", "file"]
 ACCEPTED = (Image, Labels, Shapes)
 _CORNERS_PER_ELLIPSE = 200
 # Tolerance of the cosine of the angle between rows and columns for rectangular pixels, far above rounding errors.
-_SKEW = 1e-6
+_MAX_SKEW = 1e-6
 
 #: Excluded ids of an image, as strings; and those of all images, A's before B's.
 Ids: TypeAlias = frozenset[str]
@@ -49,9 +49,9 @@ Refs: TypeAlias = tuple[weakref.ref[Layer], ...]
 
 EXCLUDED = "excluded by hand"
 # Maximum number of images named in the name of a sample.
-_NAMED = 2
+_MAX_NAMED = 2
 # Size in bytes from which an array is folded before the checksum, and number of words it is folded to.
-_LARGE, _FOLDED = 2**24, 4093
+_FOLD_FROM_BYTES, _FOLDED_WORDS = 2**24, 4093
 
 
 #: Layers created by this plugin, which are not offered for comparison; identified by object rather than by metadata,
@@ -125,7 +125,7 @@ class Source:
 def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.inf) -> Source:
     """Take a snapshot of the plane that a layer shows; raise a ValueError with a remedy if it shows none.
 
-    Pixel arrays of more than `at_most` bytes are not copied yet, but by `copied`.
+    Pixel arrays of more than `at_most` bytes are not copied yet, but by `copy_pixels`.
     """
     if isinstance(layer, ImageRow):
         return Source("file", layer, layer.name, np.ones(2), "pixel", {}, "", {}, str(layer.path))
@@ -172,7 +172,7 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
     return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, path, origin, mirrored, part=part)
 
 
-def copied(sources: Sequence[Source], at_most: float) -> list[Source]:
+def copy_pixels(sources: Sequence[Source], at_most: float) -> list[Source]:
     """Copy the pixel arrays that `source_of` has not copied."""
     return [
         replace(source, data=np.array(source.data)) if getattr(source.data, "nbytes", 0) > at_most else source
@@ -203,9 +203,9 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
         sums = []
         for array in arrays:
             content = array.view(np.uint8).reshape(-1) if array.size else np.empty(0, np.uint8)
-            if content.size >= _LARGE:
-                whole = content.size // (8 * _FOLDED) * (8 * _FOLDED)
-                columns = np.add.reduce(content[:whole].view(np.uint64).reshape(-1, _FOLDED), axis=0)
+            if content.size >= _FOLD_FROM_BYTES:
+                whole = content.size // (8 * _FOLDED_WORDS) * (8 * _FOLDED_WORDS)
+                columns = np.add.reduce(content[:whole].view(np.uint64).reshape(-1, _FOLDED_WORDS), axis=0)
                 content = np.concatenate([columns.view(np.uint8), content[whole:]])
             sums.append(zlib.adler32(content.data) if content.size else 0)
         if isinstance(layer, Shapes):
@@ -220,7 +220,7 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
     return hashlib.sha256(repr((tuple(axes), hidden, tuple(scale.tolist()), unit, shown, *turned)).encode()).hexdigest()
 
 
-def held(path: Path, part: ImagePart, source: Source) -> bool:
+def is_unchanged_in_file(path: Path, part: ImagePart, source: Source) -> bool:
     """Whether a file contains exactly the data that a layer shows, found by reading the file."""
     try:
         if source.kind == "shapes":
@@ -253,7 +253,7 @@ def _input_file(source: Source, sample: int, excluded: Ids, recipe: Outlines) ->
         sides = size if size is None or isinstance(size, tuple) else (size, size)
         return InputFile(str(row.path.resolve()), checksum(row.path), sample, row.part.given(), sides, unit, ids)
     path, part = Path(source.path), source.part
-    if not source.path or part is None or not held(path, part, source):
+    if not source.path or part is None or not is_unchanged_in_file(path, part, source):
         return None
     part = part if source.region is None else replace(part, region=source.region)
     sides, unit = None, ""
@@ -306,7 +306,7 @@ def pixel_size_of(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64
 
     Scale, rotation, shear and affine transform are composed. Mirroring is ignored, and outlines are those of the
     unmirrored data: this is irrelevant if reflections are matched, and otherwise the layers of a run are required to
-    be all mirrored or all unmirrored (`Task.steps_of_run`).
+    be all mirrored or all unmirrored (`Task.main_job`).
 
     Raises
     ------
@@ -320,11 +320,11 @@ def pixel_size_of(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64
     on_plane = steps[list(axes)] * unit_factors(layer, axes, [layer.units[axes[0]]] * 2)[:, None]
     sizes = np.linalg.norm(on_plane, axis=0)
     hidden = [axis for axis in range(layer.ndim) if axis not in axes]
-    if np.abs(steps[hidden]).max(initial=0) > _SKEW * sizes.max():
+    if np.abs(steps[hidden]).max(initial=0) > _MAX_SKEW * sizes.max():
         raise ValueError(f'"{layer.name}" is rotated out of the displayed plane: reset its affine transform')
     if not (np.isfinite(sizes).all() and sizes.min() > 0):
         raise ValueError(f'"{layer.name}" has pixels of {sizes[0]:g} × {sizes[1]:g}: set its scale (widget Pixel size)')
-    if abs(on_plane[:, 0] @ on_plane[:, 1]) > _SKEW * sizes[0] * sizes[1]:
+    if abs(on_plane[:, 0] @ on_plane[:, 1]) > _MAX_SKEW * sizes[0] * sizes[1]:
         raise ValueError(
             f'"{layer.name}" is sheared, so its pixels are not rectangular and its outlines would be distorted: '
             "reset its shear and affine transform, or resample it"
@@ -434,7 +434,7 @@ def _pooled(images: Sequence[Ensemble]) -> Ensemble:
 
 def pooled_name(names: Sequence[str]) -> str:
     """Return a name for several images that is short enough for a sentence."""
-    return " + ".join(names) if len(names) <= _NAMED else f"{names[0]} and {len(names) - 1} more"
+    return " + ".join(names) if len(names) <= _MAX_NAMED else f"{names[0]} and {len(names) - 1} more"
 
 
 def own_ids(sample: Ensemble) -> list[tuple[int, str]]:

@@ -25,9 +25,9 @@ from ..io.corrected import read_log, write_corrected
 from ..outlines import Outlines
 from ..palette import EXCLUDED, OUTLINE, RANKED
 from ..progress import report
+from .camera_flight import camera_of, view_of
 from .choices import Choices, ChosenLayer
-from .comparing import files_named
-from .flying import camera_of, view_of
+from .comparing import file_errors_named
 from .inputs import (
     ACCEPTED,
     OWN,
@@ -43,7 +43,7 @@ from .inputs import (
     trace,
 )
 from .layers import ColorFeature, OwnLayers, name_after
-from .task import Background, Basis, Soon, Steps, Task
+from .task import Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_at
 
 #: The questions, and their labels.
@@ -58,7 +58,7 @@ ORDERS = {False: "suspicious", True: "uncertain"}
 #: Feature that colors suspicious curves.
 SCORE = ColorFeature("score", "score")
 # Debounce of brush strokes, in milliseconds.
-_STROKE = 150
+_DEBOUNCE_MS = 150
 #: Keys on the canvas and in the dock -> action; none is used by napari.
 KEYS = {"N": "next", "K": "right", "W": "wrong", "Q": "fix", "U": "undo"}
 
@@ -109,28 +109,28 @@ class InspectionTask(Task[Inspection]):
         self.review: Review | None = None
         self.rows = pd.DataFrame({name: [] for name in ("image", "label", "index", "score", "reasons", "mark")})
         self.current: Entry | None = None
-        self.ticks, self.by = Ticks(), _user()
+        self.ticks, self.by = Ticks(), _user_name()
         self.unlisted = OwnLayers(choices)
-        self.renewing = Background()
+        self.update_runner = JobRunner()
         self._copies: dict[int, weakref.ref[Labels]] = {}
         self._corrected: weakref.WeakKeyDictionary[Labels, CorrectedLabels] = weakref.WeakKeyDictionary()
         self._files: weakref.WeakKeyDictionary[Layer, LabelsFile] = (
             weakref.WeakKeyDictionary()
         )  # of layers, and of copies
         self._stacks: weakref.WeakKeyDictionary[Layer, CorrectedStack] = weakref.WeakKeyDictionary()
-        self._planes: weakref.WeakKeyDictionary[Labels, InStack] = weakref.WeakKeyDictionary()  # copies of planes
-        self._in_stacks: tuple[InStack | None, ...] = ()  # position in a stack, per image
+        self._planes: weakref.WeakKeyDictionary[Labels, StackPlane] = weakref.WeakKeyDictionary()  # copies of planes
+        self._in_stacks: tuple[StackPlane | None, ...] = ()  # position in a stack, per image
         self._proposals: weakref.WeakSet[Labels] = weakref.WeakSet()  # copies of a consensus: not label sets
         self._unlisted_images: list[int] = []  # images with a layer of objects without curves
-        self._bound: dict[str, Any] = {}
-        self._keyed = weakref.ref(choices.viewer)
-        self._strokes = Soon(self._take_strokes, _STROKE)
+        self._key_bindings: dict[str, Any] = {}
+        self._key_viewer = weakref.ref(choices.viewer)
+        self._stroke_debouncer = Debouncer(self._apply_strokes, _DEBOUNCE_MS)
         self._sources: tuple[Source, ...] = ()
         for layer in (self.a, self.b):
             layer.changed.connect(self._sides_changed)
-        choices.sides.restored.connect(self._restored)
+        choices.sides.original_restored.connect(self._on_original_restored)
 
-    def ask(self, question: str) -> None:
+    def set_question(self, question: str) -> None:
         self.question = question
         self.changed.emit()
 
@@ -151,17 +151,17 @@ class InspectionTask(Task[Inspection]):
             and np.allclose(layer.scale, a.scale)
         ]
 
-    def chosen(self) -> Basis:
+    def current_inputs(self) -> RunInputs:
         """Return A and B, if chosen, and the question; excluded curves are inspected too."""
         if self.question == ANNOTATORS:
             sets = tuple(weakref.ref(layer) for layer in self.label_sets())
             none, question = (frozenset[str](),) * len(sets), {"the question": self.question}
-            return Basis((sets, ()), self.choices.recipe, self.choices.settings, none, question)
+            return RunInputs((sets, ()), self.choices.recipe, self.choices.settings, none, question)
         a, b = (() if (layer := one.chosen()) is None else (weakref.ref(layer),) for one in (self.a, self.b))
         choices, more = self.choices, {"the question": self.question}
-        return Basis((a, b), choices.recipe, choices.settings, (frozenset(),) * len(a + b), more)
+        return RunInputs((a, b), choices.recipe, choices.settings, (frozenset(),) * len(a + b), more)
 
-    def why_not(self) -> str:
+    def blocking_reason(self) -> str:
         a, b = self.a.chosen(), self.b.chosen()
         if a is None:
             return "Open an image, labels or shapes to inspect."
@@ -174,22 +174,28 @@ class InspectionTask(Task[Inspection]):
             return "Choose two labels layers (or images) of the same scene."
         return ""
 
-    def work(self, sources: Sources) -> "Callable[[], Inspected]":
-        assert self._next is not None
+    def work_function(self, sources: Sources) -> "Callable[[], InspectionOutcome]":
+        assert self._pending_inputs is not None
         both = tuple(itertools.chain(*sources))
-        chosen = both, self._next.recipe, self._next.settings
-        layers = [ref() for ref in itertools.chain(*self._next.layers)]
+        chosen = both, self._pending_inputs.recipe, self._pending_inputs.settings
+        layers = [ref() for ref in itertools.chain(*self._pending_inputs.layers)]
         in_stacks = [self._in_stack(layer) if isinstance(layer, Labels) else None for layer in layers]
         if self.question == ANNOTATORS:
-            return partial(consented, both, self._next.recipe, self._image_under(both[0], in_stacks[0]), by=self.by)
+            return partial(
+                inspect_consensus,
+                both,
+                self._pending_inputs.recipe,
+                self._image_under(both[0], in_stacks[0]),
+                by=self.by,
+            )
         if self.question != SUSPICIOUS:
-            return partial(disagreed, *chosen)
+            return partial(inspect_disagreement, *chosen)
         going_on = [self._corrected.get(layer) if isinstance(layer, Labels) else None for layer in layers]
         known: dict[str, Any] = {"ticks": self.ticks, "by": self.by, "corrected": going_on}
         images = [self._image_under(source, place) for source, place in zip(both, in_stacks, strict=True)]
-        return partial(inspected, *chosen, images, in_stacks=in_stacks, **known)
+        return partial(inspect_suspicious, *chosen, images, in_stacks=in_stacks, **known)
 
-    def _in_stack(self, layer: Labels) -> "InStack | None":
+    def _in_stack(self, layer: Labels) -> "StackPlane | None":
         """Return the position in a stack of the plane that a layer shows; None for a 2D layer."""
         if layer in self._planes:
             return self._planes[layer]
@@ -212,9 +218,9 @@ class InspectionTask(Task[Inspection]):
         file = self._files.setdefault(whole, LabelsFile(str(whole.source.path or "")))
         scale, unit = pixel_size_of(whole, (whole.ndim - 2, whole.ndim - 1))
         size = Calibration((float(scale[0]), float(scale[1])), unit, "layer")
-        return InStack(stack, place, axes, whole.name, file, size, steps)
+        return StackPlane(stack, place, axes, whole.name, file, size, steps)
 
-    def _image_under(self, source: Source, place: "InStack | None") -> Any:
+    def _image_under(self, source: Source, place: "StackPlane | None") -> Any:
         """Return a copy of the topmost visible image with the shape and scale of labels, or None.
 
         For labels in a stack, it may be the same plane of an image stack.
@@ -232,11 +238,11 @@ class InspectionTask(Task[Inspection]):
                 return np.array(data)
         return None
 
-    def take(self, outcome: "Inspected") -> Iterator[None]:
+    def apply_outcome(self, outcome: "InspectionOutcome") -> Iterator[None]:
         """Replace the previous curve layers; no curve is excluded yet."""
-        self.renewing.cancel()
+        self.update_runner.cancel()
         yield from self.curves.replace(outcome.layers)
-        self._put(outcome.review.inspection)
+        self._set_result(outcome.review.inspection)
         self.excluded_curves = [np.zeros(len(one), dtype=bool) for one in outcome.review.inspection.ensembles]
         self.again = self.current = None
         self.review, self._sources, self._in_stacks = outcome.review, outcome.sources, outcome.in_stacks
@@ -247,60 +253,60 @@ class InspectionTask(Task[Inspection]):
             if known is own and layer in self.choices.layers
         }
         for image in self._copies:
-            self._show_alone(image)
+            self._hide_other_planes(image)
         self._show_corrected()
-        self._reviewed()
+        self._refresh_review()
         yield from self._show_unlisted(outcome.unlisted)
         self._name_layers()
 
-    def follow(self) -> None:
+    def activate(self) -> None:
         """Follow changes of the layer list and of the result's layers."""
-        super().follow()
+        super().activate()
         for layer in (self.a, self.b):
-            if not layer.following:
-                layer.follow()
+            if not layer.is_connected:
+                layer.connect_events()
         for key, action in KEYS.items():
-            if key not in self._bound:
-                press = self._bound[key] = _press(weakref.ref(self), action)
+            if key not in self._key_bindings:
+                press = self._key_bindings[key] = _key_callback(weakref.ref(self), action)
                 with contextlib.suppress(ValueError):  # the user has bound the key
                     self.choices.viewer.bind_key(key, press)
-        if self.review is not None and self.review.unmeasured and not self.renewing.busy:
-            self.renewing.begin(self._renewed())
+        if self.review is not None and self.review.unmeasured and not self.update_runner.busy:
+            self.update_runner.begin(self._update_job())
 
-    def rest(self) -> None:
-        super().rest()
-        self.renewing.cancel()
-        self._strokes.stop()
-        self.a.rest()
-        self.b.rest()
-        viewer = self._keyed()
+    def deactivate(self) -> None:
+        super().deactivate()
+        self.update_runner.cancel()
+        self._stroke_debouncer.stop()
+        self.a.disconnect_events()
+        self.b.disconnect_events()
+        viewer = self._key_viewer()
         if viewer is None:  # deleted before its docks
             return
-        for key in list(self._bound):
-            press, bound = self._bound.pop(key), viewer.bind_key(key, None)
+        for key in list(self._key_bindings):
+            press, bound = self._key_bindings.pop(key), viewer.bind_key(key, None)
             if bound is not None and bound is not press:
                 viewer.bind_key(key, bound)
 
     # Actions on the result.
 
-    def _at(self, row: int) -> tuple[Entry, tuple[int, int]]:
+    def _entry_at(self, row: int) -> tuple[Entry, tuple[int, int]]:
         """Return the entry in a row of the queue, with its image and the index of its curve (-1 for none)."""
         one = self.rows.iloc[row]
         return Entry(int(one["image"]), int(one["label"])), (int(one["image"]), int(one["index"]))
 
     def is_excluded(self, row: int) -> bool:
-        _, (image, index) = self._at(row)
+        _, (image, index) = self._entry_at(row)
         return index >= 0 and bool(self.excluded_curves[image][index])
 
     def exclude(self, row: int, excluded: bool) -> None:
         """Exclude the curve in a row of the queue, or include it again; no data are deleted."""
-        _, (image, index) = self._at(row)
+        _, (image, index) = self._entry_at(row)
         if index < 0:
             self.message = "There is no outline to exclude."
         else:
             self.excluded_curves[image][index] = excluded
             self.again = None
-            layer = self.curves.in_places()[image]
+            layer = self.curves.by_image()[image]
             if layer is not None:
                 layer.features = layer.features.assign(excluded=self.excluded_curves[image])
                 fill_by_score(layer)
@@ -311,21 +317,21 @@ class InspectionTask(Task[Inspection]):
         if self.result is not None and self.result.comparison is not None:
             a, b = self.result.without(tuple(self.excluded_curves))
             self.message = ""
-            self.start(partial(compare, a, b, self.result.comparison.settings), self._compared)
+            self.start_secondary_job(partial(compare, a, b, self.result.comparison.settings), self._on_compared_again)
 
-    def _compared(self, comparison: Comparison) -> Iterable[None]:
+    def _on_compared_again(self, comparison: Comparison) -> Iterable[None]:
         self.again, self.failed = comparison, False
         return ()
 
     # The review.
 
-    def zoom(self, row: int) -> None:
+    def go_to(self, row: int) -> None:
         """Go to a row of the queue: move the camera to its curve and select it, unless its layer was deleted."""
         if not 0 <= row < len(self.rows):
             return
-        self.current, (image, index) = self._at(row)
+        self.current, (image, index) = self._entry_at(row)
         label = self.current.label
-        layers = self.curves.in_places() if index >= 0 else self.unlisted.in_places()
+        layers = self.curves.by_image() if index >= 0 else self.unlisted.by_image()
         layer = layers[image if index >= 0 else self._unlisted_images.index(image)]
         copy, viewer = self.copy_of(image), self.choices.viewer
         if copy is not None and label > 0:
@@ -349,13 +355,13 @@ class InspectionTask(Task[Inspection]):
             waiting = waiting[np.argsort(np.abs(score - 0.5), kind="stable")]
         if len(waiting):
             (here,) = np.nonzero(waiting == self.row)  # skip the current label
-            self.zoom(int(waiting[(here[0] + 1) % len(waiting) if len(here) else 0]))
+            self.go_to(int(waiting[(here[0] + 1) % len(waiting) if len(here) else 0]))
 
     def tick(self, wrong: bool) -> None:
         """Record whether the current label is wrong or right, and go to the next one."""
         if self.review is not None and self.current is not None:
             self.review.tick(self.current, wrong)
-            self._reviewed()
+            self._refresh_review()
             self.next()
 
     def fix(self, action: str = "", other: int | None = None) -> None:
@@ -366,7 +372,7 @@ class InspectionTask(Task[Inspection]):
         self.message = ""
         try:
             action = action or review.suggestion(entry)
-            copy = self._copied(entry.image)
+            copy = self._ensure_copy(entry.image)
             if action == "merge" and other is None and copy.selected_label not in (0, entry.label):
                 other = int(copy.selected_label)  # picked on the canvas
             if action == "redraw":
@@ -378,7 +384,7 @@ class InspectionTask(Task[Inspection]):
                 change = review.fix(entry, action, other)
                 if action == "add":
                     self.current = Entry(entry.image, max(change.labels))
-                self._corrected_now()
+                self._show_correction()
                 return
         except ValueError as error:
             self.message = f"⚠ {error}"
@@ -396,10 +402,10 @@ class InspectionTask(Task[Inspection]):
             self.changed.emit()
             return
         if isinstance(last, int):
-            self._corrected_now()
+            self._show_correction()
         else:
-            self._reviewed()
-            self.zoom(self._row_of(last))
+            self._refresh_review()
+            self.go_to(self._row_of(last))
 
     def to_save(self) -> dict[int, str]:
         """Return the corrected images that can be saved, with their names; planes of a stack are saved as one stack."""
@@ -423,13 +429,13 @@ class InspectionTask(Task[Inspection]):
         for image, path in paths.items():
             own, source, known = self.review.corrected[image], self._sources[image], self._stack_of(image)
             if known is not None:
-                jobs.append(Saving(path, known.stack, known.size, known.file, known.steps))
+                jobs.append(SaveJob(path, known.stack, known.size, known.file, known.steps))
             elif own is not None:
                 size = Calibration(tuple(source.scale.tolist()), source.unit, "layer")
-                jobs.append(Saving(path, own, size, self._file_of(image)))
-        self.start(partial(saving_corrected, jobs), partial(self._saved, jobs))
+                jobs.append(SaveJob(path, own, size, self._file_of(image)))
+        self.start_secondary_job(partial(write_corrected_files, jobs), partial(self._on_saved, jobs))
 
-    def _saved(self, jobs: "list[Saving]", paths: list[tuple[Path, Path, str]]) -> Iterable[None]:
+    def _on_saved(self, jobs: "list[SaveJob]", paths: list[tuple[Path, Path, str]]) -> Iterable[None]:
         for job in jobs:
             planes = job.corrected.planes.values() if isinstance(job.corrected, CorrectedStack) else [job.corrected]
             for own in planes:
@@ -448,17 +454,17 @@ class InspectionTask(Task[Inspection]):
             return self._files.setdefault(layer, LabelsFile(self._sources[image].path))
         return LabelsFile(self._sources[image].path)
 
-    def _stack_of(self, image: int) -> "InStack | None":
+    def _stack_of(self, image: int) -> "StackPlane | None":
         return self._in_stacks[image] if image < len(self._in_stacks) else None
 
-    def press(self, action: str) -> None:
+    def trigger(self, action: str) -> None:
         """Trigger an action of `KEYS`."""
         if action in ("right", "wrong"):
             self.tick(wrong=action == "wrong")
         else:
             getattr(self, action)()
 
-    def sign(self, by: str) -> None:
+    def set_reviewer(self, by: str) -> None:
         """Set the name of the reviewer, for the logs."""
         self.by = by
         if self.review is not None:
@@ -467,7 +473,7 @@ class InspectionTask(Task[Inspection]):
     @property
     def _inspected(self) -> Refs:
         """The input layers of the result."""
-        return () if self.basis is None else tuple(itertools.chain(*self.basis.layers))
+        return () if self.run_inputs is None else tuple(itertools.chain(*self.run_inputs.layers))
 
     @property
     def row(self) -> int:
@@ -493,27 +499,27 @@ class InspectionTask(Task[Inspection]):
 
     def _origin(self, image: int) -> Layer | None:
         """Return the layer of an image, after which its own layers are named; None for a consensus, or if deleted."""
-        of_several = self.basis is None or self.basis.more["the question"] == ANNOTATORS
+        of_several = self.run_inputs is None or self.run_inputs.more["the question"] == ANNOTATORS
         return None if of_several or image >= len(self._inspected) else self._inspected[image]()
 
     def _name_layers(self) -> None:
         """Let the layers of outlines follow the names of the layers that were inspected."""
-        curves = enumerate(self.curves.in_places())
-        unlisted = zip(self._unlisted_images, self.unlisted.in_places(), strict=False)
+        curves = enumerate(self.curves.by_image())
+        unlisted = zip(self._unlisted_images, self.unlisted.by_image(), strict=False)
         for role, own in (("inspected", curves), ("without outline", unlisted)):
             for image, layer in own:
                 if layer is not None and (origin := self._origin(image)) is not None:
                     name_after(layer, origin, role)
 
-    def over(self, layer: Layer) -> list[Layer]:
+    def layers_over(self, layer: Layer) -> list[Layer]:
         """Return the layers over an inspected layer, or over its corrected copy."""
-        refs, curves, unlisted = self._inspected, self.curves.in_places(), self.unlisted.in_places()
+        refs, curves, unlisted = self._inspected, self.curves.by_image(), self.unlisted.by_image()
         here = [image for image, ref in enumerate(refs) if (self.copy_of(image) or ref()) is layer]
         found = [curves[image] for image in here if image < len(curves)]
         found += [one for image, one in zip(self._unlisted_images, unlisted, strict=False) if image in here]
         return [one for one in found if one is not None]
 
-    def _copied(self, image: int) -> Labels:
+    def _ensure_copy(self, image: int) -> Labels:
         """Return the layer on which the labels of an image are corrected, created lazily; it belongs to the user."""
         assert self.review is not None
         if (layer := self.copy_of(image)) is not None:
@@ -530,12 +536,12 @@ class InspectionTask(Task[Inspection]):
             self._planes[layer] = known
         else:
             self._files[layer] = self._file_of(image)
-        proposed = self.basis is not None and self.basis.more["the question"] == ANNOTATORS
+        proposed = self.run_inputs is not None and self.run_inputs.more["the question"] == ANNOTATORS
         if proposed:  # a new label set, which replaces no annotator's
             self._proposals.add(layer)
-            self.choices.sides.taken_out.add(layer)
+            self.choices.sides.opted_out.add(layer)
         for event in (layer.events.paint, layer.events.labels_update, layer.events.data):
-            event.connect(self._strokes.start)
+            event.connect(self._stroke_debouncer.start)
         active = self.choices.layers.selection.active
         self.choices.layers.append(layer)
         self.choices.layers.selection.active = active
@@ -543,7 +549,7 @@ class InspectionTask(Task[Inspection]):
             name_after(layer, origin, self._role_of_copy(image))
         if not proposed:
             self._compare_in_place(image, layer)
-        self._show_alone(image)
+        self._hide_other_planes(image)
         return layer
 
     def _other_planes(self, image: int) -> list[Labels]:
@@ -552,7 +558,7 @@ class InspectionTask(Task[Inspection]):
         planes = [] if known is None else known.stack.planes.values()
         return [layer for layer, own in self._corrected.items() if layer is not copy and own in planes]
 
-    def _show_alone(self, image: int) -> None:
+    def _hide_other_planes(self, image: int) -> None:
         """Hide corrected layers of other planes of the stack, which would cover this one."""
         if (copy := self.copy_of(image)) is not None and (others := self._other_planes(image)):
             copy.visible = True
@@ -568,17 +574,17 @@ class InspectionTask(Task[Inspection]):
             self.choices.sides.replace({layer: copy})
             self.message = f"{copy.name} takes the place of {layer.name}."
 
-    def _restored(self, words: str) -> None:
+    def _on_original_restored(self, words: str) -> None:
         self.message = words
         self.changed.emit()
 
-    def _take_strokes(self) -> None:
+    def _apply_strokes(self) -> None:
         """Apply brush strokes on the copies to the review."""
         for image in list(self._copies):
             layer = self.copy_of(image)
             try:
                 if layer is not None and self.review is not None and self.review.paint(image, layer.data) is not None:
-                    self._corrected_now()
+                    self._show_correction()
             except ValueError as error:
                 self.message = f"⚠ {error}"
                 self.changed.emit()
@@ -590,14 +596,14 @@ class InspectionTask(Task[Inspection]):
             if len(differs[0]):
                 layer.data_setitem(differs, own.labels[differs])
 
-    def _corrected_now(self) -> None:
+    def _show_correction(self) -> None:
         """Show a correction at once, and measure and trace the changed labels again in the background."""
         self._show_corrected()
-        self._reviewed()
+        self._refresh_review()
         self.changed.emit()
-        self.renewing.begin(self._renewed())
+        self.update_runner.begin(self._update_job())
 
-    def _renewed(self) -> Steps:
+    def _update_job(self) -> JobSteps:
         assert self.review is not None
         try:
             renewed = yield self.review.renewal()
@@ -623,42 +629,42 @@ class InspectionTask(Task[Inspection]):
             yield from self._show_unlisted(unlisted)
             self._name_layers()
             if active not in self.choices.layers:
-                active = next((layer for layer in self.curves.in_places() if layer is not None), None)
+                active = next((layer for layer in self.curves.by_image() if layer is not None), None)
             self.choices.layers.selection.active = active
-            if self.basis is not None:  # own corrections do not make the result stale
-                refs = itertools.chain(*self.basis.layers)
-                prints = [
+            if self.run_inputs is not None:  # own corrections do not make the result stale
+                refs = itertools.chain(*self.run_inputs.layers)
+                fingerprints = [
                     fingerprint(layer, self.choices.dims) if (layer := ref()) in self._corrected and layer else old
-                    for ref, old in zip(refs, self.basis.prints, strict=True)
+                    for ref, old in zip(refs, self.run_inputs.fingerprints, strict=True)
                 ]
-                self.basis = replace(self.basis, prints=tuple(prints))
+                self.run_inputs = replace(self.run_inputs, fingerprints=tuple(fingerprints))
         self.changed.emit()
 
     def _show_unlisted(self, layers: dict[int, Shapes]) -> Iterator[None]:
         self._unlisted_images = list(layers)
         yield from self.unlisted.replace(list(layers.values()))
 
-    def _reviewed(self) -> None:
+    def _refresh_review(self) -> None:
         """Update the result, the queue and the colors from the review."""
         assert self.review is not None
         self.result, self.rows = self.review.inspection, self.review.table
-        for layer, score in zip(self.curves.in_places(), scores(self.result), strict=False):
+        for layer, score in zip(self.curves.by_image(), scores(self.result), strict=False):
             if layer is not None and len(score) == len(layer.features):
                 layer.features = layer.features.assign(score=score)
                 fill_by_score(layer)
 
 
-def _press(task: "weakref.ref[InspectionTask]", action: str) -> Callable[[Any], None]:
+def _key_callback(task: "weakref.ref[InspectionTask]", action: str) -> Callable[[Any], None]:
     """Return a callback for a key binding; napari requires a named function."""
 
     def press(_: Any) -> None:
         if (own := task()) is not None and own.review is not None:
-            own.press(action)
+            own.trigger(action)
 
     return press
 
 
-def _user() -> str:
+def _user_name() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # no user name available
@@ -678,7 +684,7 @@ class LabelsFile:
 
 
 @dataclass(frozen=True, eq=False)
-class InStack:
+class StackPlane:
     """The position of a plane in a stack of labels, and properties of the stack."""
 
     stack: CorrectedStack
@@ -691,7 +697,7 @@ class InStack:
 
 
 @dataclass(frozen=True, eq=False)
-class Saving:
+class SaveJob:
     """A job to save corrected labels."""
 
     path: Path
@@ -701,7 +707,7 @@ class Saving:
     steps: dict[int, tuple[float, str]] = field(default_factory=dict)
 
 
-def saving_corrected(jobs: Sequence[Saving]) -> list[tuple[Path, Path, str]]:
+def write_corrected_files(jobs: Sequence[SaveJob]) -> list[tuple[Path, Path, str]]:
     """Write corrected labels and their logs, with the pixel size of the layer, or else of the original file.
 
     Return the paths of both, and a sentence on metadata that the format cannot store.
@@ -711,33 +717,33 @@ def saving_corrected(jobs: Sequence[Saving]) -> list[tuple[Path, Path, str]]:
         report(f"saving {job.path.name}")
         original = job.file.path if job.file.path and Path(job.file.path).is_file() else None
         size = None if job.size.unit == "pixel" and original is not None else job.size
-        with files_named(job.path):
+        with file_errors_named(job.path):
             found = write_corrected(job.path, job.corrected, original, size, job.steps, job.file.log)
         written.append(found)
     return written
 
 
 @dataclass(frozen=True, eq=False)
-class Inspected:
+class InspectionOutcome:
     """The outcome of a run: a review, and its layers, not yet in a viewer."""
 
     review: Review
     sources: tuple[Source, ...]
     layers: list[Shapes]
     unlisted: dict[int, Shapes]
-    in_stacks: tuple[InStack | None, ...] = ()
+    in_stacks: tuple[StackPlane | None, ...] = ()
 
 
-def inspected(
+def inspect_suspicious(
     sources: tuple[Source, ...],
     recipe: Outlines,
     settings: Settings,
     images: Sequence[Any] = (None, None),
     *,
     corrected: Sequence[CorrectedLabels | None] = (None, None),
-    in_stacks: Sequence[InStack | None] = (None, None),
+    in_stacks: Sequence[StackPlane | None] = (None, None),
     **known: Any,
-) -> Inspected:
+) -> InspectionOutcome:
     """Rank the curves of one or two layers by suspicion; for labels, with the image below, if any.
 
     The `Review` continues with earlier corrections (`corrected`), and with verdicts and reviewer (`known`). A plane of
@@ -763,19 +769,21 @@ def inspected(
     ensembles = tuple(trace(source, recipe) for source in traced)
     result = inspect_curves(ensembles, settings, labels=planes, images=pictures)
     review = Review(result, planes, pictures, outlines=recipe, corrected=going_on, **known)
-    return Inspected(review, sources, *both_layers(review, sources), tuple(in_stacks))
+    return InspectionOutcome(review, sources, *both_layers(review, sources), tuple(in_stacks))
 
 
-def disagreed(sources: tuple[Source, ...], recipe: Outlines, settings: Settings) -> Inspected:
+def inspect_disagreement(sources: tuple[Source, ...], recipe: Outlines, settings: Settings) -> InspectionOutcome:
     """Rank the objects of two segmentations of an image by disagreement."""
     one, other = (recipe.labels(source.data) if source.kind == "image" else source.data for source in sources)
     scale, unit = tuple(sources[0].scale), sources[0].unit
     result = disagreement((one, other), settings, outlines=recipe, scale=scale, unit=unit)
     review = Review(result)
-    return Inspected(review, sources, *both_layers(review, sources))
+    return InspectionOutcome(review, sources, *both_layers(review, sources))
 
 
-def consented(sources: tuple[Source, ...], recipe: Outlines, image: Any = None, *, by: str = "") -> Inspected:
+def inspect_consensus(
+    sources: tuple[Source, ...], recipe: Outlines, image: Any = None, *, by: str = ""
+) -> InspectionOutcome:
     """Rank the objects of the consensus of several annotators of an image by their disagreement."""
     first, names = sources[0], [source.name for source in sources]
     labels = {
@@ -785,7 +793,7 @@ def consented(sources: tuple[Source, ...], recipe: Outlines, image: Any = None, 
     result, plane = disputed(labels, outlines=recipe, scale=tuple(first.scale), unit=first.unit)
     review = Review(result, (plane,), (image,), outlines=recipe, by=by)
     consensus = (replace(first, name="consensus", data=plane, path=""),)
-    return Inspected(review, consensus, *both_layers(review, consensus))
+    return InspectionOutcome(review, consensus, *both_layers(review, consensus))
 
 
 def both_layers(review: Review, sources: tuple[Source, ...]) -> tuple[list[Shapes], dict[int, Shapes]]:

@@ -21,14 +21,14 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from .choices import ChosenLayer, Sides, by_name
+from .choices import ChosenLayer, Sides, sorted_by_name
 from .inputs import LayersOfSides
 from .panels.fonts import with_label_font
-from .panels.widgets import NarrowList, button, once, tip, with_clear_boxes
+from .panels.widgets import NarrowList, button, single_shot_timer, tip, with_visible_check_boxes
 
 _LINES = 4
 _WIDTH = 110
-_BESIDE, _GAP = 50, 6  # pixels: width of check box and scroll bar, spacing of the lists
+_CHECK_BOX_WIDTH, _GAP = 50, 6  # pixels: width of check box and scroll bar, spacing of the lists
 _PART_OF_WORD = re.compile(r"\w*$")
 _LAYER = Qt.ItemDataRole.UserRole
 
@@ -38,11 +38,11 @@ class LayerChoice(NarrowList):
 
     def __init__(self, layer: ChosenLayer, tooltip: str, *, nothing: str = "") -> None:
         super().__init__(tooltip)
-        self._layer, self._nothing = layer, nothing
+        self._layer, self._ignore_result = layer, nothing
         self.currentIndexChanged.connect(lambda _: layer.choose(self.currentData()))
 
     def refresh(self) -> None:
-        _fill(self, self._layer.offered(), self._layer.chosen(), self._nothing)
+        _fill(self, self._layer.offered(), self._layer.chosen(), self._ignore_result)
 
 
 class SidesChoice(QWidget):
@@ -129,9 +129,9 @@ class TickLists(QWidget):
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setColumnStretch(1, 1)
-        self._later = once(self, self._fit)
+        self._fit_timer = single_shot_timer(self, self._fit)
         for group in (self.a, self.b):
-            group.itemChanged.connect(lambda _: sides.tick(self.a.ticked(), self.b.ticked()))
+            group.itemChanged.connect(lambda _: sides.choose_several(self.a.checked(), self.b.checked()))
         self.a.installEventFilter(self)
         self._fit()
 
@@ -139,13 +139,13 @@ class TickLists(QWidget):
         """Lay out the lists for the widest name; if the width is too small, omit the common words of all names."""
         names = [self.a.item(row).data(_LAYER).name for row in range(self.a.count())]
         metrics = self.a.fontMetrics()
-        widest = max(map(metrics.horizontalAdvance, names), default=0) + _BESIDE
+        widest = max(map(metrics.horizontalAdvance, names), default=0) + _CHECK_BOX_WIDTH
         stacked = widest > (self.width() - _GAP) / 2
         for side, (heading, group) in enumerate(zip(self._headings, (self.a, self.b), strict=True)):
             self._grid.addWidget(heading, *((side, 0) if stacked else (0, side)))
             self._grid.addWidget(group, *((side, 1) if stacked else (1, side)))
         self._grid.setColumnStretch(0, int(not stacked))
-        shown = names if widest <= self.width() - self._headings[0].width() - _GAP else what_differs(names)
+        shown = names if widest <= self.width() - self._headings[0].width() - _GAP else distinguishing_parts(names)
         for group in (self.a, self.b):
             group.setFixedHeight(_LINES * (metrics.height() + 8))
             with QSignalBlocker(group):
@@ -154,18 +154,18 @@ class TickLists(QWidget):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._later.start()
+        self._fit_timer.start()
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         if event is not None and event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
-            self._later.start()
+            self._fit_timer.start()
         return super().eventFilter(watched, event)
 
     def show_layers(self, offered: list[Layer], sides: LayersOfSides) -> None:
         """Update both lists."""
         for group, ticked in zip((self.a, self.b), sides, strict=True):
-            group.show_layers(by_name(offered), ticked)
-        self._later.start()
+            group.show_layers(sorted_by_name(offered), ticked)
+        self._fit_timer.start()
 
 
 class TickList(QListWidget):
@@ -174,7 +174,7 @@ class TickList(QListWidget):
     def __init__(self, side: str) -> None:
         super().__init__()
         with_label_font(self)
-        with_clear_boxes(self)
+        with_visible_check_boxes(self)
         self.setToolTip(f"Layers of sample {side}: tick one or more.")
         self.setAccessibleName(f"Layers of sample {side}")
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -182,14 +182,14 @@ class TickList(QListWidget):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
 
-    def ticked(self) -> list[Layer]:
+    def checked(self) -> list[Layer]:
         items = map(self.item, range(self.count()))
         return [item.data(_LAYER) for item in items if item.checkState() == Qt.CheckState.Checked]
 
     def show_layers(self, layers: Sequence[Layer], ticked: Sequence[Layer]) -> None:
         """Fill the list, unless unchanged."""
         listed = [(item.data(_LAYER), item.toolTip()) for item in map(self.item, range(self.count()))]
-        if listed == [(layer, tip(layer.name)) for layer in layers] and set(self.ticked()) == set(ticked):
+        if listed == [(layer, tip(layer.name)) for layer in layers] and set(self.checked()) == set(ticked):
             return
         with QSignalBlocker(self):
             self.clear()
@@ -200,7 +200,7 @@ class TickList(QListWidget):
                 item.setData(_LAYER, layer)
 
 
-def what_differs(names: Sequence[str]) -> list[str]:
+def distinguishing_parts(names: Sequence[str]) -> list[str]:
     """Return the names without their common first and last words."""
     first = _common_words(names)
     rest = [name[len(first) :] for name in names]

@@ -28,7 +28,7 @@ from ..outlines.ensemble import UNIT_SYMBOLS
 from ..palette import COLOR_A, COLOR_B, NEUTRAL
 from .choices import Choices, preferred
 from .inputs import OWN, Sources
-from .painting import MOST_SHAPES, fill, label_layer, mark, row_under
+from .painting import MAX_SHAPES, fill, label_layer, mark, row_under
 from .world import drawn_at, pixels_at, rows_and_columns
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ CurveLayer: TypeAlias = Shapes | Labels
 
 COLORMAP = "viridis"
 #: Default percentile of the upper limit: outliers would otherwise compress the color scale of all others.
-CLIPPED = 99
+DEFAULT_PERCENTILE = 99
 # Maximum number of curves for computations on the main thread.
-QUICK = 1000
+MAX_SYNC_CURVES = 1000
 
 
 # Color features ------------------------------------------------------------------------------------------------
@@ -144,25 +144,25 @@ class CurveSelection:
     """The selected and the hovered curves, as indices into the pooled sample, shared by all linked views."""
 
     changed = Signal()
-    lit = Signal()  #: the hovered curve has changed
-    sought = Signal(int)  #: int: a single curve was selected outside of the canvas; requests to move the camera to it
+    hover_changed = Signal()  #: the hovered curve has changed
+    camera_requested = Signal(int)  #: int: a single curve that was selected outside of the canvas
     drawing = Signal(bool)  #: bool: True for each point added to a lasso on the canvas, False at its end
 
     def __init__(self) -> None:
         self.rows: Index = np.empty(0, dtype=np.int64)
-        self.under_mouse = -1
+        self.hovered_row = -1
 
     def hover(self, row: int) -> None:
         """Highlight a curve in all views; -1 for none."""
-        if row != self.under_mouse:
-            self.under_mouse = row
-            self.lit.emit()
+        if row != self.hovered_row:
+            self.hovered_row = row
+            self.hover_changed.emit()
 
-    def seek(self, rows: ArrayLike) -> None:
+    def select_and_center(self, rows: ArrayLike) -> None:
         """Select curves in a view other than the canvas; for a single one, request to move the camera to it."""
         self.pick(rows)
         if len(self.rows) == 1:
-            self.sought.emit(int(self.rows[0]))
+            self.camera_requested.emit(int(self.rows[0]))
 
     def pick(self, rows: ArrayLike) -> None:
         """Select exactly these curves."""
@@ -173,34 +173,35 @@ class CurveSelection:
 
 
 @contextmanager
-def at_once(choices: Choices) -> Iterator[None]:
+def batched_changes(choices: Choices) -> Iterator[None]:
     """Batch several changes to the layer list into a single canvas update.
 
     For every layer added or removed, napari lays out the canvas, in a time cubic in the number of layers in a grid,
     and then collects garbage. Within this context, which may span event loop turns and nest, it does so once at the
     end, and Python's automatic garbage collection is disabled.
     """
-    choices.rearranging += 1
-    if choices.rearranging == 1:
+    choices.batch_depth += 1
+    if choices.batch_depth == 1:
         if gc.isenabled():
             gc.disable()
-            choices.batch.callback(gc.enable)
-        choices.batch.callback(choices.rearranges.emit, False)
-        choices.batch.enter_context(getattr(choices.layers, "batched_update", nullcontext)())  # since napari 0.9
-        choices.rearranges.emit(True)
+            choices.batch_contexts.callback(gc.enable)
+        choices.batch_contexts.callback(choices.batch_changed.emit, False)
+        batched_update = getattr(choices.layers, "batched_update", nullcontext)  # since napari 0.9
+        choices.batch_contexts.enter_context(batched_update())
+        choices.batch_changed.emit(True)
     try:
         yield
     finally:
         try:
-            if choices.rearranging == 1:
-                choices.batch.close()
+            if choices.batch_depth == 1:
+                choices.batch_contexts.close()
         finally:
-            choices.rearranging -= 1
+            choices.batch_depth -= 1
 
 
-def take_away(refs: "Iterable[weakref.ref[Layer]]", choices: Choices) -> Iterator[None]:
+def remove_in_turns(refs: "Iterable[weakref.ref[Layer]]", choices: Choices) -> Iterator[None]:
     """Remove layers, one per event loop turn, without strong references across turns."""
-    with at_once(choices):
+    with batched_changes(choices):
         for ref in refs:
             if (layer := ref()) is not None and layer in choices.layers:
                 choices.layers.remove(layer)
@@ -209,20 +210,20 @@ def take_away(refs: "Iterable[weakref.ref[Layer]]", choices: Choices) -> Iterato
 
 
 #: Own layer -> the layer it is named after, its role, and the generated name.
-NAMED: "weakref.WeakKeyDictionary[Layer, tuple[weakref.ref[Layer], str, str]]" = weakref.WeakKeyDictionary()
+NAMED_AFTER: "weakref.WeakKeyDictionary[Layer, tuple[weakref.ref[Layer], str, str]]" = weakref.WeakKeyDictionary()
 
 
 def name_after(own: Layer, layer: Layer, role: str) -> None:
     """Name an own layer after the layer it belongs to, such as "field 1 curves"."""
     own.name = f"{layer.name} {role}"
-    NAMED[own] = weakref.ref(layer), role, own.name
+    NAMED_AFTER[own] = weakref.ref(layer), role, own.name
 
 
-def follow_names(layers: Iterable[Layer]) -> None:
+def update_own_names(layers: Iterable[Layer]) -> None:
     """Rename own layers after those they belong to were renamed, unless the user has named them."""
     for own in layers:
-        if own in NAMED:
-            ref, role, given = NAMED[own]
+        if own in NAMED_AFTER:
+            ref, role, given = NAMED_AFTER[own]
             layer = ref()
             if layer is not None and own.name == given != f"{layer.name} {role}":
                 name_after(own, layer, role)
@@ -239,11 +240,11 @@ class OwnLayers:
     def __init__(self, choices: Choices, selection: CurveSelection | None = None) -> None:
         self._choices, self._layers, self._viewer = choices, choices.layers, weakref.ref(choices.viewer)
         self._refs: list[tuple[weakref.ref[CurveLayer], int]] = []
-        self._tied: weakref.WeakSet[Shapes] = weakref.WeakSet()
-        self._silent = False
+        self._connected_layers: weakref.WeakSet[Shapes] = weakref.WeakSet()
+        self._is_updating = False
         self._selection = selection or CurveSelection()
         self._selection.changed.connect(self._show)
-        self._selection.lit.connect(self._show)
+        self._selection.hover_changed.connect(self._show)
 
     def __iter__(self) -> Iterator[CurveLayer]:
         return iter([layer for layer, _ in self.with_first_rows()])
@@ -253,7 +254,7 @@ class OwnLayers:
         alive = ((ref(), row) for ref, row in self._refs)
         return [(layer, row) for layer, row in alive if layer is not None and layer in self._layers]
 
-    def in_places(self) -> list[CurveLayer | None]:
+    def by_image(self) -> list[CurveLayer | None]:
         """Return the layer of each image, None if deleted."""
         here = (ref() for ref, _ in self._refs)
         return [layer if layer is not None and layer in self._layers else None for layer in here]
@@ -273,22 +274,22 @@ class OwnLayers:
     ) -> "Generator[None]":
         """Replace the previous layers, in turns with the event loop.
 
-        Each removal, insertion and first draw (0.1 s) is a turn. Nothing is drawn within `at_once`, so pass
+        Each removal, insertion and first draw (0.1 s) is a turn. Nothing is drawn within `batched_changes`, so pass
         `shown=False` there, and show the layers afterwards. Layers that are not new are already in the viewer, unless
         deleted. New ones are appended to the list, or inserted right above the layers in `over`, as moving them later
         would be as slow as inserting.
         """
         gone = [ref for ref, _ in self._refs if (layer := ref()) is not None and layer not in layers]
         if gone:
-            yield from take_away(gone, self._choices)
+            yield from remove_in_turns(gone, self._choices)
         first_rows = itertools.accumulate((len(layer.features) for layer in layers), initial=0)
         self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=False)]
         coming = [layer for layer in layers if new and layer not in self._layers]
         if coming:
-            with at_once(self._choices):
+            with batched_changes(self._choices):
                 for layer, below in itertools.zip_longest(coming, over[: len(coming)]):
                     layer.visible = False
-                    self._choices.unseen.add(layer)
+                    self._choices.to_be_shown.add(layer)
                     place = self._layers.index(below) + 1 if below in self._layers else len(self._layers)
                     selected, selecting = set(self._layers.selection), self._layers.selection.events
                     # napari activates an inserted layer, and showing its controls is as slow again: only for the last.
@@ -297,30 +298,30 @@ class OwnLayers:
                         if layer is not coming[-1]:
                             self._layers.selection = selected
                     yield
-        for layer in [one for one in layers if shown and one in self._choices.unseen]:
-            self._choices.unseen.remove(layer)
+        for layer in [one for one in layers if shown and one in self._choices.to_be_shown]:
+            self._choices.to_be_shown.remove(layer)
             layer.visible = True
             yield
 
-    def tie(self) -> None:
+    def connect_events(self) -> None:
         for layer in [ref() for ref, _ in self._refs]:
-            if isinstance(layer, Shapes) and layer not in self._tied:
-                self._tied.add(layer)
-                layer.selected_data.events.items_changed.connect(self._layer_changed)
+            if isinstance(layer, Shapes) and layer not in self._connected_layers:
+                self._connected_layers.add(layer)
+                layer.selected_data.events.items_changed.connect(self._on_highlight_changed)
         viewer = self._viewer()
-        if viewer is not None and self._refs and self._moved not in viewer.mouse_move_callbacks:
-            viewer.mouse_move_callbacks.append(self._moved)
-            viewer.mouse_drag_callbacks.append(self._pressed)
+        if viewer is not None and self._refs and self._on_mouse_move not in viewer.mouse_move_callbacks:
+            viewer.mouse_move_callbacks.append(self._on_mouse_move)
+            viewer.mouse_drag_callbacks.append(self._on_mouse_press)
             self._layers.selection.events.active.connect(self._show_marks, position="last")
 
-    def untie(self) -> None:
-        for layer in list(self._tied):
-            layer.selected_data.events.items_changed.disconnect(self._layer_changed)
-        self._tied.clear()
+    def disconnect_events(self) -> None:
+        for layer in list(self._connected_layers):
+            layer.selected_data.events.items_changed.disconnect(self._on_highlight_changed)
+        self._connected_layers.clear()
         viewer = self._viewer()
-        if viewer is not None and self._moved in viewer.mouse_move_callbacks:
-            viewer.mouse_move_callbacks.remove(self._moved)
-            viewer.mouse_drag_callbacks.remove(self._pressed)
+        if viewer is not None and self._on_mouse_move in viewer.mouse_move_callbacks:
+            viewer.mouse_move_callbacks.remove(self._on_mouse_move)
+            viewer.mouse_drag_callbacks.remove(self._on_mouse_press)
             self._layers.selection.events.active.disconnect(self._show_marks)
 
     def outline(self, row: int) -> Real | None:
@@ -355,15 +356,15 @@ class OwnLayers:
         return (int(down), int(across)), grid.actual_shape(several)
 
     def _show(self) -> None:
-        self._silent = True
-        lit = self._selection.under_mouse
-        wanted = np.union1d(self._selection.rows, [] if lit < 0 else [lit])
+        self._is_updating = True
+        hovered = self._selection.hovered_row
+        wanted = np.union1d(self._selection.rows, [] if hovered < 0 else [hovered])
         for layer, start in self.with_first_rows():
             inside = wanted - start
             rows = set(inside[(inside >= 0) & (inside < len(layer.features))].astype(int).tolist())
-            if picked_in(layer) != rows:
+            if highlighted_rows(layer) != rows:
                 select(layer, rows)
-        self._silent = False
+        self._is_updating = False
 
     def _show_marks(self, _: object = None) -> None:
         """Keep the highlight of selected curves visible: napari hides it on inactive layers."""
@@ -371,27 +372,29 @@ class OwnLayers:
             if isinstance(layer, Shapes) and layer.selected_data:
                 layer.update_highlight_visibility(True)
 
-    def _layer_changed(self, *_: Any) -> None:
-        if not self._silent:
-            self._selection.pick([row + start for layer, start in self.with_first_rows() for row in picked_in(layer)])
+    def _on_highlight_changed(self, *_: Any) -> None:
+        if not self._is_updating:
+            self._selection.pick(
+                [row + start for layer, start in self.with_first_rows() for row in highlighted_rows(layer)]
+            )
 
-    def _reads(self, viewer: ViewerModel) -> bool:
+    def _selects_curves(self, viewer: ViewerModel) -> bool:
         """Whether mouse events on the canvas select curves: not while another layer is painted or edited."""
         active = viewer.layers.selection.active
         return active is None or isinstance(active, Image) or active in OWN
 
-    def _moved(self, viewer: ViewerModel, event: Any) -> None:
+    def _on_mouse_move(self, viewer: ViewerModel, event: Any) -> None:
         """Highlight the curve under the mouse."""
-        row = self._row_at(event.position) if self._reads(viewer) else None
+        row = self._row_at(event.position) if self._selects_curves(viewer) else None
         self._selection.hover(-1 if row is None else row)
 
-    def _pressed(self, viewer: ViewerModel, event: Any) -> Iterator[None]:
+    def _on_mouse_press(self, viewer: ViewerModel, event: Any) -> Iterator[None]:
         """Select the curve under the mouse; with Shift, toggle it, or select the curves within a lasso.
 
         A drag without Shift pans the camera.
         """
         line, shift = [event.position], "Shift" in event.modifiers
-        if not self._reads(viewer):
+        if not self._selects_curves(viewer):
             return
         yield
         while event.type == "mouse_move":
@@ -446,7 +449,7 @@ def curve_layers(result: Comparison, view: Tree, sources: Sources | None = None)
     `sources` is None for a result whose images are not in the viewer. Feature columns are id, those of
     `COLOR_FEATURES`, source, excluded, and painted, the values displayed.
     """
-    data = painted_data(result, view, COLOR_FEATURES, sources)
+    data = comparison_layer_data(result, view, COLOR_FEATURES, sources)
     get_settings()  # until loaded, napari uses its Python triangulation, a hundred times slower
     layers = [Layer.create(*one) for one in data]
     for layer in layers:
@@ -455,7 +458,7 @@ def curve_layers(result: Comparison, view: Tree, sources: Sources | None = None)
     return layers
 
 
-def complete(layers: Sequence[CurveLayer], result: Comparison) -> None:
+def add_feature_columns(layers: Sequence[CurveLayer], result: Comparison) -> None:
     """Add all feature columns to layers that napari has read from a file, and make them not editable."""
     columns = pd.DataFrame({name: paint.values(result) for name, paint in COLOR_FEATURES.items()})
     ends = itertools.accumulate(len(layer.features) for layer in layers)
@@ -466,7 +469,7 @@ def complete(layers: Sequence[CurveLayer], result: Comparison) -> None:
         OWN.add(layer)
 
 
-def opened_pairs(layers: Iterable[Layer]) -> dict[Comparison, list[CurveLayer]]:
+def opened_comparisons(layers: Iterable[Layer]) -> dict[Comparison, list[CurveLayer]]:
     """Return comparisons all of whose layers were read from a file or added by `Comparison.to_layers`."""
     found: dict[Comparison, dict[tuple[str, int], CurveLayer]] = {}
     for layer in layers:
@@ -487,24 +490,24 @@ def is_whole(result: Comparison, layers: Sequence[CurveLayer]) -> bool:
     return counts == {"A": len(result.a), "B": len(result.b)}
 
 
-def painted_data(
+def comparison_layer_data(
     result: Comparison, view: Tree, names: Collection[str] = (), sources: Sources | None = None
 ) -> list[LayerData]:
     """Return layer data of a comparison, colored as a view specifies; a ValueError for an unknown color feature.
 
     If that feature is slow to compute, the curves are colored by distance; a dock recolors them later. The columns of
-    `COLOR_FEATURES` in `names` are always computed. Layers have the placement of the sources. Up to `MOST_SHAPES`
+    `COLOR_FEATURES` in `names` are always computed. Layers have the placement of the sources. Up to `MAX_SHAPES`
     curves are Shapes layers, more are Labels layers.
     """
     painted = str(view.get("painted", "product"))
     slow = {name for name, feature in COLOR_FEATURES.items() if feature.table == "witnesses"} - set(names)
-    if painted in slow and len(result.distances) > QUICK:
+    if painted in slow and len(result.distances) > MAX_SYNC_CURVES:
         painted = "product"
     known = {name: feature for name, feature in COLOR_FEATURES.items() if name == painted or name not in slow}
     columns = pd.DataFrame({name: paint.values(result) for name, paint in known.items()})
-    many = len(columns) > MOST_SHAPES
+    many = len(columns) > MAX_SHAPES
     data = result.layer_data({**view, "painted": painted}, columns, by_pixels=True, thin=not many)
-    limits = COLOR_FEATURES[painted].limits(columns[painted].to_numpy(), CLIPPED)
+    limits = COLOR_FEATURES[painted].limits(columns[painted].to_numpy(), DEFAULT_PERCENTILE)
     for _, options, _ in data:
         options |= {"face_contrast_limits": limits, "face_colormap": COLOR_FEATURES[painted].colormap}
         options["metadata"][MARK]["view"] = view
@@ -552,6 +555,6 @@ def select(layer: CurveLayer, rows: Collection[int]) -> None:
     layer.update_highlight_visibility(True)  # napari does so for the active layer only
 
 
-def picked_in(layer: CurveLayer) -> set[int]:
+def highlighted_rows(layer: CurveLayer) -> set[int]:
     """Return the rows of the highlighted curves of an own layer."""
     return set(layer.metadata[MARK]["picked"] if isinstance(layer, Labels) else layer.selected_data)

@@ -16,25 +16,25 @@ from numpy.typing import NDArray
 from skimage.measure import label
 
 from ..outlines import ObjectModel, Outlines, Proposal, counted, learn_objects, propose
-from ..outlines.proposals import finding_words, places_tried, says_how_to_find, varied, why_not_tried
+from ..outlines.proposals import describe_finding, places_tried, reason_not_tried, sets_finding, varied
 from ..progress import report
 from .choices import Choices
-from .comparing import files_named, written
+from .comparing import file_errors_named, saved_message
 from .inputs import OWN, Sources, is_own, source_of
 from .layers import name_after
-from .overlap import lie_apart
-from .segmenting import FAILED, KnownFeatures, SegmentationTask
-from .task import Basis, Function, Soon, Task
+from .overlap import are_disjoint
+from .segmenting import FAILED, FeatureCache, SegmentationTask
+from .task import Debouncer, JobFunction, RunInputs, Task
 from .world import drawn_axes, pixels_at, rows_and_columns
 
 #: Label of painted background; all others are objects.
 BACKGROUND = 1
 # Colors of the background, and cyclically of objects, to distinguish touching neighbours.
-_GROUND = "#808080"
-_OBJECTS = ("#ff3ea5", "#00c2b2", "#ff8a1f", "#9b6bff", "#b7d932", "#2fa8ff")
+_BACKGROUND_COLOR = "#808080"
+_OBJECT_COLORS = ("#ff3ea5", "#00c2b2", "#ff8a1f", "#9b6bff", "#b7d932", "#2fa8ff")
 # Painted pieces of fewer pixels are ignored as accidental.
-_SLIP = 5
-_PAUSE = 400  # debounce of brush strokes before training, in ms
+_MIN_PIECE_PX = 5
+_DEBOUNCE_MS = 400  # debounce of brush strokes before training, in ms
 
 
 class LearningTask(Task[ObjectModel]):
@@ -51,7 +51,7 @@ class LearningTask(Task[ObjectModel]):
         self.clicking = False  #: whether clicks add segmented objects as examples, and remove examples
         self._examples: weakref.WeakKeyDictionary[Layer, weakref.ref[Labels]] = weakref.WeakKeyDictionary()
         self._counts: weakref.WeakKeyDictionary[Labels, tuple[int, tuple[int, bool]]] = weakref.WeakKeyDictionary()
-        self._stroke = Soon(self._after_stroke, _PAUSE)
+        self._stroke_debouncer = Debouncer(self._on_stroke, _DEBOUNCE_MS)
 
     # Annotations.
 
@@ -62,7 +62,7 @@ class LearningTask(Task[ObjectModel]):
         there = [(image, painted) for image, painted in pairs if image in layers and painted in layers and painted]
         return sorted(there, key=lambda pair: layers.index(pair[0]))
 
-    def painted(self) -> dict[str, tuple[int, bool]]:
+    def painted_counts(self) -> dict[str, tuple[int, bool]]:
         """Return the number of painted objects, and whether background is painted, for each annotated image."""
         counts = {}
         for image, layer in self.examples():
@@ -72,7 +72,9 @@ class LearningTask(Task[ObjectModel]):
                 values = np.asarray(layer.data)
                 numbers = np.unique(values)
                 objects = (
-                    len(np.unique(pieces(values)[0])) - 1 if values.ndim == 2 else int((numbers > BACKGROUND).sum())
+                    len(np.unique(painted_objects(values)[0])) - 1
+                    if values.ndim == 2
+                    else int((numbers > BACKGROUND).sum())
                 )
                 count = objects, BACKGROUND in numbers
                 self._counts[layer] = now, count
@@ -90,33 +92,33 @@ class LearningTask(Task[ObjectModel]):
             data: Any = image.data[0] if image.multiscale else image.data
             shape = data.shape[: image.ndim]
             place = {name: getattr(image, name) for name in ("scale", "translate", "rotate", "affine", "units")}
-            colors: dict[int | None, Any] = {0: "transparent", BACKGROUND: _GROUND, None: _OBJECTS[0]}
-            colors |= {BACKGROUND + 1 + place: _OBJECTS[place % len(_OBJECTS)] for place in range(500)}
+            colors: dict[int | None, Any] = {0: "transparent", BACKGROUND: _BACKGROUND_COLOR, None: _OBJECT_COLORS[0]}
+            colors |= {BACKGROUND + 1 + place: _OBJECT_COLORS[place % len(_OBJECT_COLORS)] for place in range(500)}
             layer = Labels(np.zeros(shape, dtype=np.int32), opacity=0.5, **place)
             name_after(layer, image, "examples")
             layer.colormap = DirectLabelColormap(color_dict=colors)
             layer.brush_size = max(3, min(shape[axis] for axis in drawn_axes(image, self.choices.dims)) // 60)
             OWN.add(layer)  # so that it is not offered for comparison
             self._examples[image] = weakref.ref(layer)
-            layer.mouse_drag_callbacks.append(self._clicked)
+            layer.mouse_drag_callbacks.append(self._on_click)
             for event in (layer.events.paint, layer.events.labels_update, layer.events.data):
-                event.connect(self._stroke.start)
+                event.connect(self._stroke_debouncer.start)
             self.choices.layers.append(layer)
-        self._bring_to_sight(image)
+        self._bring_to_front(image)
         self.clicking = False
         layer.selected_label = BACKGROUND if background else next_number(layer)
         layer.mode = "paint"
         self.choices.layers.selection.active = layer
         self.changed.emit()
 
-    def _bring_to_sight(self, image: Layer) -> None:
+    def _bring_to_front(self, image: Layer) -> None:
         """Show an image, and hide images that cover it, unless images are shown side by side."""
         layers = self.choices.layers
         image.visible = True
         viewer = self.choices.viewer
         if not getattr(viewer, "canvas", viewer).grid.enabled:  # part of the canvas since napari 0.9
             for layer in layers[layers.index(image) + 1 :]:
-                if isinstance(layer, Image) and not is_own(layer) and not lie_apart([image, layer], self.choices):
+                if isinstance(layer, Image) and not is_own(layer) and not are_disjoint([image, layer], self.choices):
                     layer.visible = False
 
     def click(self) -> None:
@@ -128,16 +130,16 @@ class LearningTask(Task[ObjectModel]):
                 self.clicking = True
         self.changed.emit()
 
-    def _clicked(self, layer: Labels, event: Any) -> Iterator[None]:
+    def _on_click(self, layer: Labels, event: Any) -> Iterator[None]:
         """Handle a click without a drag; with Shift, the clicked object becomes background."""
         yield
         if event.type == "mouse_release" and self.clicking and layer.mode == "pan_zoom" and layer.ndim == 2:
             viewer = self.choices.viewer
             (place,) = pixels_at(layer, rows_and_columns([event.position], viewer.dims), viewer)
             row, column = np.round(place).astype(int).tolist()
-            self.take_found(layer, row, column, background="Shift" in event.modifiers)
+            self.toggle_found_object(layer, row, column, background="Shift" in event.modifiers)
 
-    def take_found(self, layer: Labels, row: int, column: int, *, background: bool = False) -> None:
+    def toggle_found_object(self, layer: Labels, row: int, column: int, *, background: bool = False) -> None:
         """Add the segmented object at a pixel as an example or as background, or remove an example there."""
         preview = self.segmentation.preview
         if preview is None or not (0 <= row < layer.data.shape[0] and 0 <= column < layer.data.shape[1]):
@@ -151,8 +153,8 @@ class LearningTask(Task[ObjectModel]):
             number = BACKGROUND if background else next_number(layer)
             layer.data_setitem(np.nonzero((found == found[row, column]) & (painted == 0)), number)
 
-    def _after_stroke(self) -> None:
-        if self.live and self.segmentation.source is not None and not self.why_not():
+    def _on_stroke(self) -> None:
+        if self.live and self.segmentation.source is not None and not self.blocking_reason():
             if self.busy:
                 self.cancel()
             self.run()
@@ -160,42 +162,44 @@ class LearningTask(Task[ObjectModel]):
 
     # The run.
 
-    def chosen(self) -> Basis:
+    def current_inputs(self) -> RunInputs:
         """Return all annotated images."""
         pairs = [(image, layer) for image, layer in self.examples() if np.any(layer.data)]
         sums = tuple(checksum(layer) for _, layer in pairs)
         refs = tuple(weakref.ref(image) for image, _ in pairs)
         more = {"what is painted": sums}
-        return Basis((refs, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(refs), more)
+        return RunInputs((refs, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(refs), more)
 
-    def why_not(self) -> str:
+    def blocking_reason(self) -> str:
         if self.segmentation.image.chosen() is None:
             return "Open an image to paint objects in."
-        if not any(objects for objects, _ in self.painted().values()):
+        if not any(objects for objects, _ in self.painted_counts().values()):
             return "Paint about five whole objects in one or more images."
         return ""
 
     def changed_since(self) -> list[str]:
         """Describe whether the annotations have changed."""
-        if self.result is None or self.basis is None:
+        if self.result is None or self.run_inputs is None:
             return []
-        return ["the painted examples were changed"] if self.chosen().more != self.basis.more else []
+        return ["the painted examples were changed"] if self.current_inputs().more != self.run_inputs.more else []
 
-    def work(self, sources: Sources) -> Function:
+    def work_function(self, sources: Sources) -> JobFunction:
         known = dict(self.examples())
-        assert self._next is not None
-        layers = [known[image] for ref in self._next.layers[0] if (image := ref()) in known and image is not None]
+        assert self._pending_inputs is not None
+        layers = [
+            known[image] for ref in self._pending_inputs.layers[0] if (image := ref()) in known and image is not None
+        ]
         planes = [np.array(source_of(layer, self.choices.dims).data) for layer in layers]
         images = [(source.name, source.data, plane) for source, plane in zip(sources[0], planes, strict=True)]
-        return partial(learned, images, self.segmentation.features)
+        return partial(train_model, images, self.segmentation.features)
 
-    def take(self, outcome: ObjectModel) -> Iterable[None]:
+    def apply_outcome(self, outcome: ObjectModel) -> Iterable[None]:
         """Set the model in the recipe, which updates all previews."""
-        self._put(outcome)
+        self._set_result(outcome)
         self.choices.set(recipe=replace(self.choices.recipe, find=outcome))
         return ()
 
-    def left(self) -> None:
+    def on_cancelled(self) -> None:
         """Report nothing: the run was superseded by another stroke."""
 
     # The model.
@@ -203,23 +207,23 @@ class LearningTask(Task[ObjectModel]):
     def save(self, path: Path) -> None:
         """Write the model to a file, and refer to the file in the recipe."""
         if self.result is not None:
-            self.start(partial(saving, self.result, path), self._saved)
+            self.start_secondary_job(partial(write_model, self.result, path), self._on_saved)
 
-    def _saved(self, path: Path) -> Iterable[None]:
+    def _on_saved(self, path: Path) -> Iterable[None]:
         self.choices.set(recipe=replace(self.choices.recipe, find=str(path)))
-        self.message = written([path])[0]
+        self.message = saved_message([path])[0]
         return ()
 
     def load(self, path: Path) -> None:
         """Load a model from a file."""
-        self.start(partial(loading, path), partial(self._loaded, path))
+        self.start_secondary_job(partial(read_model, path), partial(self._on_loaded, path))
 
-    def _loaded(self, path: Path, model: ObjectModel) -> Iterable[None]:
-        self.result, self.basis, self.message = model, None, f"{path.name} was {model}."
+    def _on_loaded(self, path: Path, model: ObjectModel) -> Iterable[None]:
+        self.result, self.run_inputs, self.message = model, None, f"{path.name} was {model}."
         self.choices.set(recipe=replace(self.choices.recipe, find=str(path)))
         return ()
 
-    def forget(self) -> None:
+    def discard_model(self) -> None:
         """Segment by a method again, without the model; annotations are kept."""
         self.choices.set(recipe=replace(self.choices.recipe, find=None))
 
@@ -234,18 +238,18 @@ def next_number(layer: Labels) -> int:
     return max(int(np.max(layer.data, initial=0)), BACKGROUND) + 1
 
 
-def pieces(plane: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+def painted_objects(plane: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """Return the painted objects, relabeled by connected pieces and without tiny ones, and the background mask."""
     objects = label(np.where(plane > BACKGROUND, plane, 0), connectivity=1, background=0)
-    small = np.bincount(objects.ravel()) < _SLIP
+    small = np.bincount(objects.ravel()) < _MIN_PIECE_PX
     return np.where(small[objects], 0, objects).astype(np.int32), plane == BACKGROUND
 
 
-def learned(
-    images: list[tuple[str, NDArray[Any], NDArray[Any]]], features: KnownFeatures, seed: int = 0
+def train_model(
+    images: list[tuple[str, NDArray[Any], NDArray[Any]]], features: FeatureCache, seed: int = 0
 ) -> ObjectModel:
     """Train a model on all annotated images."""
-    painted, grounds = zip(*(pieces(plane) for _, _, plane in images), strict=True)
+    painted, grounds = zip(*(painted_objects(plane) for _, _, plane in images), strict=True)
     seen = []
     for number, (name, image, _) in enumerate(images):
         report(f"checking {name}", number, len(images) + 1)
@@ -257,16 +261,16 @@ def learned(
     return model
 
 
-def saving(model: ObjectModel, path: Path) -> Path:
+def write_model(model: ObjectModel, path: Path) -> Path:
     """Write a model, and return its path."""
-    with files_named(path):
+    with file_errors_named(path):
         model.save(path)
     return path
 
 
-def loading(path: Path) -> ObjectModel:
+def read_model(path: Path) -> ObjectModel:
     """Read a model; raise a ValueError that names an invalid file."""
-    with files_named(path, "read"):
+    with file_errors_named(path, "read"):
         return ObjectModel.load(path)
 
 
@@ -288,61 +292,63 @@ class ProposingTask(Task[Proposed]):
     def __init__(self, choices: Choices, segmentation: SegmentationTask) -> None:
         super().__init__(choices)
         self.segmentation = segmentation
-        self.unasked = False  #: whether to apply the best proposal automatically, unless the user has chosen a recipe
-        self.answered: Callable[[], bool] = lambda: False  #: returns whether there is a result, or a task is running
-        self._taken: Outlines | None = None  # the recipe applied automatically
+        self.automatic = False  #: whether to apply the best proposal automatically, unless the user has chosen a recipe
+        self.has_answer: Callable[[], bool] = lambda: False  #: returns whether there is a result, or a task is running
+        self._set_recipe: Outlines | None = None  # the recipe applied automatically
         self._tried: frozenset[weakref.ref[Layer]] = frozenset()
-        segmentation.judged.connect(self._begin_unasked)
+        segmentation.verdict_changed.connect(self._begin_automatically)
 
-    def chosen(self) -> Basis:
+    def current_inputs(self) -> RunInputs:
         """Return the chosen image and others without those that contain labels; a subset if there are many."""
         sides, contents = self.choices.sides.chosen(), self.segmentation.verdict.contents
-        layers = dict.fromkeys([self.segmentation.image.chosen(), *sides[0], *sides[1], *self.segmentation.beside()])
+        layers = dict.fromkeys(
+            [self.segmentation.image.chosen(), *sides[0], *sides[1], *self.segmentation.extra_layers()]
+        )
         images = [one for one in layers if isinstance(one, Image) and one.name not in contents]
         refs = tuple(weakref.ref(images[place]) for place in places_tried(len(images)))
-        return Basis((refs, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(refs))
+        return RunInputs((refs, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(refs))
 
-    def why_not(self) -> str:
-        if reason := self.segmentation.why_not():
+    def blocking_reason(self) -> str:
+        if reason := self.segmentation.blocking_reason():
             return reason
-        return "" if self.chosen().layers[0] else "Choose an intensity image: this one holds labels."
+        return "" if self.current_inputs().layers[0] else "Choose an intensity image: this one holds labels."
 
     def changed_since(self) -> list[str]:
         """Return an empty list: thumbnails of another image are not a result that could be out of date."""
         return []
 
-    def work(self, sources: Sources) -> Callable[[], Proposed]:
+    def work_function(self, sources: Sources) -> Callable[[], Proposed]:
         images = [(source.name, source.data) for source in sources[0]]
-        return partial(proposed, images, replace(self.choices.recipe, find=None))
+        return partial(propose_recipes, images, replace(self.choices.recipe, find=None))
 
-    def take(self, outcome: Proposed) -> Iterable[None]:
-        self._put(outcome)
-        if outcome.proposals and self._is_open():
+    def apply_outcome(self, outcome: Proposed) -> Iterable[None]:
+        self._set_result(outcome)
+        if outcome.proposals and self._may_set_recipe():
             self.choose(0)
-            self._taken = self.choices.recipe
+            self._set_recipe = self.choices.recipe
         return ()
 
-    def _is_open(self) -> bool:
+    def _may_set_recipe(self) -> bool:
         """Whether the recipe may be set automatically: the user has neither chosen one nor seen a result of it."""
         recipe = self.choices.recipe
-        chosen = self.choices.loaded or (says_how_to_find(recipe) and recipe != self._taken)
-        layers = chain(*self.choices.sides.chosen(), self.segmentation.beside())
+        chosen = self.choices.recipe_loaded or (sets_finding(recipe) and recipe != self._set_recipe)
+        layers = chain(*self.choices.sides.chosen(), self.segmentation.extra_layers())
         compared = any(isinstance(one, Image) for one in layers)  # labels need no segmentation
-        return self.unasked and compared and not chosen and not self.answered()
+        return self.automatic and compared and not chosen and not self.has_answer()
 
     @property
     def is_choosing(self) -> bool:
         """Whether the recipe is about to be set automatically, after the previews or the run."""
         previewed = self.segmentation.live and self.segmentation.source is not None
-        return self._is_open() and (self.busy or (previewed and self._has_new_images()))
+        return self._may_set_recipe() and (self.busy or (previewed and self._has_new_images()))
 
     def _has_new_images(self) -> bool:
-        return not self._tried.issuperset(self.chosen().layers[0])
+        return not self._tried.issuperset(self.current_inputs().layers[0])
 
-    def _begin_unasked(self) -> None:
+    def _begin_automatically(self) -> None:
         """Run automatically for images that were not tried yet."""
-        if self._is_open() and self._has_new_images() and not (self.busy or self.why_not()):
-            self._tried = frozenset(self.chosen().layers[0])
+        if self._may_set_recipe() and self._has_new_images() and not (self.busy or self.blocking_reason()):
+            self._tried = frozenset(self.current_inputs().layers[0])
             self.run()
 
     def choose(self, number: int) -> None:
@@ -351,7 +357,7 @@ class ProposingTask(Task[Proposed]):
             recipe = self.result.proposals[number].recipe
             self.choices.set(recipe=replace(recipe, largest=self.choices.recipe.largest))
 
-    def words(self) -> str:
+    def status_text(self) -> str:
         """Return the progress, the error message, or which proposal is used."""
         if self.busy:
             return f"{self.step.name[:1].upper()}{self.step.name[1:]} …"
@@ -365,7 +371,7 @@ class ProposingTask(Task[Proposed]):
         best = self.result.proposals[0].recipe
         if replace(best, largest=self.choices.recipe.largest) == self.choices.recipe:
             tried = counted(self.result.images, "image")
-            words.insert(0, f"The best of several tried on {tried} is used: {finding_words(best)}.")
+            words.insert(0, f"The best of several tried on {tried} is used: {describe_finding(best)}.")
         return "\n".join(words)
 
     def keep_largest(self, on: bool) -> None:
@@ -373,17 +379,17 @@ class ProposingTask(Task[Proposed]):
         self.choices.set(recipe=replace(self.choices.recipe, largest=on))
 
 
-def proposed(images: list[tuple[str, NDArray[Any]]], recipe: Any) -> Proposed:
+def propose_recipes(images: list[tuple[str, NDArray[Any]]], recipe: Any) -> Proposed:
     """Return the best distinct proposals for all images, and the images for which there is none."""
-    reasons = [why_not_tried(image, recipe) for _, image in images]
+    reasons = [reason_not_tried(image, recipe) for _, image in images]
     refused = [(name, reason) for (name, _), reason in zip(images, reasons, strict=True) if reason]
     usable = [one for one, reason in zip(images, reasons, strict=True) if not reason]
     found = propose([image for _, image in usable], recipe) if usable else []
     for place, (name, _) in enumerate(usable):
         if not any(proposal.finds[place] for proposal in found):
             refused.append((name, "no recipe finds objects in it"))
-    return Proposed(varied(found, _PICTURES), len(usable), refused)
+    return Proposed(varied(found, _MAX_PROPOSALS), len(usable), refused)
 
 
 #: Number of proposals shown.
-_PICTURES = 6
+_MAX_PROPOSALS = 6

@@ -14,7 +14,7 @@ from .world import drawn_extent
 _OVER_IMAGES = (Labels, Points, Shapes, Tracks, Vectors)
 
 
-def lie_apart(layers: Iterable[Layer], viewer: ViewerModel | Choices) -> bool:
+def are_disjoint(layers: Iterable[Layer], viewer: ViewerModel | Choices) -> bool:
     """Whether the bounding boxes of two or more layers are disjoint; empty layers are ignored."""
     boxes = [box for layer in layers if (box := drawn_extent(layer, viewer)) is not None]
     return len(boxes) > 1 and all(
@@ -29,14 +29,14 @@ def images_below(layers: Iterable[Layer], images: Iterable[Layer], choices: Choi
     overlaps. For other outlines and labels, it is the image that contains their bounding box, if there is only one.
     """
     boxes = {one: box for one in images if isinstance(one, Image) and (box := drawn_extent(one, choices)) is not None}
-    begun, found = choices.sides.begun, {}
+    image_of_annotation, found = choices.sides.image_of_annotation, {}
     for layer in layers:
         if isinstance(layer, _OVER_IMAGES) and not is_own(layer):
             box = drawn_extent(layer, choices)
             low, high = (-np.inf, np.inf) if box is None else box  # an empty layer may be drawn on anywhere
-            if layer in begun:
+            if layer in image_of_annotation:
                 under = [one for one, (top, end) in boxes.items() if (low <= end).all() and (top <= high).all()]
-                before = begun[layer]()
+                before = image_of_annotation[layer]()
                 elsewhere = before in choices.layers and before not in boxes
                 under = [before] if before in under else [] if elsewhere else under[:1]
             else:

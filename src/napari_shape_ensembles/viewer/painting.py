@@ -22,29 +22,29 @@ from ..palette import PICKED
 Real = NDArray[np.float64]
 
 #: Maximum number of outlines in Shapes layers: beyond, recoloring or selecting takes more than 0.1 s.
-MOST_SHAPES = 5_000
+MAX_SHAPES = 5_000
 #: Maximum number of outlines per image with a color each, as napari's label colors repeat beyond. With more, outlines
-#: of the same color share a label; see `Shades`.
-MOST_LABELS = 2**16 - 1
-#: Maximum number of pixels of a layer at full resolution, 2 bytes each, or 4 with more than `MOST_LABELS` outlines.
-MOST_PIXELS = 2**26
+#: of the same color share a label; see `ShadeArray`.
+MAX_LABELS = 2**16 - 1
+#: Maximum number of pixels of a layer at full resolution, 2 bytes each, or 4 with more than `MAX_LABELS` outlines.
+MAX_PIXELS = 2**26
 # Pixels across a typical outline: the resolution is increased to the first; below the second, Shapes layers are kept.
 _FINE, _COARSE = 16, 4
-# Labels used by `Shades`: the selection, and the steps of the color scale, finer than can be distinguished.
-_MARKED, _STEPS = 1, 4096
+# Labels used by `ShadeArray`: the selection, and the steps of the color scale, finer than can be distinguished.
+_SELECTED_LABEL, _COLOR_STEPS = 1, 4096
 # Pixels along the longer side at the lowest resolution.
-_SMALLEST = 512
+_SMALLEST_LEVEL_PX = 512
 # Tolerance for the simplification of outlines that stay shapes, relative to a typical diameter.
-_THINNED = 0.01
+_SIMPLIFY_TOLERANCE = 0.01
 # Layer options shared by Shapes and Labels.
-_KEPT = ("name", "opacity", "units", "rotate", "affine")
+_SHARED_OPTIONS = ("name", "opacity", "units", "rotate", "affine")
 
 # Metadata under MARK, in addition to those of all own layers: "boxes" (N, 4), the bounding box (top, left, bottom,
 # right) of each outline in layer pixels; "painted by", the colormap and its limits; "picked", the selected rows;
-# "shades", with more than `MOST_LABELS` outlines, the label of the background and of each outline.
+# "shades", with more than `MAX_LABELS` outlines, the label of the background and of each outline.
 
 
-class Shades:
+class ShadeArray:
     """Array of labels for more outlines than napari has label colors: outlines of the same color share a label.
 
     The labels of the region drawn, about as large as the canvas, are looked up lazily.
@@ -73,22 +73,22 @@ def label_layer(curves: list[Real], options: dict[str, Any], kind: str = "shapes
     -------
     (levels, options, "labels")
         Pixels are those of the layer in which the curves were found (centres at integers): finer if a typical outline
-        is less than 16 pixels across, coarser if there would be more than `MOST_PIXELS`. Later outlines are on top.
-        Levels are downsampled by 2. For more than `MOST_LABELS` outlines, levels are `Shades`. If each outline would be
-        only a few pixels, the Shapes data are returned, simplified.
+        is less than 16 pixels across, coarser if there would be more than `MAX_PIXELS`. Later outlines are on top.
+        Levels are downsampled by 2. For more than `MAX_LABELS` outlines, levels are `ShadeArray`. If each outline would
+        be only a few pixels, the Shapes data are returned, simplified.
     """
     vertices, starts = np.concatenate(curves), np.cumsum([0, *map(len, curves[:-1])])
     boxes = np.stack([ends.reduceat(vertices, starts) for ends in (np.minimum, np.maximum)], axis=1)
     size = float(np.median(np.ptp(boxes, axis=1)))
     corner, far = np.floor(boxes[:, 0].min(axis=0)), boxes[:, 1].max(axis=0)
-    coarsest = float(np.sqrt(np.prod(far - corner + 1) / MOST_PIXELS))
+    coarsest = float(np.sqrt(np.prod(far - corner + 1) / MAX_PIXELS))
     if coarsest > size / _COARSE:
-        return simplified(curves, _THINNED * size), options, kind
+        return simplified(curves, _SIMPLIFY_TOLERANCE * size), options, kind
     step = max(min(1.0, size / _FINE), coarsest)
     extent = np.ceil((far - corner) / step).astype(int) + 1
-    halvings = max(int(np.ceil(np.log2(extent.max() / _SMALLEST))), 1)  # napari requires at least two levels
+    halvings = max(int(np.ceil(np.log2(extent.max() / _SMALLEST_LEVEL_PX))), 1)  # napari requires at least two levels
     height, width = (-(-extent // 2**halvings) * 2**halvings).tolist()  # else the levels would not align
-    many = len(curves) > MOST_LABELS
+    many = len(curves) > MAX_LABELS
     dtype = np.uint32 if many else np.uint16
     whole = rasterize(np.split((vertices - corner) / step, starts[1:]), (height, width), dtype)
     levels: list[Any] = [whole, *(np.ascontiguousarray(whole[:: 2**k, :: 2**k]) for k in range(1, halvings + 1))]
@@ -101,13 +101,13 @@ def label_layer(curves: list[Real], options: dict[str, Any], kind: str = "shapes
         "picked": frozenset(),
         "shades": np.zeros(len(curves) + 1, dtype=np.uint16) if many else None,
     }
-    levels = [Shades(level, known["shades"]) for level in levels] if many else levels
-    kept: dict[str, Any] = {name: options[name] for name in _KEPT if name in options}
+    levels = [ShadeArray(level, known["shades"]) for level in levels] if many else levels
+    kept: dict[str, Any] = {name: options[name] for name in _SHARED_OPTIONS if name in options}
     painted = {
         "multiscale": True,
         "scale": scale * step,
         "translate": np.asarray(options["translate"]) + moved,
-        # napari looks features up by "index" = label; labels of `Shades` must not match any outline.
+        # napari looks features up by "index" = label; labels of `ShadeArray` must not match any outline.
         "features": features.assign(index=np.arange(1, len(features) + 1) + (2**16 if many else 0)),
         "colormap": colors_of(features, known),
         "metadata": metadata | {MARK: known},
@@ -127,10 +127,14 @@ def colors_of(features: pd.DataFrame, known: dict[str, Any]) -> CyclicLabelColor
     shades = known["shades"]
     if shades is not None:
         shades[:] = 0
-        shades[filled] = _MARKED + 1 + np.round(on_scale * (_STEPS - 1)).astype(np.uint16)
-        shades[picked] = _MARKED
-        on_scale, filled, picked = np.linspace(0, 1, _STEPS), np.arange(_STEPS) + _MARKED + 1, np.array([_MARKED])
-    colors = np.zeros((len(values) + 1 if shades is None else _STEPS + _MARKED + 1, 4), dtype=np.float32)
+        shades[filled] = _SELECTED_LABEL + 1 + np.round(on_scale * (_COLOR_STEPS - 1)).astype(np.uint16)
+        shades[picked] = _SELECTED_LABEL
+        on_scale, filled, picked = (
+            np.linspace(0, 1, _COLOR_STEPS),
+            np.arange(_COLOR_STEPS) + _SELECTED_LABEL + 1,
+            np.array([_SELECTED_LABEL]),
+        )
+    colors = np.zeros((len(values) + 1 if shades is None else _COLOR_STEPS + _SELECTED_LABEL + 1, 4), dtype=np.float32)
     colors[filled] = colormap.map(on_scale)
     colors[picked] = ColorValue(PICKED)
     return CyclicLabelColormap(colors=colors, background_value=0)

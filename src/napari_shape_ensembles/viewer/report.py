@@ -10,11 +10,11 @@ import numpy as np
 from ..comparison import INCONCLUSIVE, Settings
 from ..outlines import ObjectModel, Outlines, counted
 from ..outlines.ensemble import UNIT_SYMBOLS
+from .displayed_result import DisplayedResult, counts_of, settings_lines, tests_of
 from .inputs import Excluded, Source, Sources, pooled_name
-from .shown import Shown, counts_of, settings_words, tests_of
 
 
-def text_of(shown: Shown, changed: Sequence[str] = ()) -> str:
+def text_of(shown: DisplayedResult, changed: Sequence[str] = ()) -> str:
     """Return the contents of the results panel as lines of text, with what has changed since."""
     result = shown.result
     stale = [f"Out of date: {', '.join(changed)}."] if changed else []
@@ -29,20 +29,22 @@ def text_of(shown: Shown, changed: Sequence[str] = ()) -> str:
     for side, ensemble in (("A", result.a), ("B", result.b)):
         curves = f"{counted(len(ensemble), 'curve')} in {UNIT_SYMBOLS.get(ensemble.unit, ensemble.unit)}"
         lines.append(f"{side}: {ensemble.name}, {'; '.join([curves, *counts_of(ensemble)])}")
-    lines += ["", *settings_words(shown.recipe, result.settings)]
+    lines += ["", *settings_lines(shown.recipe, result.settings)]
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     return "\n".join([*lines, versions])
 
 
-def script_of(shown: Shown) -> str:
+def script_of(shown: DisplayedResult) -> str:
     """Return a script that reproduces a comparison, or else loads its file; empty if neither is possible."""
-    if shown.basis is not None and shown.sources is not None:
+    if shown.run_inputs is not None and shown.sources is not None:
         sides = []
-        for side, refs in zip(shown.sources, shown.basis.layers, strict=True):  # by the layers' current names
+        for side, refs in zip(shown.sources, shown.run_inputs.layers, strict=True):  # by the layers' current names
             now = ((source, ref()) for source, ref in zip(side, refs, strict=True))
             sides.append(tuple(one if layer is None else replace(one, name=layer.name) for one, layer in now))
-        basis, resized = shown.basis, bool(shown.result.note)
-        return script((sides[0], sides[1]), basis.recipe, basis.settings, basis.excluded, resized=resized)
+        run_inputs, resized = shown.run_inputs, bool(shown.result.note)
+        return script(
+            (sides[0], sides[1]), run_inputs.recipe, run_inputs.settings, run_inputs.excluded, resized=resized
+        )
     if not Path(shown.path).is_file():
         return ""
     return (

@@ -45,24 +45,24 @@ from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from .choices import Choices, ChosenLayer
 from .inputs import OWN, Refs, Source, Sources, fingerprint, is_own, source_of
-from .layers import at_once, name_after
-from .task import Background, Basis, Soon, Steps, Task
+from .layers import batched_changes, name_after
+from .task import Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_axes
 
 LabelImage = NDArray[np.integer]
 
 # Maximum side length in pixels: of an image without a draft, if all steps are fast, and of a draft.
-_AT_ONCE, _DRAFT = 1024, 400
+_MAX_UNDRAFTED_PX, _DRAFT_PX = 1024, 400
 # Size of the feature cache in bytes; the features of a grey level image of 1024 × 1024 pixels take 90 MB.
-_REMEMBERED = 1.5e9
+_CACHE_BYTES = 1.5e9
 _KEPT, _LEFT_OUT = 1, 2
 _COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segmentation preview", interpolation="zero")
 # Debounce of changes before a preview starts, in milliseconds.
-_PAUSE = 25
-_TOLD = ("data", "scale", "units", "translate")
+_DEBOUNCE_MS = 25
+_IMAGE_EVENTS = ("data", "scale", "units", "translate")
 FAILED = "failed"  #: check of the findings on images that cannot be segmented
 _NO_IMAGE = "Open an image to segment."
-_EDITED = ("paint", "labels_update", "data")
+_LABELS_EVENTS = ("paint", "labels_update", "data")
 
 
 class SegmentationTask(Task[list[Ensemble]]):
@@ -71,49 +71,49 @@ class SegmentationTask(Task[list[Ensemble]]):
     Its result is the outlines of every plane that were added to the viewer.
     """
 
-    copied = Signal()  #: `source` was renewed: another image was chosen, or its data changed
+    snapshot_changed = Signal()  #: `source` was renewed: another image was chosen, or its data changed
     previewed = Signal()  #: the full preview of the current recipe, or its error message, is shown
-    laid = Signal()  #: preview layers were added or removed, before napari handles the events
-    judged = Signal()  #: all images are previewed, and `verdict` is up to date
+    layers_changed = Signal()  #: preview layers were added or removed, before napari handles the events
+    verdict_changed = Signal()  #: all images are previewed, and `verdict` is up to date
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
         self.image = ChosenLayer(choices.viewer, lambda layer: isinstance(layer, Image) and not is_own(layer))
-        self.beside: Callable[[], Sequence[Layer]] = tuple  #: returns layers to preview in addition to both samples
+        self.extra_layers: Callable[[], Sequence[Layer]] = tuple  #: returns layers to preview besides the samples
         self.source: Source | None = None  #: snapshot of the image
         self.live = True  #: whether previews are shown
         self.all_planes = False  #: whether every plane of a stack is segmented, rather than the displayed one
         self.preview: Preview | None = None
-        self.preview_error = self._copy_error = ""
+        self.preview_error = self._snapshot_error = ""
         self.verdict = Verdict()  #: on the outlines of all previewed images
-        self._judged: tuple[tuple[object, ...], Verdict] | None = None  # the last verdict, and its inputs
-        self.looking = False  #: whether a preview is pending, so that verdict and counts are out of date
-        self.features = KnownFeatures()
-        self._others: weakref.WeakKeyDictionary[Layer, Image] = weakref.WeakKeyDictionary()  # preview layers
-        self.previewer, self._leaving = Background(), Background()
-        self._listened: Layer | None = None
-        self._previewed = choices.recipe
-        self._made: weakref.WeakKeyDictionary[Layer, list[weakref.ref[Layer]]] = weakref.WeakKeyDictionary()
-        self._lines: Image | None = None
-        self._seen: tuple[Refs, ...] = ()
+        self._last_verdict: tuple[tuple[object, ...], Verdict] | None = None  # the last verdict, and its inputs
+        self.is_preview_pending = False  #: whether a preview is pending, so that verdict and counts are out of date
+        self.features = FeatureCache()
+        self._other_preview_layers: weakref.WeakKeyDictionary[Layer, Image] = weakref.WeakKeyDictionary()
+        self.previewer, self._removal_runner = JobRunner(), JobRunner()
+        self._watched_image: Layer | None = None
+        self._previewed_recipe = choices.recipe
+        self._created_layers: weakref.WeakKeyDictionary[Layer, list[weakref.ref[Layer]]] = weakref.WeakKeyDictionary()
+        self._preview_layer: Image | None = None
+        self._previewed_samples: tuple[Refs, ...] = ()
         self._watched_labels: list[Any] = []  # connected events of labels layers
-        self._asked = Soon(self._start_preview, _PAUSE)
-        self.image.changed.connect(self._choose_image)
-        choices.changed.connect(self._recipe_changed)
-        choices.sides.changed.connect(self.see_images)
-        self.previewer.progressed.connect(self._take_draft)
+        self._preview_debouncer = Debouncer(self._start_preview, _DEBOUNCE_MS)
+        self.image.changed.connect(self._on_image_chosen)
+        choices.changed.connect(self._on_recipe_changed)
+        choices.sides.changed.connect(self.update_previews)
+        self.previewer.progressed.connect(self._on_draft)
 
     # The image.
 
-    def chosen(self) -> Basis:
+    def current_inputs(self) -> RunInputs:
         """Return the image, as a single sample."""
         image = self.image.chosen()
         images = () if image is None else (weakref.ref(image),)
-        return Basis((images, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(images))
+        return RunInputs((images, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(images))
 
-    def why_not(self) -> str:
+    def blocking_reason(self) -> str:
         if self.image.chosen() is not None:
-            return self._copy_error
+            return self._snapshot_error
         offered = self.choices.sides.offered()
         ready = [kind.__name__ for kind in (Labels, Shapes) if any(isinstance(one, kind) for one in offered)]
         return f"{' and '.join(ready)} need no segmentation: they are compared as they are." if ready else _NO_IMAGE
@@ -123,80 +123,84 @@ class SegmentationTask(Task[list[Ensemble]]):
         image = self.image.chosen()
         return image is not None and image.ndim > 2
 
-    def follow(self) -> None:
+    def activate(self) -> None:
         """Follow changes of the image and the sliders, and show a preview."""
-        super().follow()
-        if not self.image.following:
-            self.image.follow()
+        super().activate()
+        if not self.image.is_connected:
+            self.image.connect_events()
 
-    def rest(self) -> None:
+    def deactivate(self) -> None:
         """Disconnect from all events, cancel the job, and remove the preview."""
-        super().rest()
-        if self.image.following:
-            self.image.rest()
-            self._listen_to(None)
+        super().deactivate()
+        if self.image.is_connected:
+            self.image.disconnect_events()
+            self._watch_image(None)
             self._watch_labels(())
-            self.source, self._copy_error, self.looking = None, "", False
-            self._asked.stop()
+            self.source, self._snapshot_error, self.is_preview_pending = None, "", False
+            self._preview_debouncer.stop()
             self._clear_preview()
 
-    def _choose_image(self) -> None:
+    def _on_image_chosen(self) -> None:
         chosen = self.image.chosen()
-        if self._following and chosen is not self._listened:
-            self._listen_to(chosen)
-            self._copy()
+        if self._active and chosen is not self._watched_image:
+            self._watch_image(chosen)
+            self._update_snapshot()
 
-    def _listen_to(self, image: Layer | None) -> None:
+    def _watch_image(self, image: Layer | None) -> None:
         """Renew the snapshot whenever this image changes or a slider moves; disconnect from the previous image."""
         sliders = self.choices.dims.events
-        for layer, change in ((self._listened, "disconnect"), (image, "connect")):
+        for layer, change in ((self._watched_image, "disconnect"), (image, "connect")):
             if layer is not None:
-                for event in (sliders.current_step, sliders.order, *(getattr(layer.events, name) for name in _TOLD)):
-                    getattr(event, change)(self._copy)
-        self._listened = image
+                for event in (
+                    sliders.current_step,
+                    sliders.order,
+                    *(getattr(layer.events, name) for name in _IMAGE_EVENTS),
+                ):
+                    getattr(event, change)(self._update_snapshot)
+        self._watched_image = image
 
-    def _copy(self, event: object = None) -> None:
-        self.source, self._copy_error = None, ""
-        if self._listened is not None:
+    def _update_snapshot(self, event: object = None) -> None:
+        self.source, self._snapshot_error = None, ""
+        if self._watched_image is not None:
             try:
-                self.source = source_of(self._listened, self.choices.viewer.dims)
+                self.source = source_of(self._watched_image, self.choices.viewer.dims)
             except ValueError as error:
-                self._copy_error = str(error)
-        self.copied.emit()
-        self.ask()
+                self._snapshot_error = str(error)
+        self.snapshot_changed.emit()
+        self.schedule_preview()
 
     # The preview.
 
     def show_live(self, live: bool) -> None:
         self.live = live
-        self.ask()
+        self.schedule_preview()
 
-    def ask(self) -> None:
+    def schedule_preview(self) -> None:
         """Schedule a preview of the current recipe; cancel any earlier one."""
         self.previewer.cancel()
-        self._previewed = self.choices.recipe
+        self._previewed_recipe = self.choices.recipe
         self.message, self.failed = "", False
-        self.looking = self._following and self.live and self.source is not None
-        if self._following:
-            self._asked.start()
+        self.is_preview_pending = self._active and self.live and self.source is not None
+        if self._active:
+            self._preview_debouncer.start()
         self.changed.emit()
 
-    def _recipe_changed(self) -> None:
-        if self._following and self.choices.recipe != self._previewed:
-            self.ask()
+    def _on_recipe_changed(self) -> None:
+        if self._active and self.choices.recipe != self._previewed_recipe:
+            self.schedule_preview()
 
-    def see_images(self) -> None:
+    def update_previews(self) -> None:
         """Update the previews if the samples have changed, except by renaming or by layers that a run adds."""
-        if self._following and self.image.chosen() is None:
-            self.changed.emit()  # `why_not` depends on the layers
-        watching = self._following and self.live and self.source is not None and not self.arriving
-        if watching and self._samples() != self._seen:
-            self.ask()
+        if self._active and self.image.chosen() is None:
+            self.changed.emit()  # `blocking_reason` depends on the layers
+        watching = self._active and self.live and self.source is not None and not self.delivering
+        if watching and self._samples() != self._previewed_samples:
+            self.schedule_preview()
 
     def _samples(self) -> tuple[Refs, ...]:
         """Return the images and labels to preview, as weak references: a running preview must keep none alive."""
         a, b = self.choices.sides.chosen()
-        beside = [layer for layer in self.beside() if layer not in (*a, *b)]
+        beside = [layer for layer in self.extra_layers() if layer not in (*a, *b)]
         return tuple(
             tuple(weakref.ref(layer) for layer in own if isinstance(layer, Image | Labels)) for own in (a, b, beside)
         )
@@ -204,39 +208,41 @@ class SegmentationTask(Task[list[Ensemble]]):
     def _watch_labels(self, samples: tuple[Refs, ...]) -> None:
         """Connect to edits of labels in the samples, to update the preview."""
         for event in self._watched_labels:
-            event.disconnect(self._labels_edited)
+            event.disconnect(self._on_labels_edited)
         layers = [layer for side in samples for ref in side if isinstance(layer := ref(), Labels)]
-        self._watched_labels = [getattr(layer.events, name) for layer in layers for name in _EDITED]
+        self._watched_labels = [getattr(layer.events, name) for layer in layers for name in _LABELS_EVENTS]
         for event in self._watched_labels:
-            event.connect(self._labels_edited)
+            event.connect(self._on_labels_edited)
 
-    def _labels_edited(self, event: object = None) -> None:
-        self.ask()
+    def _on_labels_edited(self, event: object = None) -> None:
+        self.schedule_preview()
 
     def _start_preview(self) -> None:
-        self._seen = self._samples()
-        self._watch_labels(self._seen)
+        self._previewed_samples = self._samples()
+        self._watch_labels(self._previewed_samples)
         if self.source is None or not self.live:
             self._clear_preview()
             self.changed.emit()
         else:
-            self.previewer.begin(self._previewing(self.source.calibrated(self._previewed), self._previewed))
+            self.previewer.begin(
+                self._preview_job(self.source.calibrated(self._previewed_recipe), self._previewed_recipe)
+            )
 
-    def _take_draft(self, step: Progress) -> None:
+    def _on_draft(self, step: Progress) -> None:
         if isinstance(step.result, Preview):
             self._show_preview(step.result)
 
-    def _previewing(self, source: Source, recipe: Outlines) -> Steps:
+    def _preview_job(self, source: Source, recipe: Outlines) -> JobSteps:
         """Preview the chosen image first, then the other images of the samples; then judge the quality of all."""
-        while self._leaving.busy:  # removing the previous preview layers
+        while self._removal_runner.busy:  # removing the previous preview layers
             yield None
         layers, samples = self.choices.layers, self._samples()
         image = self.image.chosen()
         shown = None if image is None else weakref.ref(image)
         del image
         others = [ref for side in samples for ref in side if ref != shown]
-        for gone in [layer for layer in self._others if weakref.ref(layer) not in others]:
-            self._remove(self._others.pop(gone))
+        for gone in [layer for layer in self._other_preview_layers if weakref.ref(layer) not in others]:
+            self._remove_layer(self._other_preview_layers.pop(gone))
         gone = layer = lines = None  # keep no strong references while images are segmented
         sources: dict[weakref.ref[Layer], Source] = {}
         failed: list[Finding] = []
@@ -247,21 +253,25 @@ class SegmentationTask(Task[list[Ensemble]]):
                 sources[ref] = source_of(layer, self.choices.dims).calibrated(recipe)
             except ValueError as error:
                 failed.append(Finding(FAILED, layer.name, True, f"{layer.name}: {error}"))
-                self._remove(self._others.pop(layer, None))
-        missing = [ref for ref in sources if (own := self._others.get(ref())) is None or own not in layers]
+                self._remove_layer(self._other_preview_layers.pop(layer, None))
+        missing = [
+            ref for ref in sources if (own := self._other_preview_layers.get(ref())) is None or own not in layers
+        ]
         layer = own = None
-        if missing or self._lines is None or self._lines not in layers:
-            with at_once(self.choices):  # before the worker starts, as both would compete for the interpreter
-                if self._lines is None or self._lines not in layers:
-                    self._lines = self._laid_over(None, _blank(source), source.placement)
+        if missing or self._preview_layer is None or self._preview_layer not in layers:
+            with batched_changes(self.choices):  # before the worker starts, as both would compete for the interpreter
+                if self._preview_layer is None or self._preview_layer not in layers:
+                    self._preview_layer = self._set_preview_layer(None, _blank(source), source.placement)
                     yield None
                 for ref in missing:
                     if (layer := ref()) is not None and layer in layers:
                         other = sources[ref]
-                        self._others[layer] = self._laid_over(None, _blank(other), other.placement, above=layer)
+                        self._other_preview_layers[layer] = self._set_preview_layer(
+                            None, _blank(other), other.placement, above=layer
+                        )
                         layer = None
                         yield None
-                self.laid.emit()
+                self.layers_changed.emit()
                 yield None
         if recipe.method == "auto":  # resolve to one recipe for all images; the change starts a new preview
             images = [one.data for one in (source, *sources.values()) if one.kind == "image"]
@@ -270,7 +280,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             return
         found: dict[weakref.ref[Layer], tuple[Source, LabelImage]] = {}
         try:
-            preview = yield partial(previews, source, recipe, self.features)
+            preview = yield partial(draft_and_exact_preview, source, recipe, self.features)
         except ValueError as error:
             self._clear_preview()
             failed.append(Finding(FAILED, source.name, True, f"{source.name}: {error}"))
@@ -283,52 +293,54 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.previewed.emit()
         for ref, other in sources.items():
             try:
-                preview = yield partial(exact, other, recipe, self.features)
+                preview = yield partial(exact_preview, other, recipe, self.features)
             except ValueError as error:
                 failed.append(Finding(FAILED, other.name, True, f"{other.name}: {error}"))
                 if (layer := ref()) is not None:
-                    self._remove(self._others.pop(layer, None))
+                    self._remove_layer(self._other_preview_layers.pop(layer, None))
                 continue
             finally:
                 layer = None
             found[ref] = other, preview.labels
             if (layer := ref()) is not None and layer in layers:
-                lines = self._laid_over(self._others.get(layer), preview.lines, other.placement, above=layer)
+                lines = self._set_preview_layer(
+                    self._other_preview_layers.get(layer), preview.lines, other.placement, above=layer
+                )
                 # napari lays out its grid again for each event.
                 if lines.visible != layer.visible:
                     lines.visible = layer.visible
-                self._others[layer] = lines
+                self._other_preview_layers[layer] = lines
             layer = lines = None
         *sides, beside = ([found[ref] for ref in own if ref in found] for own in samples)
         beside += [found[shown]] if shown in found and not any(shown in own for own in samples) else []
         verdict = yield partial(verdict_on, sides, recipe, beside)
         self.verdict = replace(verdict, quality=Quality((*failed, *verdict.quality.findings)))
-        self._judged = self._judged_now(), self.verdict
-        self.looking = False
-        self.judged.emit()
+        self._last_verdict = self._verdict_inputs(), self.verdict
+        self.is_preview_pending = False
+        self.verdict_changed.emit()
         self.changed.emit()
 
-    def verdict_before(self) -> "Verdict":
+    def cached_verdict(self) -> "Verdict":
         """Return the last verdict, even without a preview, if images and recipe are unchanged since."""
-        if self._judged is None or self._judged[0] != self._judged_now():
+        if self._last_verdict is None or self._last_verdict[0] != self._verdict_inputs():
             return Verdict()
-        return self._judged[1]
+        return self._last_verdict[1]
 
-    def _judged_now(self) -> tuple[object, ...]:
+    def _verdict_inputs(self) -> tuple[object, ...]:
         """Return the inputs of a verdict in the current state."""
         samples = self._samples()
         layers = (ref() for side in samples for ref in side)
-        prints = [fingerprint(layer, self.choices.dims) for layer in layers if layer is not None]
-        return self.choices.recipe, samples, prints
+        fingerprints = [fingerprint(layer, self.choices.dims) for layer in layers if layer is not None]
+        return self.choices.recipe, samples, fingerprints
 
     def _show_preview(self, preview: "Preview") -> None:
         """Show the outlines over the image, in a layer that is reused by every preview."""
         assert self.source is not None
         self.preview, self.preview_error = preview, ""
-        self._lines = self._laid_over(self._lines, preview.lines, self.source.placement)
+        self._preview_layer = self._set_preview_layer(self._preview_layer, preview.lines, self.source.placement)
         self.changed.emit()
 
-    def _laid_over(
+    def _set_preview_layer(
         self,
         lines: Image | None,
         pixels: NDArray[np.uint8],
@@ -359,44 +371,48 @@ class SegmentationTask(Task[list[Ensemble]]):
         return lines
 
     def _clear_preview(self) -> None:
-        self._remove_lines()
+        self._remove_preview_layers()
         self.preview, self.preview_error, self.verdict = None, "", Verdict()
 
-    def _remove_lines(self) -> None:
+    def _remove_preview_layers(self) -> None:
         self.previewer.cancel()
-        here = [one for one in (self._lines, *self._others.values()) if one is not None and one in self.choices.layers]
-        self._lines = None
-        self._others.clear()
+        here = [
+            one
+            for one in (self._preview_layer, *self._other_preview_layers.values())
+            if one is not None and one in self.choices.layers
+        ]
+        self._preview_layer = None
+        self._other_preview_layers.clear()
         if here:
             alone = len(here) == 1
-            self._leaving.begin(self._taking_away(here))
-            self._leaving.arriving = True  # so that `cancel` completes it at once
+            self._removal_runner.begin(self._removal_job(here))
+            self._removal_runner.delivering = True  # so that `cancel` completes it at once
             if alone:
-                self.settle()
+                self.finish_removal()
 
-    def _taking_away(self, lines: list[Image]) -> Steps:
+    def _removal_job(self, lines: list[Image]) -> JobSteps:
         """Remove preview layers, one per event loop turn."""
-        with at_once(self.choices):
+        with batched_changes(self.choices):
             while lines:
-                self._remove(lines.pop())
+                self._remove_layer(lines.pop())
                 yield None
-            self.laid.emit()
+            self.layers_changed.emit()
             yield None
 
-    def settle(self) -> None:
+    def finish_removal(self) -> None:
         """Complete the removal of preview layers at once."""
-        self._leaving.cancel()
+        self._removal_runner.cancel()
 
-    def over(self, image: Layer) -> list[Layer]:
+    def layers_over(self, image: Layer) -> list[Layer]:
         """Return the layers over an image: labels and outlines made from it and not compared, and its preview."""
         layers = self.choices.layers
-        made = [layer for ref in self._made.get(image, ()) if (layer := ref()) in layers]
-        lines = self._lines if image is self.image.chosen() else self._others.get(image)
+        made = [layer for ref in self._created_layers.get(image, ()) if (layer := ref()) in layers]
+        lines = self._preview_layer if image is self.image.chosen() else self._other_preview_layers.get(image)
         compared = list(itertools.chain(*self.choices.sides.chosen())) if made else []
         own = [layer for layer in made if layer not in compared]
         return own if lines is None or lines not in layers else [*own, lines]
 
-    def _remove(self, lines: Image | None) -> None:
+    def _remove_layer(self, lines: Image | None) -> None:
         if lines is not None and lines in self.choices.layers:
             self.choices.layers.remove(lines)
 
@@ -409,7 +425,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         """
         a, b = self.choices.sides.chosen()
         shown, places = self.image.chosen(), dict[Layer, Layer]()
-        for image in dict.fromkeys([*([shown] if shown is not None else []), *a, *b, *self.beside()]):
+        for image in dict.fromkeys([*([shown] if shown is not None else []), *a, *b, *self.extra_layers()]):
             if not isinstance(image, Image) or image.name not in self.verdict.contents:
                 continue
             source, made = source_of(image, self.choices.dims), []
@@ -429,31 +445,31 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     # The run.
 
-    def work(self, sources: Sources) -> "Callable[[], Committed]":
+    def work_function(self, sources: Sources) -> "Callable[[], SegmentationOutcome]":
         """Segment and trace the displayed plane, or every plane of the stack."""
-        assert self._next is not None
-        recipe, source, image = self._next.recipe, sources[0][0], self._next.layers[0][0]()
+        assert self._pending_inputs is not None
+        recipe, source, image = self._pending_inputs.recipe, sources[0][0], self._pending_inputs.layers[0][0]()
         if not self.all_planes or image is None or image.ndim == 2:
-            return partial(committed, source, recipe)
+            return partial(run_segmentation, source, recipe)
         rows, columns = drawn_axes(image, self.choices.dims)
         data = image.data[0] if image.multiscale else image.data
         placement = {name: getattr(image, name) for name in ("scale", "translate", "rotate", "affine", "units")}
-        return partial(committed, source, recipe, data, placement, (rows, columns))
+        return partial(run_segmentation, source, recipe, data, placement, (rows, columns))
 
-    def take(self, outcome: "Committed") -> Iterator[None]:
+    def apply_outcome(self, outcome: "SegmentationOutcome") -> Iterator[None]:
         """Add both layers, which belong to the user, to the viewer, and remove the preview."""
-        self._remove_lines()
-        assert self._next is not None
-        if (image := self._next.layers[0][0]()) is not None:
-            self._made[image] = [weakref.ref(outcome.labels), weakref.ref(outcome.curves)]
+        self._remove_preview_layers()
+        assert self._pending_inputs is not None
+        if (image := self._pending_inputs.layers[0][0]()) is not None:
+            self._created_layers[image] = [weakref.ref(outcome.labels), weakref.ref(outcome.curves)]
         for layer in (outcome.labels, outcome.curves):
             yield
             self.choices.layers.append(layer)
-        self._seen = self._samples()
-        self._put(outcome.ensembles)
-        self.say(outcome.account())
+        self._previewed_samples = self._samples()
+        self._set_result(outcome.ensembles)
+        self.show_message(outcome.account())
 
-    def say(self, words: str, _: str = "") -> None:
+    def show_message(self, words: str, _: str = "") -> None:
         """Show a message beside the result."""
         self.message = words
         self.changed.emit()
@@ -491,7 +507,7 @@ class Preview:
     labels: LabelImage
 
 
-class KnownFeatures:
+class FeatureCache:
     """Cache of the pixel features of images, for retraining after a correction; not thread-safe."""
 
     def __init__(self) -> None:
@@ -501,12 +517,12 @@ class KnownFeatures:
         """Return the features of an image, computed if not cached; the least recently used are evicted."""
         key = f"{image.shape} {image.dtype} {zlib.adler32(np.ascontiguousarray(image).view(np.uint8).data)}"
         self._known[key] = self._known.pop(key) if key in self._known else PixelFeatures.of(image)
-        while len(self._known) > 1 and sum(one.values.nbytes for one in self._known.values()) > _REMEMBERED:
+        while len(self._known) > 1 and sum(one.values.nbytes for one in self._known.values()) > _CACHE_BYTES:
             del self._known[next(iter(self._known))]
         return self._known[key]
 
 
-def exact(source: Source, recipe: Outlines, features: KnownFeatures) -> Preview:
+def exact_preview(source: Source, recipe: Outlines, features: FeatureCache) -> Preview:
     """Return the full-resolution preview of an image or labels; for a model, with cached features."""
     if source.kind == "labels":
         return preview_of(relabel_sequential(label_plane(source.data))[0], source, recipe)
@@ -560,28 +576,28 @@ def verdict_on(
     return Verdict(Quality((*empty, *drawn, *found)), counts, contents)
 
 
-def previews(source: Source, recipe: Outlines, features: KnownFeatures | None = None) -> Preview:
+def draft_and_exact_preview(source: Source, recipe: Outlines, features: FeatureCache | None = None) -> Preview:
     """Return the full-resolution preview; for large images and slow methods, report a draft first."""
     rows, columns = source.data.shape[:2]
-    features = features or KnownFeatures()
+    features = features or FeatureCache()
     if recipe.find is not None:
-        if (model := model_of(recipe.find)) is not None and max(rows, columns) > _DRAFT:
-            coarse = model.labels(features.of(source.data), step=int(np.ceil(max(rows, columns) / _DRAFT)))
+        if (model := model_of(recipe.find)) is not None and max(rows, columns) > _DRAFT_PX:
+            coarse = model.labels(features.of(source.data), step=int(np.ceil(max(rows, columns) / _DRAFT_PX)))
             report("segmenting", result=preview_of(coarse, source, recipe, draft=True))
-        return exact(source, recipe, features)
+        return exact_preview(source, recipe, features)
     slow = recipe.background, recipe.opening, recipe.closing, recipe.split_touching != "none"
     takes_long = recipe.method in TILINGS or any(slow)
-    if max(rows, columns) > (_DRAFT if takes_long else _AT_ONCE):
-        factor = int(np.ceil(max(rows, columns) / _DRAFT))
-        coarse = recipe.at_resolution(1 / factor).labels(reduced(source.data, factor))
+    if max(rows, columns) > (_DRAFT_PX if takes_long else _MAX_UNDRAFTED_PX):
+        factor = int(np.ceil(max(rows, columns) / _DRAFT_PX))
+        coarse = recipe.at_resolution(1 / factor).labels(downsampled(source.data, factor))
         large = coarse.repeat(factor, axis=0).repeat(factor, axis=1)
         rest = [(0, max(side - length, 0)) for side, length in zip((rows, columns), large.shape, strict=True)]
         labels = np.pad(large, rest, mode="edge")[:rows, :columns]
         report("segmenting", result=preview_of(labels, source, recipe, draft=True))
-    return exact(source, recipe, features)
+    return exact_preview(source, recipe, features)
 
 
-def reduced(image: NDArray[Any], factor: int) -> NDArray[Any]:
+def downsampled(image: NDArray[Any], factor: int) -> NDArray[Any]:
     """Downsample by the mean of factor × factor blocks, or a mask by taking every factor-th pixel."""
     if image.dtype == bool:
         return image[factor // 2 :: factor, factor // 2 :: factor]
@@ -627,7 +643,7 @@ def preview_of(labels: LabelImage, source: Source, recipe: Outlines, *, draft: b
 
 
 @dataclass(frozen=True, eq=False)
-class Committed:
+class SegmentationOutcome:
     """The outcome of a run: two layers, not yet in a viewer, and the curves of every plane."""
 
     labels: Labels
@@ -643,13 +659,13 @@ class Committed:
         return "\n".join([made, *account_of(left_out, sum(ensemble.filled for ensemble in self.ensembles))])
 
 
-def committed(
+def run_segmentation(
     source: Source,
     recipe: Outlines,
     data: Any = None,
     placement: Mapping[str, Any] | None = None,
     axes: tuple[int, int] = (-2, -1),
-) -> Committed:
+) -> SegmentationOutcome:
     """Segment and trace the plane of a source, or every plane of `data` independently, and create the layers.
 
     `axes` are the row and column axes of the planes. A ValueError names a plane that cannot be segmented.
@@ -697,4 +713,4 @@ def committed(
         **placement,
     )
     named = {"name": f"{source.name} labels", "metadata": metadata, "opacity": 0.3}
-    return Committed(Labels(labels, **named, **placement), curves, ensembles)
+    return SegmentationOutcome(Labels(labels, **named, **placement), curves, ensembles)

@@ -19,12 +19,12 @@ from .explaining import ExplanationTask
 from .inputs import OWN, is_own
 from .inspecting import InspectionTask
 from .learning import LearningTask, ProposingTask
-from .position import PositionLight
+from .position_check import PositionCheck
 from .segmenting import SegmentationTask
 from .studying import ChoiceTask, LandscapeTask, SmoothingTask
-from .task import Soon, Task
+from .task import Debouncer, Task
 
-_QUIET = 1000  # debounce of layer list changes, in ms
+_EXEMPT_DEBOUNCE_MS = 1000  # debounce of layer list changes, in ms
 
 # Sessions by viewer, as napari offers no place for a plugin's state; each is freed with its viewer.
 _sessions: "weakref.WeakKeyDictionary[ViewerModel, Session]" = weakref.WeakKeyDictionary()
@@ -50,28 +50,38 @@ class Session:
         self.landscape = LandscapeTask(self.choices)
         self.smoothing = SmoothingTask(self.choices)
         self.trust = ChoiceTask(self.choices)
-        self.position = PositionLight(self.comparison)
+        self.position = PositionCheck(self.comparison)
         self.design = DesignTable(self.choices.sides)
         self.design_work = DesignWork(self.choices, self.design)
         self.experiment = ExperimentTask(self.choices, self.design)
-        self.comparison.over = partial(_over, self.segmentation, self.experiment, self.inspection, self.learning)
-        self.comparison.group = partial(self.design.cell, column=GROUP)
-        self.segmentation.beside = self.design.open_layers
-        self.proposing.answered = partial(_answered, self.comparison, self.experiment)
-        self.design.changed.connect(self.comparison.side_by_side.renew)
-        self.design.changed.connect(self.segmentation.see_images)
-        for laid in (self.segmentation.laid, self.experiment.laid):
-            laid.connect(self.comparison.side_by_side.renew_now)
-        self.inspection.finished.connect(self.comparison.side_by_side.renew)  # the layers below curves are known
-        self.comparison.beside, self.comparison.put_beside = self.experiment.to_tree, self.experiment.take_tree
-        self.comparison.opened = self.experiment.opened
-        self._open: list[object] = []  # an entry for each open page, see `attach`
+        self.comparison.layers_over = partial(
+            _layers_over, self.segmentation, self.experiment, self.inspection, self.learning
+        )
+        self.comparison.group_of = partial(self.design.cell, column=GROUP)
+        self.segmentation.extra_layers = self.design.open_layers
+        self.proposing.has_answer = partial(_has_result, self.comparison, self.experiment)
+        self.design.changed.connect(self.comparison.side_by_side.schedule_arrange)
+        self.design.changed.connect(self.segmentation.update_previews)
+        for layers_changed in (self.segmentation.layers_changed, self.experiment.layers_changed):
+            layers_changed.connect(self.comparison.side_by_side.arrange_now)
+        # The layers below the curves are known then.
+        self.inspection.finished.connect(self.comparison.side_by_side.schedule_arrange)
+        self.comparison.extra_state, self.comparison.restore_extra_state = (
+            self.experiment.to_tree,
+            self.experiment.restore_tree,
+        )
+        self.comparison.extra_images = self.experiment.opened_images
+        self._open_pages: list[object] = []  # an entry for each open page, see `attach`
         self._pages = Counter[Task[Any]]()
-        self._layers, self._exempting, self._exempts = viewer.layers, Soon(self._exempt, _QUIET), False
-        self.choices.sides.leaving.connect(self._leaving)
+        self._layers, self._freeze_debouncer, self._is_frozen = (
+            viewer.layers,
+            Debouncer(self._freeze_existing, _EXEMPT_DEBOUNCE_MS),
+            False,
+        )
+        self.choices.sides.layer_removing.connect(self._on_layer_removing)
         # napari creates many objects per cell, and collects garbage soon after creating many cells.
-        self.comparison.side_by_side.arranged.connect(self._exempting.start)
-        self.choices.rearranges.connect(self._exempt_more)
+        self.comparison.side_by_side.arranged.connect(self._freeze_debouncer.start)
+        self.choices.batch_changed.connect(self._freeze_more)
 
     @classmethod
     def of(cls, viewer: ViewerModel) -> "Session":
@@ -86,71 +96,71 @@ class Session:
 
         The object `by` which it is registered is kept alive until it is unregistered.
         """
-        self._open.append(by)
-        if len(self._open) == 1:
-            self._exempt()
+        self._open_pages.append(by)
+        if len(self._open_pages) == 1:
+            self._freeze_existing()
         self._pages.update(tasks)
-        self.choices.sides.follow()
+        self.choices.sides.connect_events()
         for task in tasks:
-            task.follow()
+            task.activate()
 
     def detach(self, *tasks: Task[Any], by: object = None) -> None:
         """Unregister a closed page: tasks without a page stop; the last one disconnects the session from the viewer."""
-        self._open.remove(by)
+        self._open_pages.remove(by)
         self._pages.subtract(tasks)
         for task in tasks:
             if not self._pages[task]:
-                task.rest()
-        if not self._open:
-            self.rest()
+                task.deactivate()
+        if not self._open_pages:
+            self.deactivate()
 
-    def rest(self) -> None:
+    def deactivate(self) -> None:
         """Cancel all work, and disconnect from all events."""
         for task in self._pages:
-            task.rest()
-        self.choices.sides.rest()
-        self.learning.rest()
+            task.deactivate()
+        self.choices.sides.disconnect_events()
+        self.learning.deactivate()
         self.position.cancel()
         self.design_work.cancel()
-        self.proposing.rest()
-        self.comparison.rest()  # may have been run from *Shape space* after its own dock was closed
-        self.segmentation.settle()
-        self._exempting.stop()
-        self._exempt_nothing()
+        self.proposing.deactivate()
+        self.comparison.deactivate()  # may have been run from *Shape space* after its own dock was closed
+        self.segmentation.finish_removal()
+        self._freeze_debouncer.stop()
+        self._unfreeze()
 
-    def _exempt(self) -> None:
+    def _freeze_existing(self) -> None:
         """Exempt all existing objects from garbage collection.
 
         Not if others, such as the session of another viewer, have done so: `gc.unfreeze` would end their exemption too.
         """
-        if self._exempts:
-            self._exempt_more()
-        elif self._open and not gc.get_freeze_count():
+        if self._is_frozen:
+            self._freeze_more()
+        elif self._open_pages and not gc.get_freeze_count():
             gc.freeze()
-            self._exempts = True
+            self._is_frozen = True
 
-    def _exempt_more(self) -> None:
+    def _freeze_more(self) -> None:
         """Exempt objects created since, unless our own layers, which must be freed later, are or may be among them."""
         making = any(task.busy for task in self._pages)  # may create layers in worker threads
-        if self._exempts and not (making or OWN or any(map(is_own, self._layers))):
+        if self._is_frozen and not (making or OWN or any(map(is_own, self._layers))):
             gc.freeze()
 
-    def _exempt_nothing(self) -> None:
-        if self._exempts:
+    def _unfreeze(self) -> None:
+        if self._is_frozen:
             gc.unfreeze()
-        self._exempts = False
+        self._is_frozen = False
 
-    def _leaving(self, layer: Layer) -> None:
+    def _on_layer_removing(self, layer: Layer) -> None:
         if not is_own(layer):
-            self._exempt_nothing()
-            self._exempting.start()
+            self._unfreeze()
+            self._freeze_debouncer.start()
 
 
-def _answered(*tasks: Task[Any]) -> bool:
+def _has_result(*tasks: Task[Any]) -> bool:
     return any(task.busy or task.result is not None for task in tasks)
 
 
-def _over(
+def _layers_over(
     segmentation: SegmentationTask,
     experiment: ExperimentTask,
     inspection: InspectionTask,
@@ -159,4 +169,4 @@ def _over(
 ) -> list[Layer]:
     """Return all layers over an image."""
     examples = [painted for image, painted in learning.examples() if image is layer]
-    return [*segmentation.over(layer), *experiment.over(layer), *inspection.over(layer), *examples]
+    return [*segmentation.layers_over(layer), *experiment.layers_over(layer), *inspection.layers_over(layer), *examples]

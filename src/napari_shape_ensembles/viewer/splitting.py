@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 Real = NDArray[np.float64]
 
 # Maximum number of parts of a layer, and of distinct values of a categorical feature or class mask.
-_MOST, _VALUES = 200, 20
-_PLACE = ("scale", "translate", "rotate", "shear", "affine", "units")
-_LOOK = ("colormap", "contrast_limits", "gamma", "rgb")
+_MAX_PARTS, _MAX_VALUES = 200, 20
+_PLACEMENT_ATTRIBUTES = ("scale", "translate", "rotate", "shear", "affine", "units")
+_APPEARANCE_ATTRIBUTES = ("colormap", "contrast_limits", "gamma", "rgb")
 _NUMBERS = ("id", "index")
 
 
@@ -44,36 +44,40 @@ class NewPart(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Way:
+class SplitOption:
     """A way to split a layer."""
 
     title: str
     pieces: Callable[[], list[NewPart]]  #: slow: call it in the background
 
 
-def ways_to_split(layer: Layer, others: Iterable[Layer], dims: "Dims") -> list[Way]:
+def split_options(layer: Layer, others: Iterable[Layer], dims: "Dims") -> list[SplitOption]:
     """Return the ways to split a layer: along axes that are not displayed, by regions, classes and features."""
     try:
         source = source_of(layer, dims)
     except ValueError:  # not shown as a plane
         return []
-    hidden = _hidden(layer, dims)
+    hidden = _sliced_axes(layer, dims)
     found = [
-        Way(f"Planes along {_axis_name(layer, axis)} ({len(places)})", partial(_planes, layer, dims, axis, places))
+        SplitOption(
+            f"Planes along {_axis_name(layer, axis)} ({len(places)})", partial(_planes, layer, dims, axis, places)
+        )
         for axis in hidden
-        if 1 < len(places := _places(layer, axis)) <= _MOST
+        if 1 < len(places := _indices(layer, axis)) <= _MAX_PARTS
     ]
     if not isinstance(layer, Shapes) and (classes := _classes(source.data)):
         names = layer.metadata.get("phases", {})
         named = {value: str(names.get(value, f"class {value}")) for value in classes}
         plane = tuple(int(place) for axis, place in hidden.items())
-        found.append(Way(f"Classes ({len(classes)})", partial(_of_classes, layer, source, named, plane)))
+        found.append(SplitOption(f"Classes ({len(classes)})", partial(_class_parts, layer, source, named, plane)))
     for column in _features(layer):
         values = list(dict.fromkeys(layer.features[column].map(feature_text)))
-        found.append(Way(f"Values of {column} ({len(values)})", partial(_of_values, layer, str(column), values)))
+        found.append(
+            SplitOption(f"Values of {column} ({len(values)})", partial(_value_parts, layer, str(column), values))
+        )
     if not hidden:
         regions = [one for one in others if one is not layer and isinstance(one, Shapes | Labels) and one.ndim >= 2]
-        found += [Way(f"Regions of {one.name}", partial(_of_regions, layer, one, dims)) for one in regions]
+        found += [SplitOption(f"Regions of {one.name}", partial(_region_parts, layer, one, dims)) for one in regions]
     return found
 
 
@@ -108,11 +112,11 @@ def _array(layer: Layer) -> Any:
     return layer.data[0] if getattr(layer, "multiscale", False) else layer.data
 
 
-def _shown(layer: Layer, dims: "Dims") -> list[int]:
+def _shown_axes(layer: Layer, dims: "Dims") -> list[int]:
     return [axis - (dims.ndim - layer.ndim) for axis in dims.order[-2:]]
 
 
-def _hidden(layer: Layer, dims: "Dims") -> dict[int, int]:
+def _sliced_axes(layer: Layer, dims: "Dims") -> dict[int, int]:
     """Return the axes of length > 1 that are not displayed, with the current index on each."""
     shown, point, *_ = shown_plane(layer, dims)
     return {
@@ -122,7 +126,7 @@ def _hidden(layer: Layer, dims: "Dims") -> dict[int, int]:
     }
 
 
-def _places(layer: Layer, axis: int) -> list[int]:
+def _indices(layer: Layer, axis: int) -> list[int]:
     if isinstance(layer, Shapes):
         return sorted({round(float(np.asarray(shape)[0, axis])) for shape in layer.data})
     return list(range(_array(layer).shape[axis]))
@@ -133,8 +137,8 @@ def _axis_name(layer: Layer, axis: int) -> str:
     return f"axis {axis}" if name.lstrip("-").isdigit() else name
 
 
-def _look(layer: Layer) -> dict[str, Any]:
-    return {name: getattr(layer, name) for name in _LOOK} if isinstance(layer, Image) else {}
+def _appearance(layer: Layer) -> dict[str, Any]:
+    return {name: getattr(layer, name) for name in _APPEARANCE_ATTRIBUTES} if isinstance(layer, Image) else {}
 
 
 def _kind(layer: Layer) -> str:
@@ -155,8 +159,8 @@ def _some_shapes(layer: Shapes, rows: Sequence[int]) -> tuple[list[Any], dict[st
 
 def _planes(layer: Layer, dims: "Dims", axis: int, places: Sequence[int]) -> list[NewPart]:
     """Return the planes along an axis, at the current index of the other sliced axes."""
-    source, hidden, pieces = source_of(layer, dims), _hidden(layer, dims), []
-    shown = _shown(layer, dims)
+    source, hidden, pieces = source_of(layer, dims), _sliced_axes(layer, dims), []
+    shown = _shown_axes(layer, dims)
     for place in places:
         at = {**hidden, axis: place}
         part = ImagePart(plane=tuple(at[one] for one in sorted(at)))
@@ -171,7 +175,7 @@ def _planes(layer: Layer, dims: "Dims", axis: int, places: Sequence[int]) -> lis
         else:
             whole = _array(layer)
             data = whole[tuple(slice(None) if one in shown else at.get(one, 0) for one in range(layer.ndim))]
-            data, options = data.swapaxes(0, 1) if shown[0] > shown[1] else data, _look(layer)
+            data, options = data.swapaxes(0, 1) if shown[0] > shown[1] else data, _appearance(layer)
         pieces.append(NewPart(str(part), part, (data, {**options, **source.placement}, _kind(layer))))
     return pieces
 
@@ -184,10 +188,10 @@ def _classes(plane: NDArray[Any]) -> list[int]:
         return []
     values = np.flatnonzero(np.bincount(plane.ravel()))
     values = values[values > 0].tolist()
-    return values if 1 < len(values) <= _VALUES else []
+    return values if 1 < len(values) <= _MAX_VALUES else []
 
 
-def _of_classes(layer: Layer, source: Any, names: dict[int, str], plane: tuple[int, ...]) -> list[NewPart]:
+def _class_parts(layer: Layer, source: Any, names: dict[int, str], plane: tuple[int, ...]) -> list[NewPart]:
     return [
         NewPart(
             name,
@@ -207,13 +211,16 @@ def _features(layer: Layer) -> list[str]:
     for name in table:
         if name in _NUMBERS or (table[name].dtype.kind == "f" and (table[name].dropna() % 1 != 0).any()):
             continue
-        if 1 < table[name].nunique(dropna=False) <= min(_VALUES, len(table) / 2):
+        if 1 < table[name].nunique(dropna=False) <= min(_MAX_VALUES, len(table) / 2):
             found.append(str(name))
     return found
 
 
-def _of_values(layer: Layer, column: str, values: Sequence[str]) -> list[NewPart]:
-    texts, place = layer.features[column].map(feature_text), {name: getattr(layer, name) for name in _PLACE}
+def _value_parts(layer: Layer, column: str, values: Sequence[str]) -> list[NewPart]:
+    texts, place = (
+        layer.features[column].map(feature_text),
+        {name: getattr(layer, name) for name in _PLACEMENT_ATTRIBUTES},
+    )
     pieces = []
     for value in values:
         if isinstance(layer, Shapes):
@@ -235,14 +242,14 @@ def _of_values(layer: Layer, column: str, values: Sequence[str]) -> list[NewPart
     return pieces
 
 
-def _of_regions(layer: Layer, drawn: Layer, dims: "Dims") -> list[NewPart]:
+def _region_parts(layer: Layer, drawn: Layer, dims: "Dims") -> list[NewPart]:
     """Return the parts of a layer inside the shapes or labels of another."""
     polygons = _polygons(drawn, dims)
     if not polygons:
         raise ValueError(f'"{drawn.name}" contains no closed region')
-    if len(polygons) > _MOST:
-        raise ValueError(f'"{drawn.name}" holds {len(polygons)} regions: the maximum is {_MOST}')
-    to_pixels = _onto(drawn, layer, dims)
+    if len(polygons) > _MAX_PARTS:
+        raise ValueError(f'"{drawn.name}" holds {len(polygons)} regions: the maximum is {_MAX_PARTS}')
+    to_pixels = _pixel_map(drawn, layer, dims)
     pieces = []
     for number, polygon in polygons.items():
         region = shapely.transform(polygon, lambda xy: to_pixels(xy[:, ::-1])[:, ::-1])
@@ -254,7 +261,7 @@ def _of_regions(layer: Layer, drawn: Layer, dims: "Dims") -> list[NewPart]:
             closed = shapely.polygons([np.asarray(shape)[:, ::-1] for shape in layer.data])
             inside, touched = shapely.contains_properly(region, closed), shapely.intersects(region, closed)
             data, options = _some_shapes(layer, np.flatnonzero(inside).tolist())
-            place = {name: getattr(layer, name) for name in _PLACE}
+            place = {name: getattr(layer, name) for name in _PLACEMENT_ATTRIBUTES}
             cut = int((touched & ~inside).sum())
             pieces.append(NewPart(label, WHOLE, (data, {**options, **place}, "shapes"), cut))
             continue
@@ -274,12 +281,12 @@ def region_layer(layer: Layer, region: Box | str, dims: "Dims", label: str = "")
     low, high = np.clip(box.T.astype(int), 0, shape)
     if (high <= low).any():
         raise ValueError(f'{label or "the region"} lies outside "{layer.name}"')
-    shown, whole = _shown(layer, dims), _array(layer)
+    shown, whole = _shown_axes(layer, dims), _array(layer)
     plane = whole[tuple(slice(None) if axis in shown else 0 for axis in range(layer.ndim))]
     plane = plane.swapaxes(0, 1) if shown[0] > shown[1] else plane
     linear = source.placement["rotate"] * source.placement["scale"]
     moved = {**source.placement, "translate": source.placement["translate"] + linear @ low}
-    return plane[low[0] : high[0], low[1] : high[1]], {**_look(layer), **moved}, _kind(layer)
+    return plane[low[0] : high[0], low[1] : high[1]], {**_appearance(layer), **moved}, _kind(layer)
 
 
 def _polygons(drawn: Layer, dims: "Dims") -> dict[int, shapely.Geometry]:
@@ -289,7 +296,7 @@ def _polygons(drawn: Layer, dims: "Dims") -> dict[int, shapely.Geometry]:
         return {number: shapely.polygons(shape[:, ::-1]) for number, shape in enumerate(source.data, 1)}
     found = {}
     values = np.unique(source.data)
-    for value in values[values > 0][: _MOST + 1].tolist():
+    for value in values[values > 0][: _MAX_PARTS + 1].tolist():
         mask = np.pad(source.data == value, ((0, 0), (1, 1))).astype(np.int8)
         rows, starts = np.nonzero(np.diff(mask, axis=1) == 1)
         _, ends = np.nonzero(np.diff(mask, axis=1) == -1)
@@ -298,11 +305,11 @@ def _polygons(drawn: Layer, dims: "Dims") -> dict[int, shapely.Geometry]:
     return found
 
 
-def _onto(one: Layer, other: Layer, dims: "Dims") -> Callable[[Real], Real]:
+def _pixel_map(one: Layer, other: Layer, dims: "Dims") -> Callable[[Real], Real]:
     """Return the map from the pixels of one layer to those of another, on the displayed plane."""
     maps = []
     for layer in (one, other):
-        shown = _shown(layer, dims)
+        shown = _shown_axes(layer, dims)
         corner, *ends = (
             np.asarray(layer.data_to_world(place))[shown]
             for place in [np.zeros(layer.ndim), *np.eye(layer.ndim)[shown]]
@@ -314,7 +321,7 @@ def _onto(one: Layer, other: Layer, dims: "Dims") -> Callable[[Real], Real]:
     return lambda points: np.linalg.solve(own, (points @ into.T + start - origin).T).T
 
 
-def said_of(pieces: Sequence[NewPart]) -> str:
+def left_out_sentence(pieces: Sequence[NewPart]) -> str:
     """Return a sentence on the objects left out of regions, empty for none."""
     cut = sum(piece.left_out for piece in pieces)
     return f"{cut} outlines left out: {AT_BORDER}." if cut else ""

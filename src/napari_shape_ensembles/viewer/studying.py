@@ -20,7 +20,7 @@ from ..studies.choices import CHOICES
 from ..studies.ranges import LANDSCAPE, SMOOTHING, numbers
 from .choices import Choices
 from .inputs import Excluded, LayersOfSides, Sources, trace_sides
-from .task import CANCELLED, Basis, Task
+from .task import CANCELLED, RunInputs, Task
 
 Study = TypeVar("Study", bound=DecisionLandscape | SmoothingStudy)
 
@@ -35,12 +35,12 @@ TESTS = {
     "scale": "scale (size, elongation)",
     "product": "both together (product MMD)",
 }
-_BEFORE = "This is the previous result."
-_LANDMARKS = "Numbers of landmarks (points) placed on every outline."
-_RANKS = "Numbers of undulation coordinates."
+_PREVIOUS_SHOWN = "This is the previous result."
+_LANDMARKS_HELP = "Numbers of landmarks (points) placed on every outline."
+_RANKS_HELP = "Numbers of undulation coordinates."
 # Parameters that apply to images only; and those that apply to images and labels, but not to outlines.
-_FOUND, _TRACED = ("method", "smoothing", "split_touching"), ("min_area", "outline_smoothing")
-_MOST = 500  # maximum length of a range, for the resolution of the plot
+_IMAGE_FIELDS, _LABEL_FIELDS = ("method", "smoothing", "split_touching"), ("min_area", "outline_smoothing")
+_MAX_RANGE = 500  # maximum length of a range, for the resolution of the plot
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Range:
 
     def read(self, text: str) -> Sequence[float]:
         """Parse the numbers of a range; raise a ValueError for invalid input."""
-        found = numbers(text, least=self.least, whole=self.whole, most=_MOST)
+        found = numbers(text, least=self.least, whole=self.whole, most=_MAX_RANGE)
         return [int(value) for value in found] if self.whole else found
 
 
@@ -68,15 +68,15 @@ class StudyTask(Task[Study]):
         super().__init__(choices)
         self.texts = {name: swept.default for name, swept in self.ranges.items()}  #: the ranges as text
         self.test = "undulation"  #: the test of `TESTS` to plot
-        self._before: tuple[Study | None, Basis | None] = (None, None)
-        self.progressed.connect(self._take_known)
+        self._previous: tuple[Study | None, RunInputs | None] = (None, None)
+        self.progressed.connect(self._on_partial_result)
 
     @abstractmethod
     def load(self, place: Any) -> None:
         """Apply the settings at an index of the result."""
 
     def write(self, name: str, text: str) -> None:
-        """Set the text of a range; `why_not` reports invalid input."""
+        """Set the text of a range; `blocking_reason` reports invalid input."""
         self.texts[name] = text
         self.changed.emit()
 
@@ -101,17 +101,17 @@ class StudyTask(Task[Study]):
                 raise ValueError(f"{swept.label}: {error}.") from error
         return found
 
-    def why_not(self) -> str:
+    def blocking_reason(self) -> str:
         try:
             self.values()
         except ValueError as error:
             return str(error)
-        return super().why_not()
+        return super().blocking_reason()
 
-    def chosen(self) -> Basis:
+    def current_inputs(self) -> RunInputs:
         """Return the samples and ranges, with the swept parameters at their defaults."""
         (recipe, settings), excluded = self.parts(), self.excluded(self.choices.sides.chosen())
-        return replace(super().chosen(), recipe=recipe, settings=settings, excluded=excluded, more=self.more())
+        return replace(super().current_inputs(), recipe=recipe, settings=settings, excluded=excluded, more=self.more())
 
     def excluded(self, sides: LayersOfSides) -> Excluded:
         return self.choices.exclusions.of(chain(*sides), self.choices.recipe)
@@ -125,33 +125,33 @@ class StudyTask(Task[Study]):
 
     def run(self) -> None:
         if not self.busy:
-            self._before = self.result, self.basis
+            self._previous = self.result, self.run_inputs
         super().run()
 
-    def take(self, outcome: Study) -> Iterable[None]:
-        self._put(outcome)
+    def apply_outcome(self, outcome: Study) -> Iterable[None]:
+        self._set_result(outcome)
         return ()
 
-    def _take_known(self, step: Progress) -> None:
+    def _on_partial_result(self, step: Progress) -> None:
         """Store a partial result."""
         if step.result is not None and step.result.done_something:
-            self._put(step.result)
+            self._set_result(step.result)
 
-    def fail(self, reason: str) -> None:
+    def on_failed(self, reason: str) -> None:
         """Restore the previous result after a failed run; without one, keep the partial result."""
-        super().fail(reason)
-        result, basis = self._before
+        super().on_failed(reason)
+        result, run_inputs = self._previous
         if result is not None:
-            self.result, self.basis = result, basis
-            self.message += f"\n{_BEFORE} {result.summary()}"
+            self.result, self.run_inputs = result, run_inputs
+            self.message += f"\n{_PREVIOUS_SHOWN} {result.summary()}"
 
-    def left(self) -> None:
+    def on_cancelled(self) -> None:
         """Report which result is shown after a cancelled run: the partial or the previous one."""
         self.message = CANCELLED
         if self.result is not None:
-            known = _BEFORE if self.result is self._before[0] else "So far:"
+            known = _PREVIOUS_SHOWN if self.result is self._previous[0] else "So far:"
             self.message += f" {known} {self.result.summary()}"
-        self.follow()
+        self.activate()
 
     @property
     def answer(self) -> str:
@@ -159,7 +159,7 @@ class StudyTask(Task[Study]):
         if self.message or self.result is None:
             return self.message
         if self.running:
-            return _BEFORE if self.result is self._before[0] else ""
+            return _PREVIOUS_SHOWN if self.result is self._previous[0] else ""
         return self.result.summary()
 
 
@@ -167,13 +167,13 @@ class LandscapeTask(StudyTask[DecisionLandscape]):
     """Sensitivity of the result to the rank and the number of landmarks."""
 
     ranges: ClassVar = {
-        "ranks": Range("Ranks", LANDSCAPE["ranks"], _RANKS, least=1),
-        "landmarks": Range("Landmarks", LANDSCAPE["landmarks"], _LANDMARKS, least=20),
+        "ranks": Range("Ranks", LANDSCAPE["ranks"], _RANKS_HELP, least=1),
+        "landmarks": Range("Landmarks", LANDSCAPE["landmarks"], _LANDMARKS_HELP, least=20),
     }
 
-    def work(self, sources: Sources) -> Callable[[], DecisionLandscape]:
-        assert self._next is not None
-        return partial(landscape_of, sources, *self.parts(), self._next.excluded, **self.values())
+    def work_function(self, sources: Sources) -> Callable[[], DecisionLandscape]:
+        assert self._pending_inputs is not None
+        return partial(landscape_of, sources, *self.parts(), self._pending_inputs.excluded, **self.values())
 
     def load(self, place: tuple[int, int]) -> None:
         assert self.result is not None
@@ -186,8 +186,8 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
 
     ranges: ClassVar = {
         "sigmas": Range("Smoothing σ (px)", SMOOTHING["sigmas"], "Gaussian σ in pixels.", least=0, whole=False),
-        "ranks": Range("Ranks", SMOOTHING["ranks"], _RANKS, least=1),
-        "landmarks": Range("Landmarks", SMOOTHING["landmarks"], _LANDMARKS, least=20),
+        "ranks": Range("Ranks", SMOOTHING["ranks"], _RANKS_HELP, least=1),
+        "landmarks": Range("Landmarks", SMOOTHING["landmarks"], _LANDMARKS_HELP, least=20),
     }
 
     def __init__(self, choices: Choices) -> None:
@@ -203,13 +203,13 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
         sigma, unit = Outlines.outline_smoothing, Outlines.smoothing_unit
         return replace(recipe, outline_smoothing=sigma, smoothing_unit=unit), settings
 
-    def why_not(self) -> str:
+    def blocking_reason(self) -> str:
         shapes = [layer.name for layer in chain(*self.choices.sides.chosen()) if isinstance(layer, Shapes)]
         if shapes:
             return f'"{shapes[0]}" holds finished outlines (shapes): smoothing is studied on images or labels.'
         if self.choices.recipe.is_tiling:
             return "Neighbors that share a boundary are not smoothed by σ: choose another segmentation method."
-        return super().why_not()
+        return super().blocking_reason()
 
     def more(self) -> dict[str, Hashable]:
         return {**super().more(), '"Smooth each image as a whole"': self.merge}
@@ -218,7 +218,7 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
         """Exclude no curves, as their ids differ at every σ."""
         return tuple(frozenset() for _ in chain(*sides))
 
-    def work(self, sources: Sources) -> Callable[[], SmoothingStudy]:
+    def work_function(self, sources: Sources) -> Callable[[], SmoothingStudy]:
         return partial(smoothing_of, sources, *self.parts(), merge=self.merge, **self.values())
 
     @property
@@ -238,19 +238,25 @@ class ChoiceTask(Task[ChoiceStudy]):
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
-        self.progressed.connect(self._take_known)
+        self.progressed.connect(self._on_partial_result)
 
-    def work(self, sources: Sources) -> Callable[[], ChoiceStudy]:
-        assert self._next is not None
-        return partial(choices_of, sources, self._next.recipe, self._next.settings, self._next.excluded)
+    def work_function(self, sources: Sources) -> Callable[[], ChoiceStudy]:
+        assert self._pending_inputs is not None
+        return partial(
+            choices_of,
+            sources,
+            self._pending_inputs.recipe,
+            self._pending_inputs.settings,
+            self._pending_inputs.excluded,
+        )
 
-    def take(self, outcome: ChoiceStudy) -> Iterable[None]:
-        self._put(outcome)
+    def apply_outcome(self, outcome: ChoiceStudy) -> Iterable[None]:
+        self._set_result(outcome)
         return ()
 
-    def _take_known(self, step: Progress) -> None:
+    def _on_partial_result(self, step: Progress) -> None:
         if isinstance(step.result, ChoiceStudy) and step.result.done_something:
-            self._put(step.result)
+            self._set_result(step.result)
 
 
 # In the worker thread.
@@ -259,7 +265,7 @@ class ChoiceTask(Task[ChoiceStudy]):
 def choices_of(sources: Sources, recipe: Outlines, settings: Settings, excluded: Excluded) -> ChoiceStudy:
     """Compare two samples repeatedly, one parameter changed at a time; those of the recipe only if applicable."""
     kinds = {source.kind for source in chain(*sources)}
-    found_in = {"image": (), "labels": _FOUND, "shapes": (*_FOUND, *_TRACED)}
+    found_in = {"image": (), "labels": _IMAGE_FIELDS, "shapes": (*_IMAGE_FIELDS, *_LABEL_FIELDS)}
     without = set(found_in["image"] if "image" in kinds else found_in["labels" if "labels" in kinds else "shapes"])
     asked = {name: values for name, values in CHOICES.items() if name not in without}
 

@@ -24,25 +24,36 @@ from ..outlines.proposals import best_recipe
 from ..parameters import tree
 from ..progress import Progress, Stopped, reporting
 from .choices import Choices
-from .inputs import Excluded, LayersOfSides, Refs, Source, Sources, copied, fingerprint, source_of
+from .inputs import Excluded, LayersOfSides, Refs, Source, Sources, copy_pixels, fingerprint, source_of
 
 Result = TypeVar("Result")
-Function: TypeAlias = Callable[[], Any]
-Steps: TypeAlias = Generator[Function | None, Any, None]
+JobFunction: TypeAlias = Callable[[], Any]
+JobSteps: TypeAlias = Generator[JobFunction | None, Any, None]
 
 log = logging.getLogger(__name__)
 
 CANCELLED = "Cancelled."
 # Timeout for running workers at exit, in milliseconds.
-_PATIENCE = 10_000
+_EXIT_TIMEOUT_MS = 10_000
 # Layer events that may affect its outlines; whether they do is determined by fingerprints.
-_TOLD = ("data", "set_data", "scale", "shear", "rotate", "affine", "units", "features", "paint", "labels_update")
+_LAYER_EVENTS = (
+    "data",
+    "set_data",
+    "scale",
+    "shear",
+    "rotate",
+    "affine",
+    "units",
+    "features",
+    "paint",
+    "labels_update",
+)
 #: Maximum number of bytes of pixels copied on the main thread at once.
-AT_ONCE = 2**24
-_PAUSE = 150  # debounce of layer events, in ms
+MAX_SYNC_COPY_BYTES = 2**24
+_DEBOUNCE_MS = 150  # debounce of layer events, in ms
 
 
-class Soon:
+class Debouncer:
     """Debounces a method: calls it once, some milliseconds after the last of a burst of events.
 
     The method is held by a weak reference, so that objects can be deleted. There is no QTimer object, which would have
@@ -52,32 +63,32 @@ class Soon:
     def __init__(self, method: Callable[[], object], wait: int = 0) -> None:
         self._method = weakref.WeakMethod(method)
         self._wait = wait
-        self._asked = 0
+        self._requests = 0
 
     def start(self, _: object = None) -> None:
         """Schedule the call; a pending one is postponed."""
-        self._asked += 1
-        asked, own = self._asked, weakref.ref(self)
-        QTimer.singleShot(self._wait, lambda: None if (soon := own()) is None else soon._act(asked))
+        self._requests += 1
+        request, own = self._requests, weakref.ref(self)
+        QTimer.singleShot(self._wait, lambda: None if (soon := own()) is None else soon._call_if_latest(request))
 
     def stop(self) -> None:
-        self._asked += 1
+        self._requests += 1
 
-    def _act(self, asked: int) -> None:
+    def _call_if_latest(self, request: int) -> None:
         method = self._method()
-        if asked == self._asked and method is not None:
+        if request == self._requests and method is not None:
             method()
 
 
 # Life cycle ----------------------------------------------------------------------------------------------------
 
 
-class _Call(QObject):
+class _WorkerCall(QObject):
     """A function call in a worker thread, and its outcome."""
 
     reported = Signal(object)  #: Progress
 
-    functions: list[Function]  # popped when run, to release it: the worker may live longer
+    functions: list[JobFunction]  # popped when run, to release it: the worker may live longer
     worker: FunctionWorker | None = None
     outcome: Any = None
     error: ValueError | None = None
@@ -94,52 +105,52 @@ class _Call(QObject):
             if threading.main_thread().is_alive():  # else Python is shutting down its thread pools
                 if not isinstance(error, ValueError):
                     log.error("a run failed\n%s", traceback.format_exc())
-                self.error = in_words(error)
+                self.error = as_user_error(error)
 
 
-def in_words(error: Exception) -> ValueError:
+def as_user_error(error: Exception) -> ValueError:
     """Return an error for the panel; a new one, as the traceback of the original keeps the copied images alive."""
     if isinstance(error, ValueError):
         return ValueError(str(error))
     return ValueError(f"Unexpected error ({type(error).__name__}: {error}). Please report it.")
 
 
-class Background:
+class JobRunner:
     """Runs one job at a time, cooperatively on the main thread and in a worker thread.
 
     A job is a generator, like a coroutine. `yield` returns control to the event loop. `yield function` calls the
     function in a worker thread, and resumes with its return value, or with a ValueError that explains its failure.
-    While `arriving`, the worker has finished, and the generator is showing its result.
+    While `delivering`, the worker has finished, and the generator is showing its result.
     """
 
-    pause = 20  #: milliseconds between turns of the generator, for the event loop to repaint
+    turn_pause_ms = 20  #: milliseconds between turns of the generator, for the event loop to repaint
     progressed = psygnal.Signal(Progress)
 
     def __init__(self) -> None:
-        self.steps: Steps | None = None  #: the current job
-        self.busy = self.arriving = False
+        self.steps: JobSteps | None = None  #: the current job
+        self.busy = self.delivering = False
         self.step = Progress("")
-        self._hurried = False
-        self._waiting: Function | None = None
-        self._calls: list[_Call] = []
+        self._finish_now = False
+        self._pending_function: JobFunction | None = None
+        self._calls: list[_WorkerCall] = []
         application = QCoreApplication.instance()
         if application is not None:
-            application.aboutToQuit.connect(finish_all)
+            application.aboutToQuit.connect(stop_all_workers)
 
     @property
     def threads(self) -> int:
         """Number of threads still running, including those of cancelled jobs."""
         return len(self._calls)
 
-    def begin(self, steps: Steps) -> None:
+    def begin(self, steps: JobSteps) -> None:
         """Start a job; one still running is cancelled, and its thread finishes first."""
         if self.busy:
             self.cancel()
-        self.steps, self.busy, self.arriving, self._hurried = steps, True, False, False
+        self.steps, self.busy, self.delivering, self._finish_now = steps, True, False, False
         self.step = Progress("starting")
         self.advance(steps)
 
-    def advance(self, steps: Steps | None, call: _Call | None = None) -> None:
+    def advance(self, steps: JobSteps | None, call: _WorkerCall | None = None) -> None:
         """Resume the generator of a job, from the event loop or when the worker of a call has finished."""
         outcome, error = None, None
         if call is not None and call.worker is not None:
@@ -149,9 +160,9 @@ class Background:
             self._calls.remove(call)
             stopped, call.worker, outcome, error = call.worker.abort_requested, None, call.outcome, call.error
             call.outcome = None
-            if stopped and steps is self.steps:  # by `finish_all`
+            if stopped and steps is self.steps:  # by `stop_all_workers`
                 self.cancel()
-            self.arriving = steps is self.steps
+            self.delivering = steps is self.steps
         while steps is not None and steps is self.steps:
             ended = True
             try:
@@ -161,27 +172,27 @@ class Background:
                 break
             finally:
                 if ended and steps is self.steps:
-                    self.steps, self.busy, self.arriving = None, False, False
+                    self.steps, self.busy, self.delivering = None, False, False
             if steps is not self.steps:  # cancelled during this turn
                 break
-            self._waiting = function
+            self._pending_function = function
             if function is not None:
-                self.arriving = False
+                self.delivering = False
                 break
-            if not self._hurried:  # with 0 ms, Qt posts an event, which precedes mouse and key events
-                QTimer.singleShot(self.pause if self.arriving else 1, partial(self.advance, steps))
+            if not self._finish_now:  # with 0 ms, Qt posts an event, which precedes mouse and key events
+                QTimer.singleShot(self.turn_pause_ms if self.delivering else 1, partial(self.advance, steps))
                 break
-        if self._waiting is not None and not self._calls:
-            call = _Call()
-            call.functions, self._waiting = [self._waiting], None
+        if self._pending_function is not None and not self._calls:
+            call = _WorkerCall()
+            call.functions, self._pending_function = [self._pending_function], None
             # Not `create_worker`: it ties the worker to the current window, which would keep and stop it.
             call.worker = FunctionWorker(call.run)
             self._calls.append(call)
-            call.reported.connect(partial(self._hear, self.steps))
+            call.reported.connect(partial(self._on_progress, self.steps))
             call.worker.finished.connect(partial(self.advance, self.steps, call))
             call.worker.start()
 
-    def _hear(self, steps: Steps | None, step: Progress) -> None:
+    def _on_progress(self, steps: JobSteps | None, step: Progress) -> None:
         """Emit each step once: some are reported repeatedly for many blocks."""
         before = self.step
         news = (step.name, step.done, step.total) != (before.name, before.done, before.total)
@@ -194,12 +205,12 @@ class Background:
 
         If the worker has already finished, its result is shown in full instead.
         """
-        if self.arriving and self.steps is not None:
-            self._hurried = True
+        if self.delivering and self.steps is not None:
+            self._finish_now = True
             if inspect.getgeneratorstate(self.steps) != inspect.GEN_RUNNING:
                 self.advance(self.steps)
         elif self.busy:
-            self.steps, self._waiting, self.busy = None, None, False
+            self.steps, self._pending_function, self.busy = None, None, False
             for call in self._calls:
                 if call.worker is not None:
                     call.worker.quit()
@@ -207,22 +218,22 @@ class Background:
         return False
 
 
-def finish_all() -> None:
+def stop_all_workers() -> None:
     """Stop all workers and wait for them: a thread that outlives the interpreter crashes the process."""
     try:
-        WorkerBase.await_workers(_PATIENCE)
+        WorkerBase.await_workers(_EXIT_TIMEOUT_MS)
     except RuntimeError:
-        log.warning("a run did not stop within %d s", _PATIENCE // 1000)
+        log.warning("a run did not stop within %d s", _EXIT_TIMEOUT_MS // 1000)
 
 
-atexit.register(finish_all)
+atexit.register(stop_all_workers)
 
 
 # Inputs of a result --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Basis:
+class RunInputs:
     """The inputs of a result."""
 
     layers: tuple[Refs, Refs]  #: weak references: a result must not keep a deleted layer alive
@@ -230,15 +241,15 @@ class Basis:
     settings: Settings
     excluded: Excluded  #: manually excluded ids of each layer, A's before B's
     more: Mapping[str, Hashable] = field(default_factory=dict)  #: description -> further inputs
-    prints: tuple[str, ...] = ()  #: fingerprints of the layers, A's before B's; empty before they are copied
+    fingerprints: tuple[str, ...] = ()  #: fingerprints of the layers, A's before B's; empty before they are copied
 
-    def alive(self) -> LayersOfSides | None:
+    def existing_layers(self) -> LayersOfSides | None:
         """Return the layers if all still exist."""
         a, b = (tuple(layer for ref in side if (layer := ref()) is not None) for side in self.layers)
         return (a, b) if (len(a), len(b)) == tuple(map(len, self.layers)) else None
 
 
-class Task(Background, ABC, Generic[Result]):
+class Task(JobRunner, ABC, Generic[Result]):
     """A task on the chosen layers, independent of widgets; docks are its views."""
 
     changed = psygnal.Signal()  #: the result, whether it is out of date, the state, or the message has changed
@@ -248,26 +259,26 @@ class Task(Background, ABC, Generic[Result]):
         super().__init__()
         self.choices = choices
         self.result: Result | None = None
-        self.basis: Basis | None = None  #: the inputs of the result; None if they are not in the viewer
+        self.run_inputs: RunInputs | None = None  #: the inputs of the result; None if they are not in the viewer
         self.message = ""  #: why the last run failed, or that it was cancelled
         self.failed = self.running = False  #: running: a run, not a secondary job
-        self._next: Basis | None = None
-        self._chosen: list[set[weakref.ref[Layer]]] = []
-        self._following = False
-        self._watched: list[Any] = []
-        self._looking = Soon(self._look, _PAUSE)
-        choices.changed.connect(self._look)
-        choices.exclusions.changed.connect(self._look)
+        self._pending_inputs: RunInputs | None = None
+        self._last_layers: list[set[weakref.ref[Layer]]] = []
+        self._active = False
+        self._watched_events: list[Any] = []
+        self._change_debouncer = Debouncer(self._emit_changed, _DEBOUNCE_MS)
+        choices.changed.connect(self._emit_changed)
+        choices.exclusions.changed.connect(self._emit_changed)
         choices.sides.changed.connect(self._sides_changed)
 
     # For subclasses.
 
-    def why_not(self) -> str:
+    def blocking_reason(self) -> str:
         """Return why the task cannot be run; empty if it can."""
         sides = self.choices.sides
         a, b = sides.chosen()
         if not a or not b:
-            if sides.several or len(sides.unasked()) > 1:
+            if sides.several or len(sides.offered_automatically()) > 1:
                 return "Choose at least one layer for A and one for B."
             return "Open two images (or labels, or shapes) to compare."
         if sides.several:
@@ -276,34 +287,34 @@ class Task(Background, ABC, Generic[Result]):
         return "Choose two different layers." if a == b else ""
 
     @abstractmethod
-    def work(self, sources: Sources) -> Function:
+    def work_function(self, sources: Sources) -> JobFunction:
         """Return the function that does the work on copies of the layers, in a worker thread."""
 
     @abstractmethod
-    def take(self, outcome: Any) -> Iterable[None]:
+    def apply_outcome(self, outcome: Any) -> Iterable[None]:
         """Store and show the outcome of the work, in turns with the event loop."""
 
-    def chosen(self) -> Basis:
+    def current_inputs(self) -> RunInputs:
         """Return the inputs of a run with the current choices."""
         choices = self.choices
         sides = choices.sides.chosen()
         a, b = (tuple(map(weakref.ref, side)) for side in sides)
         excluded = choices.exclusions.of(itertools.chain(*sides), choices.recipe)
-        return Basis((a, b), choices.recipe, choices.settings, excluded)
+        return RunInputs((a, b), choices.recipe, choices.settings, excluded)
 
-    def fail(self, reason: str) -> None:
+    def on_failed(self, reason: str) -> None:
         """Record that a run has failed; the previous result is kept."""
         self.message, self.failed = f"⚠ {reason}", True
 
-    def left_over(self) -> str:
+    def leftover_message(self) -> str:
         """Return the message to keep when the layers of a failed run are no longer chosen."""
         return ""
 
-    def fail_beside(self, reason: str) -> None:
+    def on_secondary_job_failed(self, reason: str) -> None:
         """Record that a secondary job has failed."""
-        self.fail(reason)
+        self.on_failed(reason)
 
-    def left(self) -> None:
+    def on_cancelled(self) -> None:
         """Record that the job was cancelled."""
         self.message = CANCELLED
 
@@ -317,54 +328,54 @@ class Task(Background, ABC, Generic[Result]):
         if self.failed:
             return "error"
         if self.result is None:
-            return "empty" if self.why_not() else "ready"
+            return "empty" if self.blocking_reason() else "ready"
         return "stale" if self.changed_since() else "done"
 
     def run(self) -> None:
         """Copy the data of the layers, and start the work in the background."""
-        if not (self.busy or self.why_not()):
+        if not (self.busy or self.blocking_reason()):
             self.message, self.failed, self.running = "", False, True
-            self.begin(self._life(self.steps_of_run(), self.fail))
+            self.begin(self._supervised(self.main_job(), self.on_failed))
 
-    def steps_of_run(self) -> Steps:
+    def main_job(self) -> JobSteps:
         """Copy the layers, one per turn and large ones in the background; do the work; take its outcome."""
-        basis, dims = self.chosen(), self.choices.dims
+        run_inputs, dims = self.current_inputs(), self.choices.dims
         copies: list[Source] = []
-        prints: list[str] = []
-        for ref in itertools.chain(*basis.layers):
+        fingerprints: list[str] = []
+        for ref in itertools.chain(*run_inputs.layers):
             layer = ref()
             if layer is not None:
-                prints.append(fingerprint(layer, dims))  # before the copy: edits in between make the result stale
-                copies.append(source_of(layer, dims, at_most=AT_ONCE).calibrated(basis.recipe))
+                fingerprints.append(fingerprint(layer, dims))  # before the copy: edits in between make the result stale
+                copies.append(source_of(layer, dims, at_most=MAX_SYNC_COPY_BYTES).calibrated(run_inputs.recipe))
                 yield None  # each may be slow for large images
         turned = next((one.name for one in copies if one.mirrored), "")
-        if turned and not basis.settings.reflections and not all(one.mirrored for one in copies):
+        if turned and not run_inputs.settings.reflections and not all(one.mirrored for one in copies):
             raise ValueError(
                 f'"{turned}" is shown mirrored (by a negative scale, or its affine) and another layer is not: '
                 "without reflections their outlines would be treated as different forms. Make its scale positive, "
                 'or turn on "Mirror images match"'
             )
-        if any(getattr(one.data, "nbytes", 0) > AT_ONCE for one in copies):
-            copies = yield partial(copied, copies, AT_ONCE)
-        if basis.recipe.method == "auto":
+        if any(getattr(one.data, "nbytes", 0) > MAX_SYNC_COPY_BYTES for one in copies):
+            copies = yield partial(copy_pixels, copies, MAX_SYNC_COPY_BYTES)
+        if run_inputs.recipe.method == "auto":
             images = [one.data for one in copies if one.kind == "image"]
-            basis = replace(basis, recipe=(yield partial(best_recipe, images, basis.recipe)))
-            self.choices.set(recipe=basis.recipe)
-        first = len(basis.layers[0])
-        self._next = replace(basis, prints=tuple(prints))
-        outcome = yield self.work((tuple(copies[:first]), tuple(copies[first:])))
-        yield from self.take(outcome)
+            run_inputs = replace(run_inputs, recipe=(yield partial(best_recipe, images, run_inputs.recipe)))
+            self.choices.set(recipe=run_inputs.recipe)
+        first = len(run_inputs.layers[0])
+        self._pending_inputs = replace(run_inputs, fingerprints=tuple(fingerprints))
+        outcome = yield self.work_function((tuple(copies[:first]), tuple(copies[first:])))
+        yield from self.apply_outcome(outcome)
 
-    def start(self, function: Function, then: Callable[[Any], Iterable[Function | None]]) -> None:
+    def start_secondary_job(self, function: JobFunction, then: Callable[[Any], Iterable[JobFunction | None]]) -> None:
         """Start a secondary job, such as writing a file; `then` is called with its return value."""
         if not self.busy:
-            self.begin(self._life(self._beside(function, then), self.fail_beside))
+            self.begin(self._supervised(self._secondary_job(function, then), self.on_secondary_job_failed))
 
-    def _beside(self, function: Function, then: Callable[[Any], Iterable[Function | None]]) -> Steps:
+    def _secondary_job(self, function: JobFunction, then: Callable[[Any], Iterable[JobFunction | None]]) -> JobSteps:
         outcome = yield function
         yield from then(outcome)
 
-    def _life(self, steps: Steps, fail: Callable[[str], None]) -> Steps:
+    def _supervised(self, steps: JobSteps, fail: Callable[[str], None]) -> JobSteps:
         """Run a job, and handle its errors and its end."""
         self.changed.emit()
         try:
@@ -373,9 +384,9 @@ class Task(Background, ABC, Generic[Result]):
             if not isinstance(error, ValueError):
                 log.exception("a turn failed")
             self.running = False
-            fail(str(in_words(error)))
-        self.busy = self.arriving = self.running = False
-        self._watch()
+            fail(str(as_user_error(error)))
+        self.busy = self.delivering = self.running = False
+        self._watch_layers()
         self.changed.emit()
         self.finished.emit()
 
@@ -383,24 +394,24 @@ class Task(Background, ABC, Generic[Result]):
         """Cancel the job; the previous result is kept."""
         given_up = super().cancel()
         if given_up:
-            self.left()
-            self.running, self._next = False, None
+            self.on_cancelled()
+            self.running, self._pending_inputs = False, None
             self.changed.emit()
             self.finished.emit()
         return given_up
 
     def changed_since(self) -> list[str]:
         """Describe what has changed since the result was computed."""
-        if self.result is None or self.basis is None:
+        if self.result is None or self.run_inputs is None:
             return []
-        then, words = self.basis, []
+        then, words = self.run_inputs, []
         try:
-            now = self.chosen()
+            now = self.current_inputs()
         except ValueError as error:  # invalid choices
             return [str(error)]
         if list(map(set, then.layers)) != list(map(set, now.layers)):
             return ["other layers are chosen"]
-        before = dict(zip(itertools.chain(*then.layers), then.prints, strict=True))
+        before = dict(zip(itertools.chain(*then.layers), then.fingerprints, strict=True))
         for ref in itertools.chain(*now.layers):
             layer = ref()
             if layer is not None and fingerprint(layer, self.choices.dims) != before[ref]:
@@ -415,48 +426,48 @@ class Task(Background, ABC, Generic[Result]):
         words += ["the choice of excluded curves was changed"] if left_out[0] != left_out[1] else []
         return words + [f"{name} was changed" for name, value in then.more.items() if value != now.more.get(name)]
 
-    def follow(self) -> None:
-        self._watch()
+    def activate(self) -> None:
+        self._watch_layers()
 
-    def _watch(self) -> None:
+    def _watch_layers(self) -> None:
         """Connect to the events of the result's layers."""
-        for event in self._watched:
-            event.disconnect(self._looking.start)
-        self._following = True
-        refs = () if self.basis is None else itertools.chain(*self.basis.layers)
+        for event in self._watched_events:
+            event.disconnect(self._change_debouncer.start)
+        self._active = True
+        refs = () if self.run_inputs is None else itertools.chain(*self.run_inputs.layers)
         layers = dict.fromkeys(layer for ref in refs if isinstance(layer := ref(), Layer))
         dims = self.choices.dims.events
-        self._watched = [dims.point, dims.order] if layers else []
+        self._watched_events = [dims.point, dims.order] if layers else []
         for events in (layer.events for layer in layers):
-            self._watched += [getattr(events, name) for name in _TOLD if hasattr(events, name)]
-        for event in self._watched:
-            event.connect(self._looking.start)
+            self._watched_events += [getattr(events, name) for name in _LAYER_EVENTS if hasattr(events, name)]
+        for event in self._watched_events:
+            event.connect(self._change_debouncer.start)
 
-    def rest(self) -> None:
+    def deactivate(self) -> None:
         """Disconnect from all events, and cancel the job."""
         self.cancel()
-        self._following = False
-        self._looking.stop()
-        for event in self._watched:
-            event.disconnect(self._looking.start)
-        self._watched = []
+        self._active = False
+        self._change_debouncer.stop()
+        for event in self._watched_events:
+            event.disconnect(self._change_debouncer.start)
+        self._watched_events = []
 
-    def _look(self) -> None:
+    def _emit_changed(self) -> None:
         self.changed.emit()
 
     def _sides_changed(self) -> None:
         """Update after a change of the samples; ignore mere reordering, which is frequent."""
         try:
-            chosen = [set(side) for side in self.chosen().layers]
+            chosen = [set(side) for side in self.current_inputs().layers]
         except ValueError:  # invalid choices
             chosen = []
-        if chosen != self._chosen:
-            self._chosen = chosen
+        if chosen != self._last_layers:
+            self._last_layers = chosen
             if self.failed and self.result is None and not self.busy:  # the error was about other layers
-                self.message, self.failed = self.left_over(), False
-            if self._following:
-                self._watch()
+                self.message, self.failed = self.leftover_message(), False
+            if self._active:
+                self._watch_layers()
             self.changed.emit()
 
-    def _put(self, result: Result) -> None:
-        self.result, self.basis = result, self._next
+    def _set_result(self, result: Result) -> None:
+        self.result, self.run_inputs = result, self._pending_inputs

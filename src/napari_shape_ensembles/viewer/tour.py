@@ -11,14 +11,14 @@ from qtpy.QtGui import QKeyEvent
 from qtpy.QtWidgets import QFrame, QLabel, QWidget
 
 from .docks.bench import Bench
-from .panels.widgets import button, column, once, row, wrapped
-from .steps import STEPS
+from .page_status import STEPS
+from .panels.widgets import button, column, row, single_shot_timer, wrapped_label
 
 PLUGIN, PAIR = "napari-shape-ensembles", "powder"
 # Threshold for the pair, chosen by eye: Otsu's fragments its particles (docs/samples.md).
 _THRESHOLD = 50
 _WIDTH, _GAP = 300, 16  # pixels
-_SETTLED = 400  # ms until a newly shown page has its final width
+_SETTLE_MS = 400  # ms until a newly shown page has its final width
 _STOPS = {
     "Images": "Each row is an image. The first two groups are A and B; replicates and the size of a pixel are columns. "
     "Click a cell to change it.",
@@ -32,7 +32,7 @@ _STOPS = {
 }
 
 
-def take_tour() -> None:
+def start_tour() -> None:
     """Open the bench, with a sample pair if there are no layers, and start the tour."""
     viewer = napari.current_viewer()
     if viewer is None:
@@ -60,7 +60,7 @@ class Tour(QFrame):
         self.setAutoFillBackground(True)
         self.setFixedWidth(_WIDTH)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.title, self.words, self.count = QLabel(), wrapped(), QLabel()
+        self.title, self.text, self.count = QLabel(), wrapped_label(), QLabel()
         font = self.title.font()
         font.setBold(True)
         self.title.setFont(font)
@@ -68,13 +68,13 @@ class Tour(QFrame):
         self.back = button("‹", "Previous page (left arrow)")
         self.back.setAccessibleName("Back")
         self.next = button("Next ›", "Next page (right arrow, Enter)")
-        for part, action in ((self.end, self.close), (self.back, self.go_back), (self.next, self.go_on)):
+        for part, action in ((self.end, self.close), (self.back, self.show_previous), (self.next, self.show_next)):
             part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
             part.clicked.connect(action)
         foot = row(self.count, self.end, self.back, self.next, grows=self.count)
-        column(self.title, self.words, foot, page=self, margins=(12, 10, 12, 10))
-        self._settled = once(self, self.stand)
-        self._settled.setInterval(_SETTLED)
+        column(self.title, self.text, foot, page=self, margins=(12, 10, 12, 10))
+        self._reposition_timer = single_shot_timer(self, self.reposition)
+        self._reposition_timer.setInterval(_SETTLE_MS)
         bench.destroyed.connect(self.deleteLater)
 
     def start(self) -> None:
@@ -82,28 +82,28 @@ class Tour(QFrame):
         for before in self.parentWidget().findChildren(QWidget, "tour"):
             if before is not self:
                 before.close()
-        self.stop_at(0)
+        self.show_stop(0)
 
-    def stop_at(self, place: int) -> None:
+    def show_stop(self, place: int) -> None:
         """Show a page and its explanation; run the comparison first if the answer is missing."""
         self.place = place
         name = STEPS[place]
         if name == "Answer" and self.bench.session.comparison.result is None:
             self.bench.compare()
         else:
-            self.bench.turn(place)
+            self.bench.show_page(place)
         self.title.setText(name)
-        self.words.setText(_STOPS[name])
+        self.text.setText(_STOPS[name])
         self.count.setText(f"{place + 1} of {len(STEPS)}")
         self.back.setVisible(place > 0)
         self.end.setVisible(place < len(STEPS) - 1)
         self.next.setText("Next ›" if place < len(STEPS) - 1 else "Done")
         self.setAccessibleName(f"Tour, {name}: {_STOPS[name]}")
-        self.stand()
-        self._settled.start()
+        self.reposition()
+        self._reposition_timer.start()
         self.setFocus()
 
-    def stand(self) -> None:
+    def reposition(self) -> None:
         """Place the callout to the left of the bench, or in the middle of the window if the bench is floating."""
         self.setFixedHeight(self.layout().totalHeightForWidth(_WIDTH))
         window = self.parentWidget()
@@ -113,23 +113,23 @@ class Tour(QFrame):
         self.show()
         self.raise_()
 
-    def go_on(self) -> None:
+    def show_next(self) -> None:
         """Go to the next page, or end after the last one."""
         if self.place + 1 < len(STEPS):
-            self.stop_at(self.place + 1)
+            self.show_stop(self.place + 1)
         else:
             self.close()
 
-    def go_back(self) -> None:
-        self.stop_at(max(self.place - 1, 0))
+    def show_previous(self) -> None:
+        self.show_stop(max(self.place - 1, 0))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Navigate, or end."""
         does = {
-            Qt.Key.Key_Right: self.go_on,
-            Qt.Key.Key_Return: self.go_on,
-            Qt.Key.Key_Enter: self.go_on,
-            Qt.Key.Key_Left: self.go_back,
+            Qt.Key.Key_Right: self.show_next,
+            Qt.Key.Key_Return: self.show_next,
+            Qt.Key.Key_Enter: self.show_next,
+            Qt.Key.Key_Left: self.show_previous,
             Qt.Key.Key_Escape: self.close,
         }
         if event.key() in does:

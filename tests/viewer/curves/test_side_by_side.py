@@ -14,13 +14,13 @@ from qtpy.QtWidgets import QApplication
 from scipy import ndimage
 
 from docks import grid_of
-from napari_shape_ensembles.viewer.curves.over_canvas import Captions
+from napari_shape_ensembles.viewer.camera_flight import camera_of
+from napari_shape_ensembles.viewer.curves.canvas_overlays import Captions
 from napari_shape_ensembles.viewer.curves.side_by_side import CellGrid
 from napari_shape_ensembles.viewer.docks.bench import Bench
-from napari_shape_ensembles.viewer.flying import camera_of
 from napari_shape_ensembles.viewer.session import Session
 
-told_layers = pytest.mark.skipif(
+needs_grid_aware_of_layers = pytest.mark.skipif(
     not hasattr(ViewerModel(), "canvas"), reason="before napari 0.9 a grid knows no layers"
 )
 
@@ -32,7 +32,7 @@ def cell_grid(cells, **options):
     return grid
 
 
-@told_layers
+@needs_grid_aware_of_layers
 @given(
     visible=st.lists(st.booleans(), min_size=1, max_size=12),
     stride=st.integers(1, 4),
@@ -94,7 +94,7 @@ def test_the_cameras_of_all_cells_are_told_once_and_those_of_new_cells_not_at_al
     model.layers.selection = set(model.layers)
     session, told = Session.of(model), []
     session.attach()
-    camera_of(model).events.center.connect(lambda _: told.append(session.choices.rearranging))
+    camera_of(model).events.center.connect(lambda _: told.append(session.choices.batch_depth))
     session.comparison.arrange(True, captioned=True)
     assert told == [1]  # before the canvas hears of the cells
     session.comparison.arrange(False)
@@ -102,7 +102,7 @@ def test_the_cameras_of_all_cells_are_told_once_and_those_of_new_cells_not_at_al
 
 
 def words(session):
-    return [caption.words for caption in session.comparison.side_by_side.captions((800, 600))]
+    return [caption.text for caption in session.comparison.side_by_side.captions((800, 600))]
 
 
 BOTH = ["A · one", "B · two"]
@@ -153,11 +153,11 @@ def test_what_is_marked_painted_or_drawn_lies_in_the_cell_of_its_image(two, mode
     assert two.choices.sides.chosen()[1] == ()
 
 
-@told_layers
+@needs_grid_aware_of_layers
 def test_a_fitted_view_is_left_alone_until_the_canvas_or_the_images_change(two, model, qtbot):
     told = []
     camera_of(model).events.connect(told.append)
-    two.comparison.side_by_side.renew()
+    two.comparison.side_by_side.schedule_arrange()
     qtbot.wait(700)  # until the view would be fitted to docks that have their size
     assert not told
     model.canvas.size = 300, 800
@@ -211,7 +211,7 @@ def test_switched_off_by_hand_the_grid_rests_until_it_is_switched_on(two, model,
     assert not grid.enabled
 
 
-@told_layers
+@needs_grid_aware_of_layers
 def test_captions_follow_the_unit_and_the_axes_that_are_drawn(model, qtbot):
     coarse = model.add_image(np.zeros((50, 100)), name="one", scale=(0.5, 0.5), units=("um", "um"))
     fine = model.add_image(np.zeros((50, 100)), name="two", scale=(250, 250), units=("nm", "nm"))
@@ -221,7 +221,7 @@ def test_captions_follow_the_unit_and_the_axes_that_are_drawn(model, qtbot):
 
     def sizes():
         captions = session.comparison.side_by_side.captions((800, 600))
-        return np.array([np.subtract(one.far, one.corner) for one in captions])
+        return np.array([np.subtract(one.bottom_right, one.top_left) for one in captions])
 
     assert sizes() == pytest.approx(sizes()[0] * [[1], [0.5]], rel=0.02)
     assert sizes().max() > 350  # the larger one fills its cell, of 800 × 300
@@ -261,10 +261,10 @@ def boxes(viewer):
     return found
 
 
-def stand_above(viewer, captions, value, words):
+def are_above(viewer, captions, value, words):
     """Whether these words stand right above the image of this brightness, from its left side on."""
     top, left, _, _ = boxes(viewer)[value]
-    rooms = [room for caption, room in captions.shown if caption.words == words]
+    rooms = [room for caption, room in captions.shown if caption.text == words]
     return any(abs(room.bottom() - top) <= 4 and abs(room.left() - left) <= 3 for room in rooms)
 
 
@@ -283,7 +283,7 @@ def test_captions_stand_above_their_images_and_go_with_them(make_napari_viewer, 
     both = {100: "A · one", 200: "B · two"}
 
     def right():
-        return len(captions.shown) == 2 and all(stand_above(viewer, captions, *one) for one in both.items())
+        return len(captions.shown) == 2 and all(are_above(viewer, captions, *one) for one in both.items())
 
     qtbot.waitUntil(lambda: grid_of(viewer).enabled is not apart)
     qtbot.waitUntil(right, timeout=5000)
@@ -293,7 +293,7 @@ def test_captions_stand_above_their_images_and_go_with_them(make_napari_viewer, 
     font.setPointSizeF(1.5 * font.pointSizeF())
     captions.setFont(font)  # as the style sheet does after the first captions: none is cut off
     for caption, room in captions.shown:
-        assert room.width() > captions.fontMetrics().horizontalAdvance(caption.words)
+        assert room.width() > captions.fontMetrics().horizontalAdvance(caption.text)
     camera_of(viewer).zoom *= 0.7
     camera_of(viewer).center = 0, 10, 20 + 50 * apart
     qtbot.waitUntil(right, timeout=5000)
@@ -304,7 +304,7 @@ def test_captions_stand_above_their_images_and_go_with_them(make_napari_viewer, 
     both.update({100: "B · first", 200: "A · two"})
     qtbot.waitUntil(right, timeout=5000)
     viewer.layers["two"].visible = False
-    qtbot.waitUntil(lambda: [one.words for one, _ in captions.shown] == ["B · first"], timeout=5000)
+    qtbot.waitUntil(lambda: [one.text for one, _ in captions.shown] == ["B · first"], timeout=5000)
     camera_of(viewer).zoom *= 8  # its upper edge is out of sight
     ((_, room),) = captions.shown
     assert room.top() >= 0
@@ -326,8 +326,17 @@ def test_captions_stand_above_their_images_and_go_with_them(make_napari_viewer, 
             pixel = (bottom - top) / 60
             place = QPointF(left + 20.5 * pixel, top + 10.5 * pixel)
             for kind in (QEvent.Type.MouseMove, QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonRelease):
-                held = Qt.MouseButton.NoButton if kind is QEvent.Type.MouseMove else Qt.MouseButton.LeftButton
-                event = QMouseEvent(kind, place, canvas.mapToGlobal(place), held, held, Qt.KeyboardModifier.NoModifier)
+                is_unchanged_in_file = (
+                    Qt.MouseButton.NoButton if kind is QEvent.Type.MouseMove else Qt.MouseButton.LeftButton
+                )
+                event = QMouseEvent(
+                    kind,
+                    place,
+                    canvas.mapToGlobal(place),
+                    is_unchanged_in_file,
+                    is_unchanged_in_file,
+                    Qt.KeyboardModifier.NoModifier,
+                )
                 QApplication.sendEvent(canvas, event)
         assert marks.data == pytest.approx(np.array([[10, 20]] * 2), abs=0.5)
     assert len(captions.shown) == 2

@@ -115,7 +115,7 @@ def test_numbers_that_are_missing_leave_the_others_in_the_plot(shown, qtbot):
     picked = []
     plot.picked.connect(lambda rows: picked.append(rows.tolist()))
     shown(plot, 300, 240)
-    for x, y in plot.places()[[0, 2]]:
+    for x, y in plot.widget_points()[[0, 2]]:
         qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, pos=QPoint(round(x), round(y)))
     qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, pos=QPoint(150, 100))
     assert picked == [[0], [2], []]
@@ -127,7 +127,7 @@ def test_a_plot_of_nothing_is_drawn_too(shown, points):
     plot = ScatterPlot()
     plot.show_points(points, 1, ("x", "y"))
     shown(plot, 240, 200)
-    assert len(plot.places()) == len(points)
+    assert len(plot.widget_points()) == len(points)
     assert not plot.grab().isNull()
 
 

@@ -14,9 +14,9 @@ def test_a_notice_begins_hidden_and_its_button_says_what_it_does(qtbot, kind):
     qtbot.addWidget(notice)
     assert notice.isHidden()
     assert notice.button.toolTip()
-    notice.say("something")
+    notice.set_message("something")
     assert not notice.isHidden()
-    notice.say("")
+    notice.set_message("")
     assert notice.isHidden()
     with qtbot.waitSignal(notice.button.clicked):
         press(notice.button, qtbot)
@@ -25,9 +25,9 @@ def test_a_notice_begins_hidden_and_its_button_says_what_it_does(qtbot, kind):
 def test_what_changed_is_listed_up_to_three_with_names_as_they_are(bare_dock, model, monkeypatch):
     changed = ["<b> was changed", "two", "three", "four", "five"]
     monkeypatch.setattr(bare_dock.task, "changed_since", lambda: changed)
-    monkeypatch.setattr(bare_dock.task, "why_not", lambda: "no reason")
+    monkeypatch.setattr(bare_dock.task, "blocking_reason", lambda: "no reason")
     bare_dock.show_state()
-    assert bare_dock.stale.words.text().endswith("&lt;b&gt; was changed, two, three, and 2 more.")
+    assert bare_dock.stale.label.text().endswith("&lt;b&gt; was changed, two, three, and 2 more.")
     assert not bare_dock.stale.button.isEnabled()
     changed.clear()
     bare_dock.show_state()
@@ -36,12 +36,12 @@ def test_what_changed_is_listed_up_to_three_with_names_as_they_are(bare_dock, mo
 
 def test_a_replaced_result_is_named(bare_dock):
     named = [SimpleNamespace(name=name) for name in ("one", "two")]
-    bare_dock.comparison.kept = SimpleNamespace(result=SimpleNamespace(a=named[0], b=named[1]))
+    bare_dock.comparison.recoverable = SimpleNamespace(result=SimpleNamespace(a=named[0], b=named[1]))
     bare_dock.show_state()
-    assert "(one and two)" in bare_dock.kept.words.text()
-    bare_dock.comparison.kept = None
+    assert "(one and two)" in bare_dock.recover_notice.label.text()
+    bare_dock.comparison.recoverable = None
     bare_dock.show_state()
-    assert bare_dock.kept.isHidden()
+    assert bare_dock.recover_notice.isHidden()
 
 
 @pytest.mark.parametrize(("count", "words"), [(1, "1 curve excluded"), (7, "7 curves excluded")])
@@ -49,6 +49,6 @@ def test_excluded_curves_are_counted(bare_dock, count, words):
     choices, image = bare_dock.session.choices, bare_dock.viewer.layers["one"]
     for one in range(count):
         choices.exclusions.toggle(image, str(one), choices.recipe)
-    assert words in bare_dock.excluded.words.text()
+    assert words in bare_dock.excluded.label.text()
     bare_dock.excluded.button.click()
     assert bare_dock.excluded.isHidden()

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from napari_shape_ensembles import Ensemble
+from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
 from napari_shape_ensembles.viewer.panels.results import ROWS, ResultsPanel, TruthTable
-from napari_shape_ensembles.viewer.shown import Shown
 
 
 @pytest.fixture
@@ -18,7 +18,19 @@ def panel(qtbot):
 
 def visible(panel):
     """Names of the parts that are shown."""
-    parts = ("answer", "origin", "warnings", "table", "help", "tests", "nulls", "details", "settings", "check", "said")
+    parts = (
+        "answer",
+        "origin",
+        "warnings",
+        "table",
+        "help",
+        "tests",
+        "nulls",
+        "details",
+        "settings",
+        "check",
+        "message",
+    )
     return {name for name in parts if getattr(panel, name).isVisibleTo(panel)}
 
 
@@ -28,7 +40,7 @@ def test_without_a_result_it_shows_nothing(panel):
 
 
 def test_a_result_is_shown_with_its_row_tests_counts_and_settings(panel, comparison):
-    panel.show_result(Shown(comparison, None, {}))
+    panel.show_result(DisplayedResult(comparison, None, {}))
     assert panel.answer.text() == comparison.summary()
     assert panel.table.marked() == [comparison.case]
     assert {"answer", "table", "help", "nulls", "details", "settings", "check"} <= visible(panel)
@@ -40,41 +52,41 @@ def test_a_result_is_shown_with_its_row_tests_counts_and_settings(panel, compari
 
 
 def test_a_failure_takes_the_place_of_the_result(panel, comparison):
-    panel.show_result(Shown(comparison, None, {}))
+    panel.show_result(DisplayedResult(comparison, None, {}))
     panel.show_result(None, "⚠ no curves in one")
     assert panel.answer.text() == "⚠ no curves in one"
     assert visible(panel) == {"answer"}
-    panel.show_result(Shown(comparison, None, {}))
+    panel.show_result(DisplayedResult(comparison, None, {}))
     assert panel.answer.text() == comparison.summary()
 
 
 def test_notes_and_warnings_of_the_result_are_listed_with_a_sign(panel, comparison):
     a, b = (Ensemble(side.curves, name=side.name) for side in (comparison.a, comparison.b))
     warned = replace(comparison, a=a, b=b)
-    panel.show_result(Shown(warned, None, {}, notes=("✓ saved",)), "changed in the meantime")
+    panel.show_result(DisplayedResult(warned, None, {}, notes=("✓ saved",)), "changed in the meantime")
     assert "make sure all images have the same pixel size" in panel.warnings.text()
     lines = ["⚠ changed in the meantime", "✓ saved", *(f"⚠ {warning}" for warning in warned.warnings)]
     assert panel.warnings.text() == "\n".join(lines)
-    panel.show_result(Shown(comparison, None, {}))
+    panel.show_result(DisplayedResult(comparison, None, {}))
     assert ("warnings" in visible(panel)) == bool(comparison.warnings)
 
 
 def test_a_note_is_told_once_and_an_empty_one_hides_it(panel, qtbot):
-    with qtbot.waitSignal(panel.noted):
-        panel.note("Saved to <a>.npz", "/folder/<a>.npz")
-    assert panel.said.toolTip() == "<qt>/folder/&lt;a&gt;.npz</qt>"
-    with qtbot.assertNotEmitted(panel.noted):
-        panel.note("")
-    assert "said" not in visible(panel)
+    with qtbot.waitSignal(panel.note_shown):
+        panel.show_note("Saved to <a>.npz", "/folder/<a>.npz")
+    assert panel.message.toolTip() == "<qt>/folder/&lt;a&gt;.npz</qt>"
+    with qtbot.assertNotEmitted(panel.note_shown):
+        panel.show_note("")
+    assert "message" not in visible(panel)
 
 
 def test_what_takes_a_while_is_offered_unless_busy_or_inconclusive(panel, comparison):
-    panel.show_result(Shown(comparison, None, {}))
+    panel.show_result(DisplayedResult(comparison, None, {}))
     assert panel.check.isEnabled()
     panel.show_state(busy=True, stale=False)
     assert not panel.check.isEnabled()
     assert not panel.store.isEnabled()
-    panel.show_result(Shown(replace(comparison, row_depends_on_archetype=True), None, {}))
+    panel.show_result(DisplayedResult(replace(comparison, row_depends_on_archetype=True), None, {}))
     assert panel.store.isEnabled()
     assert not panel.check.isEnabled()
     assert panel.table.marked() == []
@@ -82,7 +94,7 @@ def test_what_takes_a_while_is_offered_unless_busy_or_inconclusive(panel, compar
 
 
 def test_an_outdated_answer_is_greyed_and_a_new_sentence_is_not(panel, comparison):
-    panel.show_result(Shown(comparison, None, {}))
+    panel.show_result(DisplayedResult(comparison, None, {}))
     panel.show_state(busy=False, stale=True)
     assert not panel.answer.isEnabled()
     panel.show_result(None, "Running …")

@@ -135,7 +135,7 @@ def test_another_comparison_replaces_all_choices(explorer, comparison):
 
 
 def test_the_button_asks_for_the_curve_that_is_selected(explorer, qtbot):
-    for take, combo in zip(explorer.takes, (*explorer.ends, explorer.curve), strict=True):
+    for take, combo in zip(explorer.pick_buttons, (*explorer.ends, explorer.curve), strict=True):
         with qtbot.waitSignal(explorer.wants_selected) as asked:
             take.click()
         assert asked.args == [combo]
@@ -158,7 +158,7 @@ def test_a_mode_chosen_is_drawn_and_told(panel, qtbot):
     with qtbot.waitSignal(panel.mode_chosen) as told:
         panel.table.selectRow(3)
     assert told.args == [panel.table.mode()]
-    assert f"Mode {panel.table.mode() + 1} " in panel.mode_words.text()
+    assert f"Mode {panel.table.mode() + 1} " in panel.mode_sentence.text()
     assert [outline.dashed for outline in panel.mode_canvas.outlines] == [True, False, False]
 
 
@@ -166,7 +166,7 @@ def test_a_cleared_panel_shows_nothing(panel):
     panel.clear_explanation()
     assert not panel.isEnabled()
     assert panel.table.rowCount() == 0
-    assert panel.sentences.text() == panel.others.text() == panel.mode_words.text() == ""
+    assert panel.sentences.text() == panel.others.text() == panel.mode_sentence.text() == ""
     assert not panel.further.isVisibleTo(panel)
     assert typical(panel.gallery) == [[], []]
     panel.kind.setCurrentIndex(1)

@@ -13,13 +13,13 @@ from ...explanation.single_curves import aligned, mean_outline, nearest_curves
 from ...outlines.ensemble import UNIT_SYMBOLS
 from ..layers import COLOR_FEATURES
 from ..panels.shape_canvas import OutlineButton, ShapeCanvas, StyledOutline, radius
-from ..panels.widgets import button, column, emptied, wrapped
+from ..panels.widgets import button, clear_layout, column, wrapped_label
 
 Index = NDArray[np.int64]
 
 _NARROW, _GAP, _MARGINS = 230, 3, 20  # pixels
-_LONG = 80  # characters
-_BRIEF = {"product": "from the mean", "equivalent_diameter": "diameter", "circularity": "circularity"}
+_MAX_REASON_LETTERS = 80  # characters
+_SHORT_LABELS = {"product": "from the mean", "equivalent_diameter": "diameter", "circularity": "circularity"}
 
 
 class CurveCard(QWidget):
@@ -33,7 +33,7 @@ class CurveCard(QWidget):
         super().__init__(parent)
         self.row = -1
         self._brief = brief  # few measurements, no neighbours
-        self.numbers = wrapped(rich=True)
+        self.numbers = wrapped_label(rich=True)
         self.outline = ShapeCanvas()
         self.outline.setMinimumSize(120, 90 if brief else 140)
         if brief:
@@ -55,7 +55,7 @@ class CurveCard(QWidget):
         self.row = int(rows[0]) if len(rows) == 1 else -1
         self.exclude.setEnabled(self.row >= 0)
         self.exclude.setText("Incl&ude again" if self.row in excluded else "Excl&ude")
-        emptied(self._nearest)
+        clear_layout(self._nearest)
         self.buttons = []
         if self.row < 0:
             several = f"{len(rows)} curves selected." if len(rows) else "Click a curve to see its card."
@@ -63,14 +63,14 @@ class CurveCard(QWidget):
             self.outline.show_shapes([])
         else:
             side, name = ("A", result.a.name) if self.row < len(result.a) else ("B", result.b.name)
-            if len(name) > _LONG:  # such as the joined name of several images
-                name = f"{name[: _LONG // 2]}…{name[-_LONG // 2 :]}"
+            if len(name) > _MAX_REASON_LETTERS:  # such as the joined name of several images
+                name = f"{name[: _MAX_REASON_LETTERS // 2]}…{name[-_MAX_REASON_LETTERS // 2 :]}"
             lines = [f"<b>{side}</b> {escape(name)}, curve {escape(str(result.distances['id'].iloc[self.row]))}"]
             symbol = UNIT_SYMBOLS.get(result.a.unit, result.a.unit)
             for feature in COLOR_FEATURES.values():
-                if feature.numeric and (feature.column in _BRIEF or not self._brief):
+                if feature.numeric and (feature.column in _SHORT_LABELS or not self._brief):
                     value, unit = feature.values(result)[self.row], escape(feature.unit.format(symbol))
-                    label = _BRIEF[feature.column] if self._brief else feature.label
+                    label = _SHORT_LABELS[feature.column] if self._brief else feature.label
                     lines.append(f"{label}: {value:.4g} {unit}".strip())
             self.numbers.setText("<br>".join(lines))
             others = () if self._brief else nearest_curves(result, self.row)
@@ -103,7 +103,7 @@ class CurveCard(QWidget):
         super().resizeEvent(event)
         self._arrange()
 
-    def light(self, row: int) -> None:
+    def highlight(self, row: int) -> None:
         """Highlight the neighbour that is hovered in any linked view; -1 for none."""
         for one in self.buttons:
-            one.light(row)
+            one.highlight(row)

@@ -8,7 +8,7 @@ from ...comparison import Comparison
 from ...explanation.single_curves import aligned, nearest_and_farthest
 from ..panels.fonts import NamedLine
 from ..panels.shape_canvas import OutlineButton, radius
-from ..panels.widgets import emptied, tip
+from ..panels.widgets import clear_layout, tip
 
 _SIZE, _GAP = 72, 24
 
@@ -25,7 +25,7 @@ class CurveGallery(QWidget):
         self.buttons: list[OutlineButton] = []
 
     def show_result(self, result: Comparison, count: int = 6) -> None:
-        emptied(self._grid)
+        clear_layout(self._grid)
         self.buttons = []
         sides = nearest_and_farthest(result, count)
         rows = np.concatenate([group for side in sides for group in side])
@@ -46,7 +46,7 @@ class CurveGallery(QWidget):
         self._grid.setRowStretch(4, 1)
         self._grid.setColumnStretch(2 * count + 2, 1)
 
-    def light(self, row: int) -> None:
+    def highlight(self, row: int) -> None:
         """Highlight the curve that is hovered in any linked view; -1 for none."""
         for button in self.buttons:
-            button.light(row)
+            button.highlight(row)

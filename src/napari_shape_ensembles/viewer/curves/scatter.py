@@ -14,10 +14,10 @@ from ..panels.fonts import Drawing, elided, painting
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-_RADIUS, _REACH = 3.0, 9.0
+_RADIUS, _PICK_RADIUS = 3.0, 9.0
 _RING = 5.5  # radius of the ring around a selected point
 _STAMP = 7.0  # half the width of a marker's pixmap
-_SIGN = 12  # width of a marker in the legend, in pixels
+_LEGEND_MARKER_PX = 12  # width of a marker in the legend, in pixels
 
 
 class ScatterPlot(Drawing):
@@ -33,8 +33,8 @@ class ScatterPlot(Drawing):
         self._first = 0
         self._names = self._sides = ("", "")
         self._lasso: list[QPointF] = []
-        self._lit = -1
-        self._picture: QPixmap | None = None
+        self._hovered_row = -1
+        self._pixmap: QPixmap | None = None
         self.setMinimumSize(220, 180)
         self.setMouseTracking(True)
         self.setAccessibleName("Scatter plot of the curves")
@@ -43,22 +43,22 @@ class ScatterPlot(Drawing):
     def show_points(self, points: Real, first: int, names: tuple[str, str], sides: tuple[str, str] = ("", "")) -> None:
         """Show points (N, 2), the `first` of them A's; `names` label the x and y axis, `sides` the samples."""
         self.points, self._first, self._names, self._sides = points, first, names, sides
-        self._picture = None
+        self._pixmap = None
         self.update()
 
     def mark(self, rows: Index) -> None:
         self.rows = rows
         self.update()
 
-    def light(self, row: int) -> None:
+    def highlight(self, row: int) -> None:
         """Highlight the curve that is hovered in any linked view; -1 for none."""
-        self._lit = row
+        self._hovered_row = row
         self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(360, 260)
 
-    def places(self) -> Real:
+    def widget_points(self) -> Real:
         """Return the points (N, 2) in widget pixels, x to the right and y downwards."""
         low, high = self.span()
         box = self._box()
@@ -80,7 +80,7 @@ class ScatterPlot(Drawing):
 
     def legend(self) -> tuple[str, str]:
         """Return the legend entries of A and B, elided to the available width."""
-        room = self.width() / 2 - 2 * _SIGN
+        room = self.width() / 2 - 2 * _LEGEND_MARKER_PX
         a, b = (f"{side} {name}".strip() for side, name in zip("AB", self._sides, strict=True))
         return elided(self.fontMetrics(), a, room), elided(self.fontMetrics(), b, room)
 
@@ -92,51 +92,53 @@ class ScatterPlot(Drawing):
             self._lasso.append(event.position())
             self.update()
         else:
-            found = self._at(np.array([event.position().x(), event.position().y()]))
+            found = self._index_at(np.array([event.position().x(), event.position().y()]))
             self.hovered.emit(int(found[0]) if len(found) else -1)
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
         self.hovered.emit(-1)
 
-    def _at(self, place: Real) -> Index:
+    def _index_at(self, place: Real) -> Index:
         """Return the index of the point nearest to a widget position, empty if none is within reach."""
-        distance = np.nan_to_num(np.linalg.norm(self.places() - place, axis=1), nan=np.inf)
-        return np.argsort(distance)[:1][np.sort(distance)[:1] <= _REACH]
+        distance = np.nan_to_num(np.linalg.norm(self.widget_points() - place, axis=1), nan=np.inf)
+        return np.argsort(distance)[:1][np.sort(distance)[:1] <= _PICK_RADIUS]
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if not self._lasso:
             return
         lasso = np.array([(point.x(), point.y()) for point in [*self._lasso, event.position()]])
         self._lasso = []
-        if np.ptp(lasso, axis=0).max() > _REACH:
-            rows = np.flatnonzero(points_in_poly(np.nan_to_num(self.places(), nan=-1e6), lasso))
+        if np.ptp(lasso, axis=0).max() > _PICK_RADIUS:
+            rows = np.flatnonzero(points_in_poly(np.nan_to_num(self.widget_points(), nan=-1e6), lasso))
         else:
-            rows = self._at(lasso[-1])
+            rows = self._index_at(lasso[-1])
         if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             rows = np.union1d(self.rows, rows)
         self.picked.emit(rows)
         self.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        self._picture = None
+        self._pixmap = None
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        self._picture = None
+        self._pixmap = None
 
     def draw(self, painter: QPainter) -> None:
         """Draw the points, cached in a pixmap, and the selection on top."""
-        if self._picture is None:
-            self._picture = _blank(self.size(), self.devicePixelRatioF())
-            with painting(self._picture) as once:
+        if self._pixmap is None:
+            self._pixmap = _blank(self.size(), self.devicePixelRatioF())
+            with painting(self._pixmap) as once:
                 self._draw_points(once)
-        painter.drawPixmap(0, 0, self._picture)
+        painter.drawPixmap(0, 0, self._pixmap)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         ink = self.palette().windowText().color()
-        _put(painter, _circle(_RING), self.places()[self.rows[self.rows < len(self.points)]], QPen(ink, 2))
-        if 0 <= self._lit < len(self.points):
-            _put(painter, _circle(_RING), self.places()[[self._lit]], QPen(ink, 1))
+        _draw_markers(
+            painter, _circle(_RING), self.widget_points()[self.rows[self.rows < len(self.points)]], QPen(ink, 2)
+        )
+        if 0 <= self._hovered_row < len(self.points):
+            _draw_markers(painter, _circle(_RING), self.widget_points()[[self._hovered_row]], QPen(ink, 1))
         painter.setPen(QPen(ink, 1, Qt.PenStyle.DashLine))
         painter.drawPolyline(QPolygonF(self._lasso))
 
@@ -160,16 +162,18 @@ class ScatterPlot(Drawing):
         triangle = QPainterPath(QPointF(0, -_RADIUS))
         for x in (_RADIUS, -_RADIUS):
             triangle.lineTo(x, _RADIUS)
-        places, key = self.places(), 2.0  # x of the next legend entry
+        places, key = self.widget_points(), 2.0  # x of the next legend entry
         sides = places[: self._first], places[self._first :]
         looks = (_circle(_RADIUS), COLOR_A), (triangle, COLOR_B)
         for (mark, color), side, words in zip(looks, sides, self.legend(), strict=True):
             painter.setPen(ink)
-            painter.drawText(QRectF(key + _SIGN, 0, self.width() / 2, line), Qt.AlignmentFlag.AlignLeft, words)
+            painter.drawText(
+                QRectF(key + _LEGEND_MARKER_PX, 0, self.width() / 2, line), Qt.AlignmentFlag.AlignLeft, words
+            )
             finite = side[np.isfinite(side).all(axis=1)]
             legend = [(key + _RADIUS + 1, metrics.height() / 2 + 1)]
-            _put(painter, mark, np.concatenate([legend, finite]), QPen(Qt.PenStyle.NoPen), QColor(color))
-            key += 2 * _SIGN + metrics.horizontalAdvance(words)
+            _draw_markers(painter, mark, np.concatenate([legend, finite]), QPen(Qt.PenStyle.NoPen), QColor(color))
+            key += 2 * _LEGEND_MARKER_PX + metrics.horizontalAdvance(words)
 
 
 def _circle(radius: float) -> QPainterPath:
@@ -178,7 +182,7 @@ def _circle(radius: float) -> QPainterPath:
     return path
 
 
-def _put(painter: QPainter, mark: QPainterPath, places: Real, pen: QPen, fill: QColor | None = None) -> None:
+def _draw_markers(painter: QPainter, mark: QPainterPath, places: Real, pen: QPen, fill: QColor | None = None) -> None:
     """Draw a marker at each position: rendered once to a pixmap, which is blitted thousands of times."""
     stamp = _blank(QSize(int(2 * _STAMP), int(2 * _STAMP)), painter.device().devicePixelRatioF())
     with painting(stamp) as once:

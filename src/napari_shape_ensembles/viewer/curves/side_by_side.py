@@ -13,25 +13,25 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from ...palette import SIDE_COLORS
+from ..camera_flight import camera_of
 from ..choices import Choices
-from ..flying import camera_of
 from ..inputs import is_own
-from ..layers import at_once
-from ..overlap import images_below, lie_apart
-from ..task import Soon
+from ..layers import batched_changes
+from ..overlap import are_disjoint, images_below
+from ..task import Debouncer
 from ..world import drawn_extent
 
 #: Height of a caption, and its distance from the image, in canvas pixels.
-CAPTION, OFF = 18, 2
-_NEITHER = "gray"  # caption color of images in neither A nor B
+CAPTION_HEIGHT_PX, CAPTION_GAP_PX = 18, 2
+_OTHER_COLOR = "gray"  # caption color of images in neither A nor B
 _GAP = 6  # spacing between grid cells, in pixels
 _MARGIN, _LARGEST_MARGIN = 0.05, 0.5  # fraction of the canvas: napari's default, and the maximum with captions
 # Stride of napari's own grid. All layers share its first cell, while overlays are still created in every cell.
-_ALL = 1000
-_SETTLED, _AT_LAST = 400, 1500  # ms until newly opened docks have usually, and have at last, reached their size
-_WORTH = 1.4  # minimum magnification of the images that justifies a new grid shape
-_MANY = 6  # number of cells that takes napari a second to create: deferred until opening docks have their size
-_PAUSE = 120  # debounce of layer list changes, in ms: each new arrangement is slow
+_GRID_STRIDE = 1000
+_SETTLE_MS, _LATE_SETTLE_MS = 400, 1500  # ms until new docks have usually, and at last, reached their size
+_MIN_GAIN = 1.4  # minimum magnification of the images that justifies a new grid shape
+_MANY_CELLS = 6  # number of cells that takes napari a second to create: deferred until opening docks have their size
+_DEBOUNCE_MS = 120  # debounce of layer list changes, in ms: each new arrangement is slow
 
 
 class Cell(NamedTuple):
@@ -46,27 +46,27 @@ class Frame(NamedTuple):
     """World-to-canvas transform of a grid cell, in (row, column) canvas pixels."""
 
     cell: tuple[float, float, float, float]  #: left, top, width and height
-    zero: NDArray[np.float64]  #: canvas position of the world origin
-    steps: NDArray[np.float64]  #: canvas pixels per world unit, along rows and columns
+    origin: NDArray[np.float64]  #: canvas position of the world origin
+    pixels_per_unit: NDArray[np.float64]  #: canvas pixels per world unit, along rows and columns
 
     def on_canvas(self, world: NDArray[np.float64]) -> NDArray[np.float64]:
         """Transform world coordinates (n, 2) to (row, column) canvas pixels."""
-        return self.zero + world * self.steps
+        return self.origin + world * self.pixels_per_unit
 
     def corners(self) -> NDArray[np.float64]:
         """Return the four corners of the cell in world coordinates."""
         left, top, width, height = self.cell
         ends = itertools.product((top, top + height), (left, left + width))
-        return (np.array(list(ends)) - self.zero) / self.steps
+        return (np.array(list(ends)) - self.origin) / self.pixels_per_unit
 
 
 class Caption(NamedTuple):
     """The caption of an image and its position, as (x, y) canvas pixels."""
 
-    words: str
+    text: str
     color: str
-    corner: tuple[float, float]  #: upper left corner of the image
-    far: tuple[float, float]  #: lower right corner
+    top_left: tuple[float, float]  #: upper left corner of the image
+    bottom_right: tuple[float, float]  #: lower right corner
     cell: tuple[float, float, float, float]  #: left, top, width and height
 
 
@@ -127,7 +127,7 @@ class SideBySide:
     switched off.
     """
 
-    left = Signal()  #: the user switched the grid off
+    switched_off = Signal()  #: the user switched the grid off
     arranged = Signal()  #: the arrangement or the captions may have changed
 
     def __init__(self, choices: Choices, cells: Callable[[], Sequence[Cell]]) -> None:
@@ -137,43 +137,46 @@ class SideBySide:
         self._grid = canvas.grid
         self._resized = getattr(canvas.events, "size", None)  # napari >= 0.9 emits canvas.events.size
         self.on = self.captioned = False  #: whether side by side is on, and with captions
-        self._resting = self._apart = False  # whether the user, or `arrange` (no overlap), switched the grid off
-        self._before: dict[str, object] = {}
-        self._order: list[weakref.ref[Layer]] = []
-        self._arranged: list[weakref.ref[Layer]] = []
+        self._is_suspended = self._needs_no_grid = False  # the user, or `arrange` (no overlap), switched the grid off
+        self._grid_before: dict[str, object] = {}
+        self._order_before: list[weakref.ref[Layer]] = []
+        self._arranged_order: list[weakref.ref[Layer]] = []
         self._cell_of: weakref.WeakKeyDictionary[Layer, int] = weakref.WeakKeyDictionary()
-        self._said: list[tuple[str, str, list[weakref.ref[Layer]]]] = []  # captions: text, color, and layers
-        self._count, self._fitted = 0, object()
-        self._fitted_to: tuple[object, ...] = ()  # cache key of `_fit`: canvas size, grid shape, extent of the images
-        self._shown, self._largest = 0, np.ones(2)  # number of nonempty cells; height and width of the largest image
-        self._shapes: dict[int, tuple[int, int]] = {}  # number of cells -> fitted grid shape
-        self._again, self._settled = Soon(self._arrange_again, _PAUSE), Soon(self._fit_settled, _SETTLED)
-        self._at_last = Soon(self._fit_settled, _AT_LAST)
+        self._captions: list[tuple[str, str, list[weakref.ref[Layer]]]] = []  # captions: text, color, and layers
+        self._cell_count, self._fitted_camera = 0, object()
+        self._fit_key: tuple[object, ...] = ()  # cache key of `_fit`: canvas size, grid shape, extent of the images
+        self._shown_cell_count, self._largest_extent = 0, np.ones(2)  # nonempty cells; size of the largest image
+        self._fitted_shapes: dict[int, tuple[int, int]] = {}  # number of cells -> fitted grid shape
+        self._arrange_debouncer, self._fit_debouncer = (
+            Debouncer(self._arrange_settled, _DEBOUNCE_MS),
+            Debouncer(self._fit_settled, _SETTLE_MS),
+        )
+        self._late_fit_debouncer = Debouncer(self._fit_settled, _LATE_SETTLE_MS)
 
     def arrange(self) -> None:
         """Assign the layers to cells, and move them to the end of the layer list, A's last."""
         found = self._cells()
         wanted: Sequence[Cell] = [] if found is None else found()
-        if self._resting:
+        if self._is_suspended:
             return
         if not self.on:
-            self._begin()
-            if len(wanted) > _MANY:
-                self._again.start()
+            self._take_over_grid()
+            if len(wanted) > _MANY_CELLS:
+                self._arrange_debouncer.start()
                 return
         cells = [cell._replace(layers=[one for one in cell.layers if one in self._layers]) for cell in wanted]
         cells = [cell for cell in cells if cell.layers]
         for _, (image, *_), _ in cells:  # connecting again is a no-op
             for moved in (image.events.scale, image.events.translate, image.events.units):
-                moved.connect(self._again.start)
+                moved.connect(self._arrange_debouncer.start)
         # All cells share a camera: images far from each other would leave most of each cell empty.
         of_sides = all(side in SIDE_COLORS for side, _, _ in cells)
         groups, first = [list(cell.layers) for cell in cells], [cell.layers[0] for cell in cells]
-        self._apart = len(cells) < 2 or (self.captioned and of_sides and lie_apart(first, self._choices))
+        self._needs_no_grid = len(cells) < 2 or (self.captioned and of_sides and are_disjoint(first, self._choices))
         known = set(itertools.chain.from_iterable(groups))
         others = [layer for layer in self._layers if layer not in known]
         images = [*first, *(layer for layer in others if not is_own(layer))]
-        replaced = [ref() for ref in self._choices.sides.instead.values()]
+        replaced = [ref() for ref in self._choices.sides.originals.values()]
         for layer, image in images_below(others, images, self._choices).items():
             cell = next((cell for cell in groups if image in cell), None)
             if cell is not None:  # labels must not lie over their corrected copy
@@ -183,50 +186,58 @@ class SideBySide:
         order, cell_of = [*others, *last], dict(zip(others, itertools.count(len(cells)), strict=False))
         cell_of |= {layer: place for place, cell in enumerate(groups) for layer in cell}
         boxes = [box for layer in first if (box := drawn_extent(layer, self._choices)) is not None]
-        self._largest = np.max([np.ptp(box, axis=0) for box in boxes], axis=0, initial=1e-9)
-        unseen = self._choices.unseen
+        self._largest_extent = np.max([np.ptp(box, axis=0) for box in boxes], axis=0, initial=1e-9)
+        unseen = self._choices.to_be_shown
         seen = [place for layer, place in cell_of.items() if layer.visible or layer in unseen or self._resized is None]
-        self._shown = len(set(seen))
-        shape = self._grid.shape if self._apart else self._shapes.get(self._shown) or self._roomiest()
-        planned = shape, not self._apart
+        self._shown_cell_count = len(set(seen))
+        shape = (
+            self._grid.shape
+            if self._needs_no_grid
+            else self._fitted_shapes.get(self._shown_cell_count) or self._best_shape()
+        )
+        planned = shape, not self._needs_no_grid
         spaced = getattr(self._grid, "spacing", _GAP) == _GAP
         now = (self._grid.shape, self._grid.enabled), dict(self._cell_of)
-        colors = [SIDE_COLORS.get(side, _NEITHER) for side, _, _ in cells]
+        colors = [SIDE_COLORS.get(side, _OTHER_COLOR) for side, _, _ in cells]
         words = [f"{side or '–'} · {name}" for side, _, name in cells]
         said = zip(words, colors, [list(map(weakref.ref, cell)) for cell in groups], strict=True)
-        self._said = list(said) if self.captioned else []
+        self._captions = list(said) if self.captioned else []
         # With an unchanged grid shape, the layout triggered by the layer list itself is enough.
-        once = at_once(self._choices) if now[0] != planned or not spaced else nullcontext()
-        with once, self._grid.events.enabled.blocker(self._switched):
+        once = batched_changes(self._choices) if now[0] != planned or not spaced else nullcontext()
+        with once, self._grid.events.enabled.blocker(self._on_grid_switched):
             if order != list(self._layers) or now != (planned, cell_of) or not spaced:
                 self._cell_of = weakref.WeakKeyDictionary(cell_of)
                 self._reorder(order)
                 self._grid.shape, self._grid.enabled = planned
                 if not spaced:
                     self._grid.spacing = _GAP
-            replaced_all = bool(groups) and not self._alive(self._arranged)  # napari has fitted the first image alone
-            if len(groups) != self._count or replaced_all:  # before new cells are created: each has a camera to update
-                self._count = len(groups)
+            replaced_all = bool(groups) and not self._existing(
+                self._arranged_order
+            )  # napari has fitted the first image alone
+            if (
+                len(groups) != self._cell_count or replaced_all
+            ):  # before new cells are created: each has a camera to update
+                self._cell_count = len(groups)
                 self._fit()
-        self._arranged = list(map(weakref.ref, self._layers))
-        if self._place() == self._fitted:  # camera not moved by the user: new docks may have resized the canvas
-            self._settled.start()
-            self._at_last.start()
+        self._arranged_order = list(map(weakref.ref, self._layers))
+        if self._camera_state() == self._fitted_camera:  # not moved by the user: new docks may have resized the canvas
+            self._fit_debouncer.start()
+            self._late_fit_debouncer.start()
         self.arranged.emit()
 
-    def _begin(self) -> None:
+    def _take_over_grid(self) -> None:
         """Take over the grid by swapping the class of the existing object, to keep its event connections."""
         self.on = True
-        self._before = {name: getattr(self._grid, name) for name in ("enabled", "stride", "shape", "spacing")}
-        self._order = list(map(weakref.ref, self._layers))
+        self._grid_before = {name: getattr(self._grid, name) for name in ("enabled", "stride", "shape", "spacing")}
+        self._order_before = list(map(weakref.ref, self._layers))
         object.__setattr__(self._grid, "cells_of_layers", self._cells_of_layers)
         object.__setattr__(self._grid, "__class__", CellGrid)
-        self._grid.stride = _ALL
-        self._grid.events.enabled.connect(self._switched)
+        self._grid.stride = _GRID_STRIDE
+        self._grid.events.enabled.connect(self._on_grid_switched)
         for event in (self._layers.events.inserted, self._layers.events.removed):
-            event.connect(self._again.start)
+            event.connect(self._arrange_debouncer.start)
         if self._resized is not None:
-            self._resized.connect(self._settled.start)
+            self._resized.connect(self._fit_debouncer.start)
 
     def _cells_of_layers(self) -> list[int]:
         # Before 0.9, napari does not update the cell of a layer when it is shown, so hidden layers keep their cell.
@@ -242,7 +253,7 @@ class SideBySide:
         gap = _GAP if self._grid.enabled else 0
         width, height = (size[0] - gap * (columns - 1)) / columns, (size[1] - gap * (rows - 1)) / rows
         camera, layers, found = camera_of(viewer), list(self._layers), {}
-        steps = np.array(_ways(camera)) * float(camera.zoom)
+        steps = np.array(_axis_signs(camera)) * float(camera.zoom)
         for (row, column), own in self._grid.iter_viewboxes(self._layers):
             left, top = column * (width + gap), row * (height + gap)
             zero = np.array([top + height / 2, left + width / 2]) - steps * np.asarray(camera.center)[-2:]
@@ -253,7 +264,7 @@ class SideBySide:
     def captions(self, size: tuple[float, float]) -> list[Caption]:
         """Return the captions of the visible images, for a canvas of size (width, height)."""
         frames, found = self.frames(size), []
-        for words, color, refs in self._said if frames and not self._resting else ():
+        for words, color, refs in self._captions if frames and not self._is_suspended else ():
             own = [layer for ref in refs if (layer := ref()) is not None and layer in self._layers]
             frame = next((frames[layer] for layer in own if layer in frames), None)
             box = drawn_extent(own[0], self._choices) if own else None
@@ -265,65 +276,68 @@ class SideBySide:
 
     def _fit_settled(self) -> None:
         """Fit the grid shape and the camera to the current canvas, unless the user has moved the camera."""
-        if self._place() == self._fitted:
+        if self._camera_state() == self._fitted_camera:
             if self.on and self._grid.enabled:
-                best, now = self._roomiest(), self._shapes.get(self._shown)
-                if now is None or self._size_in(best) > _WORTH * self._size_in(now):
-                    self._grid.shape = self._shapes[self._shown] = best
+                best, now = self._best_shape(), self._fitted_shapes.get(self._shown_cell_count)
+                if now is None or self._magnification_in(best) > _MIN_GAIN * self._magnification_in(now):
+                    self._grid.shape = self._fitted_shapes[self._shown_cell_count] = best
             self._fit()
 
-    def _roomiest(self) -> tuple[int, int]:
+    def _best_shape(self) -> tuple[int, int]:
         """Return the grid shape that shows the images as large as the canvas allows.
 
         With napari's automatic shape, added layers would briefly appear in more cells, and napari keeps the view boxes
         of all past shapes.
         """
-        count = max(self._shown, 1)
-        return max(((-(-count // columns), columns) for columns in range(count, 0, -1)), key=self._size_in)
+        count = max(self._shown_cell_count, 1)
+        return max(((-(-count // columns), columns) for columns in range(count, 0, -1)), key=self._magnification_in)
 
-    def _size_in(self, shape: tuple[int, int]) -> float:
+    def _magnification_in(self, shape: tuple[int, int]) -> float:
         """Return the magnification of the largest image in a grid of this shape."""
         canvas = getattr(self._viewer(), "canvas", None)
-        return float((getattr(canvas, "size", (1, 1)) / self._largest / shape).min())
+        return float((getattr(canvas, "size", (1, 1)) / self._largest_extent / shape).min())
 
     def _fit(self) -> None:
         """Fit the camera to the contents of all cells, with room for a caption at the top."""
         if self.on and (viewer := self._viewer()) is not None:
-            camera, room = camera_of(viewer), (CAPTION + 2 * OFF) * bool(self._said and not self._resting)
+            camera, room = (
+                camera_of(viewer),
+                (CAPTION_HEIGHT_PX + 2 * CAPTION_GAP_PX) * bool(self._captions and not self._is_suspended),
+            )
             height, width = getattr(getattr(viewer, "canvas", None), "size", (np.inf, np.inf))
             shape, dims = self._grid.actual_shape(self._layers), viewer.dims
             extent = np.asarray(viewer.layers.extent.world).tobytes()
             fitted_to = height, width, shape, room, extent, tuple(dims.order), dims.ndisplay, tuple(camera.orientation)
-            if fitted_to == self._fitted_to and self._place() == self._fitted:
+            if fitted_to == self._fit_key and self._camera_state() == self._fitted_camera:
                 return  # updating the cameras of all cells is slow
             margin = min(max(_MARGIN, room * shape[0] / height), _LARGEST_MARGIN)
             with camera.events.center.blocker():
                 viewer.reset_view(margin=margin)
                 depth, row, column = camera.center
-                camera.center = depth, row - _ways(camera)[0] * room / 2 / camera.zoom, column
+                camera.center = depth, row - _axis_signs(camera)[0] * room / 2 / camera.zoom, column
             camera.events.center(value=camera.center)  # emitted once, as it updates the cameras of all cells
-            self._fitted, self._fitted_to = self._place(), fitted_to
+            self._fitted_camera, self._fit_key = self._camera_state(), fitted_to
 
-    def _place(self) -> object:
+    def _camera_state(self) -> object:
         """Return center and zoom of the camera, to detect movements."""
         viewer = self._viewer()
         camera = None if viewer is None else camera_of(viewer)
         return None if camera is None else (tuple(camera.center), camera.zoom)
 
-    def renew(self) -> None:
+    def schedule_arrange(self) -> None:
         """Schedule a new arrangement."""
         if self.on:
-            self._again.start()
+            self._arrange_debouncer.start()
 
-    def renew_now(self) -> None:
+    def arrange_now(self) -> None:
         """Arrange added or removed layers before napari handles the event, so that it lays out the canvas only once."""
-        if self.on and [ref() for ref in self._arranged] != list(self._layers):
+        if self.on and [ref() for ref in self._arranged_order] != list(self._layers):
             self.arrange()
 
-    def _arrange_again(self) -> None:
+    def _arrange_settled(self) -> None:
         """Arrange after the layer list has settled."""
-        if self._choices.rearranging:
-            self._again.start()
+        if self._choices.batch_depth:
+            self._arrange_debouncer.start()
         elif self.on:
             self.arrange()
 
@@ -331,23 +345,25 @@ class SideBySide:
         """Restore the previous grid, and the layer order unless the user has changed it since."""
         if not self.on:
             return
-        self._before["enabled"] = self._before["enabled"] and not self._resting
-        self.on, self._count, self._resting = False, 0, False
-        self._grid.events.enabled.disconnect(self._switched)
+        self._grid_before["enabled"] = self._grid_before["enabled"] and not self._is_suspended
+        self.on, self._cell_count, self._is_suspended = False, 0, False
+        self._grid.events.enabled.disconnect(self._on_grid_switched)
         for event in (self._layers.events.inserted, self._layers.events.removed):
-            event.disconnect(self._again.start)
+            event.disconnect(self._arrange_debouncer.start)
         if self._resized is not None:
-            self._resized.disconnect(self._settled.start)
-        kept = self._alive(self._arranged) == [layer for layer in self._layers if weakref.ref(layer) in self._arranged]
-        self._said = []
+            self._resized.disconnect(self._fit_debouncer.start)
+        kept = self._existing(self._arranged_order) == [
+            layer for layer in self._layers if weakref.ref(layer) in self._arranged_order
+        ]
+        self._captions = []
         self._cell_of.clear()
         object.__setattr__(self._grid, "__class__", GridCanvas)
         object.__delattr__(self._grid, "cells_of_layers")
-        with at_once(self._choices):
-            for name, value in self._before.items():
+        with batched_changes(self._choices):
+            for name, value in self._grid_before.items():
                 setattr(self._grid, name, value)
             if kept:
-                first = self._alive(self._order)
+                first = self._existing(self._order_before)
                 self._reorder([*first, *(layer for layer in self._layers if layer not in first)])
         self.arranged.emit()
 
@@ -363,22 +379,22 @@ class SideBySide:
                     self._layers.move(self._layers.index(layer), place)
         reordered(value=self._layers)
 
-    def _alive(self, refs: list["weakref.ref[Layer]"]) -> list[Layer]:
+    def _existing(self, refs: list["weakref.ref[Layer]"]) -> list[Layer]:
         return [layer for ref in refs if (layer := ref()) is not None and layer in self._layers]
 
-    def _switched(self, event: object = None) -> None:
+    def _on_grid_switched(self, event: object = None) -> None:
         """Suspend the arrangement when the user switches the grid off, until it is switched on again."""
-        if self.on and self._grid.enabled and self._resting:
-            self._resting, self._count = False, 0  # forces a new fit
-            self._again.start()
-        elif self.on and not (self._grid.enabled or self._apart):
-            self._resting = True
-            self._settled.start()
+        if self.on and self._grid.enabled and self._is_suspended:
+            self._is_suspended, self._cell_count = False, 0  # forces a new fit
+            self._arrange_debouncer.start()
+        elif self.on and not (self._grid.enabled or self._needs_no_grid):
+            self._is_suspended = True
+            self._fit_debouncer.start()
             self.arranged.emit()
-            self.left.emit()
+            self.switched_off.emit()
 
 
-def _ways(camera: Any) -> tuple[int, int]:
+def _axis_signs(camera: Any) -> tuple[int, int]:
     """Return the signs of the row and column axes on the canvas: 1 for down and right, otherwise -1."""
     down, right = (str(way) for way in camera.orientation[-2:])
     return -1 if down == "up" else 1, -1 if right == "left" else 1

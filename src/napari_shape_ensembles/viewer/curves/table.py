@@ -13,7 +13,7 @@ from ..panels.fonts import with_label_font
 Index = NDArray[np.int64]
 AnyIndex: TypeAlias = Any  # QModelIndex or QPersistentModelIndex
 
-_WIDE = 8  # column width in line heights
+_COLUMN_LINE_HEIGHTS = 8  # column width in line heights
 
 
 class CurveTableModel(QAbstractTableModel):
@@ -22,7 +22,7 @@ class CurveTableModel(QAbstractTableModel):
     def __init__(self) -> None:
         super().__init__()
         self._frame = pd.DataFrame()
-        self.lit = -1  #: pooled index of the curve hovered in any linked view
+        self.hovered_row = -1  #: pooled index of the curve hovered in any linked view
         self._shape = 0, 0  # cached: Qt asks for it thousands of times while rows are selected
         self.order: NDArray[np.integer] = np.empty(0, dtype=np.int64)
 
@@ -39,7 +39,7 @@ class CurveTableModel(QAbstractTableModel):
         return 0 if parent.isValid() else self._shape[1]
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if role == Qt.ItemDataRole.BackgroundRole and self.order[index.row()] == self.lit:
+        if role == Qt.ItemDataRole.BackgroundRole and self.order[index.row()] == self.hovered_row:
             return QApplication.palette().highlight()
         if role != Qt.ItemDataRole.DisplayRole:
             return None
@@ -70,11 +70,11 @@ class CurveTableView(QTableView):
         super().__init__(parent)
         with_label_font(self)
         self.curves = CurveTableModel()
-        self._silent = False
+        self._is_updating = False
         self.setModel(self.curves)
         self.setMouseTracking(True)
         self.setAccessibleName("Table of the curves")
-        self.entered.connect(self._enter)
+        self.entered.connect(self._on_entered)
         self.setSortingEnabled(True)
         self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -83,16 +83,16 @@ class CurveTableView(QTableView):
         self.horizontalHeader().setDefaultAlignment(alignment)
         self._fit_headings()
         self.setToolTip("All curves of all images. Click a heading to sort, rows to select curves.")
-        self.curves.layoutChanged.connect(self._mark_again)
+        self.curves.layoutChanged.connect(self._restore_selection)
         self._rows: Index = np.empty(0, dtype=np.int64)
-        self.selectionModel().selectionChanged.connect(self._tell)
+        self.selectionModel().selectionChanged.connect(self._emit_picked)
 
-    def _mark_again(self) -> None:
+    def _restore_selection(self) -> None:
         self.mark(self._rows)
 
     def _fit_headings(self) -> None:
         line = self.fontMetrics().height()
-        self.horizontalHeader().setDefaultSectionSize(_WIDE * line)
+        self.horizontalHeader().setDefaultSectionSize(_COLUMN_LINE_HEIGHTS * line)
         self.horizontalHeader().setMinimumHeight(2 * line + 10)
 
     def changeEvent(self, event: QEvent) -> None:
@@ -101,19 +101,19 @@ class CurveTableView(QTableView):
             self._fit_headings()
 
     def show_frame(self, frame: pd.DataFrame) -> None:
-        self._silent = True
+        self._is_updating = True
         self.curves.show_frame(frame)
         self._rows = np.empty(0, dtype=np.int64)
-        self._silent = False
+        self._is_updating = False
 
-    def light(self, row: int) -> None:
+    def highlight(self, row: int) -> None:
         """Highlight the row of the curve that is hovered in any linked view; -1 for none."""
-        before, self.curves.lit = self.curves.lit, row
+        before, self.curves.hovered_row = self.curves.hovered_row, row
         last = self.curves.columnCount() - 1
         for place in np.flatnonzero(np.isin(self.curves.order, [before, row])).tolist():
             self.curves.dataChanged.emit(self.curves.index(place, 0), self.curves.index(place, last))
 
-    def _enter(self, index: QModelIndex) -> None:
+    def _on_entered(self, index: QModelIndex) -> None:
         self.hovered.emit(int(self.curves.order[index.row()]))
 
     def leaveEvent(self, event: QEvent) -> None:
@@ -123,7 +123,7 @@ class CurveTableView(QTableView):
     def mark(self, rows: Index) -> None:
         """Select the rows of these curves, without emitting `picked`."""
         self._rows = rows
-        self._silent = True
+        self._is_updating = True
         places = np.flatnonzero(np.isin(self.curves.order, rows))
         chosen, last = QItemSelection(), self.curves.columnCount() - 1
         for run in np.split(places, np.flatnonzero(np.diff(places) != 1) + 1) if len(places) else []:
@@ -131,10 +131,10 @@ class CurveTableView(QTableView):
         self.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
         if len(places):
             self.scrollTo(self.curves.index(int(places[0]), 0))
-        self._silent = False
+        self._is_updating = False
 
-    def _tell(self) -> None:
-        if not self._silent:
+    def _emit_picked(self) -> None:
+        if not self._is_updating:
             places = [index.row() for index in self.selectionModel().selectedRows()]
             self._rows = np.sort(self.curves.order[places]) if places else np.empty(0, dtype=np.int64)
             self.picked.emit(self._rows)

@@ -21,7 +21,7 @@ from .table import CurveTableView
 
 Real = NDArray[np.float64]
 
-_COORDINATES = 6  # number of undulation coordinates offered for the axes
+_MAX_COORDINATES = 6  # number of undulation coordinates offered for the axes
 
 
 class CurveExplorer(QWidget):
@@ -52,15 +52,15 @@ class CurveExplorer(QWidget):
         self.tabs.addTab(gallery, "Gallery")
         column(row(self.tabs, ScrollColumn(self.card), grows=self.tabs), page=self, margins=(4, 4, 4, 4))
         for view in (self.scatter, self.table, self.gallery, self.card):
-            view.picked.connect(selection.seek)
+            view.picked.connect(selection.select_and_center)
             view.hovered.connect(selection.hover)
         for axis in (self.x, self.y):
             axis.currentIndexChanged.connect(self._draw)
         selection.changed.connect(self._show_selection)
-        selection.lit.connect(self._show_lit)
+        selection.hover_changed.connect(self._show_hovered)
         self.card.excluded.connect(self.excluded)
 
-    def follow(self, comparison: ComparisonTask) -> None:
+    def connect_to(self, comparison: ComparisonTask) -> None:
         """Connect to a comparison task: show the curves of its results, and forward exclusions to it."""
         self._comparison = comparison
         self.excluded.connect(comparison.exclude)
@@ -109,10 +109,10 @@ class CurveExplorer(QWidget):
         self.table.mark(self.selection.rows)
         self._show_card()
 
-    def _show_lit(self) -> None:
+    def _show_hovered(self) -> None:
         if isalive(self):
             for view in (self.scatter, self.table, self.gallery, self.card):
-                view.light(self.selection.under_mouse)
+                view.highlight(self.selection.hovered_row)
 
     def _show_card(self) -> None:
         if self._result is not None:
@@ -141,7 +141,7 @@ class CurveWindow:
         explorer = self.explorer
         if explorer is None:
             explorer = self._explorer = CurveExplorer(self._comparison.selection)
-            explorer.follow(self._comparison)
+            explorer.connect_to(self._comparison)
             if (window := getattr(self._viewer, "window", None)) is not None:
                 window.add_dock_widget(explorer, name="Curves", area="bottom")
         frame: Any = explorer.parentWidget() or explorer
@@ -153,7 +153,9 @@ def measured_columns(result: Comparison) -> dict[str, Real]:
     """Return the quantities offered for the axes: name -> a value per curve of the pooled sample."""
     numeric = (feature for feature in COLOR_FEATURES.values() if feature.numeric)
     columns = {feature.title(result): feature.values(result) for feature in numeric}
-    columns |= {f"undulation t{index + 1}": result.t[:, index] for index in range(min(_COORDINATES, result.t.shape[1]))}
+    columns |= {
+        f"undulation t{index + 1}": result.t[:, index] for index in range(min(_MAX_COORDINATES, result.t.shape[1]))
+    }
     return columns | {f"scale ℓ{index + 1}": result.l[:, index] for index in range(result.l.shape[1])}
 
 

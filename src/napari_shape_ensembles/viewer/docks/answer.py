@@ -37,7 +37,7 @@ class AnswerPage(CompareShapes):
         results.side_by_side.hide()  # the bench controls the canvas
         self.link(self.explanation.changed, self._show_verdict)
         # Messages about files stay visible, outside of collapsed sections and even without a result.
-        shown = results.said, self.verdict, self.row, self.color_by, self.paper, self.numbers, self.choices
+        shown = results.message, self.verdict, self.row, self.color_by, self.paper, self.numbers, self.choices
         return scrolling(self, self.buttons(), *self.state_lines, *shown)
 
     def show_result(self) -> None:
@@ -58,10 +58,10 @@ class AnswerPage(CompareShapes):
     def _show_verdict(self) -> None:
         running = self.comparison.running
         result, task = (None if running else self.result), self.explanation
-        known = task.headline if task.explored is result else None
+        known = task.headline if task.explained_comparison is result else None
         self.verdict.show_headline(result, known, "" if running else self.comparison.message)
         self.verdict.setEnabled(self.stale.isHidden())
 
     def _ask_for_folder(self) -> None:
         if folder := QFileDialog.getExistingDirectory(self, "Folder for everything"):
-            self.comparison.everything(Path(folder))
+            self.comparison.export_for_paper(Path(folder))

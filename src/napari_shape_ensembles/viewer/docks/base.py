@@ -12,14 +12,14 @@ from qtpy.QtCore import QEvent, Signal
 from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QWidget
 
 from ...progress import Progress
+from ..close_confirmation import CloseConfirmation
 from ..form import Form, OutlinesForm
 from ..layer_choice import SidesChoice
-from ..leaving import AsksBeforeLeaving
-from ..panels.widgets import Notice, button, column, once, row, run_keys, wrapped
+from ..panels.widgets import Notice, button, column, row, run_keys, single_shot_timer, wrapped_label
 from ..session import Session
 from ..task import Task
 
-_MANY = 3  # maximum number of changes listed
+_MAX_LISTED = 3  # maximum number of changes listed
 
 
 class Page(QWidget):
@@ -28,40 +28,40 @@ class Page(QWidget):
     def __init__(self, session: Session, *tasks: Task[Any]) -> None:
         super().__init__()
         self.session = session
-        self._tie = Tie(session, *tasks)
+        self._connection = SessionConnection(session, *tasks)
         # A bound method, which PyQt holds weakly. A partial would be collected together with the page; if that is in a
         # worker thread, Qt destroys the widget later, and calling the collected partial crashes Python.
-        self.destroyed.connect(self._tie.lose_page)
-        self._closing = once(self, self._leave_if_closed)
-        self._orphaned = once(self, self._delete_if_orphaned)
+        self.destroyed.connect(self._connection.on_page_destroyed)
+        self._close_timer = single_shot_timer(self, self._disconnect_if_closed)
+        self._orphan_timer = single_shot_timer(self, self._delete_if_orphaned)
 
     def link(self, signal: SignalInstance, slot: Callable[..., Any]) -> None:
         """Connect a slot to a signal of the session while the page is open."""
-        self._tie.links.append((signal, weakref.WeakMethod(slot)))
+        self._connection.links.append((signal, weakref.WeakMethod(slot)))
 
-    def when_left(self, action: Callable[[], object]) -> None:
+    def add_close_handler(self, action: Callable[[], object]) -> None:
         """Call a function, which must not refer to the page, when the page is closed or destroyed."""
-        self._tie.leaving.append(action)
+        self._connection.close_handlers.append(action)
 
     def attach(self) -> None:
         """Connect to the session, and update the page after a time without a connection."""
-        if self._tie.fasten():
-            self.catch_up()
+        if self._connection.connect():
+            self.sync_with_session()
 
     @abstractmethod
-    def catch_up(self) -> None:
+    def sync_with_session(self) -> None:
         """Update the page from the current state of the session."""
 
     def showEvent(self, event: QEvent | None) -> None:
         """Reconnect to the session after the page was closed."""
-        self._closing.stop()
+        self._close_timer.stop()
         self.attach()
-        AsksBeforeLeaving.watch(self, self.session)
+        CloseConfirmation.watch(self, self.session)
         super().showEvent(event)
 
     def hideEvent(self, event: QEvent | None) -> None:
         """Schedule a disconnect if this is due to closing, rather than a tab change or a minimized window."""
-        self._closing.start()
+        self._close_timer.start()
         super().hideEvent(event)
 
     def changeEvent(self, event: QEvent | None) -> None:
@@ -70,24 +70,24 @@ class Page(QWidget):
         That may run in a worker thread, where PySide would destroy the widget.
         """
         if event is not None and event.type() == QEvent.Type.ParentChange:
-            self._orphaned.start()
+            self._orphan_timer.start()
         super().changeEvent(event)
 
     def _delete_if_orphaned(self) -> None:
         if self.parent() is None:
             self.deleteLater()
 
-    def _leave_if_closed(self) -> None:
+    def _disconnect_if_closed(self) -> None:
         frame = self.parentWidget()
         while frame is not None and not frame.isHidden():
             frame = frame.parentWidget()
         # An ancestor is hidden: the dock was closed, or a stack or tab widget shows another page.
         if frame is not None or self.parentWidget() is None:
-            self._tie.loosen()
+            self._connection.disconnect()
 
 
 class Dock(Page):
-    """A page for a task of the session; `run` and `renewal` are the tooltips of *Run* and *Run again*.
+    """A page for a task of the session; `run` and `run_again` are the tooltips of *Run* and *Run again*.
 
     Subclasses create and lay out their controls after `__init__` of this class, which creates the buttons and message
     labels, call `attach` last, and implement `show_result`.
@@ -95,56 +95,56 @@ class Dock(Page):
 
     finished = Signal()  #: the task has completed, failed or been cancelled
 
-    def __init__(self, viewer: ViewerModel, task: Task[Any], *, run: str, renewal: str) -> None:
+    def __init__(self, viewer: ViewerModel, task: Task[Any], *, run: str, run_again: str) -> None:
         super().__init__(Session.of(viewer), task)
         self.viewer, self.task = viewer, task
         self.run_button = button("&Run", f"{run} (Enter)")
         self.cancel_button = button("Cancel", "Stop; layers and results are kept (Esc)")
-        self.reason, self.step = wrapped(), wrapped()
+        self.reason, self.step = wrapped_label(), wrapped_label()
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
-        self.stale = Notice("Run a&gain", renewal, rich=True)
+        self.stale = Notice("Run a&gain", run_again, rich=True)
         self.run_button.clicked.connect(self.run)
-        self.stale.button.clicked.connect(self.renew)
+        self.stale.button.clicked.connect(self.run_again)
         self.cancel_button.clicked.connect(self.cancel)
-        self._escape = run_keys(self, self.run_by_key, self.cancel)
+        self._cancel_shortcut = run_keys(self, self.run_by_key, self.cancel)
         self._forms: dict[str, Form[Any]] = {}
-        self._chosen: dict[str, Any] = {}  # values last set on the forms
+        self._shown_values: dict[str, Any] = {}  # values last set on the forms
         self._was_busy = False
-        self._refused = ""  # why the values of the forms are invalid
+        self._invalid_reason = ""  # why the values of the forms are invalid
         self.link(self.session.choices.changed, self._show_choices)
         self.link(task.changed, self.show_state)
         self.link(task.progressed, self.show_progress)
 
     def bind(self, form: Form[Any], name: Literal["recipe", "settings"]) -> None:
         """Bind a form to the recipe or the settings, which all docks share, in both directions."""
-        form.changed.connect(self._choose)
+        form.changed.connect(self._store_form_values)
         self._forms[name] = form
 
-    def _choose(self) -> None:
+    def _store_form_values(self) -> None:
         """Store the values of the forms in the session; invalid combinations are not stored, and disable Run."""
-        said, self._refused = self._refused, ""
+        said, self._invalid_reason = self._invalid_reason, ""
         for name, form in self._forms.items():
             try:
                 self.session.choices.set(**{name: form.value})
             except ValueError as error:
-                self._refused = self._refused or str(error)
-        if said or self._refused:
+                self._invalid_reason = self._invalid_reason or str(error)
+        if said or self._invalid_reason:
             self.show_state()
 
     def _show_choices(self) -> None:
         for name, form in self._forms.items():
             chosen = getattr(self.session.choices, name)
-            if chosen is not self._chosen.get(name):  # do not overwrite incomplete input
-                self._chosen[name] = form.value = chosen
-        if self._refused:
-            self._choose()
+            if chosen is not self._shown_values.get(name):  # do not overwrite incomplete input
+                self._shown_values[name] = form.value = chosen
+        if self._invalid_reason:
+            self._store_form_values()
 
     def buttons(self, *more: QWidget) -> QHBoxLayout:
         """Return a row of Run, Cancel and further widgets."""
         return row(self.run_button, self.cancel_button, *more, grows=self.run_button)
 
-    def bring(self, show: str, name: str, **options: Any) -> None:
+    def open_page(self, show: str, name: str, **options: Any) -> None:
         """Show another page: by the method `show` of an ancestor if one has it, else as the plugin's dock `name`."""
         frame = self.parentWidget()
         while frame is not None and not hasattr(frame, show):
@@ -154,9 +154,9 @@ class Dock(Page):
         elif (window := getattr(self.viewer, "window", None)) is not None:
             window.add_plugin_dock_widget("napari-shape-ensembles", name, **options)[0].show()
 
-    def bring_compare(self, **options: Any) -> None:
+    def open_compare_page(self, **options: Any) -> None:
         """Show the bench's page *Answer*, or the dock *Compare shapes* outside of the bench."""
-        self.bring("show_answer", "Compare shapes", **options)
+        self.open_page("show_answer", "Compare shapes", **options)
 
     @abstractmethod
     def show_result(self) -> None:
@@ -178,7 +178,7 @@ class Dock(Page):
 
     def run(self) -> None:
         """Run the task in the background, unless the values of the forms are invalid."""
-        if not self._refused:
+        if not self._invalid_reason:
             self.task.run()
 
     def run_by_key(self) -> None:
@@ -188,24 +188,24 @@ class Dock(Page):
     def cancel(self) -> None:
         self.task.cancel()
 
-    def renew(self) -> None:
+    def run_again(self) -> None:
         self.run()
 
     def show_state(self) -> None:
         """Show the progress, why Run is disabled, whether the result is out of date, and the result."""
         busy = self.task.busy
-        reason = "" if busy else self._refused or self.task.why_not()
+        reason = "" if busy else self._invalid_reason or self.task.blocking_reason()
         changed = [] if self.task.running else self.task.changed_since()
         focused = QApplication.focusWidget()
         self.run_button.setEnabled(not (busy or reason))
-        self._escape.setEnabled(busy)
+        self._cancel_shortcut.setEnabled(busy)
         self.reason.setText(reason)
         self.reason.setVisible(bool(reason))
         for part in (self.cancel_button, self.progress, self.step):
             part.setVisible(busy)
-        more = f", and {len(changed) - _MANY} more" if len(changed) > _MANY else ""
-        listed = escape(", ".join(changed[:_MANY]), quote=False)
-        self.stale.say(f"<b>↻ Out of date:</b> {listed}{more}." if changed else "")
+        more = f", and {len(changed) - _MAX_LISTED} more" if len(changed) > _MAX_LISTED else ""
+        listed = escape(", ".join(changed[:_MAX_LISTED]), quote=False)
+        self.stale.set_message(f"<b>↻ Out of date:</b> {listed}{more}." if changed else "")
         self.stale.button.setEnabled(self.run_button.isEnabled())
         if busy:
             self.show_progress(self.task.step)
@@ -224,17 +224,17 @@ class Dock(Page):
         self.progress.setUpdatesEnabled(True)
         first = step.name[:1]  # do not capitalize a σ
         self.step.setText(f"{first.upper() if first.isascii() else first}{step.name[1:]} …")
-        if not (self.task.running or self.task.arriving):
-            self.note(f"{self.step.text()} Esc cancels.")
+        if not (self.task.running or self.task.delivering):
+            self.show_note(f"{self.step.text()} Esc cancels.")
 
-    def note(self, words: str) -> None:
+    def show_note(self, words: str) -> None:
         """Show the progress of a secondary task near its own button, which may be far from the progress bar."""
 
     def attach(self) -> None:
         self._show_choices()
         super().attach()
 
-    def catch_up(self) -> None:
+    def sync_with_session(self) -> None:
         self.show_state()
 
 
@@ -245,9 +245,9 @@ class SamplesDock(Dock):
     """
 
     def __init__(
-        self, viewer: ViewerModel, task: Task[Any], *, run: str, renewal: str, folded: Collection[str]
+        self, viewer: ViewerModel, task: Task[Any], *, run: str, run_again: str, folded: Collection[str]
     ) -> None:
-        super().__init__(viewer, task, run=run, renewal=renewal)
+        super().__init__(viewer, task, run=run, run_again=run_again)
         choices, omitted = self.session.choices, ("pixel_size", "unit")
         self.sides = SidesChoice(choices.sides)
         self.outlines_form = OutlinesForm(choices.recipe, folded=folded, omitted=omitted)
@@ -265,7 +265,7 @@ class SamplesDock(Dock):
         super().attach()
 
 
-class Tie:
+class SessionConnection:
     """Connects a page to the session and its tasks, which run only while connected to any page.
 
     It is separate from the page, and held by the session, so that it can disconnect after Qt has destroyed the page.
@@ -274,34 +274,34 @@ class Tie:
     def __init__(self, session: Session, *tasks: Task[Any]) -> None:
         # Weak references to the slots, or the tie would keep the page alive.
         self.links: list[tuple[SignalInstance, weakref.WeakMethod[Callable[..., Any]]]] = []
-        self.leaving: list[Callable[[], object]] = []
-        self._session, self._tasks, self._fast = session, tasks, False
+        self.close_handlers: list[Callable[[], object]] = []
+        self._session, self._tasks, self._is_connected = session, tasks, False
 
-    def fasten(self) -> bool:
+    def connect(self) -> bool:
         """Connect to the session; return whether it was disconnected before."""
-        if self._fast:
+        if self._is_connected:
             return False
-        self._fast = True
+        self._is_connected = True
         for signal, ref in self.links:
             if (slot := ref()) is not None:
                 signal.connect(slot, check_nargs=False)
         self._session.attach(*self._tasks, by=self)
         return True
 
-    def loosen(self) -> None:
+    def disconnect(self) -> None:
         """Disconnect from the session, which stops tasks without a page."""
-        if not self._fast:
+        if not self._is_connected:
             return
-        self._fast = False
-        for action in self.leaving:
+        self._is_connected = False
+        for action in self.close_handlers:
             action()
         self._session.detach(*self._tasks, by=self)
         self._disconnect()
 
-    def lose_page(self, _: object = None) -> None:
+    def on_page_destroyed(self, _: object = None) -> None:
         """Disconnect after the page was destroyed: its slots are not called any more."""
         self._disconnect()
-        self.loosen()
+        self.disconnect()
 
     def _disconnect(self) -> None:
         for signal, ref in self.links:

@@ -23,10 +23,10 @@ from qtpy.QtWidgets import (
 )
 
 from ..choices import PLUGIN
-from ..curves.over_canvas import OverCanvas
-from ..panels.widgets import FOCUS, ScrollColumn, SteadyTabs, button, column, once, tip, wrapped
+from ..curves.canvas_overlays import CanvasOverlays
+from ..page_status import STATES, STEPS, PageStatus, page_statuses
+from ..panels.widgets import FOCUS, ScrollColumn, SteadyTabs, button, column, single_shot_timer, tip, wrapped_label
 from ..session import Session
-from ..steps import STATES, STEPS, Step, steps_of
 from .answer import AnswerPage
 from .base import Dock, Page
 from .experiment import ExperimentPage
@@ -48,13 +48,13 @@ TRUST: Pages = {
     "Smoothing": partial(SmoothingDock, folded=True),
 }
 #: Docks opened by tearing off a page, one per tab; "" for a tab without a dock in the manifest.
-_TORN_OFF = {
+_TORN_OFF_DOCKS = {
     "Outlines": ("Segment curves", "Inspect curves"),
     "Answer": ("Compare shapes", ""),
     "Why": ("Shape space",),
     "Trust": ("", "Decision landscape", "Smoothing study"),
 }
-_NEXT = {
+_NEXT_BUTTONS = {
     "Images": ("Look at the outlines ›", "See what will be compared, before any answer"),
     "Outlines": ("Compare ›", "Compare the outlines of A and B"),
     "Answer": ("Why? ›", "See what the difference consists of"),
@@ -62,8 +62,8 @@ _NEXT = {
     "Trust": ("‹ Back to the answer", "Show the answer again"),
 }
 _CHOOSING = "Choosing the best recipe …"
-_LEAST_CANVAS = 480  # minimum canvas width in pixels for a torn-off page beside the bench
-_PAUSE = 100  # debounce of heading updates, which hash the layers, in ms
+_MIN_CANVAS_PX = 480  # minimum canvas width in pixels for a torn-off page beside the bench
+_DEBOUNCE_MS = 100  # debounce of heading updates, which hash the layers, in ms
 
 
 class Bench(Page):
@@ -81,7 +81,7 @@ class Bench(Page):
         for place, heading in enumerate(self.headings.values()):
             group.addButton(heading, place)
             heading.torn_off.connect(self.tear_off)
-        group.idClicked.connect(self.turn)
+        group.idClicked.connect(self.show_page)
         makers: Pages = {
             "Images": ImagesPage,
             "Outlines": partial(TabbedPage, OUTLINES),
@@ -89,43 +89,43 @@ class Bench(Page):
             "Why": WhyPage,
             "Trust": partial(TabbedPage, TRUST),
         }
-        self._makers = makers
+        self._page_factories = makers
         self.pages: dict[str, QWidget] = {}
         self._torn_off: list[weakref.ref[QDockWidget]] = []
         self.stack = QStackedWidget()
         for _ in STEPS:
             self.stack.addWidget(QWidget())
         self.next = button("", "")
-        self.next.clicked.connect(self.go_on)
-        self._go_on = QShortcut(QKeySequence("Ctrl+Return"), self)
-        self._go_on.activated.connect(self._go_on_by_key)
+        self.next.clicked.connect(self.go_to_next)
+        self._next_shortcut = QShortcut(QKeySequence("Ctrl+Return"), self)
+        self._next_shortcut.activated.connect(self._go_to_next_by_key)
         self.setStyleSheet(FOCUS)
         heads = QHBoxLayout()
         heads.setSpacing(2)
         for heading in self.headings.values():
             heads.addWidget(heading, 1)
-        self.reason = wrapped()
+        self.reason = wrapped_label()
         column(heads, self.stack, self.reason, self.next, page=self, margins=(4, 4, 4, 4), grows=self.stack)
-        self._soon = once(self, self.show_steps)
-        self._soon.setInterval(_PAUSE)
+        self._headings_timer = single_shot_timer(self, self.update_headings)
+        self._headings_timer.setInterval(_DEBOUNCE_MS)
         choices = session.choices
         changed = choices.changed, choices.sides.changed, session.design.changed, session.segmentation.changed
         told = session.proposing.changed, session.comparison.progressed
         for signal in (*changed, *(task.changed for task in tasks), *told):
-            self.link(signal, self._ask)
-        self.over_canvas = OverCanvas(self, session.comparison)
-        self.when_left(partial(_hand_back, session))
-        self.when_left(self.over_canvas.let_draw)
+            self.link(signal, self._schedule_headings)
+        self.canvas_overlays = CanvasOverlays(self, session.comparison)
+        self.add_close_handler(partial(_stop_automation, session))
+        self.add_close_handler(self.canvas_overlays.resume_updates)
         selection = session.comparison.selection
-        self.link(selection.changed, self.over_canvas.pick)
-        self.link(selection.sought, self.over_canvas.seek)
-        self.link(selection.drawing, self.over_canvas.draw)
+        self.link(selection.changed, self.canvas_overlays.schedule_card)
+        self.link(selection.camera_requested, self.canvas_overlays.fly_to)
+        self.link(selection.drawing, self.canvas_overlays.draw)
         self.attach()
-        self.turn(0)
+        self.show_page(0)
 
-    def _ask(self, _: object = None) -> None:
-        if not self._soon.isActive():
-            self._soon.start()
+    def _schedule_headings(self, _: object = None) -> None:
+        if not self._headings_timer.isActive():
+            self._headings_timer.start()
 
     # The pages.
 
@@ -137,7 +137,7 @@ class Bench(Page):
     def page(self, name: str) -> QWidget:
         """Return the page of a step, created lazily."""
         if name not in self.pages:
-            page, place = self._makers[name](self.viewer), STEPS.index(name)
+            page, place = self._page_factories[name](self.viewer), STEPS.index(name)
             before = self.stack.widget(place)
             self.pages[name] = page
             self.stack.removeWidget(before)
@@ -145,40 +145,40 @@ class Bench(Page):
             self.stack.insertWidget(place, page)
         return self.pages[name]
 
-    def turn(self, place: int) -> None:
+    def show_page(self, place: int) -> None:
         """Show the page of a step, counted from 0."""
         name = STEPS[place]
         self.stack.setCurrentWidget(self.page(name))
         self.headings[name].setChecked(True)
         self._show_next()
-        self._ask()
+        self._schedule_headings()
 
     def _show_next(self) -> None:
         """Update the button to the next step; on Outlines, disabled while a recipe is proposed or nothing can run."""
         waits = self.step == "Outlines" and self.session.proposing.is_choosing
         asked = self.session.experiment if self.session.design.is_experiment else self.session.comparison
-        reason = asked.why_not() if self.step == "Outlines" and asked.result is None and not asked.busy else ""
-        words, tooltip = _NEXT[self.step]
+        reason = asked.blocking_reason() if self.step == "Outlines" and asked.result is None and not asked.busy else ""
+        words, tooltip = _NEXT_BUTTONS[self.step]
         self.next.setText(_CHOOSING if waits else words)
-        self.next.setToolTip(f"{tooltip} ({self._go_on.key().toString()})")
+        self.next.setToolTip(f"{tooltip} ({self._next_shortcut.key().toString()})")
         if self.next.hasFocus() and (waits or reason):  # else it would move to where a key may close the dock
             self.headings[self.step].setFocus()
         self.next.setEnabled(not (waits or reason))
         self.reason.setText(reason)
         self.reason.setVisible(bool(reason))
 
-    def go_on(self) -> None:
+    def go_to_next(self) -> None:
         """Go to the next step; from Outlines, run the comparison unless its result is up to date."""
         if not self.next.isEnabled():
             return
         if self.step == "Outlines":
             self.compare()
         else:
-            self.turn(STEPS.index("Answer") if self.step == "Trust" else STEPS.index(self.step) + 1)
+            self.show_page(STEPS.index("Answer") if self.step == "Trust" else STEPS.index(self.step) + 1)
 
-    def _go_on_by_key(self) -> None:
+    def _go_to_next_by_key(self) -> None:
         """Go to the next step, and focus its heading, so that the shortcuts of the page work."""
-        self.go_on()
+        self.go_to_next()
         self.headings[self.step].setFocus()
 
     def compare(self) -> None:
@@ -186,7 +186,7 @@ class Bench(Page):
         self.show_answer()
         answer = self.pages["Answer"]
         assert isinstance(answer, TabbedPage)
-        page = answer.turn(int(self.session.design.is_experiment))
+        page = answer.show_tab(int(self.session.design.is_experiment))
         if isinstance(page, Dock) and page.state in ("ready", "stale", "error"):
             page.run()
             for part in page.findChildren(ScrollColumn):  # progress is shown at its top
@@ -194,19 +194,19 @@ class Bench(Page):
 
     def show_answer(self) -> None:
         """Show the page *Answer*."""
-        self.turn(STEPS.index("Answer"))
+        self.show_page(STEPS.index("Answer"))
 
     def show_inspection(self) -> None:
         """Show the review queue, in which objects are corrected."""
-        self.turn(STEPS.index("Outlines"))
+        self.show_page(STEPS.index("Outlines"))
         page = self.pages["Outlines"]
         assert isinstance(page, TabbedPage)
-        page.turn(1)
+        page.show_tab(1)
 
     def tear_off(self, name: str) -> None:
         """Show the page of a step, or its current tab, in a separate dock, if there is a window."""
         page, window = self.pages[name], getattr(self.viewer, "window", None)
-        title = _TORN_OFF[name][page.currentIndex() if isinstance(page, TabbedPage) else 0]
+        title = _TORN_OFF_DOCKS[name][page.currentIndex() if isinstance(page, TabbedPage) else 0]
         if window is None:
             return
         known = list(window.dock_widgets.values())
@@ -214,17 +214,17 @@ class Bench(Page):
             inner = window.add_plugin_dock_widget(PLUGIN, title)[1]
         else:
             assert isinstance(page, TabbedPage)
-            inner = page.another()
+            inner = page.new_instance()
             window.add_dock_widget(inner, name=f"{name}: {page.tabText(page.currentIndex())}", area="right")
         if (dock := dock_of(inner)) is None:
             return
         if inner not in known:
-            self._make_room(dock)
+            self._place_dock(dock)
             self._torn_off.append(weakref.ref(dock))
         dock.show()
         dock.raise_()
 
-    def _make_room(self, dock: QDockWidget) -> None:
+    def _place_dock(self, dock: QDockWidget) -> None:
         """Place a new dock beside the bench if the canvas stays wide enough, else as a tab."""
         main, frame = self.window(), dock_of(self)
         if frame is None or frame.isFloating() or not isinstance(main, QMainWindow):
@@ -234,7 +234,7 @@ class Bench(Page):
         width = frame.width()
         if beside:
             main.tabifyDockWidget(beside[-1], dock)
-        elif main.centralWidget().width() - width >= _LEAST_CANVAS:
+        elif main.centralWidget().width() - width >= _MIN_CANVAS_PX:
             main.splitDockWidget(frame, dock, Qt.Orientation.Horizontal)
             dock.show()
             QApplication.sendPostedEvents(main, QEvent.Type.LayoutRequest)  # else both would share the width of one
@@ -242,18 +242,18 @@ class Bench(Page):
         else:
             main.tabifyDockWidget(frame, dock)
 
-    def show_steps(self) -> None:
+    def update_headings(self) -> None:
         """Update the headings with the state of every step."""
-        for name, step in steps_of(self.session).items():
-            self.headings[name].show_step(step)
+        for name, step in page_statuses(self.session).items():
+            self.headings[name].show_status(step)
         self._show_next()
         if isinstance(answer := self.pages.get("Answer"), TabbedPage):
             answer.tabBar().setVisible(self.session.design.is_experiment)
 
-    def catch_up(self) -> None:
+    def sync_with_session(self) -> None:
         """Take over the canvas, and update the headings."""
-        _take_over(self.session)
-        self._ask()
+        _start_automation(self.session)
+        self._schedule_headings()
 
     # Keys.
 
@@ -279,18 +279,18 @@ def dock_of(widget: QWidget) -> QDockWidget | None:
     return frame
 
 
-def _take_over(session: Session) -> None:
+def _start_automation(session: Session) -> None:
     """Show all images side by side, and propose recipes and explain results automatically."""
     session.comparison.arrange(True, captioned=True)
-    session.explanation.explain_unasked(True)
-    session.proposing.unasked = True
+    session.explanation.set_automatic(True)
+    session.proposing.automatic = True
 
 
-def _hand_back(session: Session) -> None:
+def _stop_automation(session: Session) -> None:
     """Restore the canvas, and end the automatic tasks."""
     session.comparison.arrange(False)
-    session.explanation.explain_unasked(False)
-    session.proposing.unasked = False
+    session.explanation.set_automatic(False)
+    session.proposing.automatic = False
 
 
 def is_tab_stop(widget: QWidget) -> bool:
@@ -331,16 +331,16 @@ class Heading(QPushButton):
         self._key = QShortcut(QKeySequence(f"Alt+{number}"), self)
         self._key.activated.connect(self._pressed_by_key)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        if name in _TORN_OFF:
+        if name in _TORN_OFF_DOCKS:
             self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
             self.addAction(tear := QAction("Tear off as a dock", self))
             tear.triggered.connect(self._tear_off)
             self.setAccessibleDescription("The menu key tears it off as a dock")
-        self.show_step(Step("open"))
+        self.show_status(PageStatus("open"))
 
-    def show_step(self, step: Step) -> None:
+    def show_status(self, step: PageStatus) -> None:
         self.setText(f"{self._name}\n{STATES[step.state]}")
-        told = f"{self._name} ({self._key.key().toString()}){f': {step.words}' if step.words else ''}"
+        told = f"{self._name} ({self._key.key().toString()}){f': {step.reason}' if step.reason else ''}"
         self.setToolTip(tip(f"{told}\nRight click: tear off as a dock" if self.actions() else told))
         self.setAccessibleName(f"{self._name}: {STATES[step.state]}")
 
@@ -372,19 +372,19 @@ class TabbedPage(SteadyTabs):
         self.setDocumentMode(True)
         for title in parts:
             self.addTab(column(), title)
-        self.currentChanged.connect(self._fill)
-        self._fill(0)
+        self.currentChanged.connect(self._create_tab)
+        self._create_tab(0)
 
-    def turn(self, place: int) -> QWidget:
+    def show_tab(self, place: int) -> QWidget:
         """Show a tab, and return its widget."""
         self.setCurrentIndex(place)
         return self.widget(place).layout().itemAt(0).widget()
 
-    def another(self) -> QWidget:
+    def new_instance(self) -> QWidget:
         """Return a new instance of the current tab's widget."""
         return self._parts[self.currentIndex()](self._viewer)
 
-    def _fill(self, place: int) -> None:
+    def _create_tab(self, place: int) -> None:
         layout = self.widget(place).layout()
         if not layout.count():
             layout.addWidget(self._parts[place](self._viewer))

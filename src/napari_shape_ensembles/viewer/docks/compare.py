@@ -12,7 +12,7 @@ from ..dialogs import Dialogs
 from ..panels.color_by import ColorBy
 from ..panels.help import HelpWindow
 from ..panels.results import ResultsPanel
-from ..panels.widgets import Notice, ScrollColumn, excluded_notice, menu_button, once, scrolling
+from ..panels.widgets import Notice, ScrollColumn, excluded_notice, menu_button, scrolling, single_shot_timer
 from ..report import script_of, text_of
 from ..session import Session
 from .base import SamplesDock
@@ -30,38 +30,47 @@ class CompareShapes(SamplesDock):
             napari_viewer,
             task,
             run="Segment, trace and compare A and B",
-            renewal="Compare the two layers as they are now",
+            run_again="Compare the two layers as they are now",
             folded=FOLDED,
         )
         self._shown: tuple[Any, ...] = ()
         self._colored: tuple[Any, ...] = ()
         self.help: HelpWindow | None = None
-        self.dialogs = Dialogs(self, self.session, task.noted.emit)
+        self.dialogs = Dialogs(self, self.session, task.message_posted.emit)
         tooltip = "Open a saved comparison; load or save the settings"
-        self.files = menu_button("Ope&n …", tooltip, self.dialogs.files())
-        results = self.results = ResultsPanel(self.dialogs.results())
-        self.excluded, self.kept = excluded_notice(), Notice("Undo", "Show the previous result again")
+        self.files = menu_button("Ope&n …", tooltip, self.dialogs.file_entries())
+        results = self.results = ResultsPanel(self.dialogs.result_entries())
+        self.excluded, self.recover_notice = excluded_notice(), Notice("Undo", "Show the previous result again")
         self.faults = Notice("Answer anyway", "The outlines have been checked and are correct: show the result")
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, task)
-        self.state_lines = self.reason, self.step, self.progress, self.stale, self.kept, self.excluded, self.faults
-        self.scroll = self.lay_out()
-        self._noting, self._arriving = (
-            once(self, partial(self.scroll.ensureWidgetVisible, part)) for part in (results.said, self.color_by)
+        self.state_lines = (
+            self.reason,
+            self.step,
+            self.progress,
+            self.stale,
+            self.recover_notice,
+            self.excluded,
+            self.faults,
         )
-        self._arriving.timeout.connect(partial(self.scroll.ensureWidgetVisible, results.answer))
-        self.link(task.noted, results.note)
+        self.scroll = self.lay_out()
+        self._note_scroll_timer, self._result_scroll_timer = (
+            single_shot_timer(self, partial(self.scroll.ensureWidgetVisible, part))
+            for part in (results.message, self.color_by)
+        )
+        self._result_scroll_timer.timeout.connect(partial(self.scroll.ensureWidgetVisible, results.answer))
+        self.link(task.message_posted, results.show_note)
         self.link(task.recolored, self.show_result)
-        self.link(task.side_by_side.left, self._release_side_by_side)
+        self.link(task.side_by_side.switched_off, self._release_side_by_side)
         self.faults.button.clicked.connect(task.overrule)
         self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
-        self.kept.button.clicked.connect(task.bring_back)
-        self.color_by.changed.connect(task.color)
-        results.noted.connect(self._noting.start)
+        self.recover_notice.button.clicked.connect(task.recover)
+        self.color_by.changed.connect(task.set_coloring)
+        results.note_shown.connect(self._note_scroll_timer.start)
         results.help.clicked.connect(self.explain)
         results.explore.clicked.connect(self.curve_window.open)
         results.side_by_side.toggled.connect(task.arrange)
-        results.check.clicked.connect(task.check)
+        results.check.clicked.connect(task.check_robustness)
         results.copy_text.clicked.connect(self.copy_text)
         results.copy_python.clicked.connect(self.copy_python)
         self.attach()
@@ -75,18 +84,18 @@ class CompareShapes(SamplesDock):
         """Show the result, its origin, and the actions on it."""
         task, results = self.comparison, self.results
         result = None if task.running else task.result
-        count, kept = sum(map(len, task.chosen().excluded)), task.kept
-        self.excluded.say(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
+        count, kept = sum(map(len, task.current_inputs().excluded)), task.recoverable
+        self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
         names = "" if kept is None else f"{kept.result.a.name} and {kept.result.b.name}"
-        self.kept.say(f"↶ The previous result ({names}) was not saved." if names else "")
+        self.recover_notice.set_message(f"↶ The previous result ({names}) was not saved." if names else "")
         self.files.setEnabled(not task.busy)
-        if task.running and not results.said.isHidden():
-            results.note("")
+        if task.running and not results.message.isHidden():
+            results.show_note("")
         if (task.shown, task.message, task.running) != self._shown:
             self._shown = task.shown, task.message, task.running
             results.show_result(None if task.running else task.shown, "" if task.running else task.message)
             withheld = result is not None and result.quality.serious and not result.settings.overrule
-            self.faults.say("⚠ No answer until the outlines have been checked." if withheld else "")
+            self.faults.set_message("⚠ No answer until the outlines have been checked." if withheld else "")
         colored = result, task.color_by, task.percentile
         if colored != self._colored:
             self._colored = colored
@@ -94,13 +103,13 @@ class CompareShapes(SamplesDock):
             if colored[0] is not None:
                 self.color_by.show_colors(task.color_by, task.percentile, colored[0])
         results.show_state(busy=task.busy, stale=not self.stale.isHidden())
-        if task.arrived and not task.busy:
-            task.arrived = False
-            self._arriving.start()
+        if task.is_new_result and not task.busy:
+            task.is_new_result = False
+            self._result_scroll_timer.start()
 
-    def note(self, words: str) -> None:
+    def show_note(self, words: str) -> None:
         """Show progress messages below the result's buttons."""
-        self.results.note(words)
+        self.results.show_note(words)
 
     def _release_side_by_side(self) -> None:
         self.results.side_by_side.setChecked(False)
@@ -121,4 +130,4 @@ class CompareShapes(SamplesDock):
             if script := script_of(self.comparison.shown):
                 QApplication.clipboard().setText(script)
             else:
-                self.results.note("⚠ No script can reproduce this result: its layers and its file are gone.")
+                self.results.show_note("⚠ No script can reproduce this result: its layers and its file are gone.")

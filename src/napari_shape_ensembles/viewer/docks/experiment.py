@@ -7,7 +7,7 @@ from napari.components import ViewerModel
 from qtpy.QtCore import QSignalBlocker, Qt
 from qtpy.QtWidgets import QListWidget, QListWidgetItem, QSizePolicy
 
-from ...comparison.design import GROUP, Asked
+from ...comparison.design import GROUP, RequestedTests
 from ..dialogs import Dialogs
 from ..panels.plot_view import PlotView
 from ..panels.widgets import (
@@ -18,16 +18,16 @@ from ..panels.widgets import (
     menu_button,
     row,
     scrolling,
-    with_clear_boxes,
-    wrapped,
+    with_visible_check_boxes,
+    wrapped_label,
 )
 from ..session import Session
 from .base import Dock
 
-_PAIRS = "all pairs of groups"
-_LISTED = 50  # maximum number of contrasts in words
-_TICKS = 6  # maximum number of visible rows in a list of columns
-_TICKED = Qt.CheckState.Checked
+_ALL_PAIRS_TEXT = "all pairs of groups"
+_MAX_LISTED = 50  # maximum number of contrasts in words
+_MAX_LIST_ROWS = 6  # maximum number of visible rows in a list of columns
+_CHECKED = Qt.CheckState.Checked
 
 
 class ExperimentPage(Dock):
@@ -39,12 +39,17 @@ class ExperimentPage(Dock):
             napari_viewer,
             task,
             run="Compare the groups of the design table, permuting replicates",
-            renewal="Compare the groups as they are now",
+            run_again="Compare the groups as they are now",
         )
         self.run_button.setText("Comp&are")
         self._drawn: object = None
         self._figures: dict[str, Any] = {}
-        self.sentences, self.contrasts, self.notes, self.message = wrapped(), wrapped(), wrapped(), wrapped()
+        self.sentences, self.contrasts, self.notes, self.message = (
+            wrapped_label(),
+            wrapped_label(),
+            wrapped_label(),
+            wrapped_label(),
+        )
         font = self.sentences.font()
         font.setBold(True)
         self.sentences.setFont(font)
@@ -60,23 +65,23 @@ class ExperimentPage(Dock):
         self.figure = NarrowList("Figure to show")
         self.figure.setAccessibleName("Figure")
         self.figure.currentIndexChanged.connect(self._draw)
-        self.dialogs = Dialogs(self, self.session, task.say)
-        self.files = menu_button("Fil&es", "Save, export, or open an experiment", self.dialogs.experiment())
+        self.dialogs = Dialogs(self, self.session, task.show_message)
+        self.files = menu_button("Fil&es", "Save, export, or open an experiment", self.dialogs.experiment_entries())
         self.given, self.interactions = QListWidget(), QListWidget()
-        self.asked = Section(
+        self.requested = Section(
             "Covariates and interactions",
             column(
-                wrapped("Adjust groups and trends for:"),
+                wrapped_label("Adjust groups and trends for:"),
                 self.given,
-                wrapped("Interactions (the effect of one depends on the other):"),
+                wrapped_label("Interactions (the effect of one depends on the other):"),
                 self.interactions,
-                wrapped("A trend is tested for every numeric column."),
+                wrapped_label("A trend is tested for every numeric column."),
             ),
         )
         for ticked, name in ((self.given, "Adjusted for"), (self.interactions, "Interactions")):
-            with_clear_boxes(ticked)
+            with_visible_check_boxes(ticked)
             ticked.setAccessibleName(name)
-            ticked.itemChanged.connect(self._ask)
+            ticked.itemChanged.connect(self._request_tests)
         self.given.setToolTip(
             "Form and scale adjusted for these columns: means of named quantities, permuted residuals (Freedman "
             "and Lane)"
@@ -92,7 +97,7 @@ class ExperimentPage(Dock):
         self.numbers = Section("Summary and notes", column(self.contrasts, self.notes))
         state = self.reason, self.step, self.progress, self.stale, self.message
         self.files.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        buttons = self.buttons(), row(self.control, self.files, grows=self.control), self.asked
+        buttons = self.buttons(), row(self.control, self.files, grows=self.control), self.requested
         scrolling(self, *buttons, *state, self.sentences, row(self.figure), self.view, self.table, self.numbers)
         self.attach()
 
@@ -107,7 +112,7 @@ class ExperimentPage(Dock):
         self._offer_questions()
         if found is not None and found is not self._drawn:
             self._drawn = found
-            for words, said in ((self.sentences, found.sentences), (self.contrasts, found.contrasts[:_LISTED])):
+            for words, said in ((self.sentences, found.sentences), (self.contrasts, found.contrasts[:_MAX_LISTED])):
                 words.setText("\n".join(said).replace("p = ", "p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"))
             self.notes.setText("\n".join(f"⚠ {note}" for note in found.notes))
             self.table.show_rows(found.rows)
@@ -124,7 +129,7 @@ class ExperimentPage(Dock):
     def _offer_controls(self) -> None:
         task = Session.of(self.viewer).experiment
         names = list(task.design.groups())
-        words = [_PAIRS, *(f"all with {name}" for name in names)]
+        words = [_ALL_PAIRS_TEXT, *(f"all with {name}" for name in names)]
         with QSignalBlocker(self.control):
             if words != [self.control.itemText(place) for place in range(self.control.count())]:
                 self.control.clear()
@@ -136,12 +141,12 @@ class ExperimentPage(Dock):
     def _offer_questions(self) -> None:
         """List the possible covariates and interactions, with the requested ones checked."""
         design = self.session.design
-        more, asked = design.more_columns(), design.asked
+        more, requested = design.extra_columns(), design.requested
         offered = (
-            (self.given, {name: name in asked.given for name in more}),
+            (self.given, {name: name in requested.given for name in more}),
             (
                 self.interactions,
-                {" × ".join(pair): pair in asked.interactions for pair in combinations((GROUP, *more), 2)},
+                {" × ".join(pair): pair in requested.interactions for pair in combinations((GROUP, *more), 2)},
             ),
         )
         for ticked, entries in offered:
@@ -149,23 +154,29 @@ class ExperimentPage(Dock):
                 if list(entries) != [ticked.item(place).text() for place in range(ticked.count())]:
                     ticked.clear()
                     ticked.addItems(list(entries))
-                    ticked.setFixedHeight(ticked.sizeHintForRow(0) * min(max(len(entries), 1), _TICKS) + 6)
+                    ticked.setFixedHeight(ticked.sizeHintForRow(0) * min(max(len(entries), 1), _MAX_LIST_ROWS) + 6)
                 for place, wanted in enumerate(entries.values()):
                     ticked.item(place).setCheckState(Qt.CheckState.Checked if wanted else Qt.CheckState.Unchecked)
-        self.asked.setVisible(bool(more))
-        count = len(asked.given) + len(asked.interactions)
-        self.asked.rename(f"Covariates and interactions{f' ({count})' if count else ''}")
+        self.requested.setVisible(bool(more))
+        count = len(requested.given) + len(requested.interactions)
+        self.requested.rename(f"Covariates and interactions{f' ({count})' if count else ''}")
 
-    def _ask(self, _: QListWidgetItem) -> None:
+    def _request_tests(self, _: QListWidgetItem) -> None:
         given, interactions = (
-            [ticked.item(place).text() for place in range(ticked.count()) if ticked.item(place).checkState() == _TICKED]
+            [
+                ticked.item(place).text()
+                for place in range(ticked.count())
+                if ticked.item(place).checkState() == _CHECKED
+            ]
             for ticked in (self.given, self.interactions)
         )
-        pairs = combinations((GROUP, *self.session.design.more_columns()), 2)
-        self.session.design.ask(Asked(tuple(given), tuple(pair for pair in pairs if " × ".join(pair) in interactions)))
+        pairs = combinations((GROUP, *self.session.design.extra_columns()), 2)
+        self.session.design.request_tests(
+            RequestedTests(tuple(given), tuple(pair for pair in pairs if " × ".join(pair) in interactions))
+        )
 
     def _choose_control(self, _: int) -> None:
-        self.session.design.compare_with(self.control.currentData())
+        self.session.design.set_control(self.control.currentData())
 
     def _open_row(self, place: int, _: int) -> None:
         if self.result is not None:

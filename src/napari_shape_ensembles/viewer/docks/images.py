@@ -32,22 +32,22 @@ from ...outlines.recognise import content_of
 from ..designing import Row
 from ..dialogs import Dialogs
 from ..inputs import ImageRow, fingerprint
+from ..page_status import images_status
 from ..panels.fonts import with_label_font
-from ..panels.widgets import Section, button, column, menu_button, once, row, scrolling, tip, wrapped
+from ..panels.widgets import Section, button, column, menu_button, row, scrolling, single_shot_timer, tip, wrapped_label
 from ..session import Session
-from ..splitting import Way, ways_to_split
-from ..steps import step_of_images
-from ..task import Background, Steps
+from ..splitting import SplitOption, split_options
+from ..task import JobRunner, JobSteps
 from ..world import drawn_extent
 from .base import Page
 from .pixel_size import PixelSize, calibrate, calibration_of
 
-_PARTS = (
+_PARTS_NOTE = (
     "Parts of one image are one replicate. To compare them within images, also enter the image in the column "
     "block. Delete the parts to restore the whole image."
 )
-_PIXELS = "pixel"
-_TIPS = {
+_PIXEL_COLUMN = "pixel"
+_COLUMN_TOOLTIPS = {
     "image": "Layers that can be compared.",
     GROUP: "Condition, such as control or drug. The first two groups are A and B, unless a group is named A or B. "
     "Empty: not compared.",
@@ -55,11 +55,11 @@ _TIPS = {
         "Dish, animal or specimen; images of the same one are not independent. Empty: each image is a replicate."
     ),
     "block": "Pair, batch or day; groups are compared only within blocks.",
-    _PIXELS: "Height and width of a pixel with a unit, such as 0.5 µm or 0.5 × 0.4 µm. Sets the layer's scale.",
+    _PIXEL_COLUMN: "Height and width of a pixel with a unit, such as 0.5 µm or 0.5 × 0.4 µm. Sets the layer's scale.",
 }
 _SIZE = re.compile(r"\s*([\d.eE+-]+)\s*(?:[×x*]\s*([\d.eE+-]+))?\s*([^\d\s].*?)?\s*")
-_WIDEST, _NAMES = 170, 90  # maximum column width, and minimum width of the names, in pixels
-_LOOK = 400  # debounce of layer list changes before images are checked, in ms
+_MAX_COLUMN_WIDTH, _MIN_NAME_WIDTH = 170, 90  # maximum column width, and minimum width of the names, in pixels
+_CHECK_DEBOUNCE_MS = 400  # debounce of layer list changes before images are checked, in ms
 
 
 class ImagesPage(Page):
@@ -67,8 +67,8 @@ class ImagesPage(Page):
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         super().__init__(Session.of(napari_viewer))
-        self._looker = Background()
-        self.when_left(self._looker.cancel)
+        self._check_runner = JobRunner()
+        self.add_close_handler(self._check_runner.cancel)
         self.design = self.session.design
         self.table = DesignView()
         self.table.itemChanged.connect(self._write)
@@ -80,38 +80,41 @@ class ImagesPage(Page):
             "ctrl_m3_f02 as group ctrl, replicate m3."
         )
         self.pattern.setAccessibleName("Pattern of the names")
-        self.pattern.returnPressed.connect(self._fill)
+        self.pattern.returnPressed.connect(self._fill_from_names)
         self.fill = button("Fill from &names", "Fill columns from the names of the layers by the pattern")
-        self.fill.clicked.connect(self._fill)
+        self.fill.clicked.connect(self._fill_from_names)
         self.add = button("A&dd column …", "Add a covariate, such as dose or day; numbers are tested as a trend")
         self.add.clicked.connect(self._add)
         self.tour = button("Take a to&ur", "Walk through the five pages with a sample pair, in two minutes")
-        self.tour.clicked.connect(_take_tour)
+        self.tour.clicked.connect(_start_tour)
         self.swap = button("⇅ A and B", "Swap A and B")
         self.swap.clicked.connect(self.session.choices.sides.swap)
-        self.dialogs = Dialogs(self, self.session, self.session.design_work.say)
+        self.dialogs = Dialogs(self, self.session, self.session.design_work.post_message)
         self.split = button(
             "Spl&it into …", "Make rows from the planes, regions, classes or kinds of objects of one image"
         )
         self.split.setMenu(QMenu(self.split))
-        self.split.menu().aboutToShow.connect(self._offer_parts)
+        self.split.menu().aboutToShow.connect(self._fill_split_menu)
         self.split.menu().triggered.connect(self._split)
         self.split.setStyleSheet("padding: 3px 18px 3px 6px;")
-        self.files = menu_button("Ta&ble", "Open the table from a file, or save it", self.dialogs.tables())
-        self.reason, self.found, self.said = wrapped(), wrapped(), wrapped()
+        self.files = menu_button("Ta&ble", "Open the table from a file, or save it", self.dialogs.table_entries())
+        self.reason, self.warnings, self.message = wrapped_label(), wrapped_label(), wrapped_label()
         names = Section("Fill in, add columns", column(row(self.pattern, self.fill, grows=self.pattern), row(self.add)))
         self.pixels = Section("Pixel size from a file", PixelSize(napari_viewer))
-        said = self.reason, self.said, self.found
+        said = self.reason, self.message, self.warnings
         buttons = row(self.swap, self.split, self.files)
         scrolling(self, self.table, buttons, *said, self.tour, names, self.pixels, grows=self.table)
         for signal in (self.design.changed, self.session.choices.sides.changed):
             self.link(signal, self._ask)
-        self.link(self.session.design_work.noted, self._say)
-        self._soon, self._looking = once(self, self.refresh), once(self, self.look)
-        self._looking.setInterval(_LOOK)
+        self.link(self.session.design_work.message_posted, self._show_message)
+        self._refresh_timer, self._check_timer = (
+            single_shot_timer(self, self.refresh),
+            single_shot_timer(self, self.check_images),
+        )
+        self._check_timer.setInterval(_CHECK_DEBOUNCE_MS)
         self.attach()
 
-    def catch_up(self) -> None:
+    def sync_with_session(self) -> None:
         self.refresh()
 
     def showEvent(self, event: QEvent | None) -> None:
@@ -120,16 +123,16 @@ class ImagesPage(Page):
         self.refresh()
 
     def _ask(self) -> None:
-        self._soon.start()
+        self._refresh_timer.start()
 
-    def _say(self, words: str) -> None:
-        self.said.setText(words)
-        self._soon.start()
+    def _show_message(self, words: str) -> None:
+        self.message.setText(words)
+        self._refresh_timer.start()
 
     def refresh(self) -> None:
         """Refresh the table, and show why nothing can be compared."""
         design = self.design
-        columns = ["image", *design.columns, _PIXELS]
+        columns = ["image", *design.columns, _PIXEL_COLUMN]
         layers = design.layers()
         first_two = {name: side for name, side in zip(design.names, "AB", strict=True) if name in design.groups()}
         cells = []
@@ -142,31 +145,31 @@ class ImagesPage(Page):
         self.table.show_cells(columns, cells, layers)
         named = "; ".join(f"{side} is {group}" for group, side in first_two.items() if group != side)
         task = self.session.experiment if design.is_experiment else self.session.comparison
-        reason, step = task.why_not(), step_of_images(self.session)
-        notes = [f"{named}." if named else "", f"⚠ {step.words}" if step.state == "look" else ""]
-        self.reason.setText("\n".join(filter(None, [*([reason] if reason else notes), _PARTS * design.has_parts])))
+        reason, step = task.blocking_reason(), images_status(self.session)
+        notes = [f"{named}." if named else "", f"⚠ {step.reason}" if step.state == "look" else ""]
+        self.reason.setText("\n".join(filter(None, [*([reason] if reason else notes), _PARTS_NOTE * design.has_parts])))
         self.reason.setVisible(bool(self.reason.text()))
         self.tour.setVisible(not layers)
         self.swap.setVisible(bool(layers))
-        self.said.setVisible(bool(self.said.text()))
-        self._looking.start()
+        self.message.setVisible(bool(self.message.text()))
+        self._check_timer.start()
 
-    def look(self) -> None:
+    def check_images(self) -> None:
         """Check in the background for duplicate images, label images opened as images, and labels of listed images."""
-        self._looker.begin(self._look_at([weakref.ref(layer) for layer in self.design.open_layers()]))
+        self._check_runner.begin(self._check_job([weakref.ref(layer) for layer in self.design.open_layers()]))
 
-    def _look_at(self, refs: "list[weakref.ref[Layer]]") -> Steps:
-        dims, words = self.session.choices.dims, self._labels_beside()
-        prints: dict[str, str] = {}
+    def _check_job(self, refs: "list[weakref.ref[Layer]]") -> JobSteps:
+        dims, words = self.session.choices.dims, self._warn_of_listed_labels()
+        fingerprints: dict[str, str] = {}
         for ref in refs:
             layer = data = None  # keep no strong reference across the yield
             yield None
             if (layer := ref()) is None:
                 continue
             name, mark = layer.name, fingerprint(layer, dims)
-            if mark in prints:
-                words.append(f"⚠ {prints[mark]} and {name} show the same image.")
-            prints.setdefault(mark, name)
+            if mark in fingerprints:
+                words.append(f"⚠ {fingerprints[mark]} and {name} show the same image.")
+            fingerprints.setdefault(mark, name)
             if isinstance(layer, Image) and isinstance(layer.data, np.ndarray) and layer.ndim == 2 and not layer.rgb:
                 data, layer = layer.data, None
                 kind = yield partial(content_of, data)
@@ -174,10 +177,10 @@ class ImagesPage(Page):
                     remedy = "Convert to Labels in the layer's menu, so that it is not segmented."
                     words.append(f"⚠ {name} looks like {'a mask' if kind == 'mask' else kind}. {remedy}")
         if isalive(self):
-            self.found.setText("\n".join(words))
-            self.found.setVisible(bool(words))
+            self.warnings.setText("\n".join(words))
+            self.warnings.setVisible(bool(words))
 
-    def _labels_beside(self) -> list[str]:
+    def _warn_of_listed_labels(self) -> list[str]:
         """Return a warning about the first image in the table whose labels seem to be listed as well."""
         layers, choices = self.design.open_layers(), self.session.choices
         images, labels = ([one for one in layers if isinstance(one, kind)] for kind in (Image, Labels))
@@ -196,11 +199,11 @@ class ImagesPage(Page):
         layer, name = self.table.layer(item.row()), self.table.heading(item.column())
         if layer is None:
             return
-        self.said.setText("")
-        if name == _PIXELS:
+        self.message.setText("")
+        if name == _PIXEL_COLUMN:
             if isinstance(layer, Layer):
                 self._calibrate(layer, item.text())
-            self._soon.start()
+            self._refresh_timer.start()
         else:
             self.design.write([(layer, name, item.text())])
 
@@ -212,30 +215,30 @@ class ImagesPage(Page):
             height, width = float(match[1]), float(match[2] or match[1])
             calibrate(layer, Calibration((height, width), match[3] or "pixel", "set"))
         except ValueError as error:
-            self.said.setText(f"⚠ {error}")
+            self.message.setText(f"⚠ {error}")
 
     def _paste(self, text: str, first: int, place: int) -> None:
-        self._try(partial(self.design.paste, text, first, max(place - 1, 0)))
+        self._run_action(partial(self.design.paste, text, first, max(place - 1, 0)))
 
-    def _fill(self) -> None:
-        self._try(partial(self.design.fill, self.pattern.text()))
+    def _fill_from_names(self) -> None:
+        self._run_action(partial(self.design.fill, self.pattern.text()))
 
-    def _try(self, action: "partial[None]") -> None:
-        self.said.setText("")
+    def _run_action(self, action: "partial[None]") -> None:
+        self.message.setText("")
         try:
             action()
         except ValueError as error:
-            self.said.setText(f"⚠ {error}")
-        self._soon.start()
+            self.message.setText(f"⚠ {error}")
+        self._refresh_timer.start()
 
-    def _ways(self) -> list[Way]:
+    def _split_options(self) -> list[SplitOption]:
         """Return the ways in which the image of the current row can be split."""
         layer, choices = self.table.layer(self.table.currentRow()), self.session.choices
-        return ways_to_split(layer, choices.layers, choices.dims) if isinstance(layer, Layer) else []
+        return split_options(layer, choices.layers, choices.dims) if isinstance(layer, Layer) else []
 
-    def _offer_parts(self) -> None:
+    def _fill_split_menu(self) -> None:
         """Fill the menu; its actions hold only text, so that they keep no layer alive."""
-        menu, ways = self.split.menu(), self._ways()
+        menu, ways = self.split.menu(), self._split_options()
         menu.clear()
         for way in ways:
             menu.addAction(way.title.replace("&", "&&"))
@@ -246,7 +249,7 @@ class ImagesPage(Page):
 
     def _split(self, entry: QAction) -> None:
         layer, title = self.table.layer(self.table.currentRow()), entry.text().replace("&&", "&")
-        for way in self._ways():
+        for way in self._split_options():
             if way.title == title and isinstance(layer, Layer):
                 self.session.design_work.split(layer, way)
                 return
@@ -257,10 +260,10 @@ class ImagesPage(Page):
             self.design.add_column(name.strip())
 
 
-def _take_tour() -> None:
-    from ..tour import take_tour  # circular: it imports the bench
+def _start_tour() -> None:
+    from ..tour import start_tour  # circular: it imports the bench
 
-    take_tour()
+    start_tour()
 
 
 def _pixels_of(row: Row) -> str:
@@ -277,7 +280,7 @@ def _pixels_of(row: Row) -> str:
     return f"{height:g} {unit}" if height == width else f"{height:g} × {width:g} {unit}"
 
 
-def _alike(names: Iterable[str]) -> int:
+def _common_prefix_length(names: Iterable[str]) -> int:
     """Return the length of the common prefix of all names."""
     return len(list(takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))))
 
@@ -324,17 +327,17 @@ class DesignView(QTableWidget):
             self._layers = list(map(weakref.ref, layers))
             names, ends = [layer.name for layer in layers], Qt.TextElideMode
             # Elide long names at the end that they have in common.
-            first, last = (_alike(some) for some in (names, [name[::-1] for name in names]))
+            first, last = (_common_prefix_length(some) for some in (names, [name[::-1] for name in names]))
             self.setTextElideMode(ends.ElideLeft if first > last else ends.ElideRight)
             if headings != self._headings:
                 self._headings = headings
                 self.setColumnCount(len(headings))
                 self.setHorizontalHeaderLabels(headings)
                 for place, name in enumerate(headings):
-                    self.horizontalHeaderItem(place).setToolTip(_TIPS.get(name, f"A covariate: {name}"))
+                    self.horizontalHeaderItem(place).setToolTip(_COLUMN_TOOLTIPS.get(name, f"A covariate: {name}"))
                 self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
                 self.horizontalHeader().setMinimumSectionSize(44)
-                self.horizontalHeader().setMaximumSectionSize(_WIDEST)
+                self.horizontalHeader().setMaximumSectionSize(_MAX_COLUMN_WIDTH)
             self.setRowCount(len(cells))
             for row_, texts in enumerate(cells):
                 for place, text in enumerate(texts):
@@ -356,8 +359,10 @@ class DesignView(QTableWidget):
         if not heads.count():
             return
         least = [heads.sectionSizeHint(place) for place in range(heads.count())]
-        widths = [min(max(self.sizeHintForColumn(place), least[place]), _WIDEST) for place in range(heads.count())]
-        widths[0] = min(self.sizeHintForColumn(0), _NAMES)
+        widths = [
+            min(max(self.sizeHintForColumn(place), least[place]), _MAX_COLUMN_WIDTH) for place in range(heads.count())
+        ]
+        widths[0] = min(self.sizeHintForColumn(0), _MIN_NAME_WIDTH)
         excess = sum(widths) - self.viewport().width()
         while excess > 0 and (wide := [place for place in range(1, len(widths) - 1) if widths[place] > least[place]]):
             widest = max(wide, key=lambda place: widths[place])  # its full text is in the tooltip
@@ -377,7 +382,7 @@ class DesignView(QTableWidget):
             self.pasted.emit(QApplication.clipboard().text(), max(self.currentRow(), 0), max(self.currentColumn(), 0))
         elif event.matches(QKeySequence.StandardKey.Delete):
             for item in self.selectedItems():
-                if item.column() and self.heading(item.column()) != _PIXELS:
+                if item.column() and self.heading(item.column()) != _PIXEL_COLUMN:
                     item.setText("")
         else:
             super().keyPressEvent(event)

@@ -11,7 +11,7 @@ from ..inspecting import ANNOTATORS, QUESTIONS, SCORE, score_limits, scores
 from ..layer_choice import LayerChoice
 from ..panels.color_by import ColorBar
 from ..panels.queue import Queue
-from ..panels.widgets import NarrowList, Section, button, column, form, scrolling, wrapped
+from ..panels.widgets import NarrowList, Section, button, column, form, scrolling, wrapped_label
 from ..session import Session
 from .base import Dock
 
@@ -27,20 +27,20 @@ class InspectCurves(Dock):
             napari_viewer,
             task,
             run="Trace the curves, compare them and rank them",
-            renewal="Inspect the chosen layers as they are now",
+            run_again="Inspect the chosen layers as they are now",
         )
         self.run_button.setText("&Inspect")
-        self._listed: pd.DataFrame | None = None
+        self._shown_result: pd.DataFrame | None = None
         tooltip = (
             "Find faulty or unusual curves; compare two label layers of one image; or compare all visible label "
             "layers of one image, one per annotator, with a consensus to correct and save."
         )
         question = self.question = NarrowList(tooltip, QUESTIONS)
-        question.currentIndexChanged.connect(lambda _: task.ask(question.currentData()))
+        question.currentIndexChanged.connect(lambda _: task.set_question(question.currentData()))
         self.a = LayerChoice(task.a, "Image, labels or shapes to inspect.")
         self.b = LayerChoice(task.b, "A second layer to compare with the first; optional.", nothing="– none –")
         self.form = OutlinesForm(self.session.choices.recipe, folded=_FOLDED, omitted=("pixel_size", "unit"))
-        self.message, self.verdict, self.verdict_again = wrapped(), wrapped(), wrapped()
+        self.message, self.verdict, self.verdict_again = wrapped_label(), wrapped_label(), wrapped_label()
         self.queue = Queue(task)
         self.colorbar = ColorBar()
         self.colorbar.setToolTip("Score by which the curves are colored; larger is more suspicious.")
@@ -48,7 +48,7 @@ class InspectCurves(Dock):
         self.again_button = button("Compare without the &excluded", "Compare again, without the ticked curves")
         self.again_button.clicked.connect(task.compare_again)
         top = form()
-        self.sets = wrapped()
+        self.sets = wrapped_label()
         for label, control in (
             ("Question", question),
             ("Layer", self.a),
@@ -65,9 +65,9 @@ class InspectCurves(Dock):
 
     def lay_out(self) -> None:
         """Lay out the inputs above the results."""
-        scrolling(self, self._top, self.form, self.buttons(), *self._found(), grows=self.queue)
+        scrolling(self, self._top, self.form, self.buttons(), *self._result_widgets(), grows=self.queue)
 
-    def _found(self) -> tuple[QWidget, ...]:
+    def _result_widgets(self) -> tuple[QWidget, ...]:
         """Return the result widgets, from top to bottom."""
         state = self.reason, self.step, self.progress, self.stale, self.verdict
         return *state, self.queue, self.message, self.score_row, self.again_button, self.verdict_again
@@ -93,8 +93,8 @@ class InspectCurves(Dock):
         self.verdict_again.setText("" if task.again is None else f"Without the excluded: {task.again.summary()}")
         if result is not None:
             self.queue.refresh()
-            if task.rows is not self._listed:
-                self._listed = task.rows
+            if task.rows is not self._shown_result:
+                self._shown_result = task.rows
                 self.verdict.setText(result.sentence)
                 self.verdict.setVisible(bool(result.sentence))
                 a, *b = scores(result)
@@ -109,7 +109,7 @@ class InspectPage(InspectCurves):
         column(self._top, Section("Settings", self.form), self.buttons(), page=inner)
         self.chosen = Section("Question and layers", inner, folded=False)
         self._folded = False
-        scrolling(self, self.chosen, *self._found(), grows=self.queue)
+        scrolling(self, self.chosen, *self._result_widgets(), grows=self.queue)
 
     def show_result(self) -> None:
         """Collapse the inputs, and offer the second comparison only if curves are excluded."""

@@ -13,7 +13,7 @@ from ..choices import ChosenLayer
 from ..inputs import ACCEPTED, pixel_size_of, unit_factors
 from ..layer_choice import LayerChoice
 from ..panels.fonts import DecimalBox, with_label_font
-from ..panels.widgets import button, pass_wheel, row, wrapped
+from ..panels.widgets import button, pass_wheel, row, wrapped_label
 
 
 class PixelSize(QWidget):
@@ -37,7 +37,7 @@ class PixelSize(QWidget):
             "F&rom file", "Read the size from the file: OME, ImageJ, FEI/Thermo Fisher, Zeiss or Tescan TIFF."
         )
         self.apply = button("S&et", "Give the layer this pixel size: its scale and units.")
-        self.message = wrapped()
+        self.message = wrapped_label()
         form = QFormLayout(self)
         for name in ("layer", "height", "width", "unit"):
             form.addRow(name.capitalize(), getattr(self, name))
@@ -46,16 +46,16 @@ class PixelSize(QWidget):
         self._chosen.changed.connect(self.show_layer)
         self.read.clicked.connect(self.read_file)
         self.apply.clicked.connect(self.set_layer)
-        self._chosen.follow()
+        self._chosen.connect_events()
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
-        self._chosen.follow()
+        self._chosen.connect_events()
 
     def hideEvent(self, event: QHideEvent | None) -> None:
         """Disconnect, so that a closed dock leaves no callbacks behind."""
         super().hideEvent(event)
-        self._chosen.rest()
+        self._chosen.disconnect_events()
 
     def show_layer(self) -> None:
         """Show the chosen layer and its current pixel size."""

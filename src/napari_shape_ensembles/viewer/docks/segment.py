@@ -14,13 +14,13 @@ from ..inspecting import SUSPICIOUS
 from ..layer_choice import LayerChoice
 from ..panels.by_example import ByExample, Proposals
 from ..panels.distributions import SizeHistogram
-from ..panels.widgets import Notice, Section, column, form, menu_button, scrolling, tip, wrapped
+from ..panels.widgets import Notice, Section, column, form, menu_button, scrolling, tip, wrapped_label
 from ..segmenting import Verdict, grey_levels
 from ..session import Session
 from .base import Dock
 
 # Maximum number of findings listed, and of images without findings; a finding takes three lines.
-_LISTED = 2
+_MAX_LISTED = 2
 
 
 class SegmentCurves(Dock):
@@ -34,7 +34,7 @@ class SegmentCurves(Dock):
             napari_viewer,
             task,
             run="Add a labels layer and a shapes layer with the outlines and their measures",
-            renewal="",
+            run_again="",
         )
         self.run_button.setText("&Make labels and outlines")
         self.run_button.setToolTip(self.run_button.toolTip().removesuffix(" (Enter)"))
@@ -43,7 +43,7 @@ class SegmentCurves(Dock):
         self.live = QCheckBox("L&ive preview")
         self.live.setToolTip("Show the outlines while the recipe is changed; nothing is kept.")
         self.live.toggled.connect(task.show_live)
-        self.count, self.verdict, self.message = wrapped(rich=True), wrapped(rich=True), wrapped()
+        self.count, self.verdict, self.message = wrapped_label(rich=True), wrapped_label(rich=True), wrapped_label()
         self.labels = Notice(
             "Use as labels", "Treat each value as an object instead of segmenting; the image is not changed"
         )
@@ -54,17 +54,17 @@ class SegmentCurves(Dock):
         self.planes = QCheckBox("&All planes of the stack")
         self.planes.setToolTip("Segment every plane along the sliders independently; off: only the shown plane.")
         self.planes.toggled.connect(lambda on: setattr(task, "all_planes", on))
-        self.dialogs = Dialogs(self, self.session, task.say)
+        self.dialogs = Dialogs(self, self.session, task.show_message)
         tooltip = "Load or save the settings, shared by all docks"
-        self.files = menu_button("Setti&ngs …", tooltip, self.dialogs.settings())
+        self.files = menu_button("Setti&ngs …", tooltip, self.dialogs.settings_entries())
         self.proposals = Proposals(self.session)
         self.by_example = ByExample(self.session, self.dialogs)
-        self.by_example.corrected.connect(self._correct)
+        self.by_example.corrected.connect(self._open_review)
         self.lay_out()
         self.bind(self.form, "recipe")
         self.link(task.image.changed, self.layer.refresh)
-        self.link(task.copied, self._fit_form)
-        self.link(task.previewed, self._tell_previewed)
+        self.link(task.snapshot_changed, self._fit_form)
+        self.link(task.previewed, self._emit_previewed)
         for part, other in ((self.proposals, self.session.proposing), (self.by_example, self.session.learning)):
             for signal in (other.changed, other.progressed, self.session.choices.changed, task.changed):
                 self.link(signal, part.show_state)
@@ -92,16 +92,16 @@ class SegmentCurves(Dock):
     def _compare_classes(self) -> None:
         self.segmentation.use_as_labels(classes_apart=True)
 
-    def _correct(self) -> None:
+    def _open_review(self) -> None:
         """Inspect the objects found in the image, in the review queue."""
         inspection = self.session.inspection
-        self.bring("show_inspection", "Inspect curves")
+        self.open_page("show_inspection", "Inspect curves")
         inspection.a.choose(self.segmentation.image.chosen())
         inspection.b.choose(None)
-        inspection.ask(SUSPICIOUS)
+        inspection.set_question(SUSPICIOUS)
         inspection.run()
 
-    def _tell_previewed(self) -> None:
+    def _emit_previewed(self) -> None:
         self.previewed.emit()
 
     def _fit_form(self) -> None:
@@ -118,23 +118,23 @@ class SegmentCurves(Dock):
         self.sizes.show_values([] if preview is None else preview.diameters, "" if preview is None else preview.unit)
         words = []
         if preview is not None:
-            told = " · updating …" if task.looking else ""
+            told = " · updating …" if task.is_preview_pending else ""
             words = [f"<b>{counted(len(preview.diameters), 'object')}</b>{' (draft)' if preview.draft else ''}{told}"]
             words += [f"{count} left out: {escape(reason)} (dotted)" for reason, count in preview.left_out.items()]
             words += account_of({}, preview.filled)
         self.count.setText("<br>".join(words))
-        found, rest = verdict_words(task.verdict)
-        more = [f"… and {len(found) - _LISTED} more, in the tooltip"] if len(found) > _LISTED else []
-        self.verdict.setText("<br>".join(map(escape, [*found[:_LISTED], *more, *rest])))
-        self.verdict.setDisabled(task.looking)  # it refers to the previous outlines
+        found, rest = verdict_lines(task.verdict)
+        more = [f"… and {len(found) - _MAX_LISTED} more, in the tooltip"] if len(found) > _MAX_LISTED else []
+        self.verdict.setText("<br>".join(map(escape, [*found[:_MAX_LISTED], *more, *rest])))
+        self.verdict.setDisabled(task.is_preview_pending)  # it refers to the previous outlines
         self.verdict.setToolTip(tip("\n".join(found)) if more else "")
         holds = [f"{name} holds {what}" for name, what in task.verdict.contents.items()]
         classes = "classes" in task.verdict.contents.values()
-        self.labels.say(f"⚠ {'; '.join(holds)}, not gray levels." if holds else "")
-        self.classes.say("Two classes can be the two samples." if classes else "")
+        self.labels.set_message(f"⚠ {'; '.join(holds)}, not gray levels." if holds else "")
+        self.classes.set_message("Two classes can be the two samples." if classes else "")
         self.planes.setVisible(task.is_stack)
         said = task.message or task.preview_error
-        self.message.setText("" if said in found[:_LISTED] else said)  # a failure of the preview is in the verdict
+        self.message.setText("" if said in found[:_MAX_LISTED] else said)  # a failure of the preview is in the verdict
 
 
 class OutlinesPage(SegmentCurves):
@@ -165,7 +165,7 @@ class OutlinesPage(SegmentCurves):
         self._offered = offered
 
 
-def verdict_words(verdict: Verdict) -> tuple[list[str], list[str]]:
+def verdict_lines(verdict: Verdict) -> tuple[list[str], list[str]]:
     """Return the findings on the outlines, the most serious first, and a line on the images without findings."""
     findings = verdict.quality.findings
     ordered = sorted(findings, key=lambda finding: not finding.serious)
@@ -174,6 +174,6 @@ def verdict_words(verdict: Verdict) -> tuple[list[str], list[str]]:
         for name, count in verdict.counts.items()
         if not any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", finding.text) for finding in findings)
     ]
-    more = f", and {counted(len(fine) - _LISTED, 'image')} more" if len(fine) > _LISTED else ""
+    more = f", and {counted(len(fine) - _MAX_LISTED, 'image')} more" if len(fine) > _MAX_LISTED else ""
     lines = [f"{'⚠' if finding.serious else '•'} {finding.text}" for finding in ordered]
-    return lines, [f"✓ {', '.join(fine[:_LISTED])}{more}"] if fine else []
+    return lines, [f"✓ {', '.join(fine[:_MAX_LISTED])}{more}"] if fine else []

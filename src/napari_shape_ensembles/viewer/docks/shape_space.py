@@ -12,7 +12,7 @@ from ...explanation.shape_paths import ShapePlaces
 from ..explaining import same_data
 from ..panels.explanation import ExplanationPanel
 from ..panels.shape_explorer import ShapeExplorer
-from ..panels.widgets import Section, button, scrolling, wrapped
+from ..panels.widgets import Section, button, scrolling, wrapped_label
 from ..session import Session
 from .base import Dock
 
@@ -26,17 +26,17 @@ class ShapeSpaceDock(Dock):
             napari_viewer,
             task,
             run="Find typical curves, and test components and modes; takes a few seconds",
-            renewal="Compare the current choice in Compare shapes",
+            run_again="Compare the current choice in Compare shapes",
         )
         self.run_button.setText("&Explain the difference")
-        self.status = wrapped()
+        self.status = wrapped_label()
         self.open_compare = button("&Open Compare shapes", "Open the dock that compares two layers")
-        self.open_compare.clicked.connect(self.bring_compare)
+        self.open_compare.clicked.connect(self.open_compare_page)
         self.explorer, self.panel = ShapeExplorer(), ExplanationPanel()
         self.panel.mode_chosen.connect(self._show_mode)
         self.panel.curve_chosen.connect(self.explorer.show_curve)
-        self.panel.curve_chosen.connect(self._seek)
-        self.explorer.wants_selected.connect(self._take_selected)
+        self.panel.curve_chosen.connect(self._show_typical_curve)
+        self.explorer.wants_selected.connect(self._use_selected)
         self.explorer.wants_layer.connect(self.add_layer)
         self.save_report = button(
             "S&ave report …", "Save everything as one HTML page, or as PDF, with figures and text"
@@ -54,41 +54,41 @@ class ShapeSpaceDock(Dock):
     def _show_mode(self, mode: int) -> None:
         self.explorer.choose_modes([mode])
 
-    def renew(self) -> None:
+    def run_again(self) -> None:
         """Run the comparison again, and show its dock with the progress."""
-        self.bring_compare()
+        self.open_compare_page()
         self.explanation.comparison.run()
 
     def show_result(self) -> None:
         task, places = self.explanation, self.explorer.places
-        explored, explanation = task.explored, task.result
-        self.open_compare.setVisible(explored is None)
-        self.stale.button.setEnabled(not (task.comparison.busy or task.comparison.why_not()))
+        explained_comparison, explanation = task.explained_comparison, task.result
+        self.open_compare.setVisible(explained_comparison is None)
+        self.stale.button.setEnabled(not (task.comparison.busy or task.comparison.blocking_reason()))
         for part in (self.status, self.explorer, self.run_button, self.panel):
-            part.setVisible(explored is not None)
+            part.setVisible(explained_comparison is not None)
         self.save_report.setVisible(explanation is not None)
         self.save_report.setEnabled(not task.busy)
-        if explored is not None:
-            self.status.setText(task.message or explored.summary())
-            if places is None or not same_data(places.comparison, explored):
-                self.explorer.set_places(ShapePlaces(explored))
+        if explained_comparison is not None:
+            self.status.setText(task.message or explained_comparison.summary())
+            if places is None or not same_data(places.comparison, explained_comparison):
+                self.explorer.set_places(ShapePlaces(explained_comparison))
         shown = self.panel.explanation
         if explanation is None:
             self.panel.clear_explanation()
         elif shown is None or shown.modes is not explanation.modes:
             self.panel.show_explanation(explanation)
             if not self.explorer.moved:  # keep what the user has set
-                self.explorer.choose_modes(explanation.modes.to_look_at()[:4])
+                self.explorer.choose_modes(explanation.modes.visible_first()[:4])
         elif shown is not explanation:
-            self.panel.judge_anew(explanation)
+            self.panel.update_sentences(explanation)
 
-    def _seek(self, row: int) -> None:
+    def _show_typical_curve(self, row: int) -> None:
         """Select a typical curve in all views, and move the camera to it."""
         comparison = self.explanation.comparison
-        if comparison.result is self.explanation.explored:
-            comparison.selection.seek([row])
+        if comparison.result is self.explanation.explained_comparison:
+            comparison.selection.select_and_center([row])
 
-    def _take_selected(self, combo: QComboBox) -> None:
+    def _use_selected(self, combo: QComboBox) -> None:
         row = self.explanation.selected_row()
         if row is None:
             self.status.setText("⚠ Select one curve in a curve layer of the comparison first.")
@@ -97,11 +97,11 @@ class ShapeSpaceDock(Dock):
             self.explorer.choose(combo, row)
 
     def add_layer(self) -> None:
-        shown, explored = self.explorer.shape, self.explanation.explored
-        if shown is None or explored is None:
+        shown, explained_comparison = self.explorer.shape, self.explanation.explained_comparison
+        if shown is None or explained_comparison is None:
             return
         curve, name = shown
-        unit = explored.a.unit
+        unit = explained_comparison.a.unit
         self.viewer.add_shapes(
             [curve],
             shape_type="polygon",
@@ -130,7 +130,7 @@ class WhyPage(ShapeSpaceDock):
         self.explorer.canvas.setMinimumHeight(150)
         self.folded_explorer = Section("Explore the shape space", self.explorer)
         self.compare = button("Compare A and B", "Compare the first two groups, and explain what differs")
-        self.compare.clicked.connect(self.renew)
+        self.compare.clicked.connect(self.run_again)
         above = self.reason, self.compare, self.stale, self.buttons(), self.step, self.progress, self.panel
         scrolling(self, *above, self.folded_explorer, self.save_report, self.open_compare, self.status)
 
@@ -138,14 +138,14 @@ class WhyPage(ShapeSpaceDock):
         """Show the explanation, which is computed without a request, and offer Compare if there is none to explain."""
         super().show_result()
         task = self.explanation
-        self.folded_explorer.setVisible(task.explored is not None)
+        self.folded_explorer.setVisible(task.explained_comparison is not None)
         self.explorer.setVisible(self.folded_explorer.unfolded)
         self.open_compare.hide()
-        self.compare.setVisible(task.explored is None)
+        self.compare.setVisible(task.explained_comparison is None)
         self.compare.setEnabled(self.stale.button.isEnabled())
         self.status.setVisible(bool(task.message))
-        self.run_button.setVisible(task.explored is not None and task.result is None and not task.busy)
+        self.run_button.setVisible(task.explained_comparison is not None and task.result is None and not task.busy)
 
-    def renew(self) -> None:
+    def run_again(self) -> None:
         """Run the comparison again; the heading shows its progress."""
         self.explanation.comparison.run()

@@ -14,15 +14,25 @@ from ...studies import DecisionLandscape, SmoothingStudy
 from ...studies.figures import plot_landscape, plot_study
 from ..panels.fonts import with_label_font
 from ..panels.plot_view import Plot, PlotView
-from ..panels.widgets import NarrowList, Section, column, excluded_notice, form, once, row, scrolling, wrapped
+from ..panels.widgets import (
+    NarrowList,
+    Section,
+    column,
+    excluded_notice,
+    form,
+    row,
+    scrolling,
+    single_shot_timer,
+    wrapped_label,
+)
 from ..session import Session
 from ..studying import TESTS, StudyTask
 from .base import SamplesDock
 
 _FOLDED = ("Find", "Clean up and split", "Trace", "Analysis", "Advanced")
 # Milliseconds between plots of partial results: rendering competes with the study for processor time.
-_REDRAW = 1000
-_PULSE = 150  # milliseconds between updates of the progress bar (throttled)
+_REDRAW_MS = 1000
+_PROGRESS_MS = 150  # milliseconds between updates of the progress bar (throttled)
 _GRID = 1  # index of the axes with the heat map of a landscape
 _CLICK = "Click a point in the plot to load its settings into Compare shapes."
 _LOADED = "Loaded into Compare shapes: press Run there for its curves."
@@ -43,11 +53,11 @@ class StudyDock(SamplesDock):
             viewer,
             study,
             run="Run the study; results are drawn as they arrive",
-            renewal="Run the study of the current choice",
+            run_again="Run the study of the current choice",
             folded=_FOLDED,
         )
         self.study = study
-        self._drawn: tuple[Any, ...] = ()
+        self._drawn_state: tuple[Any, ...] = ()
         self.cancel_button.setToolTip("Stop the study; results so far are kept (Esc)")
         self.ranges: dict[str, QLineEdit] = {}  #: line edits of the swept ranges
         rows = form()
@@ -66,7 +76,7 @@ class StudyDock(SamplesDock):
             control.setToolTip(f"<qt>{tip}<br>{words}; the study varies it.</qt>")
         self.excluded = excluded_notice()
         self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
-        self.answer, self.picked = wrapped(), wrapped(_CLICK)
+        self.answer, self.picked = wrapped_label(), wrapped_label(_CLICK)
         shown = self.shown = NarrowList("Test to draw", TESTS)
         shown.setAccessibleName("Test that is drawn")
         shown.currentIndexChanged.connect(lambda _: study.draw(shown.currentData()))
@@ -75,9 +85,12 @@ class StudyDock(SamplesDock):
         self.view.setToolTip("Click a point to load its settings into Compare shapes")
         self.view.describe = self.describe
         self.view.clicked.connect(self._pick)
-        self._redraw, self._pulse = once(self, self.redraw), once(self, self._show_running)
-        self._redraw.setInterval(_REDRAW)
-        self._pulse.setInterval(_PULSE)
+        self._redraw_timer, self._progress_timer = (
+            single_shot_timer(self, self.redraw),
+            single_shot_timer(self, self._show_running),
+        )
+        self._redraw_timer.setInterval(_REDRAW_MS)
+        self._progress_timer.setInterval(_PROGRESS_MS)
         state = self.reason, self.step, self.progress, self.stale, self.excluded, self.answer
         drawn = self.shown_row, self.view, self.picked
         parts: list[QWidget | QLayout] = [self.sides, rows, *own, self.settings, self.buttons(), *state, *drawn]
@@ -96,17 +109,17 @@ class StudyDock(SamplesDock):
         """Return a callable that draws a result; it runs in a worker thread, so it must not touch widgets."""
 
     @abstractmethod
-    def place(self, axes: int, x: float, y: float) -> Any:
+    def index_at(self, axes: int, x: float, y: float) -> Any:
         """Return the index into the result of a position in the plot, None if it has not been computed."""
 
     @abstractmethod
-    def words(self, place: Any) -> str:
+    def sentence_at(self, place: Any) -> str:
         """Return a sentence with the numbers at an index of the result."""
 
     @property
     def drawing(self) -> bool:
         """Whether a plot is being rendered or scheduled."""
-        return self.view.busy or self._redraw.isActive()
+        return self.view.busy or self._redraw_timer.isActive()
 
     def run(self) -> None:
         self.picked.setText(_CLICK)
@@ -119,32 +132,32 @@ class StudyDock(SamplesDock):
                 line.setText(study.texts[name])
         self.shown.setCurrentIndex(self.shown.findData(study.test))
         count = sum(map(len, study.excluded(study.choices.sides.chosen())))
-        self.excluded.say(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
+        self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
         self.answer.setText(study.answer)
         self.answer.setVisible(bool(study.answer))
-        if self._to_draw() != self._drawn:
+        if self._plot_state() != self._drawn_state:
             if not study.running:
                 self.redraw()
-            elif not self._redraw.isActive():
-                self._redraw.start()
+            elif not self._redraw_timer.isActive():
+                self._redraw_timer.start()
 
-    def _to_draw(self) -> tuple[Any, ...]:
+    def _plot_state(self) -> tuple[Any, ...]:
         return self.result, self.study.drawn, self.marked()
 
     def redraw(self) -> None:
-        self._redraw.stop()
-        self._drawn = self._to_draw()
+        self._redraw_timer.stop()
+        self._drawn_state = self._plot_state()
         drawable = self.result is not None and self.result.done_something
         for part in (self.shown_row, self.view, self.picked):
             part.setVisible(drawable)
         if drawable:
-            self.view.show_plot(self.plot(*self._drawn))
+            self.view.show_plot(self.plot(*self._drawn_state))
 
     def show_progress(self, step: Progress) -> None:
         """Show the progress and the partial result, throttled."""
-        if not self._pulse.isActive():
+        if not self._progress_timer.isActive():
             super().show_progress(step)
-            self._pulse.start()
+            self._progress_timer.start()
 
     def _show_running(self) -> None:
         if self.busy:
@@ -153,16 +166,16 @@ class StudyDock(SamplesDock):
 
     def describe(self, axes: int, x: float, y: float) -> str:
         """Return a tooltip for a position in the plot."""
-        place = None if self.result is None else self.place(axes, x, y)
-        return "" if place is None else self.words(place)
+        place = None if self.result is None else self.index_at(axes, x, y)
+        return "" if place is None else self.sentence_at(place)
 
     def _pick(self, axes: int, x: float, y: float) -> None:
         """Apply the settings at a position in the plot to all docks, and show *Compare shapes* in a tab."""
-        place = None if self.result is None else self.place(axes, x, y)
+        place = None if self.result is None else self.index_at(axes, x, y)
         if place is not None:
             self.study.load(place)
-            self.picked.setText(f"{self.words(place)}\n{_LOADED}")
-            self.bring_compare(tabify=True)
+            self.picked.setText(f"{self.sentence_at(place)}\n{_LOADED}")
+            self.open_compare_page(tabify=True)
 
 
 class LandscapeDock(StudyDock):
@@ -179,13 +192,13 @@ class LandscapeDock(StudyDock):
     def plot(self, result: DecisionLandscape, test: str, marked: tuple[int, int]) -> Plot:
         return partial(plot_landscape, result, test=test, current=marked)
 
-    def place(self, axes: int, x: float, y: float) -> tuple[int, int] | None:
+    def index_at(self, axes: int, x: float, y: float) -> tuple[int, int] | None:
         result: DecisionLandscape = self.result
         i, j = round(y), round(x)
         inside = axes == _GRID and 0 <= i < len(result.landmarks) and 0 <= j < len(result.ranks)
         return (i, j) if inside and result.undulation.computed[i, j] else None
 
-    def words(self, place: tuple[int, int]) -> str:
+    def sentence_at(self, place: tuple[int, int]) -> str:
         result: DecisionLandscape = self.result
         tests = (("undulation", result.undulation), ("scale", result.scale))
         numbers = "; ".join(f"{name} p = {test.p_value[place]:.2g}, MMD {test.mmd[place]:.3f}" for name, test in tests)
@@ -217,11 +230,11 @@ class SmoothingDock(StudyDock):
     def plot(self, result: SmoothingStudy, test: str, marked: float | None) -> Plot:
         return partial(plot_study, result, test=test, current=marked)
 
-    def place(self, axes: int, x: float, y: float) -> int | None:
+    def index_at(self, axes: int, x: float, y: float) -> int | None:
         index = int(np.abs(self.result.sigmas - x).argmin())
         return index if self.result.steps[index].sizes is not None else None
 
-    def words(self, place: int) -> str:
+    def sentence_at(self, place: int) -> str:
         result: SmoothingStudy = self.result
         a, b = result.sizes[place].astype(int)
         words = f"σ = {result.sigmas[place]:g} px: {a} and {b} curves"

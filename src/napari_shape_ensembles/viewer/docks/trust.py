@@ -3,7 +3,7 @@
 from napari.components import ViewerModel
 
 from ..panels.choices import ChoicePicture
-from ..panels.widgets import scrolling, wrapped
+from ..panels.widgets import scrolling, wrapped_label
 from ..session import Session
 from .base import Dock
 
@@ -19,16 +19,16 @@ class TrustPage(Dock):
             napari_viewer,
             task,
             run="Compare again with one choice changed at a time; takes about thirty comparisons",
-            renewal="Try the choices again, on the current samples",
+            run_again="Try the choices again, on the current samples",
         )
         self.run_button.setText("Tr&y other choices")
-        self.sentence, self.message, self.notes = wrapped(), wrapped(), wrapped()
+        self.sentence, self.message, self.notes = wrapped_label(), wrapped_label(), wrapped_label()
         font = self.sentence.font()
         font.setPointSizeF(font.pointSizeF() * 1.15)
         font.setBold(True)
         self.sentence.setFont(font)
         self.picture = ChoicePicture()
-        self.position = wrapped()
+        self.position = wrapped_label()
         self.position.setToolTip("Where shape depends on position, images of two places differ for that reason alone.")
         self.comparison = self.session.comparison
         self.link(self.session.position.changed, self._show_position)
@@ -38,12 +38,12 @@ class TrustPage(Dock):
         self.attach()
 
     def _show_position(self) -> None:
-        words = self.session.position.words
+        words = self.session.position.sentence
         self.position.setText(words)
         self.position.setVisible(bool(words))
 
     def show_result(self) -> None:
-        self.session.position.look()
+        self.session.position.run_once()
         self._show_position()
         result = self.result
         self.sentence.setText("" if result is None else result.summary())

@@ -7,14 +7,14 @@ from qtpy.QtGui import QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QCheckBox, QListView, QListWidget, QListWidgetItem, QWidget
 
 from ...outlines import Proposal, counted
-from ...outlines.proposals import finding_words, words_that_differ
+from ...outlines.proposals import describe_finding, distinguishing_descriptions
 from ...palette import OUTLINE
 from ..dialogs import Dialogs
 from ..session import Session
 from .fonts import with_label_font
-from .widgets import button, column, menu_button, row, wrapped
+from .widgets import button, column, menu_button, row, wrapped_label
 
-_SIDE = 96  # side length of a thumbnail, in pixels
+_THUMBNAIL_PX = 96  # side length of a thumbnail, in pixels
 _GAP = 6  # padding around a thumbnail and its caption, in pixels
 
 
@@ -40,13 +40,13 @@ class ByExample(QWidget):
         self.learn = button("L&earn", "Learn from all painted images, and outline all images of A and B with one model")
         self.live = QCheckBox("After every stroke")
         self.live.setToolTip("Learn again after every stroke. Default off.")
-        self.models = menu_button("Model", "Save or load a model, or use a method again", dialogs.models())
+        self.models = menu_button("Model", "Save or load a model, or use a method again", dialogs.model_entries())
         self.correct = button(
             "Correct objects …",
             "Review the objects found in this image: split, merge, delete, add or redraw them, with undo.\nThis "
             "works on a copy, which is compared instead of the image.",
         )
-        self.painted, self.said = wrapped(), wrapped()
+        self.painted, self.message = wrapped_label(), wrapped_label()
         self.paint.clicked.connect(self._paint_object)
         self.background.clicked.connect(self._paint_background)
         self.click.clicked.connect(task.click)
@@ -55,7 +55,7 @@ class ByExample(QWidget):
         self.correct.clicked.connect(self.corrected)
         brushes, beside = row(self.paint, self.background), row(self.click, self.live)
         learn = row(self.learn, self.models, grows=self.learn)
-        column(brushes, beside, self.painted, learn, self.said, row(self.correct), page=self)
+        column(brushes, beside, self.painted, learn, self.message, row(self.correct), page=self)
         self.show_state()
 
     def _paint_object(self) -> None:
@@ -70,7 +70,7 @@ class ByExample(QWidget):
     def show_state(self, _: object = None) -> None:
         """Show the annotation counts, the state of the model, and any running task."""
         task = self._task
-        reason, changed = task.why_not(), task.changed_since()
+        reason, changed = task.blocking_reason(), task.changed_since()
         has_image = task.segmentation.image.chosen() is not None
         for brush in (self.paint, self.background, self.click, self.correct):
             brush.setEnabled(has_image)
@@ -79,7 +79,7 @@ class ByExample(QWidget):
             self.live.setChecked(task.live)
         counts = [
             f"{counted(objects, 'object')}{' and background' if ground else ''} in {name}"
-            for name, (objects, ground) in task.painted().items()
+            for name, (objects, ground) in task.painted_counts().items()
         ]
         self.painted.setText(f"Painted: {'; '.join(counts)}." if counts else reason)
         words = ""
@@ -91,8 +91,8 @@ class ByExample(QWidget):
             in_use = task.choices.recipe.find is not None
             words = f"The model was {task.result}{', and finds all objects' if in_use else ' and is not in use'}."
             words += " ↻ The painted examples were changed: learn again." if changed else ""
-        self.said.setText(words)
-        self.said.setVisible(bool(words))
+        self.message.setText(words)
+        self.message.setVisible(bool(words))
 
 
 class Proposals(QWidget):
@@ -105,11 +105,11 @@ class Proposals(QWidget):
         self.propose = button("Propose", "Try methods, bright and dark, on parts of all images, and show the best six")
         self.largest = QCheckBox("Largest object only")
         self.largest.setToolTip("One object per image, such as an otolith or a leaf. Default off.")
-        self.said = wrapped()
+        self.message = wrapped_label()
         self.pictures = QListWidget()
         with_label_font(self.pictures)
         self.pictures.setViewMode(QListView.ViewMode.IconMode)
-        self.pictures.setIconSize(QSize(_SIDE, _SIDE))
+        self.pictures.setIconSize(QSize(_THUMBNAIL_PX, _THUMBNAIL_PX))
         self.pictures.setMovement(QListView.Movement.Static)
         self.pictures.setResizeMode(QListView.ResizeMode.Adjust)
         self.pictures.setWordWrap(True)
@@ -120,7 +120,7 @@ class Proposals(QWidget):
         self.pictures.itemClicked.connect(self._choose)
         self.pictures.itemActivated.connect(self._choose)
         self.largest.toggled.connect(self._task.keep_largest)
-        column(self.said, self.pictures, row(self.propose, self.largest, grows=self.propose), page=self)
+        column(self.message, self.pictures, row(self.propose, self.largest, grows=self.propose), page=self)
         self.show_state()
 
     def _choose(self, item: QListWidgetItem) -> None:
@@ -129,35 +129,35 @@ class Proposals(QWidget):
     def show_state(self, _: object = None) -> None:
         """Show the proposals, and select the one that equals the current recipe."""
         task, recipe = self._task, self._session.choices.recipe
-        self.propose.setEnabled(not (task.busy or task.why_not()))
+        self.propose.setEnabled(not (task.busy or task.blocking_reason()))
         with QSignalBlocker(self.largest):
             self.largest.setChecked(recipe.largest)
-        self.said.setText(task.words())
-        self.said.setVisible(bool(self.said.text()))
+        self.message.setText(task.status_text())
+        self.message.setVisible(bool(self.message.text()))
         proposals = [] if task.result is None else task.result.proposals
         with QSignalBlocker(self.pictures):
             if proposals is not self._shown:
                 self._shown = proposals
                 self.pictures.clear()
-                differ = words_that_differ([proposal.recipe for proposal in proposals])
+                differ = distinguishing_descriptions([proposal.recipe for proposal in proposals])
                 for proposal, words in zip(proposals, differ, strict=True):
                     item = QListWidgetItem(QIcon(picture_of(proposal)), words, self.pictures)
                     found = counted(int(proposal.labels.max()), "object")
-                    said = dict.fromkeys([*words.split(", "), *finding_words(proposal.recipe).split(", ")])
+                    said = dict.fromkeys([*words.split(", "), *describe_finding(proposal.recipe).split(", ")])
                     item.setToolTip(f"{', '.join(said)}; {found} in this part")
-                self._make_room()
+                self._fit_grid()
             chosen = [number for number, one in enumerate(proposals) if one.recipe == recipe]
             self.pictures.setCurrentRow(chosen[0] if chosen else -1)
         self.pictures.setVisible(bool(proposals))
 
-    def _make_room(self) -> None:
+    def _fit_grid(self) -> None:
         """Size the grid cells for the tallest word-wrapped caption."""
         wraps, metrics = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignHCenter, self.pictures.fontMetrics()
         words = [self.pictures.item(row).text() for row in range(self.pictures.count())]
-        room = QRect(0, 0, _SIDE, 10 * _SIDE)
+        room = QRect(0, 0, _THUMBNAIL_PX, 10 * _THUMBNAIL_PX)
         lines = max((metrics.boundingRect(room, wraps, one).height() for one in words), default=metrics.height())
-        self.pictures.setGridSize(QSize(_SIDE + _GAP, _SIDE + lines + 2 * _GAP))
-        self.pictures.setFixedHeight(2 * (_SIDE + lines + 2 * _GAP) + _GAP)
+        self.pictures.setGridSize(QSize(_THUMBNAIL_PX + _GAP, _THUMBNAIL_PX + lines + 2 * _GAP))
+        self.pictures.setFixedHeight(2 * (_THUMBNAIL_PX + lines + 2 * _GAP) + _GAP)
 
 
 def picture_of(proposal: Proposal) -> QPixmap:
@@ -172,5 +172,5 @@ def picture_of(proposal: Proposal) -> QPixmap:
     rows, columns = grey.shape
     image = QImage(np.ascontiguousarray(pixels).tobytes(), columns, rows, 3 * columns, QImage.Format.Format_RGB888)
     return QPixmap.fromImage(image.copy()).scaled(
-        _SIDE, _SIDE, Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.SmoothTransformation
+        _THUMBNAIL_PX, _THUMBNAIL_PX, Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.SmoothTransformation
     )

@@ -12,7 +12,7 @@ from .fonts import Drawing
 from .widgets import tip
 
 _GAP = 4  # pixels between cells
-_ACROSS = 5  # cells per row, unless their labels need more width
+_CELLS_PER_ROW = 5  # cells per row, unless their labels need more width
 _FIELDS = {**parameters_of(Outlines), **parameters_of(Settings)}
 
 
@@ -48,7 +48,7 @@ class ChoicePicture(Drawing):
         longest = max(self.fontMetrics().horizontalAdvance(one.label) for one in own) + 2 * _GAP
         fit = max(int((width + _GAP) // (longest + _GAP)), 1)
         rows = -(-len(own) // fit)
-        return max(-(-len(own) // rows), min(fit, _ACROSS) if rows == 1 else 1)
+        return max(-(-len(own) // rows), min(fit, _CELLS_PER_ROW) if rows == 1 else 1)
 
     def _height(self, own: list[Choice], width: int) -> int:
         """Return the height of a setting: its name, and its cells in one or more rows."""
@@ -72,11 +72,11 @@ class ChoicePicture(Drawing):
         """Show the p-values of the hovered cell as a tooltip."""
         if isinstance(event, QHelpEvent):
             at = [one for box, one in self.boxes() if box.contains(event.pos())]
-            QToolTip.showText(event.globalPos(), tip(self.words(at[0])) if at else "", self)
+            QToolTip.showText(event.globalPos(), tip(self.sentence_of(at[0])) if at else "", self)
             return True
         return bool(super().event(event))
 
-    def words(self, one: Choice) -> str:
+    def sentence_of(self, one: Choice) -> str:
         """Return a sentence with the result for a choice."""
         field = _FIELDS[one.name]
         named = f"{field.label}: {one.label} {field.unit}".rstrip()

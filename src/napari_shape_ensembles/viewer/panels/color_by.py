@@ -8,7 +8,7 @@ from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...comparison import Comparison
 from ...outlines.ensemble import UNIT_SYMBOLS
-from ..layers import CLIPPED, COLOR_FEATURES, ColorFeature
+from ..layers import COLOR_FEATURES, DEFAULT_PERCENTILE, ColorFeature
 from .distributions import bin_shares, paint_labels, paint_steps
 from .fonts import Drawing, WholeBox
 from .widgets import NarrowList, buddy_label, column, pass_wheel, row
@@ -33,22 +33,22 @@ class ColorBy(QWidget):
         )
         self.percentile = WholeBox()
         self.percentile.setRange(50, 100)
-        self.percentile.setValue(CLIPPED)
+        self.percentile.setValue(DEFAULT_PERCENTILE)
         self.percentile.setSuffix(" %")
         pass_wheel(self.percentile)
         self.percentile.setToolTip(
             "Percentile of all curves at which the color scale ends; curves beyond share the last color. Default "
-            f"{CLIPPED} %; 100 % for none."
+            f"{DEFAULT_PERCENTILE} %; 100 % for none."
         )
         self.colorbar = ColorBar()
         limit = row(buddy_label("Upper limit", self.percentile), self.percentile)
         limit.addStretch(1)
         self.limit = column(limit)
         column(buddy_label("Color &by", self.choice), self.choice, self.limit, self.colorbar, page=self)
-        self.choice.currentIndexChanged.connect(self._tell)
-        self.percentile.valueChanged.connect(self._tell)
+        self.choice.currentIndexChanged.connect(self._emit_changed)
+        self.percentile.valueChanged.connect(self._emit_changed)
 
-    def _tell(self) -> None:
+    def _emit_changed(self) -> None:
         self.changed.emit(self.choice.currentData(), self.percentile.value())
 
     def show_colors(self, chosen: str, percentile: int, result: Comparison) -> None:

@@ -16,7 +16,7 @@ from .fonts import Drawing
 Real = NDArray[np.float64]
 
 _MARGIN, _PLOT, _NARROW = 8, 56, 200  # pixels
-_MARK = 5  # half the width of the triangular marker, in pixels
+_MARKER_HALF_WIDTH_PX = 5  # half the width of the triangular marker, in pixels
 _WRAP = Qt.TextFlag.TextWordWrap.value
 
 
@@ -99,14 +99,14 @@ class Histogram(Drawing):
         font = self.fontMetrics()
         lines = 1 if font.horizontalAdvance("  ".join(self.labels)) <= width - 2 * _MARGIN else 2
         caption = font.boundingRect(QRect(0, 0, width, 10 * _PLOT), _WRAP, self.caption).height() + _MARGIN
-        return (caption if self.caption else 0) + _PLOT + lines * font.height() + _MARK
+        return (caption if self.caption else 0) + _PLOT + lines * font.height() + _MARKER_HALF_WIDTH_PX
 
     def draw(self, painter: QPainter) -> None:
         ink, line = self.palette().windowText().color(), self.fontMetrics().height()
         counts = self.counts()
         caption = self.fontMetrics().boundingRect(QRect(0, 0, self.width(), 10 * _PLOT), _WRAP, self.caption)
         above = caption.height() + _MARGIN if self.caption else 0
-        lines = (self.heightForWidth(self.width()) - above - _PLOT - _MARK) // line
+        lines = (self.heightForWidth(self.width()) - above - _PLOT - _MARKER_HALF_WIDTH_PX) // line
         box = QRectF(_MARGIN, above, self.width() - 2 * _MARGIN, _PLOT)
         painter.setPen(ink)
         painter.drawText(self.rect(), _WRAP, self.caption)
@@ -122,7 +122,11 @@ class Histogram(Drawing):
                 painter.drawLine(top, QPointF(top.x(), box.bottom()))
         if np.isfinite(self.observed):
             painter.setBrush(ink)
-            corners = [QPointF(-_MARK, -_MARK), QPointF(_MARK, -_MARK), QPointF(0, _MARK)]
+            corners = [
+                QPointF(-_MARKER_HALF_WIDTH_PX, -_MARKER_HALF_WIDTH_PX),
+                QPointF(_MARKER_HALF_WIDTH_PX, -_MARKER_HALF_WIDTH_PX),
+                QPointF(0, _MARKER_HALF_WIDTH_PX),
+            ]
             painter.drawPolygon(QPolygonF([top + corner for corner in corners]))
 
 

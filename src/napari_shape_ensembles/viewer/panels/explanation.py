@@ -16,7 +16,7 @@ from ...mmd.witness import most_typical
 from ...outlines import counted
 from .distributions import PairedHistogram, ShareBar
 from .shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
-from .widgets import NarrowList, PickTable, Section, SteadyTabs, column, wrapped
+from .widgets import NarrowList, PickTable, Section, SteadyTabs, column, wrapped_label
 
 Real = NDArray[np.float64]
 
@@ -28,11 +28,11 @@ _HEADINGS = {
     "var.": "Share of the variance of all modes",
     "related to": "Property with a rank correlation of at least 0.6 with the mode; for fine waves, how many lobes",
 }
-_SHOWN = 8
-_WORDS = 75  # shown at once; weaker findings go into a collapsed section
+_MAX_THUMBNAILS = 8
+_MAX_WORDS = 75  # shown at once; weaker findings go into a collapsed section
 _INTERVAL = re.compile(r", 95 % interval (\S+) to ([\d.]+\d)")
 _TYPICAL = "The curves most typical of each side and not of the other. Click one to see it above."
-_ROOMY = {"var.": 23, "sd B/A": 16}  # columns hidden in tables narrower than this many line heights
+_WIDE_TABLE_COLUMNS = {"var.": 23, "sd B/A": 16}  # columns hidden in tables narrower than this many line heights
 
 
 class ExplanationPanel(SteadyTabs):
@@ -44,9 +44,9 @@ class ExplanationPanel(SteadyTabs):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.explanation: Explanation | None = None
-        self.sentences, self.mode_words = wrapped(), wrapped()
+        self.sentences, self.mode_sentence = wrapped_label(), wrapped_label()
         self.sentences.setToolTip("In brackets: 95 % intervals. p: adjusted for multiple testing.")
-        self.others = wrapped()
+        self.others = wrapped_label()
         self.further = Section("", self.others)
         self.shares, self.densities, self.gallery = ShareBar(), PairedHistogram(), Thumbnails()
         self.table = ModeTable()
@@ -60,7 +60,7 @@ class ExplanationPanel(SteadyTabs):
         self.gallery.chosen.connect(self.curve_chosen)
         for title, parts in (
             ("Why", (self.sentences, self.shares, self.further)),
-            ("Modes", (self.table, self.mode_words, self.densities, self.mode_canvas)),
+            ("Modes", (self.table, self.mode_sentence, self.densities, self.mode_canvas)),
             ("Typical curves", (self.kind, self.gallery)),
         ):
             page = column(*parts, margins=(4, 6, 4, 4))
@@ -70,7 +70,7 @@ class ExplanationPanel(SteadyTabs):
 
     def show_explanation(self, explanation: Explanation) -> None:
         self.setEnabled(True)
-        self.judge_anew(explanation)
+        self.update_sentences(explanation)
         found = explanation.components
         parts = zip(COMPONENTS, found.share, found.share_interval.T, strict=True)
         self.shares.show_shares([(name, float(share), (float(i[0]), float(i[1]))) for name, share, i in parts])
@@ -79,12 +79,12 @@ class ExplanationPanel(SteadyTabs):
         self._show_mode()
         self._show_typical()
 
-    def judge_anew(self, explanation: Explanation) -> None:
+    def update_sentences(self, explanation: Explanation) -> None:
         """Update the sentences for the same comparison, after further results have become available."""
         self.explanation = explanation
         brief = [_INTERVAL.sub(r" (\1 to \2)", one).replace("adjusted p", "p") for one in explanation.sentences()]
         words = itertools.accumulate(len(sentence.split()) for sentence in brief)
-        first = max(sum(total <= _WORDS for total in words), 1)
+        first = max(sum(total <= _MAX_WORDS for total in words), 1)
         for label, part in ((self.sentences, brief[:first]), (self.others, brief[first:])):
             label.setText("\n".join(f"• {sentence}" for sentence in part))
         self.further.rename(f"{counted(len(brief) - first, 'further finding')}")
@@ -101,7 +101,7 @@ class ExplanationPanel(SteadyTabs):
         self.table.setRowCount(0)
         self.mode_canvas.show_shapes([])
         self.densities.show_samples(np.zeros(1), np.zeros(1))
-        self.mode_words.setText("")
+        self.mode_sentence.setText("")
         self.gallery.show_curves([], [])
 
     def _choose_mode(self) -> None:
@@ -121,7 +121,7 @@ class ExplanationPanel(SteadyTabs):
         self.mode_canvas.show_shapes(styled, f"−2 sd dashed, +2 bold{f'; {times} × enlarged' if times > 1 else ''}")
         values, first = comparison.t[:, mode], len(comparison.a)
         self.densities.show_samples(values[:first], values[first:])
-        self.mode_words.setText(modes.sentence(mode))
+        self.mode_sentence.setText(modes.sentence(mode))
 
     def _show_typical(self) -> None:
         if self.explanation is None:
@@ -131,7 +131,7 @@ class ExplanationPanel(SteadyTabs):
         curves = [*comparison.a.curves, *comparison.b.curves]
         of_form = self.kind.currentData() == "undulation"
         typical: list[list[tuple[int, Real]]] = []
-        for side in most_typical(values, len(comparison.a), _SHOWN):
+        for side in most_typical(values, len(comparison.a), _MAX_THUMBNAILS):
             drawn = ((row, curves[row]) for row in side.tolist())
             centred = [(row, curve - (curve.min(axis=0) + curve.max(axis=0)) / 2) for row, curve in drawn]
             # At a common scale, small curves would be dots without visible form.
@@ -177,5 +177,5 @@ class ModeTable(PickTable):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         lines = self.width() / self.fontMetrics().height()
-        for heading, needed in _ROOMY.items():
+        for heading, needed in _WIDE_TABLE_COLUMNS.items():
             self.setColumnHidden(list(_HEADINGS).index(heading), lines < needed)

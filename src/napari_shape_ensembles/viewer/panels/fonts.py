@@ -12,8 +12,8 @@ from qtpy.QtCore import QEvent, Qt
 from qtpy.QtGui import QFontMetrics, QPaintDevice, QPainter, QPaintEvent, QResizeEvent
 from qtpy.QtWidgets import QDoubleSpinBox, QLabel, QSizePolicy, QSpinBox, QTableView, QWidget
 
-_STYLED = (QEvent.Type.Polish, QEvent.Type.StyleChange, QEvent.Type.FontChange)
-_ROW, _AROUND = 30, 8  # minimum height of a table row, and padding around its text, in pixels
+_FONT_EVENTS = (QEvent.Type.Polish, QEvent.Type.StyleChange, QEvent.Type.FontChange)
+_ROW, _VIEW_EXTENT = 30, 8  # minimum height of a table row, and padding around its text, in pixels
 
 
 @contextmanager
@@ -38,7 +38,7 @@ class Drawing(QLabel):
             self.draw(painter)
 
 
-class _FontFollower:
+class _FontAwareMixin:
     """Mixin for widgets that call `fit` whenever their font may have changed."""
 
     def fit(self) -> None:
@@ -47,12 +47,12 @@ class _FontFollower:
 
     def event(self, event: QEvent) -> bool:
         done = super().event(event)  # type: ignore[misc]  # defined by the Qt base
-        if event.type() in _STYLED:
+        if event.type() in _FONT_EVENTS:
             self.fit()
         return bool(done)
 
 
-class _LabelFont(_FontFollower, QLabel):
+class _LabelFont(_FontAwareMixin, QLabel):
     """A hidden label that copies its font to its parent widget."""
 
     def __init__(self, parent: QWidget) -> None:
@@ -70,7 +70,7 @@ class _LabelFont(_FontFollower, QLabel):
             and (beside := whole.verticalHeader())
         ):
             across.setFont(whole.font())
-            beside.setDefaultSectionSize(max(_ROW, whole.fontMetrics().height() + _AROUND))
+            beside.setDefaultSectionSize(max(_ROW, whole.fontMetrics().height() + _VIEW_EXTENT))
 
 
 def with_label_font(widget: QWidget) -> None:
@@ -78,7 +78,7 @@ def with_label_font(widget: QWidget) -> None:
     _LabelFont(widget)
 
 
-class SteadyLabel(_FontFollower, QLabel):
+class SteadyLabel(_FontAwareMixin, QLabel):
     """A label with the fixed width of its longest text, so that a change of text does not move the layout."""
 
     def __init__(self, text: str, longest: str, parent: QWidget | None = None) -> None:
@@ -87,10 +87,10 @@ class SteadyLabel(_FontFollower, QLabel):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)  # avoids a layout pass per text
 
     def fit(self) -> None:
-        self.setFixedWidth(self.fontMetrics().horizontalAdvance(self._longest) + _AROUND)
+        self.setFixedWidth(self.fontMetrics().horizontalAdvance(self._longest) + _VIEW_EXTENT)
 
 
-class NamedLine(_FontFollower, QLabel):
+class NamedLine(_FontAwareMixin, QLabel):
     """A single-line label with a name in its text, elided in the middle if space is short."""
 
     def __init__(self, before: str, name: str, after: str, parent: QWidget | None = None) -> None:
@@ -102,7 +102,7 @@ class NamedLine(_FontFollower, QLabel):
     def fit(self) -> None:
         """Elide the name to the available width."""
         before, name, after = self._parts
-        room = self.contentsRect().width() - self.fontMetrics().horizontalAdvance(before + after) - _AROUND
+        room = self.contentsRect().width() - self.fontMetrics().horizontalAdvance(before + after) - _VIEW_EXTENT
         self.setText(before + elided(self.fontMetrics(), name, room) + after)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -115,9 +115,9 @@ def elided(metrics: QFontMetrics, text: str, room: float) -> str:
     return metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, max(int(room), 0))
 
 
-class WholeBox(_FontFollower, QSpinBox):
+class WholeBox(_FontAwareMixin, QSpinBox):
     """An integer spin box at least as wide as its longest text."""
 
 
-class DecimalBox(_FontFollower, QDoubleSpinBox):
+class DecimalBox(_FontAwareMixin, QDoubleSpinBox):
     """A decimal spin box at least as wide as its longest text."""

@@ -12,9 +12,9 @@ from qtpy.QtCore import QEvent, QPoint, QSize, Qt, Signal
 from qtpy.QtGui import QImage, QMouseEvent, QPainter
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from ..task import Background, Steps
+from ..task import JobRunner, JobSteps
 from .fonts import Drawing
-from .widgets import once, tip
+from .widgets import single_shot_timer, tip
 
 log = logging.getLogger(__name__)
 
@@ -22,11 +22,11 @@ log = logging.getLogger(__name__)
 Plot = Callable[[Any], Any]
 
 _DPI = 100
-_SETTLED = 80  # debounce of resize and style events, in milliseconds
+_SETTLE_MS = 80  # debounce of resize and style events, in milliseconds
 _FONT_SIZE, _FONT_SHARE = 8, 0.8  # minimum font size in points, and size relative to that of labels
-_READABLE = (280, 360)  # widget size for the minimum font; larger widgets scale the font up
-_RESTYLED = (QEvent.Type.Resize, QEvent.Type.StyleChange, QEvent.Type.PaletteChange, QEvent.Type.FontChange)
-_LEAST = (220, 260)  # minimum size to draw at: below it, labels leave no room for the axes
+_MIN_FONT_SIZE_AT = (280, 360)  # widget size for the minimum font; larger widgets scale the font up
+_STYLE_EVENTS = (QEvent.Type.Resize, QEvent.Type.StyleChange, QEvent.Type.PaletteChange, QEvent.Type.FontChange)
+_MIN_SIZE = (220, 260)  # minimum size to draw at: below it, labels leave no room for the axes
 _CENTRED = Qt.AlignmentFlag.AlignCenter.value | Qt.TextFlag.TextWordWrap.value
 
 
@@ -51,13 +51,13 @@ class PlotView(Drawing):
         super().__init__(parent)
         self._plot: Plot | None = None
         self._drawn: RenderedPlot | None = None
-        self._wanted = False  # whether to render again once the current rendering is done
-        self._drawing = Background()
+        self._is_outdated = False  # whether to render again once the current rendering is done
+        self._render_runner = JobRunner()
         self.describe: Callable[[int, float, float], str] = lambda *_: ""
         self.failure = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self._settled = once(self, self._draw)
-        self._settled.setInterval(_SETTLED)
+        self._redraw_timer = single_shot_timer(self, self._draw)
+        self._redraw_timer.setInterval(_SETTLE_MS)
 
     @property
     def axes(self) -> list[Any]:
@@ -65,7 +65,7 @@ class PlotView(Drawing):
 
     @property
     def busy(self) -> bool:
-        return self._drawing.busy or self._settled.isActive()
+        return self._render_runner.busy or self._redraw_timer.isActive()
 
     def show_plot(self, plot: Plot) -> None:
         self._plot = plot
@@ -73,17 +73,17 @@ class PlotView(Drawing):
 
     def _draw(self) -> None:
         """Render the current plot, after any rendering in progress."""
-        self._wanted = True
-        if not self._drawing.busy:
-            self._drawing.begin(self._pictures())
+        self._is_outdated = True
+        if not self._render_runner.busy:
+            self._render_runner.begin(self._render_job())
 
-    def _pictures(self) -> Steps:
-        while self._wanted and self.width() >= _LEAST[0] and self.height() >= _LEAST[1]:
-            self._wanted = False
+    def _render_job(self) -> JobSteps:
+        while self._is_outdated and self.width() >= _MIN_SIZE[0] and self.height() >= _MIN_SIZE[1]:
+            self._is_outdated = False
             if self._plot is None:
                 return
             # The theme's colors, and a font slightly smaller than that of labels, if the axes leave room for it.
-            room = min(self.width() / _READABLE[0], self.height() / _READABLE[1])
+            room = min(self.width() / _MIN_FONT_SIZE_AT[0], self.height() / _MIN_FONT_SIZE_AT[1])
             font_size = max(min(_FONT_SHARE * self.font().pointSizeF(), _FONT_SIZE * room), _FONT_SIZE)
             inks = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
             grounds = ("figure.facecolor", "axes.facecolor", "legend.facecolor")
@@ -105,7 +105,7 @@ class PlotView(Drawing):
         right, up = self._drawn.axes[axes].transData.transform((x, y)) / self._drawn.ratio
         return float(right), self._drawn.height - float(up)
 
-    def _found(self, point: QPoint) -> tuple[int, float, float] | None:
+    def _data_position(self, point: QPoint) -> tuple[int, float, float] | None:
         """Return the index of the axes at a point of this widget, and the point in data coordinates."""
         if self._drawn is None:
             return None
@@ -117,18 +117,18 @@ class PlotView(Drawing):
         return None
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        if found := self._found(event.position().toPoint()):
+        if found := self._data_position(event.position().toPoint()):
             self.clicked.emit(*found)
 
     def event(self, event: QEvent) -> bool:
         """Show a tooltip for the hovered point; schedule a rendering when size, theme or font have changed."""
         if event.type() == QEvent.Type.ToolTip:
-            found = self._found(event.pos())
+            found = self._data_position(event.pos())
             QToolTip.showText(event.globalPos(), tip(self.describe(*found)) if found else "", self)
             return True
         done = bool(super().event(event))
-        if event.type() in _RESTYLED:
-            self._settled.start()
+        if event.type() in _STYLE_EVENTS:
+            self._redraw_timer.start()
         return done
 
     def draw(self, painter: QPainter) -> None:
@@ -140,7 +140,7 @@ class PlotView(Drawing):
             painter.drawText(self.rect(), _CENTRED, self.failure)
 
     def sizeHint(self) -> QSize:
-        return QSize(*_READABLE)
+        return QSize(*_MIN_FONT_SIZE_AT)
 
     minimumSizeHint = sizeHint
 

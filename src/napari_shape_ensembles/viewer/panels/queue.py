@@ -10,11 +10,22 @@ from qtpy.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QLineEdi
 from ...inspection.reviewing import FIXES
 from ..inspecting import KEYS, ORDERS, InspectionTask
 from .fonts import with_label_font
-from .widgets import NarrowList, Section, button, column, form, menu_button, row, tip, with_clear_boxes, wrapped
+from .widgets import (
+    NarrowList,
+    Section,
+    button,
+    column,
+    form,
+    menu_button,
+    row,
+    tip,
+    with_visible_check_boxes,
+    wrapped_label,
+)
 
 _HEADINGS = ("exclude", "label", "score", "why")
-_MARKS = {"right": "✓ ", "wrong": "✗ ", "corrected": "✎ ", "": ""}
-_HELP = {
+_VERDICT_MARKS = {"right": "✓ ", "wrong": "✗ ", "corrected": "✎ ", "": ""}
+_FIX_TOOLTIPS = {
     "fill holes": "Fill the background it encloses; other objects in its holes are kept",
     "split": "Cut it at its narrowest neck; separate pieces become separate labels (erase a line across it first)",
     "merge": "Join it with the neighbor it most likely belongs to, or with the label picked on the canvas (napari's L)",
@@ -36,7 +47,7 @@ class Queue(QWidget):
         self.table = QTableView()
         self.table.setTabKeyNavigation(False)  # Tab moves the focus out of the table
         with_label_font(self.table)
-        with_clear_boxes(self.table)
+        with_visible_check_boxes(self.table)
         self.model = QueueModel(task, self.table)
         self.table.setModel(self.model)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -53,9 +64,9 @@ class Queue(QWidget):
             "✓ right, ✗ wrong, ✎ corrected; on the canvas and here: N next, K right (keep), W wrong, Q fix, U undo."
         )
         # Not the current index: a table sets one as soon as it gets the focus, without a choice of the user.
-        self.table.selectionModel().selectionChanged.connect(self._look)
-        self.table.clicked.connect(self._look)
-        self.progress, self.reasons = wrapped(), wrapped()
+        self.table.selectionModel().selectionChanged.connect(self._on_row_selected)
+        self.table.clicked.connect(self._on_row_selected)
+        self.progress, self.reasons = wrapped_label(), wrapped_label()
         self.next_button = button("Next  N", "Go to the next unreviewed label (N)")
         self.order = NarrowList(
             "Next label: the most suspicious, which finds most errors per label; or the one with a score closest "
@@ -64,7 +75,7 @@ class Queue(QWidget):
         )
         self.order.setAccessibleName("Next label")
         self.order.setCurrentIndex(self.order.findData(task.uncertain_first))
-        self.order.currentIndexChanged.connect(self._ordered)
+        self.order.currentIndexChanged.connect(self._on_order_chosen)
         self.right_button = button("Right  K", "This label is right: keep it. The others are ranked again (K)")
         self.wrong_button = button("Wrong  W", "This label is wrong. The others are ranked again (W)")
         self.fix_button = button("Fix  Q", "Correct it, on a copy of the labels (Q)")
@@ -74,11 +85,12 @@ class Queue(QWidget):
             (self.fix_button, task.fix),
             (self.undo_button, task.undo),
         ):
-            part.clicked.connect(_without_arguments(action))
+            part.clicked.connect(_ignoring_arguments(action))
         self.right_button.clicked.connect(lambda: task.tick(wrong=False))
         self.wrong_button.clicked.connect(lambda: task.tick(wrong=True))
         entries = {
-            words.capitalize(): (_without_arguments(task.fix, action), _HELP[action]) for action, words in FIXES.items()
+            words.capitalize(): (_ignoring_arguments(task.fix, action), _FIX_TOOLTIPS[action])
+            for action, words in FIXES.items()
         }
         self.fixes = menu_button("All fixes …", "All corrections, on a copy of the labels", entries)
         self.save_button = button(
@@ -89,7 +101,7 @@ class Queue(QWidget):
         with_label_font(self.by)
         self.by.setToolTip("Reviewer, recorded in the log of every correction.")
         self.by.setAccessibleName("Reviewed by")
-        self.by.textChanged.connect(task.sign)
+        self.by.textChanged.connect(task.set_reviewer)
         said = row(self.next_button, self.right_button, self.wrong_button)
         done = row(self.fix_button, self.undo_button, grows=self.fix_button)
         others = row(self.fixes, self.save_button, grows=self.fixes)
@@ -101,7 +113,7 @@ class Queue(QWidget):
         for key, does in KEYS.items():
             shortcut = QShortcut(QKeySequence(key), self)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(_without_arguments(task.press, does))
+            shortcut.activated.connect(_ignoring_arguments(task.trigger, does))
 
     def refresh(self) -> None:
         """Update all controls from the current state of the review."""
@@ -134,12 +146,12 @@ class Queue(QWidget):
         self.fix_button.setToolTip(f"{words.capitalize() or 'Correct it'}, on a copy of the labels (Q)")
         self.save_button.setEnabled(bool(task.to_save()))
 
-    def _ordered(self, *_: object) -> None:
+    def _on_order_chosen(self, *_: object) -> None:
         self._task.uncertain_first = bool(self.order.currentData())
 
-    def _look(self, *_: object) -> None:
+    def _on_row_selected(self, *_: object) -> None:
         for chosen in self.table.selectionModel().selectedRows():
-            self._task.zoom(chosen.row())
+            self._task.go_to(chosen.row())
 
     def _save(self) -> None:
         """Ask for a file name for each corrected image or stack, and save them."""
@@ -198,7 +210,7 @@ class QueueModel(QAbstractTableModel):
         result = self._task.result
         side = f"{'AB'[row['image']]} " if result is not None and len(result.ensembles) > 1 else ""
         texts = {
-            "label": f"{_MARKS[row['mark']]}{side}{row['label'] if row['label'] > 0 else 'none'}",
+            "label": f"{_VERDICT_MARKS[row['mark']]}{side}{row['label'] if row['label'] > 0 else 'none'}",
             "score": f"{row['score']:.2f}",
             "why": row["reasons"],
         }
@@ -215,6 +227,6 @@ class QueueModel(QAbstractTableModel):
         return True
 
 
-def _without_arguments(action: Any, *arguments: Any) -> Any:
+def _ignoring_arguments(action: Any, *arguments: Any) -> Any:
     """Return a slot that ignores the signal's arguments, such as the checked state of a button."""
     return lambda *_: action(*arguments)

@@ -10,9 +10,9 @@ from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
 from ...comparison import INCONCLUSIVE
 from ...outlines import counted
-from ..shown import Shown, counts_of, settings_words, tests_of
+from ..displayed_result import DisplayedResult, counts_of, settings_lines, tests_of
 from .distributions import NullPlot
-from .widgets import Entries, Section, button, column, menu_button, tip, wrapped
+from .widgets import Entries, Section, button, column, menu_button, tip, wrapped_label
 
 #: Meaning of each case: undulation, scale, and a sentence about both.
 ROWS = {
@@ -28,13 +28,18 @@ _NUMBERS = ("MMD", "threshold", "p")
 class ResultsPanel(QWidget):
     """Shows a `Comparison`, or a message if there is none; a menu offers what can be saved."""
 
-    noted = Signal()  #: a message was shown below the result
+    note_shown = Signal()  #: a message was shown below the result
 
     def __init__(self, entries: Entries) -> None:
         super().__init__()
         self._checkable = False
-        self.answer, self.origin, self.warnings, self.said = wrapped(), wrapped(), wrapped(), wrapped()
-        self.details, self.used = wrapped(rich=True), wrapped()
+        self.answer, self.origin, self.warnings, self.message = (
+            wrapped_label(),
+            wrapped_label(),
+            wrapped_label(),
+            wrapped_label(),
+        )
+        self.details, self.used = wrapped_label(rich=True), wrapped_label()
         font = self.answer.font()
         font.setPointSizeF(font.pointSizeF() * 1.15)
         font.setBold(True)
@@ -67,19 +72,19 @@ class ResultsPanel(QWidget):
         buttons = (self.explore, self.side_by_side, self.copy_text, self.copy_python, self.store, self.check)
         for place, one in enumerate(buttons):
             grid.addWidget(one, *divmod(place, 2))
-        self._of_result = column(self.nulls, self.details, self.settings, grid)
-        found = self.table, self.help, self.tests, self._of_result
-        column(self.answer, self.origin, self.warnings, *found, self.said, page=self)
+        self._result_widgets = column(self.nulls, self.details, self.settings, grid)
+        found = self.table, self.help, self.tests, self._result_widgets
+        column(self.answer, self.origin, self.warnings, *found, self.message, page=self)
         self.show_result(None)
-        self.note("")
+        self.show_note("")
 
-    def note(self, sentence: str, tooltip: str = "") -> None:
+    def show_note(self, sentence: str, tooltip: str = "") -> None:
         """Show a message about a saved file below the result; an empty one hides the label."""
-        self.said.setText(sentence)
-        self.said.setVisible(bool(sentence))
-        self.said.setToolTip(tip(tooltip))
+        self.message.setText(sentence)
+        self.message.setVisible(bool(sentence))
+        self.message.setToolTip(tip(tooltip))
         if sentence:
-            self.noted.emit()
+            self.note_shown.emit()
 
     def show_state(self, *, busy: bool, stale: bool) -> None:
         """Disable long-running actions while busy, and gray out a result that is out of date."""
@@ -88,9 +93,9 @@ class ResultsPanel(QWidget):
         self.answer.setEnabled(not stale)
         self.table.setEnabled(not stale)
 
-    def show_result(self, shown: Shown | None, said: str = "") -> None:
+    def show_result(self, shown: DisplayedResult | None, said: str = "") -> None:
         """Show the case, statistics and warnings of a comparison, and a message; or only the message."""
-        for part in (self.table, self.help, self._of_result):
+        for part in (self.table, self.help, self._result_widgets):
             part.setVisible(shown is not None)
         answer, origin, warnings, tests = said, "", "", ""
         if shown is not None:
@@ -113,7 +118,7 @@ class ResultsPanel(QWidget):
                 curves = f"{escape(ensemble.name)}: {counted(len(ensemble), 'curve')}, in {escape(ensemble.unit)}"
                 details.append("<br>&nbsp;&nbsp;".join([f"<b>{side}</b> {curves}", *map(escape, counts_of(ensemble))]))
             self.details.setText("".join(f"<p>{paragraph}</p>" for paragraph in details))
-            self.used.setText("\n".join(settings_words(shown.recipe, result.settings)))
+            self.used.setText("\n".join(settings_lines(shown.recipe, result.settings)))
             self.table.mark(result.case)
             for name, test in (("Undulation", result.undulation), ("Scale", result.scale)):
                 self.null_plots[name].show_test(test)

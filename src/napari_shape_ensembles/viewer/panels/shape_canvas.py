@@ -12,12 +12,12 @@ from qtpy.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 from ...outlines.ensemble import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
 from .fonts import Drawing, painting
-from .widgets import emptied
+from .widgets import clear_layout
 
 Real = NDArray[np.float64]
 
 _MARGIN = 10
-_PER_LINE = 4  # thumbnails per row
+_THUMBNAILS_PER_ROW = 4  # thumbnails per row
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,16 +111,16 @@ class OutlineButton(QPushButton):
         self.row, self.side = row, side
         self.outline = StyledOutline(outline, side, filled=True, width=1.2)
         self._scale = (size / 2 - 4) / reach
-        self._lit = False
+        self._is_highlighted = False
         self.setFixedSize(size, size)
         self.setStyleSheet("padding: 0px;")
         self.setToolTip(f"A curve of {side}: click to select it")
         self.setAccessibleName(f"curve {row} of {side}")
 
-    def light(self, row: int) -> None:
+    def highlight(self, row: int) -> None:
         """Highlight the button if `row`, the curve hovered in any linked view, is its own."""
-        if self._lit != (row == self.row):
-            self._lit = row == self.row
+        if self._is_highlighted != (row == self.row):
+            self._is_highlighted = row == self.row
             self.update()
 
     def enterEvent(self, event: QEvent) -> None:
@@ -139,7 +139,7 @@ class OutlineButton(QPushButton):
             painter.setPen(ink)
             painter.drawText(self.rect().adjusted(4, 1, 0, 0), Qt.AlignmentFlag.AlignLeft, self.side)
             paint_outline(painter, self.outline, QRectF(self.rect()).center(), self._scale, ink)
-            if self._lit:
+            if self._is_highlighted:
                 painter.setPen(QPen(ink, 2))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
@@ -154,11 +154,11 @@ class Thumbnails(QWidget):
         super().__init__()
         self.buttons: list[OutlineButton] = []
         self._grid = QGridLayout(self)
-        self._grid.setColumnStretch(_PER_LINE, 1)
+        self._grid.setColumnStretch(_THUMBNAILS_PER_ROW, 1)
 
     def show_curves(self, of_a: list[tuple[int, Real]], of_b: list[tuple[int, Real]]) -> None:
         """Show (row, outline) pairs of each side, strongest first, at a common scale."""
-        emptied(self._grid)
+        clear_layout(self._grid)
         self.buttons = []
         reach = radius([outline for _, outline in (*of_a, *of_b)])
         for side, found in (("A", of_a), ("B", of_b)):
@@ -166,5 +166,5 @@ class Thumbnails(QWidget):
             for place, (row, outline) in enumerate(found):
                 button = OutlineButton(row, side, outline, reach)
                 button.clicked.connect(lambda _=False, row=row: self.chosen.emit(row))
-                self._grid.addWidget(button, first + place // _PER_LINE, place % _PER_LINE)
+                self._grid.addWidget(button, first + place // _THUMBNAILS_PER_ROW, place % _THUMBNAILS_PER_ROW)
                 self.buttons.append(button)

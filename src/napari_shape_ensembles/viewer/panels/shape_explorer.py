@@ -11,15 +11,15 @@ from ...explanation.shape_paths import SCALE_AXES, Geodesic, Place, ShapePlaces,
 from ...outlines.ensemble import UNIT_SYMBOLS
 from .fonts import SteadyLabel, WholeBox
 from .shape_canvas import ShapeCanvas, StyledOutline, radius
-from .widgets import NarrowList, SteadyTabs, button, column, pass_wheel, row, wrapped
+from .widgets import NarrowList, SteadyTabs, button, column, pass_wheel, row, wrapped_label
 
 Real = NDArray[np.float64]
 
 _MODES = 4
 # Sliders step by 0.1 standard deviations from −3 to 3; paths by hundredths of their length.
-_TENTHS, _SIGMAS, _HUNDREDTHS = 10, 3, 100
-_FRAME, _PERIOD = 16, 180  # milliseconds per animation frame, and frames per period
-_SHORTEST = 50  # minimum slider width in pixels
+_STEPS_PER_SIGMA, _SIGMAS, _STEPS_PER_PATH = 10, 3, 100
+_FRAME_MS, _PERIOD = 16, 180  # milliseconds per animation frame, and frames per period
+_MIN_SLIDER_PX = 50  # minimum slider width in pixels
 
 
 class ShapeExplorer(QWidget):
@@ -37,12 +37,12 @@ class ShapeExplorer(QWidget):
         self._path: tuple[tuple[int, ...], Geodesic] | None = None  # cached, keyed by the indices of its ends
         self._curve: tuple[int, Place, Real] | None = None  # cached, keyed by its row
         self._mean: Real = np.zeros((3, 2))
-        self._frame = self._last = 0
+        self._frame = self._last_slider = 0
         self._timer = QTimer(self)
-        self._timer.setInterval(_FRAME)
+        self._timer.setInterval(_FRAME_MS)
         self._timer.timeout.connect(self._advance)
         self.canvas = ShapeCanvas()
-        self.takes: list[QPushButton] = []
+        self.pick_buttons: list[QPushButton] = []
         self.tabs = SteadyTabs()
         grid = self._page("Sliders")
         self.mode_boxes, self.sliders = [WholeBox() for _ in range(_MODES)], []
@@ -52,14 +52,16 @@ class ShapeExplorer(QWidget):
             pass_wheel(box)
             box.setToolTip("Mode of undulation that this slider moves; 1 has the largest variance")
             box.valueChanged.connect(self._redraw)
-            box.valueChanged.connect(self._note_moved)
+            box.valueChanged.connect(self._on_moved)
         for place, head in enumerate((*self.mode_boxes, *map(QLabel, SCALE_AXES))):
-            end = _TENTHS * _SIGMAS
+            end = _STEPS_PER_SIGMA * _SIGMAS
             name = head.text() if isinstance(head, QLabel) else f"Mode slider {place + 1}"
             slider = self._slider(name, -end, end, "Standard deviations from the mean of all curves")
             value = SteadyLabel("0.0 sd", longest="−3.0 sd ")
-            slider.valueChanged.connect(lambda tenths, value=value: value.setText(f"{tenths / _TENTHS:.1f} sd"))
-            slider.valueChanged.connect(partial(self._use, place))
+            slider.valueChanged.connect(
+                lambda tenths, value=value: value.setText(f"{tenths / _STEPS_PER_SIGMA:.1f} sd")
+            )
+            slider.valueChanged.connect(partial(self._on_slider_moved, place))
             self.sliders.append(slider)
             for part, widget in enumerate((head, slider, value)):
                 grid.addWidget(widget, place, part)
@@ -72,7 +74,7 @@ class ShapeExplorer(QWidget):
             for row, words in enumerate(("from", "to"))
         ]
         self.time = self._slider(
-            "Position on the path", 0, _HUNDREDTHS, "Position on the geodesic, in hundredths of its length"
+            "Position on the path", 0, _STEPS_PER_PATH, "Position on the geodesic, in hundredths of its length"
         )
         grid.addWidget(self.time, 2, 0, 1, 3)
         grid.setRowStretch(3, 1)
@@ -80,7 +82,7 @@ class ShapeExplorer(QWidget):
         tooltip = "Curve to reconstruct from few undulation coordinates, by its image and id"
         self.curve = self._curve_list(grid, 0, "curve", tooltip)
         self.rank = self._slider("Rank", 1, 1, "Number of undulation coordinates used; fewer give a smoother curve")
-        self.lipschitz = wrapped()
+        self.lipschitz = wrapped_label()
         self.lipschitz.setToolTip(
             "Maximum speed along the outline divided by the mean speed; 1 for a circle. Dimensionless."
         )
@@ -110,15 +112,15 @@ class ShapeExplorer(QWidget):
         slider.setAccessibleName(name)
         slider.setToolTip(tooltip)
         pass_wheel(slider)
-        slider.setMinimumWidth(_SHORTEST)
+        slider.setMinimumWidth(_MIN_SLIDER_PX)
         slider.valueChanged.connect(self._redraw)
         return slider
 
-    def _use(self, slider: int, _: int) -> None:
-        self._last = slider
-        self._note_moved()
+    def _on_slider_moved(self, slider: int, _: int) -> None:
+        self._last_slider = slider
+        self._on_moved()
 
-    def _note_moved(self) -> None:
+    def _on_moved(self) -> None:
         self.moved = True
 
     def _curve_list(self, grid: QGridLayout, place: int, words: str, tooltip: str) -> QComboBox:
@@ -128,7 +130,7 @@ class ShapeExplorer(QWidget):
         take = button("Selected", "Use the curve selected in the viewer's curve layers")
         combo.currentIndexChanged.connect(self._redraw)
         take.clicked.connect(lambda: self.wants_selected.emit(combo))
-        self.takes.append(take)
+        self.pick_buttons.append(take)
         for part, widget in enumerate((QLabel(words), combo, take)):
             grid.addWidget(widget, place, part)
         return combo
@@ -179,7 +181,7 @@ class ShapeExplorer(QWidget):
             (self._draw_sliders, self._draw_path, self._draw_rank)[self.tabs.currentIndex()](self.places)
 
     def _draw_sliders(self, places: ShapePlaces) -> None:
-        deviations = [slider.value() / _TENTHS for slider in self.sliders]
+        deviations = [slider.value() / _STEPS_PER_SIGMA for slider in self.sliders]
         modes: dict[int, float] = {}
         for box, sd in zip(self.mode_boxes, deviations, strict=False):
             modes[box.value() - 1] = modes.get(box.value() - 1, 0) + sd
@@ -192,7 +194,7 @@ class ShapeExplorer(QWidget):
         if self._path is None or self._path[0] != ends:
             start, end = (places.mean("AB"[i]) if i < 2 else places.curve(i - 2)[0] for i in ends)
             self._path = ends, Geodesic(places, start, end)
-        path, time = self._path[1], self.time.value() / _HUNDREDTHS
+        path, time = self._path[1], self.time.value() / _STEPS_PER_PATH
         behind = [StyledOutline(path.at(end), side, dashed=True, width=1.5) for side, end in (("A", 0.0), ("B", 1.0))]
         self._draw(behind, path.at(time), f"{path.start.name} → {path.end.name}, {time:.0%}")
 
@@ -230,7 +232,7 @@ class ShapeExplorer(QWidget):
             return
         self._frame += 1
         page = self.tabs.currentIndex()
-        slider = (self.sliders[self._last], self.time, self.rank)[page]
+        slider = (self.sliders[self._last_slider], self.time, self.rank)[page]
         phase = 2 * np.pi * self._frame / _PERIOD
         share = (1 + (np.sin(phase) if page == 0 else -np.cos(phase))) / 2
         slider.setValue(round(slider.minimum() + share * (slider.maximum() - slider.minimum())))

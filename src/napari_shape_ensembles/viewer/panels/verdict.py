@@ -12,7 +12,7 @@ from ...palette import SIDE_COLORS
 from .distributions import paint_labels
 from .fonts import Drawing
 from .shape_canvas import ShapeCanvas, StyledOutline, radius
-from .widgets import column, wrapped
+from .widgets import column, wrapped_label
 
 _DOT, _LINE = 5.0, 22  # pixels
 
@@ -28,7 +28,7 @@ class VerdictPanel(QWidget):
         # An expanding canvas would push the sentences apart on a tall screen.
         self.picture.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.picture.setToolTip("Mean outline of A (filled) and of B (dashed), at the same scale.")
-        self.sentence, self.beside = wrapped(), wrapped()
+        self.sentence, self.beside = wrapped_label(), wrapped_label()
         font = self.sentence.font()
         font.setPointSizeF(font.pointSizeF() * 1.15)
         font.setBold(True)

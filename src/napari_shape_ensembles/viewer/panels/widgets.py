@@ -40,14 +40,14 @@ from .fonts import with_label_font
 Entries = Mapping[str, tuple[Callable[[], None], str]]
 
 # Zero-width space: lets lines break within names of files and layers, which have no other break opportunities.
-_BREAK = "\u200b"
+_ZERO_WIDTH_SPACE = "\u200b"
 _LINE_END = re.compile("[\u2028\u2029]")  # Qt's line and paragraph separators
 _LONG_WORD = re.compile(r"[^\s<>&;]{16,}")
-_PART = re.compile(r"[^_./\\-]*[_./\\-]?")
-_PART_LETTERS = 16
-_LETTERS = 8  # minimum contents length of a combo box
-_COMFORTABLE = 370  # initial width of a dock, in pixels
-_EDGE = 4  # padding of a combo box's text, in pixels
+_WORD_PART = re.compile(r"[^_./\\-]*[_./\\-]?")
+_MAX_PART_LETTERS = 16
+_MIN_LETTERS = 8  # minimum contents length of a combo box
+_INITIAL_WIDTH_PX = 370  # initial width of a dock, in pixels
+_TEXT_PADDING_PX = 4  # padding of a combo box's text, in pixels
 #: Style sheet of a focus frame, which napari's theme draws for text inputs only; the purple has a contrast of at least
 #: 3:1 with the background of both themes.
 FOCUS = """
@@ -55,7 +55,7 @@ QPushButton:focus, QToolButton:focus, QCheckBox:focus, QComboBox:focus, QAbstrac
 QAbstractItemView:focus, QSlider:focus, QTabBar:focus { border: 2px solid #a864d6; }
 QPushButton:focus { padding: 2px; }
 """
-_MEASURED = 20  # rows measured to size a table's columns: hundreds would take 0.1 s
+_MEASURED_ROWS = 20  # rows measured to size a table's columns: hundreds would take 0.1 s
 
 
 class ScrollColumn(QScrollArea):
@@ -71,13 +71,13 @@ class ScrollColumn(QScrollArea):
         self.setWidget(page)
         page.installEventFilter(self)
         # Fit again once the nested layouts are updated: until then their size hints are out of date.
-        self._later = once(self, self.fit)
+        self._fit_timer = single_shot_timer(self, self.fit)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Refit when the size hint of the page may have changed."""
         if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.StyleChange):
             self.fit()
-            self._later.start()
+            self._fit_timer.start()
         return super().eventFilter(watched, event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -85,7 +85,7 @@ class ScrollColumn(QScrollArea):
         self.fit()
 
     def sizeHint(self) -> QSize:
-        return super().sizeHint().expandedTo(QSize(_COMFORTABLE, 0))
+        return super().sizeHint().expandedTo(QSize(_INITIAL_WIDTH_PX, 0))
 
     def fit(self) -> None:
         """Set the minimum width from page and scroll bar, and the page's minimum height for its word-wrapped text."""
@@ -193,7 +193,7 @@ def buddy_label(text: str, control: QWidget) -> QLabel:
     return label
 
 
-def emptied(layout: QLayout) -> None:
+def clear_layout(layout: QLayout) -> None:
     """Remove and delete all widgets of a layout."""
     while (item := layout.takeAt(0)) is not None:
         if (widget := item.widget()) is not None:
@@ -217,7 +217,7 @@ def run_keys(page: QWidget, run: Callable[[], object], cancel: Callable[[], obje
     return escape
 
 
-def once(owner: QWidget, action: Callable[[], object]) -> QTimer:
+def single_shot_timer(owner: QWidget, action: Callable[[], object]) -> QTimer:
     """Return a single-shot timer that, once started, calls `action` from the event loop.
 
     It is a child of its owner and deleted with it; `QTimer.singleShot` could fire after the owner is gone.
@@ -235,7 +235,7 @@ class NarrowList(QComboBox):
         super().__init__()
         self.setToolTip(tooltip)
         pass_wheel(self)
-        self.setMinimumContentsLength(_LETTERS)
+        self.setMinimumContentsLength(_MIN_LETTERS)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         for value, words in (choices or {}).items():
             self.addItem(words, value)
@@ -246,14 +246,16 @@ class NarrowList(QComboBox):
         self.initStyleOption(option)
         part = QStyle.SubControl.SC_ComboBoxEditField
         room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, self)
-        text = self.fontMetrics().elidedText(self.currentText(), Qt.TextElideMode.ElideMiddle, room.width() - _EDGE)
+        text = self.fontMetrics().elidedText(
+            self.currentText(), Qt.TextElideMode.ElideMiddle, room.width() - _TEXT_PADDING_PX
+        )
         option.currentText = text
         painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
         painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
         painter.end()
 
 
-class _WheelPasses(QObject):
+class _WheelToParent(QObject):
     """Event filter that passes wheel events on to the parent of a control."""
 
     def eventFilter(self, _: QObject | None, event: QEvent | None) -> bool:
@@ -266,7 +268,7 @@ class _WheelPasses(QObject):
 def pass_wheel(control: QWidget) -> None:
     """Let the wheel scroll the page, rather than change the control's value or focus it."""
     control.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-    control.installEventFilter(_WheelPasses(control))
+    control.installEventFilter(_WheelToParent(control))
 
 
 class SteadyTabs(QTabWidget):
@@ -285,7 +287,7 @@ class _SteadyBar(QTabBar):
         event.ignore()
 
 
-class Words(QLabel):
+class WrappedLabel(QLabel):
     """A word-wrapped label with selectable text, which also breaks lines within long words.
 
     The text is plain unless `rich`: HTML, in which names have to be escaped.
@@ -310,7 +312,7 @@ class Words(QLabel):
 
     def selectedText(self) -> str:
         """Return the selected text without the break characters."""
-        return _LINE_END.sub("\n", super().selectedText().replace(_BREAK, ""))
+        return _LINE_END.sub("\n", super().selectedText().replace(_ZERO_WIDTH_SPACE, ""))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
@@ -321,13 +323,15 @@ class Words(QLabel):
 
 def _breakable(word: re.Match[str]) -> str:
     """Insert break opportunities between the parts of a word, and between all letters of long parts."""
-    parts = _PART.findall(word.group())
-    return _BREAK.join(part if len(part) < _PART_LETTERS else _BREAK.join(part) for part in parts if part)
+    parts = _WORD_PART.findall(word.group())
+    return _ZERO_WIDTH_SPACE.join(
+        part if len(part) < _MAX_PART_LETTERS else _ZERO_WIDTH_SPACE.join(part) for part in parts if part
+    )
 
 
-def wrapped(text: str = "", *, rich: bool = False) -> Words:
+def wrapped_label(text: str = "", *, rich: bool = False) -> WrappedLabel:
     """Return a word-wrapped label with selectable text; `rich` for HTML."""
-    return Words(text, rich=rich)
+    return WrappedLabel(text, rich=rich)
 
 
 class Notice(QFrame):
@@ -335,14 +339,14 @@ class Notice(QFrame):
 
     def __init__(self, action: str, tooltip: str, *, rich: bool = False) -> None:
         super().__init__()
-        self.words = wrapped(rich=rich)
+        self.label = wrapped_label(rich=rich)
         self.button = button(action, tooltip)
-        column(row(self.words, self.button, grows=self.words), page=self, margins=(0, 2, 0, 2))
+        column(row(self.label, self.button, grows=self.label), page=self, margins=(0, 2, 0, 2))
         self.hide()
 
-    def say(self, text: str) -> None:
+    def set_message(self, text: str) -> None:
         """Show a message; an empty one hides the notice."""
-        self.words.setText(text)
+        self.label.setText(text)
         self.setVisible(bool(text))
 
 
@@ -364,7 +368,7 @@ def form(page: QWidget | None = None) -> QFormLayout:
     return rows
 
 
-class _ClearBoxes(QStyledItemDelegate):
+class _VisibleCheckBoxes(QStyledItemDelegate):
     """Item delegate with check boxes in the text color: the default shade is invisible in the dark theme."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
@@ -377,9 +381,9 @@ class _ClearBoxes(QStyledItemDelegate):
         palette.setColor(QPalette.ColorRole.Base, theme.window().color())
 
 
-def with_clear_boxes(view: QAbstractItemView) -> None:
+def with_visible_check_boxes(view: QAbstractItemView) -> None:
     """Draw the check boxes of a list or table in the text color."""
-    view.setItemDelegate(_ClearBoxes(view))
+    view.setItemDelegate(_VisibleCheckBoxes(view))
 
 
 class PickTable(QTableWidget):
@@ -388,14 +392,14 @@ class PickTable(QTableWidget):
     def __init__(self, *headings: str) -> None:
         super().__init__(0, len(headings))
         with_label_font(self)
-        with_clear_boxes(self)
+        with_visible_check_boxes(self)
         self.setHorizontalHeaderLabels(headings)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setTabKeyNavigation(False)  # Tab moves the focus out of the table
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.verticalHeader().hide()
-        self.horizontalHeader().setResizeContentsPrecision(_MEASURED)
+        self.horizontalHeader().setResizeContentsPrecision(_MEASURED_ROWS)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.horizontalHeader().setSectionResizeMode(len(headings) - 1, QHeaderView.ResizeMode.Stretch)
 

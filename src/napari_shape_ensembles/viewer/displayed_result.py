@@ -16,12 +16,12 @@ from ..io.rerun import find_inputs, recipe_of, recipe_tree
 from ..mmd import MMDTest
 from ..outlines import Ensemble, Outlines, account_of, conversion_factor, counted
 from ..parameters import matters, tree
-from .inputs import ACCEPTED, Excluded, Sources, copied, fingerprint, inputs_of_sources, source_of
-from .task import AT_ONCE, Basis
+from .inputs import ACCEPTED, Excluded, Sources, copy_pixels, fingerprint, inputs_of_sources, source_of
+from .task import MAX_SYNC_COPY_BYTES, RunInputs
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class DisplayedResult:
     """A result with everything that the dock shows about it."""
 
     result: Comparison
@@ -29,14 +29,14 @@ class Shown:
     view: Tree  #: placement of the layers; see `comparison_view`
     notes: tuple[str, ...] = ()  #: sentences for the panel, in addition to the result's warnings
     excluded: Excluded = (frozenset(), frozenset())  #: manually excluded ids of each image, A's before B's
-    prints: tuple[str, ...] = ()  #: fingerprints of the images, A's before B's; empty if unknown
-    basis: Basis | None = None  #: its inputs; None if its layers are not in the viewer
+    fingerprints: tuple[str, ...] = ()  #: fingerprints of the images, A's before B's; empty if unknown
+    run_inputs: RunInputs | None = None  #: its inputs; None if its layers are not in the viewer
     sources: Sources | None = None  #: snapshots of its layers
     path: str = ""  #: file it was opened from, or empty
     origin: str = ""  #: sentences on the origin of a result that was not computed in this session
 
     @classmethod
-    def of_run(cls, result: Comparison, basis: Basis, sources: Sources) -> "Shown":
+    def of_run(cls, result: Comparison, run_inputs: RunInputs, sources: Sources) -> "DisplayedResult":
         several = [f"{len(side)} images of {name}" for name, side in zip("AB", sources, strict=True) if len(side) > 1]
         images = " and of ".join(several)
         pooled = (
@@ -47,10 +47,12 @@ class Shown:
         planes = [f"{one.name}: the {one.plane} is compared." for one in itertools.chain(*sources) if one.plane]
         notes = (*([pooled] if several else []), *planes)
         view = comparison_view(result, sources)
-        return cls(result, basis.recipe, view, notes, basis.excluded, basis.prints, basis, sources)
+        return cls(
+            result, run_inputs.recipe, view, notes, run_inputs.excluded, run_inputs.fingerprints, run_inputs, sources
+        )
 
     @classmethod
-    def of_file(cls, result: Comparison, view: Tree, path: str = "") -> "Shown":
+    def of_file(cls, result: Comparison, view: Tree, path: str = "") -> "DisplayedResult":
         """Create from the contents of a file; raise a ValueError for an invalid view."""
         known = view.get("segmentation")
         origin = (
@@ -58,8 +60,8 @@ class Shown:
             "compares the layers chosen above."
         )
         recipe = None if known is None else recipe_of(known)
-        notes, prints = (tuple(_words(view, name)) for name in ("notes", "prints"))
-        return cls(result, recipe, view, notes, _excluded(view), prints, path=path, origin=origin)
+        notes, fingerprints = (tuple(_texts_of(view, name)) for name in ("notes", "prints"))
+        return cls(result, recipe, view, notes, _excluded(view), fingerprints, path=path, origin=origin)
 
     def to_view(self, painted: str) -> Tree:
         """Return the view to store in a file."""
@@ -70,7 +72,7 @@ class Shown:
             **told,
             "painted": painted,
             "notes": list(self.notes),
-            "prints": list(self.prints),
+            "prints": list(self.fingerprints),
             "excluded": [sorted(ids) for ids in self.excluded],
         }
 
@@ -80,7 +82,7 @@ class Shown:
             return self.result.inputs
         return inputs_of_sources(self.sources, self.recipe, self.excluded)
 
-    def with_files(self) -> "Shown":
+    def with_files(self) -> "DisplayedResult":
         """Return a copy whose origin lists the input files that still exist unchanged; reads the files."""
         if self.result.inputs is None:
             return self
@@ -89,36 +91,36 @@ class Shown:
         words = [f"Its files are still in place: {', '.join(there)}."] if there else []
         return replace(self, origin=" ".join([self.origin, *words, *(f"{note}." for note in notes)]).strip())
 
-    def tied(self, layers: LayerList, dims: Dims) -> "Shown":
+    def linked(self, layers: LayerList, dims: Dims) -> "DisplayedResult":
         """Return a copy linked to those layers that have the input data, if they all exist.
 
         Large images are not copied yet; see `with_copies`.
         """
         names = [image_names(self.view, side) for side in "AB"]
         wanted = [own or [whole.name] for own, whole in zip(names, (self.result.a, self.result.b), strict=True)]
-        if self.recipe is None or len(self.prints) != sum(map(len, wanted)):
+        if self.recipe is None or len(self.fingerprints) != sum(map(len, wanted)):
             return self
         found = []
-        for name, known in zip(itertools.chain(*wanted), self.prints, strict=True):
+        for name, known in zip(itertools.chain(*wanted), self.fingerprints, strict=True):
             alike = (layer for layer in layers if layer.name == name and isinstance(layer, ACCEPTED))
             found.append(next((layer for layer in alike if fingerprint(layer, dims) == known), None))
         chosen = tuple(layer for layer in found if layer is not None)
         if len(chosen) < len(found):
             return self
         try:
-            copies = tuple(source_of(layer, dims, at_most=AT_ONCE) for layer in chosen)
+            copies = tuple(source_of(layer, dims, at_most=MAX_SYNC_COPY_BYTES) for layer in chosen)
         except ValueError:  # a layer is no longer shown as a plane
             return self
         first = len(wanted[0])
         a, b = (tuple(map(weakref.ref, side)) for side in (chosen[:first], chosen[first:]))
-        rests = Basis((a, b), self.recipe, self.result.settings, self.excluded, prints=self.prints)
-        return replace(self, basis=rests, sources=(copies[:first], copies[first:]), origin=_origin(self.path))
+        run_inputs = RunInputs((a, b), self.recipe, self.result.settings, self.excluded, fingerprints=self.fingerprints)
+        return replace(self, run_inputs=run_inputs, sources=(copies[:first], copies[first:]), origin=_origin(self.path))
 
-    def with_copies(self) -> "Shown":
+    def with_copies(self) -> "DisplayedResult":
         """Return a copy with large images copied as well, which is slow."""
         if self.sources is None:
             return self
-        a, b = (tuple(copied(side, AT_ONCE)) for side in self.sources)
+        a, b = (tuple(copy_pixels(side, MAX_SYNC_COPY_BYTES)) for side in self.sources)
         return replace(self, sources=(a, b))
 
 
@@ -141,7 +143,7 @@ def comparison_view(result: Comparison, sources: Sources, painted: str = "produc
     return view
 
 
-def _words(view: Tree, name: str) -> Sequence[str]:
+def _texts_of(view: Tree, name: str) -> Sequence[str]:
     words = view.get(name, [])
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise ContentError(f"{name} of its view are not a list of strings")
@@ -175,7 +177,7 @@ def counts_of(ensemble: Ensemble) -> list[str]:
     return [*several, *account_of(ensemble.dropped, ensemble.filled)]
 
 
-def settings_words(recipe: Outlines | None, settings: Settings) -> list[str]:
+def settings_lines(recipe: Outlines | None, settings: Settings) -> list[str]:
     """Return the parameters relevant for a result, one line each."""
     lines = ["outlines: unknown"] if recipe is None else []
     for choices in (settings,) if recipe is None else (recipe, settings):

@@ -14,85 +14,88 @@ from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QFrame, QMainWindow, QWidget
 
 from ...comparison import Comparison
+from ..camera_flight import Flight, camera_of, view_of
 from ..comparing import ComparisonTask
-from ..flying import Flight, camera_of, view_of
 from ..painting import in_pixels, rows_within
 from ..panels.fonts import painting, with_label_font
-from ..panels.widgets import button, column, once, row
+from ..panels.widgets import button, column, row, single_shot_timer
 from ..world import drawn_at, pixels_at
 from .card import CurveCard
-from .side_by_side import CAPTION, OFF, Caption, SideBySide
+from .side_by_side import CAPTION_GAP_PX, CAPTION_HEIGHT_PX, Caption, SideBySide
 from .window import CurveExplorer
 
 Overlay = TypeVar("Overlay", bound=QWidget)
 
-_AROUND = 6.0  # extent of the view relative to a curve that the camera has moved to
+_VIEW_EXTENT = 6.0  # extent of the view relative to a curve that the camera has moved to
 _WIDTH = 190
-_EDGE = 4  # padding of a caption, in pixels
-_FULL = 12  # number of layers above which a redraw of the canvas is slow
-_FEW = 300  # maximum number of outlines in view to draw as polygons
-_CORNER = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # a layer's origin, and one pixel down and right
+_CAPTION_PADDING_PX = 4  # padding of a caption, in pixels
+_SLOW_LAYER_COUNT = 12  # number of layers above which a redraw of the canvas is slow
+_MAX_POLYGONS = 300  # maximum number of outlines in view to draw as polygons
+_UNIT_PIXEL = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # a layer's origin, and one pixel down and right
 _LIGHTER = 140  # lightness of the colors of A and B on the dark background of a caption, in percent
 
 
-class OverCanvas:
+class CanvasOverlays:
     """Manages the canvas overlays of a comparison in the window that contains a page."""
 
     def __init__(self, page: QWidget, comparison: ComparisonTask) -> None:
         self._page, self._comparison = weakref.ref(page), comparison
         self._flight = Flight(comparison.choices.viewer)
-        self._flown = False
-        self._held: QWidget | None = None  # the canvas while its updates are disabled
+        self._camera_moved = False
+        self._paused_canvas: QWidget | None = None  # the canvas while its updates are disabled
         self.card: FloatingCard | None = None
         self.line: LassoLine | None = None
         self.captions: Captions | None = None
         self.outlines: OutlinesInView | None = None
-        self._placing, self._drawing = once(page, self.show_captions), once(page, self._draw)
+        self._captions_timer, self._resume_timer = (
+            single_shot_timer(page, self.show_captions),
+            single_shot_timer(page, self._resume_if_settled),
+        )
         camera = camera_of(comparison.choices.viewer)
         for event in (camera.events.center, camera.events.zoom):
-            event.connect(self._moved)
-        comparison.choices.layers.events.connect(self._changed)
-        comparison.side_by_side.arranged.connect(self._changed, check_nargs=False)
-        comparison.choices.rearranges.connect(self._hold)
-        self._soon = once(page, self.show_card)
+            event.connect(self._on_camera_moved)
+        comparison.choices.layers.events.connect(self._on_layers_changed)
+        comparison.side_by_side.arranged.connect(self._on_layers_changed, check_nargs=False)
+        comparison.choices.batch_changed.connect(self._pause_updates)
+        self._card_timer = single_shot_timer(page, self.show_card)
 
-    def seek(self, row: int) -> None:
+    def fly_to(self, row: int) -> None:
         """Move the camera to a curve that was selected in another view."""
         outline, canvas = self._comparison.curves.outline(row), self._canvas()
         if outline is not None:
-            centre, zoom = view_of(self._comparison.choices.viewer, outline, _AROUND)
+            centre, zoom = view_of(self._comparison.choices.viewer, outline, _VIEW_EXTENT)
             if canvas is not None:
-                zoom = self._room(canvas, row)[1] / max(float(np.ptp(outline, axis=0).max()), 1e-9)
-            self._flown = True
+                zoom = self._cell_center_and_size(canvas, row)[1] / max(float(np.ptp(outline, axis=0).max()), 1e-9)
+            self._camera_moved = True
             self._flight.to(centre, zoom)
-            self._soon.start()
+            self._card_timer.start()
 
-    def _room(self, canvas: QWidget, row: int) -> tuple[QPoint, float]:
+    def _cell_center_and_size(self, canvas: QWidget, row: int) -> tuple[QPoint, float]:
         """Return the center of a curve's grid cell, and the curve's size in pixels once the camera has moved to it."""
         top, left, bottom, right = self._comparison.curves.cell_of(row)
         width, height = canvas.width(), canvas.height()
         middle = QPoint(round((left + right) / 2 * width), round((top + bottom) / 2 * height))
-        return middle, min((right - left) * width, (bottom - top) * height) / _AROUND
+        return middle, min((right - left) * width, (bottom - top) * height) / _VIEW_EXTENT
 
-    def pick(self) -> None:
+    def schedule_card(self) -> None:
         """Schedule the card of the selected curve, after pending events."""
-        self._soon.start()
+        self._card_timer.start()
 
     def show_card(self) -> None:
         """Show the card away from the curve, unless the window *Curves*, which has a card, is visible."""
-        comparison, canvas, row = self._comparison, self._canvas(), self._picked()
-        result, flown, self._flown = comparison.result, self._flown, False
+        comparison, canvas, row = self._comparison, self._canvas(), self._selected_row()
+        result, flown, self._camera_moved = comparison.result, self._camera_moved, False
         elsewhere = canvas is not None and any(one.isVisible() for one in canvas.window().findChildren(CurveExplorer))
         if canvas is None or result is None or row is None or elsewhere:
             self._hide_card()
             return
         if self.card is None or not isalive(self.card):
-            self.card = self._belongs(FloatingCard(canvas, comparison))
+            self.card = self._deleted_with_page(FloatingCard(canvas, comparison))
         self.card.card.show_curve(result, comparison.selection.rows, comparison.excluded_rows())
-        place = self._room(canvas, row)[0] if flown else canvas.mapFromGlobal(QCursor.pos())
-        self.card.stand_far_from(place)
+        place = self._cell_center_and_size(canvas, row)[0] if flown else canvas.mapFromGlobal(QCursor.pos())
+        self.card.move_away_from(place)
 
-    def _picked(self) -> int | None:
+    def _selected_row(self) -> int | None:
         """Return the selected curve if it is a single one and its layer exists."""
         rows = self._comparison.selection.rows
         there = len(rows) == 1 and self._comparison.curves.outline(int(rows[0])) is not None
@@ -106,51 +109,51 @@ class OverCanvas:
         """Extend the lasso line to the mouse position, or remove it."""
         canvas = self._canvas()
         if self.line is None or not isalive(self.line):
-            self.line = None if canvas is None else self._belongs(LassoLine(canvas))
+            self.line = None if canvas is None else self._deleted_with_page(LassoLine(canvas))
         if self.line is not None:
             self.line.draw(drawing)
 
-    def _hold(self, rearranging: bool) -> None:
+    def _pause_updates(self, begins: bool) -> None:
         """Disable updates of a full canvas while a batch of layers is added or removed: napari redraws for each."""
         canvas = self._canvas()
-        if rearranging and canvas is not None and len(self._comparison.choices.layers) > _FULL:
-            self._held = canvas
+        if begins and canvas is not None and len(self._comparison.choices.layers) > _SLOW_LAYER_COUNT:
+            self._paused_canvas = canvas
             canvas.setUpdatesEnabled(False)
-        elif self._held is not None and not rearranging and isalive(self._drawing):
-            self._drawing.start()  # in a later event loop iteration
+        elif self._paused_canvas is not None and not begins and isalive(self._resume_timer):
+            self._resume_timer.start()  # in a later event loop iteration
 
-    def _draw(self) -> None:
-        if not self._comparison.choices.rearranging:
-            self.let_draw()
+    def _resume_if_settled(self) -> None:
+        if not self._comparison.choices.batch_depth:
+            self.resume_updates()
 
-    def let_draw(self) -> None:
+    def resume_updates(self) -> None:
         """Enable updates of the canvas again."""
-        canvas, self._held = self._held, None
+        canvas, self._paused_canvas = self._paused_canvas, None
         if canvas is not None and isalive(canvas):
             canvas.setUpdatesEnabled(True)
 
-    def _changed(self, _: object = None) -> None:
+    def _on_layers_changed(self, _: object = None) -> None:
         """Schedule an update of the captions: layer lists emit many events."""
-        if isalive(self._placing) and not self._placing.isActive():
-            self._placing.start()
+        if isalive(self._captions_timer) and not self._captions_timer.isActive():
+            self._captions_timer.start()
 
-    def _moved(self, _: object = None) -> None:
+    def _on_camera_moved(self, _: object = None) -> None:
         """Move captions and outlines with their images."""
         for part in (self.outlines, self.captions):
             if part is not None and isalive(part):
-                part.place()
+                part.update_overlay()
 
     def show_captions(self) -> None:
         """Show captions and outlines if there is a window, and hide the card of a curve that no longer exists."""
         canvas = self._canvas()
-        if self._picked() is None:
+        if self._selected_row() is None:
             self._hide_card()
         if canvas is not None and (self.captions is None or not isalive(self.captions)):
-            self.outlines = self._belongs(OutlinesInView(canvas, self._comparison))
-            self.captions = self._belongs(Captions(canvas, self._comparison.side_by_side))
-        self._moved()
+            self.outlines = self._deleted_with_page(OutlinesInView(canvas, self._comparison))
+            self.captions = self._deleted_with_page(Captions(canvas, self._comparison.side_by_side))
+        self._on_camera_moved()
 
-    def _belongs(self, overlay: Overlay) -> Overlay:
+    def _deleted_with_page(self, overlay: Overlay) -> Overlay:
         """Delete an overlay, which is a child of the canvas, together with the page."""
         page = self._page()
         if page is not None:
@@ -173,7 +176,7 @@ def outline_of(result: Comparison, row: int) -> NDArray[np.float64]:
     return result.a.curves[row] if row < first else result.b.curves[row - first]
 
 
-class OverImages(QWidget):
+class CanvasOverlay(QWidget):
     """Base class of overlays: as large as the canvas, and transparent for mouse events."""
 
     def __init__(self, canvas: QWidget) -> None:
@@ -184,20 +187,20 @@ class OverImages(QWidget):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Follow the size of the canvas."""
         if event.type() == QEvent.Type.Resize:
-            self.place()
+            self.update_overlay()
         return super().eventFilter(watched, event)
 
-    def place(self) -> None:
+    def update_overlay(self) -> None:
         """Update the geometry, and hide the overlay if there is nothing to paint."""
         self.setGeometry(self.parentWidget().rect())
-        self.setVisible(self.find((self.width(), self.height())))
+        self.setVisible(self.compute((self.width(), self.height())))
 
     @abstractmethod
-    def find(self, size: tuple[int, int]) -> bool:
+    def compute(self, size: tuple[int, int]) -> bool:
         """Compute what to paint on a canvas of this size, and repaint if it changed; return whether there is any."""
 
 
-class Captions(OverImages):
+class Captions(CanvasOverlay):
     """Captions above the images, which stay visible while an image is partly out of view."""
 
     def __init__(self, canvas: QWidget, side_by_side: SideBySide) -> None:
@@ -206,12 +209,12 @@ class Captions(OverImages):
         self.shown: list[tuple[Caption, QRect]] = []  #: with the rectangle of each in this widget
         with_label_font(self)
 
-    def find(self, size: tuple[int, int]) -> bool:
-        found = [(one, self._room(one)) for one in self._side_by_side.captions(size)]
+    def compute(self, size: tuple[int, int]) -> bool:
+        found = [(one, self._caption_rect(one)) for one in self._side_by_side.captions(size)]
         before, self.shown = self.shown, [(one, room) for one, room in found if not room.isEmpty()]
-        seen = [[(one.words, one.color, room) for one, room in shown] for shown in (before, self.shown)]
+        seen = [[(one.text, one.color, room) for one, room in shown] for shown in (before, self.shown)]
         if seen[0] != seen[1]:
-            self.setAccessibleName(", ".join(one.words for one, _ in self.shown))
+            self.setAccessibleName(", ".join(one.text for one, _ in self.shown))
             self.update()
         return bool(self.shown)
 
@@ -219,36 +222,36 @@ class Captions(OverImages):
         """Measure the captions again in another font: napari's style sheet sets it after the first captions."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
-            self.place()
+            self.update_overlay()
 
-    def _room(self, caption: Caption) -> QRect:
+    def _caption_rect(self, caption: Caption) -> QRect:
         """Return the rectangle of a caption: above its image, clamped to its grid cell."""
         left, top, width, height = caption.cell
-        (x, y), (right, bottom) = caption.corner, caption.far
+        (x, y), (right, bottom) = caption.top_left, caption.bottom_right
         if right <= left or x >= left + width or bottom <= top or y >= top + height:
             return QRect()
-        x, y = max(x, left), max(y - CAPTION - OFF, top)
-        across = self.fontMetrics().horizontalAdvance(caption.words) + 2 * _EDGE
-        return QRect(round(x), round(y), round(min(across, left + width - x)), CAPTION)
+        x, y = max(x, left), max(y - CAPTION_HEIGHT_PX - CAPTION_GAP_PX, top)
+        across = self.fontMetrics().horizontalAdvance(caption.text) + 2 * _CAPTION_PADDING_PX
+        return QRect(round(x), round(y), round(min(across, left + width - x)), CAPTION_HEIGHT_PX)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         with painting(self) as painter:
             for caption, room in self.shown:
-                inner = room.adjusted(_EDGE, 0, 0, 0)
-                words = painter.fontMetrics().elidedText(caption.words, Qt.TextElideMode.ElideMiddle, inner.width())
+                inner = room.adjusted(_CAPTION_PADDING_PX, 0, 0, 0)
+                words = painter.fontMetrics().elidedText(caption.text, Qt.TextElideMode.ElideMiddle, inner.width())
                 painter.fillRect(room, QColor(0, 0, 0, 225))
                 painter.setPen(QColor(caption.color).lighter(_LIGHTER))
                 painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter, words)
 
 
-class OutlinesInView(OverImages):
+class OutlinesInView(CanvasOverlay):
     """Outlines drawn as vector graphics over those rasterized into Labels layers, if few are in view."""
 
     def __init__(self, canvas: QWidget, comparison: ComparisonTask) -> None:
         super().__init__(canvas)
         self._comparison = comparison
         self.shown: dict[int, tuple[QRectF, QTransform]] = {}  #: pooled index -> grid cell, layer-to-canvas transform
-        self._known: tuple[Comparison | None, dict[int, QPolygonF]] = None, {}  # cached per result, in layer pixels
+        self._polygons: tuple[Comparison | None, dict[int, QPolygonF]] = None, {}  # cached per result, in layer pixels
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Clear the selection on Esc, as a click on the background does; napari receives the event too."""
@@ -256,20 +259,20 @@ class OutlinesInView(OverImages):
             self._comparison.selection.pick([])
         return super().eventFilter(watched, event)
 
-    def find(self, size: tuple[int, int]) -> bool:
+    def compute(self, size: tuple[int, int]) -> bool:
         comparison, result = self._comparison, self._comparison.result
-        if self._known[0] is not result:
-            self._known = result, {}
-        before, self.shown, known = self.shown, {}, self._known[1]
+        if self._polygons[0] is not result:
+            self._polygons = result, {}
+        before, self.shown, known = self.shown, {}, self._polygons[1]
         frames = comparison.side_by_side.frames(size) if result is not None else {}
         for layer, first in comparison.curves.with_first_rows():
             if result is not None and isinstance(layer, Labels) and layer in frames:
                 frame = frames[layer]
                 rows = rows_within(layer, pixels_at(layer, frame.corners(), comparison.choices))
-                if len(rows) + len(self.shown) > _FEW:
+                if len(rows) + len(self.shown) > _MAX_POLYGONS:
                     self.shown = {}
                     break
-                corner = drawn_at(layer, _CORNER, comparison.choices)
+                corner = drawn_at(layer, _UNIT_PIXEL, comparison.choices)
                 (y, x), (down_y, down_x), (right_y, right_x) = frame.on_canvas(corner)
                 drawn = QTransform(right_x - x, right_y - y, down_x - x, down_y - y, x, y)
                 for row in rows.tolist():
@@ -291,7 +294,7 @@ class OutlinesInView(OverImages):
                 painter.resetTransform()
                 painter.setClipRect(cell)
                 painter.setTransform(drawn)
-                painter.drawPolygon(self._known[1][row])
+                painter.drawPolygon(self._polygons[1][row])
 
 
 class FloatingCard(QFrame):
@@ -316,7 +319,7 @@ class FloatingCard(QFrame):
     def _close(self) -> None:
         self._selection.pick([])
 
-    def stand_far_from(self, place: QPoint) -> None:
+    def move_away_from(self, place: QPoint) -> None:
         """Move to the corner of the canvas that is farthest from a point, to leave its surroundings visible."""
         self.adjustSize()
         canvas = self.parentWidget()

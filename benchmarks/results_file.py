@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from napari_shape_ensembles import __version__
 
 
-def keep(path, **figures):
+def record(path, **figures):
     """Put figures beside those that a file holds, with the day and the version of their run; nothing without a path.
 
     Underscores in names are spaces in the file.
@@ -30,7 +30,7 @@ def out_option(parser):
 
 
 def printed(**row):
-    """A row of a table, printed; as in `keep`, underscores are spaces."""
+    """A row of a table, printed; as in `record`, underscores are spaces."""
     row = {name.replace("_", " "): cell for name, cell in row.items()}
     print("| " + " | ".join(map(str, row.values())) + " |", flush=True)
     return row

@@ -7,10 +7,10 @@ from napari.settings import get_settings
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QApplication, QDialog, QLabel, QPushButton
 
-from docks import PLUGIN, grid_of, opened, put, spots
+from docks import PLUGIN, grid_of, open_compare_dock, show_given_result, spots
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
-from napari_shape_ensembles.viewer.leaving import ELSEWHERE, RUNNING, UNSAVED
+from napari_shape_ensembles.viewer.close_confirmation import OTHER_WINDOW, RUNNING, UNSAVED
 
 
 def slow(*_):
@@ -20,11 +20,11 @@ def slow(*_):
 
 
 def elsewhere(line):
-    return ELSEWHERE.format(line[0].lower() + line[1:-1])
+    return OTHER_WINDOW.format(line[0].lower() + line[1:-1])
 
 
 @pytest.fixture
-def asked(qtbot):
+def ask_and_answer(qtbot):
     """A function that does what asks, answers as it is told, and returns what was asked, a text for each question."""
 
     def ask(does, answer):
@@ -50,7 +50,7 @@ def asked(qtbot):
 
 
 def test_leaving_asks_once_for_all_windows_and_closing_one_leaves_the_other_alone(
-    make_napari_viewer, comparison, asked, qtbot, monkeypatch
+    make_napari_viewer, comparison, ask_and_answer, qtbot, monkeypatch
 ):
     first, second = make_napari_viewer(), make_napari_viewer()
     for viewer in (first, second):
@@ -61,35 +61,35 @@ def test_leaving_asks_once_for_all_windows_and_closing_one_leaves_the_other_alon
     for window in windows:
         window.show()
     assert grid_of(second).enabled
-    put(comparison, second)
+    show_given_result(comparison, second)
 
     # What napari's menu and keys do, with its own question: in a window without a page, once that has the focus.
     one.activateWindow()
     qtbot.waitUntil(one.isActiveWindow, timeout=5000)
-    (question,) = asked(lambda: one.close(quit_app=True, confirm_need=True), "Cancel")
+    (question,) = ask_and_answer(lambda: one.close(quit_app=True, confirm_need=True), "Cancel")
     assert question.endswith(f"\n⚠ {elsewhere(UNSAVED)}")
-    (question,) = asked(lambda: one.close(confirm_need=True), "Cancel")
+    (question,) = ask_and_answer(lambda: one.close(confirm_need=True), "Cancel")
     assert "⚠" not in question
 
-    dock = opened(first, qtbot)
+    dock = open_compare_dock(first, qtbot)
     other.activateWindow()
     qtbot.waitUntil(other.isActiveWindow, timeout=5000)
     monkeypatch.setattr(comparing, "compare", slow)
     dock.run_button.click()  # while the second window is in front
     qtbot.waitUntil(lambda: "Counting" in dock.step.text(), timeout=20_000)
-    (question,) = asked(lambda: one.close(confirm_need=True), "Cancel")
+    (question,) = ask_and_answer(lambda: one.close(confirm_need=True), "Cancel")
     assert question.endswith(f"\n⚠ {RUNNING}")
-    (question,) = asked(lambda: other.close(quit_app=True, confirm_need=True), "Cancel")
+    (question,) = ask_and_answer(lambda: other.close(quit_app=True, confirm_need=True), "Cancel")
     assert question.endswith(f"\n⚠ {UNSAVED}\n⚠ {elsewhere(RUNNING)}")
 
     # Where a person wants no questions, one is asked where something would be lost.
     monkeypatch.setattr(get_settings().application, "confirm_close_window", False)
-    (question,) = asked(lambda: other.close(confirm_need=True), "Cancel")
+    (question,) = ask_and_answer(lambda: other.close(confirm_need=True), "Cancel")
     assert question.endswith(f"\n⚠ {UNSAVED}\n⚠ {elsewhere(RUNNING)}")
     assert all(window.isVisible() for window in windows)
     assert bench.session.comparison.result is comparison
     other.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)  # the fixture closes what it has made
-    (question,) = asked(lambda: other.close(confirm_need=True), "Close")
+    (question,) = ask_and_answer(lambda: other.close(confirm_need=True), "Close")
     assert not other.isVisible()
     # At once: Qt takes the canvas away before the docks.
     assert not grid_of(second).enabled

@@ -12,11 +12,11 @@ from .session import Session
 
 UNSAVED = "The comparison is not saved: it would be lost."
 RUNNING = "A run is under way: it would be stopped."
-ELSEWHERE = "In another window {}."
-_LOST = "what would be lost"  # object name of the label added to napari's dialog
+OTHER_WINDOW = "In another window {}."
+_LOSS_LABEL = "what would be lost"  # object name of the label added to napari's dialog
 
 
-class AsksBeforeLeaving(QObject):
+class CloseConfirmation(QObject):
     """Event filter on a main window, for its lifetime.
 
     Unless its preferences disable it, napari confirms closing: a label with what would be lost (on quit, in all
@@ -27,28 +27,28 @@ class AsksBeforeLeaving(QObject):
     def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
         self._session: Callable[[], Session | None] = lambda: None
-        self._agreed = False  # whether the user has confirmed in napari's dialog
+        self._confirmed = False  # whether the user has confirmed in napari's dialog
         window.installEventFilter(self)
         application = QApplication.instance()
         assert isinstance(application, QApplication)
-        application.focusChanged.connect(self._enter)
+        application.focusChanged.connect(self._on_focus_changed)
 
     @classmethod
     def watch(cls, page: QWidget, session: Session) -> None:
         """Watch the window of a page, each window once."""
-        own = cls._of(page.window())
+        own = cls._watcher_of(page.window())
         if own is not None:
             own._session = weakref.ref(session)
 
     @classmethod
-    def _of(cls, window: QWidget) -> "AsksBeforeLeaving | None":
+    def _watcher_of(cls, window: QWidget) -> "CloseConfirmation | None":
         """Return the watcher of a window, which may have no page; created if missing."""
         return (window.findChild(cls) or cls(window)) if isinstance(window, QMainWindow) else None
 
-    def _enter(self, _: QWidget | None, widget: QWidget | None) -> None:
+    def _on_focus_changed(self, _: QWidget | None, widget: QWidget | None) -> None:
         """Watch each window that gets the focus, as napari can be quit from any."""
         if widget is not None:
-            self._of(widget.window())
+            self._watcher_of(widget.window())
 
     def eventFilter(self, window: QObject | None, event: QEvent | None) -> bool:
         """Extend napari's dialog when it is added to the window; on a close event, ask if napari does not."""
@@ -56,17 +56,17 @@ class AsksBeforeLeaving(QObject):
         if event is None or not isinstance(window, QMainWindow):
             return False
         if event.type() == QEvent.Type.ChildAdded:
-            QTimer.singleShot(0, self.look)
+            QTimer.singleShot(0, self.extend_dialog)
         if session is None:
             return False
         if event.type() == QEvent.Type.Hide and not event.spontaneous():
-            session.rest()
+            session.deactivate()
         if event.type() != QEvent.Type.Close:
             return False
-        agreed, self._agreed = self._agreed, False
+        agreed, self._confirmed = self._confirmed, False
         by_script = not event.spontaneous() and is_empty(window)
         napari_asks = get_settings().application.confirm_close_window and len(session.choices.layers)
-        lost = self._lost(everywhere=not event.spontaneous())  # closed by shortcut or menu, it may be a quit
+        lost = self._losses(everywhere=not event.spontaneous())  # closed by shortcut or menu, it may be a quit
         if agreed or by_script or napari_asks or not lost:
             return False
         buttons = QMessageBox.StandardButton.Close | QMessageBox.StandardButton.Cancel
@@ -74,31 +74,31 @@ class AsksBeforeLeaving(QObject):
         event.setAccepted(chosen == QMessageBox.StandardButton.Close)
         return not event.isAccepted()
 
-    def look(self) -> None:
+    def extend_dialog(self) -> None:
         """Add a label with what would be lost to napari's dialog, if it is open."""
         window = self.parent()
         for dialog in window.findChildren(QDialog) if isinstance(window, QWidget) else ():
             layout = dialog.layout()
             asks = type(dialog).__name__ == "ConfirmCloseDialog" and dialog.isVisible()
-            if asks and layout is not None and not dialog.findChild(QLabel, _LOST):
+            if asks and layout is not None and not dialog.findChild(QLabel, _LOSS_LABEL):
                 keys = [button.shortcut() for button in dialog.findChildren(QPushButton)]
-                if lost := self._lost(everywhere=QKeySequence("Ctrl+Q") in keys):
+                if lost := self._losses(everywhere=QKeySequence("Ctrl+Q") in keys):
                     words = QLabel(lost)
-                    words.setObjectName(_LOST)
+                    words.setObjectName(_LOSS_LABEL)
                     layout.insertWidget(0, words)
-                    dialog.accepted.connect(self._agree)
+                    dialog.accepted.connect(self._on_confirmed)
 
-    def _agree(self) -> None:
-        self._agreed = True
+    def _on_confirmed(self) -> None:
+        self._confirmed = True
 
-    def _lost(self, *, everywhere: bool) -> str:
+    def _losses(self, *, everywhere: bool) -> str:
         """Return a text on what would be lost by closing this window or all of them."""
-        found = dict.fromkeys(unsaved(self._session()))
+        found = dict.fromkeys(loss_warnings(self._session()))
         others = QApplication.topLevelWidgets() if everywhere else []
-        for other in (window.findChild(AsksBeforeLeaving) for window in others if not window.isHidden()):
+        for other in (window.findChild(CloseConfirmation) for window in others if not window.isHidden()):
             if other is not None and other is not self:
-                lines = unsaved(other._session())
-                found |= dict.fromkeys(ELSEWHERE.format(f"{line[0].lower()}{line[1:-1]}") for line in lines)
+                lines = loss_warnings(other._session())
+                found |= dict.fromkeys(OTHER_WINDOW.format(f"{line[0].lower()}{line[1:-1]}") for line in lines)
         return "\n".join(f"⚠ {line}" for line in found)
 
 
@@ -109,7 +109,7 @@ def is_empty(window: QMainWindow) -> bool:
     return all(child.isHidden() for child in children)
 
 
-def unsaved(session: Session | None) -> list[str]:
+def loss_warnings(session: Session | None) -> list[str]:
     """Return sentences on what would be lost."""
     if session is None:
         return []

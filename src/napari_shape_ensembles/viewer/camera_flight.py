@@ -8,7 +8,7 @@ import numpy as np
 from napari.components import ViewerModel
 from numpy.typing import NDArray
 
-from .task import Soon
+from .task import Debouncer
 from .world import rows_and_columns
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 
-_SECONDS, _FRAME = 0.3, 25  # duration of the animation, and minimum milliseconds per frame
-_AROUND = 3.0  # extent of the view relative to the curve
+_DURATION_S, _FRAME_MS = 0.3, 25  # duration of the animation, and minimum milliseconds per frame
+_VIEW_EXTENT = 3.0  # extent of the view relative to the curve
 
 
 def camera_of(viewer: ViewerModel) -> "Camera":
@@ -25,7 +25,7 @@ def camera_of(viewer: ViewerModel) -> "Camera":
     return getattr(viewer, "scene", viewer).camera  # part of the scene since napari 0.9
 
 
-def view_of(viewer: ViewerModel, drawn: Real, around: float = _AROUND) -> tuple[Real, float]:
+def view_of(viewer: ViewerModel, drawn: Real, around: float = _VIEW_EXTENT) -> tuple[Real, float]:
     """Return the camera centre and zoom for a close-up of an outline (n, 2) in world coordinates.
 
     The camera itself is not moved.
@@ -46,15 +46,15 @@ class Flight:
     def __init__(self, viewer: ViewerModel) -> None:
         self._viewer = weakref.ref(viewer)
         self._ends: tuple[tuple[Real, float], tuple[Real, float]] | None = None
-        self._began = 0.0
-        self._next = Soon(self._frame, _FRAME)
+        self._start_time = 0.0
+        self._frame_timer = Debouncer(self._frame, _FRAME_MS)
 
     def to(self, centre: Real, zoom: float) -> None:
         """Animate to a centre (depth, row, column) in world coordinates, and a zoom."""
         if (viewer := self._viewer()) is not None:
             camera = camera_of(viewer)
             start = np.asarray(camera.center, dtype=np.float64), float(camera.zoom)
-            self._ends, self._began = (start, (centre, zoom)), time.perf_counter()
+            self._ends, self._start_time = (start, (centre, zoom)), time.perf_counter()
             self._frame()
 
     def _frame(self) -> None:
@@ -62,12 +62,12 @@ class Flight:
         if viewer is None or self._ends is None:
             return
         (centre, zoom), (last, nearest) = self._ends
-        share = min((time.perf_counter() - self._began) / _SECONDS, 1.0)
+        share = min((time.perf_counter() - self._start_time) / _DURATION_S, 1.0)
         eased = share * share * (3 - 2 * share)
         camera = camera_of(viewer)
         camera.center = tuple(centre + eased * (last - centre))
         camera.zoom = zoom * (nearest / zoom) ** eased
         if share < 1:
-            self._next.start()
+            self._frame_timer.start()
         else:
             self._ends = None
