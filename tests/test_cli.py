@@ -19,6 +19,7 @@ from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare
 from napari_shape_ensembles.console import echo, echo_error
 from napari_shape_ensembles.io import read_curves, read_image, save_settings, write_curves
+from napari_shape_ensembles.io.outputs import OUTPUT_MANIFEST, recording_outputs, refuse_overwriting
 from napari_shape_ensembles.parameters import parameters_of
 
 SPACING = 36
@@ -659,6 +660,71 @@ def test_an_experiment_is_written_as_tables_figures_and_json(tmp_path, quick):
     answer = json.loads((tmp_path / "r" / "experiment.json").read_text(encoding="utf-8"))
     assert set(answer["tests"]) == {"omnibus", "trend with dose"}
     assert answer["table"][0]["scale_p"] == pytest.approx(0.1)
+
+
+@pytest.mark.usefixtures("blank_files")
+def test_what_an_earlier_design_left_is_removed_and_what_is_ones_own_stays(tmp_path, quick):
+    design = design_files(tmp_path, group=["a", "a", "b", "b", "c", "c"], dose=range(6), time=range(6))
+    out = tmp_path / "r"
+    arguments = ("experiment", design, "--settings", quick, "--out", out)
+    assert run(*arguments).exit_code == 0
+    earlier = {"distance.csv", "distances.png", "distances.svg", "trend_with_time.png", "trend_with_time.svg"}
+    assert earlier < {path.name for path in out.iterdir()}
+    (out / "trend_with_time.svg").write_text("<svg>redrawn</svg>")
+    (out / "trend_with_me.txt").write_text("mine")
+    pd.read_csv(design).assign(group=["a"] * 3 + ["b"] * 3).drop(columns="time").to_csv(design, index=False)
+    done = run(*arguments)
+    assert done.exit_code == 0, done.stderr
+    left = {path.name for path in out.iterdir()}
+    assert left & earlier == {"trend_with_time.svg"}  # which was altered
+    assert {"trend_with_me.txt", "trend_with_dose.png", "superplot.png", "planning.csv"} < left
+    assert "distance.csv" not in json.loads((out / OUTPUT_MANIFEST).read_text(encoding="utf-8"))["files"]
+
+
+@pytest.mark.usefixtures("blank_files")
+def test_a_forced_run_does_not_take_for_its_own_what_it_did_not_write(tmp_path, quick):
+    design, out = design_files(tmp_path, group=["a"] * 3 + ["b"] * 3), tmp_path / "r"
+    out.mkdir()
+    (out / "distance.csv").write_text("mine")
+    for _ in range(2):
+        done = run("experiment", design, "--settings", quick, "--out", out, "--force")
+        assert done.exit_code == 0, done.stderr
+        assert (out / "distance.csv").read_text() == "mine"
+    assert "distance.csv" not in json.loads((out / OUTPUT_MANIFEST).read_text(encoding="utf-8"))["files"]
+
+
+def test_a_comparison_in_pieces_leaves_no_comparison_of_other_curves_beside_it(tmp_path, quick):
+    a, b, c = (some_curves(tmp_path / f"{name}.csv", seed) for seed, name in enumerate("abc"))
+    arguments = ("--settings", quick, "--out", tmp_path / "r")
+    assert run("compare", a, b, *arguments).exit_code == 0
+    assert (tmp_path / "r" / "result.comparison.npz").is_file()
+    done = run("compare", a, c, *arguments, "--pieces", tmp_path / "pieces")
+    assert done.exit_code == 0, done.stderr
+    assert not (tmp_path / "r" / "result.comparison.npz").exists()
+
+
+def test_missing_objects_of_an_earlier_image_are_not_left_beside_new_suspects(tmp_path):
+    np.save(tmp_path / "x.npy", labels(1).astype(np.uint16))
+    arguments = ("inspect", tmp_path / "x.npy", "--out", tmp_path / "r")
+    np.save(tmp_path / "seen.npy", (labels(1) > 0) * np.uint8(200))
+    assert run(*arguments, "--image", tmp_path / "seen.npy").exit_code == 0
+    assert (tmp_path / "r" / "x.missing.csv").is_file()
+    assert run(*arguments).exit_code == 0
+    assert {path.name for path in (tmp_path / "r").glob("*.csv")} == {"x.suspects.csv"}
+
+
+def test_files_of_a_run_that_was_aborted_may_be_written_over(tmp_path):
+    (tmp_path / "mine.csv").write_text("mine")
+
+    def write():
+        (tmp_path / "a.csv").write_text("half")
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="disk"), recording_outputs(tmp_path, ["a.csv", "b.csv", "mine.csv"]):
+        write()
+    refuse_overwriting([tmp_path / "a.csv", tmp_path / "b.csv"])
+    with pytest.raises(ValueError, match=r"mine\.csv already exists"):
+        refuse_overwriting([tmp_path / "mine.csv"])
 
 
 @pytest.mark.usefixtures("blank_files")

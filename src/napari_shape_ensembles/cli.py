@@ -33,7 +33,7 @@ from .console import (
 )
 from .io.image_parts import WHOLE, ImagePart
 from .io.ome_zarr import is_ome_zarr
-from .io.outputs import is_result, record_outputs, refuse_overwriting
+from .io.outputs import is_result, recording_outputs, refuse_overwriting
 from .io.settings_file import SettingsFile, load_settings
 from .io.sources import (
     Reading,
@@ -270,8 +270,8 @@ def compare(
     with progress_bar("comparing"):
         result = compare_ensembles(*samples, reading.settings.analysis)
     if out is not None:
-        with _listed(out, COMPARISON):
-            written = write_comparison(out, replace(result, inputs=inputs_of(files, reading)))
+        with recording_outputs(out, COMPARISON) as written:
+            written += write_comparison(out, replace(result, inputs=inputs_of(files, reading)))
         echo_written(written)
     _write_table(table, result)
     echo(result.summary())
@@ -297,8 +297,9 @@ def _compare_in_pieces(
 ) -> Any:
     """Compare files in pieces, write and print the result."""
     from .io.rerun import inputs_of
+    from .io.results import COMPARISON
     from .streaming import compare_in_pieces
-    from .streaming.results import FILES, write_streamed
+    from .streaming.results import write_streamed
 
     check_folder(folder)
     a, b = files
@@ -314,8 +315,8 @@ def _compare_in_pieces(
             names=names,
         )
     if out is not None:
-        with _listed(out, FILES):
-            written = write_streamed(out, result, inputs_of(files, reading))
+        with recording_outputs(out, COMPARISON) as written:
+            written += write_streamed(out, result, inputs_of(files, reading))
         echo_written(written)
     if table is not None:
         _write_table(table, None, result.to_dataframe())
@@ -363,7 +364,7 @@ def experiment(
     from .comparison.design import RequestedTests
     from .io.design import design_of_folder, read_design, take_parts, take_pixel_sizes
     from .io.rerun import inputs_of
-    from .io.results import EXPERIMENT, trend_figures, write_experiment
+    from .io.results import EXPERIMENT, TRENDS, trend_figures, write_experiment
 
     if not (isfinite(margin) and margin > 0):
         raise ContentError(f"--margin {margin:g}: give a positive ratio, such as 0.1 for 10 %")
@@ -390,8 +391,8 @@ def experiment(
     with progress_bar("experiment"):
         result = run_experiment(ensembles, rows, reading.settings.analysis, control=control, correction=correction)
         inputs = inputs_of([[path] for path in paths], reading, parts)
-        with _listed(out, names):
-            written = write_experiment(out, result, margin, asked, design=rows, inputs=inputs)
+        with recording_outputs(out, names, [TRENDS]) as written:
+            written += write_experiment(out, result, margin, asked, design=rows, inputs=inputs)
     echo_written(written)
     _write_table(table, *_objects_of(ensembles, result.to_dataframe()))
     echo(result.summary())
@@ -458,12 +459,11 @@ def report(
     with progress_bar("explaining"):
         explanation = explain(result)
     out.parent.mkdir(parents=True, exist_ok=True)
-    with _listed(out.parent, [out.name]):
-        save_report(explanation, out, swaps=resynthesis(result) if proof else ())
-    if figures:
-        with _listed(figures, [path.name for path in drawn]):
-            save_figures(explanation, figures, dpi=dpi)
-    echo_written([out, *drawn])
+    with recording_outputs(out.parent, [out.name]) as written:
+        written.append(save_report(explanation, out, swaps=resynthesis(result) if proof else ()))
+    with recording_outputs(figures or out.parent, [path.name for path in drawn]) as saved:
+        saved += save_figures(explanation, figures, dpi=dpi) if figures else []
+    echo_written([*written, *saved])
     for sentence in explanation.sentences():
         echo(sentence)
 
@@ -514,12 +514,14 @@ def segment(
                 if ensemble is None:
                     found = labelled(path, reading)
                     ensemble = traced(found, reading)
-            with _listed(out, [planned.name for planned in segmented_files(out, names[index], form)]):
+            with recording_outputs(
+                out, [planned.name for planned in segmented_files(out, names[index], form)]
+            ) as written:
                 if found is None:
                     pixel = ensemble.pixel_size or (1.0, 1.0)
-                    write_outlines(out, ensemble, form, names[index], pixel, ensemble.name)
+                    written += write_outlines(out, ensemble, form, names[index], pixel, ensemble.name)
                 else:
-                    write_segmented(out, found, ensemble, form, names[index])
+                    written += write_segmented(out, found, ensemble, form, names[index])
             of_labels = "larger than memory, so no labels are written" if found is None else found.calibration
             echo(f"{path.name}: {_counted(ensemble)}; {of_labels}")
             traced_ones += [ensemble] if table else []
@@ -568,10 +570,11 @@ def inspect(
         if seen is not None:
             tables.append(missing_objects(plane.pixels, seen))
     out.mkdir(parents=True, exist_ok=True)
-    with _listed(out, names):
+    with recording_outputs(out, [*names, f"{plane.name}.missing.csv"]) as written:
         for name, table in zip(names, tables, strict=True):
             write_table(out / name, table)
-    echo_written([out / name for name in names])
+            written.append(out / name)
+    echo_written(written)
     ranking = tables[0]
     noted = int((ranking["reasons"] != "").sum())
     echo(f"{plane.name}: {counted(len(ranking), 'label')}, {noted} flagged for review")
@@ -628,11 +631,12 @@ def annotators(
         _, disputed = found.differences()
     out.mkdir(parents=True, exist_ok=True)
     smallest = np.uint16 if found.consensus.max(initial=0) < 2**16 else np.uint32
-    with _listed(out, names):
+    with recording_outputs(out, names) as written:
         for name, table in zip(names, (found.pairs, found.objects, found.tendencies, disputed), strict=False):
             write_table(out / name, table)
         write_labels(out / names[-1], found.consensus.astype(smallest), planes[0].calibration)
-    echo_written([out / name for name in names])
+        written += [out / name for name in names]
+    echo_written(written)
     echo(found.summary())
     for label, score, reasons in disputed.head(first).itertuples(index=False):
         if score > 0:
@@ -662,8 +666,8 @@ def pairs(
         with progress_bar("all pairs"):
             found = all_pairs(ensembles, reading.settings.analysis, executor=executor)
         sizes = dict(zip(found.names, found.sizes, strict=True))
-        with _listed(out, [f"pairs.{ending}" for ending in STUDY]):
-            written = write_study(out, "pairs", found, plot_pairs, {"curves": sizes})
+        with recording_outputs(out, [f"pairs.{ending}" for ending in STUDY]) as written:
+            written += write_study(out, "pairs", found, plot_pairs, {"curves": sizes})
         echo_written(written)
         _write_table(table, *_objects_of(ensembles))
         echo(found.summary())
@@ -705,8 +709,8 @@ def landscape(
                 executor=executor,
             )
         sizes = dict(zip("ab", found.sizes, strict=True))
-        with _listed(out, [f"landscape.{ending}" for ending in STUDY]):
-            written = write_study(out, "landscape", found, plot_landscape, {"curves": sizes})
+        with recording_outputs(out, [f"landscape.{ending}" for ending in STUDY]) as written:
+            written += write_study(out, "landscape", found, plot_landscape, {"curves": sizes})
         echo_written(written)
         _write_table(table, *_objects_of(samples))
         echo(found.summary())
@@ -747,8 +751,8 @@ def smoothing(
                 outlines=outlines,
                 executor=executor,
             )
-        with _listed(out, [f"smoothing.{ending}" for ending in STUDY]):
-            written = write_study(out, "smoothing", study, plot_study, {})
+        with recording_outputs(out, [f"smoothing.{ending}" for ending in STUDY]) as written:
+            written += write_study(out, "smoothing", study, plot_study, {})
         echo_written(written)
         echo(study.summary())
 
@@ -789,9 +793,9 @@ def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
     if table is not None:
         from .io.object_table import write_objects
 
-        with _listed(table.parent, [table.name]):
-            written = write_objects(table, source, rows)
-        echo_written([written])
+        with recording_outputs(table.parent, [table.name]) as written:
+            written.append(write_objects(table, source, rows))
+        echo_written(written)
 
 
 def _objects_of(ensembles: Sequence[Any], known: Any = None) -> tuple[Any, Any]:
@@ -809,15 +813,6 @@ def _objects_of(ensembles: Sequence[Any], known: Any = None) -> tuple[Any, Any]:
         )
         rows = pd.concat([rows, further], axis=1)
     return pooled, rows
-
-
-@contextmanager
-def _listed(folder: Path, names: Iterable[str]) -> Iterator[None]:
-    """Record output files in the manifest even if the run is aborted, so that a later run may overwrite them."""
-    try:
-        yield
-    finally:
-        record_outputs(path for name in names if (path := folder / name).is_file())
 
 
 def _files(places: tuple[Path, Path], reading: Reading, groups: bool) -> list[list[Path]]:

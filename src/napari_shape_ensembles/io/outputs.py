@@ -5,7 +5,9 @@ Each folder holds a hidden manifest of the files written there, with their check
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..archive import ContentError, opened, write_bytes
@@ -50,11 +52,50 @@ def refuse_overwriting(
             raise ContentError(f"{path} already exists and is not as a run left it: {remedy}")
 
 
+@contextmanager
+def recording_outputs(folder: Path, names: Iterable[str], earlier: Iterable[str] = ()) -> Iterator[list[Path]]:
+    """Record the files that a run writes into a folder, and remove those that only an earlier run has written.
+
+    A run that is aborted is recorded too, so that a later one may overwrite its files, but removes none. Files changed
+    since they were written, and those that no run wrote, are kept.
+
+    Parameters
+    ----------
+    folder : Path
+    names : iterable of str
+        Files that the run may write.
+    earlier : iterable of str
+        Wildcards for files that runs with other inputs may have written in their place, such as "trend_with_*".
+
+    Yields
+    ------
+    list of Path
+        To be extended by the files that the run has written.
+    """
+    before, patterns = _written(folder), tuple(earlier)
+    names = {*names, *(name for name in before if any(fnmatchcase(name, pattern) for pattern in patterns))}
+    states = _states(folder, names)
+    written: list[Path] = []
+    try:
+        yield written
+    except BaseException:
+        written += [folder / name for name, state in _states(folder, names).items() if state != states.get(name)]
+        raise
+    else:
+        own = {path.name for path in written}
+        for name in states:
+            if name not in own and before.get(name) == _checksum(folder / name):
+                (folder / name).unlink()
+    finally:
+        record_outputs(path for path in written if path.is_file())
+
+
 def record_outputs(paths: Iterable[Path]) -> None:
-    """Record files in the manifests of their folders."""
+    """Record files in the manifests of their folders, and leave out those that are gone."""
     paths = list(paths)
     for folder in dict.fromkeys(path.parent for path in paths):
-        files = _written(folder) | {path.name: _checksum(path) for path in paths if path.parent == folder}
+        files = {name: checksum for name, checksum in _written(folder).items() if (folder / name).is_file()}
+        files |= {path.name: _checksum(path) for path in paths if path.parent == folder}
         write_bytes(
             folder / OUTPUT_MANIFEST, (json.dumps({"files": files}, indent=1, ensure_ascii=False) + "\n").encode()
         )
@@ -75,6 +116,12 @@ def _written(folder: Path) -> dict[str, str]:
         return {str(name): str(checksum) for name, checksum in files.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
+
+
+def _states(folder: Path, names: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Return for each of these files that exists what changes when it is written: its number and its time."""
+    found = {name: (folder / name).stat() for name in names if (folder / name).is_file()}
+    return {name: (state.st_ino, state.st_mtime_ns) for name, state in found.items()}
 
 
 def _checksum(path: Path) -> str:

@@ -92,6 +92,10 @@ EXPERIMENT = (
 )
 
 
+#: Wildcard for the figures of all trends, also those of other designs.
+TRENDS = "trend_with_*"
+
+
 def trend_figures(covariates: Sequence[str]) -> list[str]:
     """Return the file names of trend figures, which `EXPERIMENT` does not list."""
     return [f"{_file_name(f'Trend with {name}')}.{form}" for name in covariates for form in ("png", "svg")]

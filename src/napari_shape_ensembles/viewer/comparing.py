@@ -23,7 +23,7 @@ from ..comparison.display import MARK
 from ..explanation import STEPS, Explanation, explain
 from ..explanation.headline import headline
 from ..io import CurveTable, write_curves
-from ..io.outputs import record_outputs, refuse_overwriting
+from ..io.outputs import recording_outputs, refuse_overwriting
 from ..mmd import DependenceTest, dependence_test
 from ..progress import as_part, report
 from .choices import Choices, sorted_by_name
@@ -569,27 +569,29 @@ def write_paper_files(shown: DisplayedResult, painted: str, folder: Path) -> lis
     report("measuring the difference", 0, 5)
     result, known = shown.result, headline(shown.result)
     paths = [folder / name for name in ("figure.svg", "figure.png", "methods.txt", "objects.csv", "images.csv")]
-    whole = folder / f"pair{ENDING}"
-    refuse_overwriting([*paths, folder / "compare.py", whole], remedy=OTHER_FOLDER)
-    with file_errors_named(paths[0]):
-        folder.mkdir(parents=True, exist_ok=True)
-        report("drawing the figure", 1, 5)
-        figure = answer_figure(result, known)
-        for path in paths[:2]:
-            with style(), replacing(path) as file:
-                figure.savefig(file, format=path.suffix[1:], dpi=300)
-        report("writing the tables", 2, 5)
-        write_bytes(paths[2], methods(result, shown.recipe, known).encode())
-        write_bytes(paths[3], object_table(result).to_csv(index=False).encode())
-        write_bytes(paths[4], image_table(result).to_csv(index=False).encode())
-        report("writing the script", 3, 5)
-        if script := script_of(shown):
-            paths.append(folder / "compare.py")
-            write_bytes(paths[-1], script.encode())
-    report("saving the comparison", 4, 5)
-    paths += write_comparison_file(shown, painted, whole)
-    record_outputs(paths)
-    return paths
+    code, whole = folder / "compare.py", folder / f"pair{ENDING}"
+    every = [*paths, code, whole]
+    refuse_overwriting(every, remedy=OTHER_FOLDER)
+    with recording_outputs(folder, [path.name for path in every]) as written:
+        with file_errors_named(paths[0]):
+            folder.mkdir(parents=True, exist_ok=True)
+            report("drawing the figure", 1, 5)
+            figure = answer_figure(result, known)
+            for path in paths[:2]:
+                with style(), replacing(path) as file:
+                    figure.savefig(file, format=path.suffix[1:], dpi=300)
+            report("writing the tables", 2, 5)
+            write_bytes(paths[2], methods(result, shown.recipe, known).encode())
+            write_bytes(paths[3], object_table(result).to_csv(index=False).encode())
+            write_bytes(paths[4], image_table(result).to_csv(index=False).encode())
+            written += paths
+            report("writing the script", 3, 5)
+            if script := script_of(shown):
+                write_bytes(code, script.encode())
+                written.append(code)
+        report("saving the comparison", 4, 5)
+        written += write_comparison_file(shown, painted, whole)
+    return written
 
 
 def robustness_of(result: Comparison, archetypes: int = 5) -> Robustness:

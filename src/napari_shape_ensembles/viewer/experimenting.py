@@ -19,9 +19,9 @@ from ..comparison import Experiment, experiment, position_dependence, records
 from ..comparison.design import GROUP, RequestedTests
 from ..comparison.display import simplified
 from ..comparison.inputs import Inputs
-from ..io.outputs import record_outputs, refuse_overwriting
+from ..io.outputs import recording_outputs, refuse_overwriting
 from ..io.rerun import load_experiment, recipe_of, recipe_tree, save_experiment
-from ..io.results import EXPERIMENT, experiment_numbers, trend_figures, write_experiment
+from ..io.results import EXPERIMENT, TRENDS, experiment_numbers, trend_figures, write_experiment
 from ..outlines import Outlines
 from ..progress import as_part, report
 from .choices import Choices
@@ -404,10 +404,9 @@ def write_experiment_tables(result: Experiment, folder: Path) -> list[Path]:
     report("writing tables and figures")
     names = (*EXPERIMENT, *trend_figures(result.design.covariates))
     refuse_overwriting([folder / name for name in names], remedy=OTHER_FOLDER)
-    with file_errors_named(folder):
-        paths = write_experiment(folder, result)
-        record_outputs(paths)
-    return paths
+    with file_errors_named(folder), recording_outputs(folder, names, [TRENDS]) as written:
+        written += write_experiment(folder, result)
+    return written
 
 
 def outline_layers(
