@@ -38,6 +38,21 @@ def test_two_images_are_compared_as_ever():
     assert table.pmmd[0, 1] == pytest.approx(result.pmmd, abs=1e-9)
 
 
+def test_faults_that_withhold_the_row_of_a_comparison_withhold_that_of_a_pair():
+    a, few = image("a", 1), image("few", 2, count=6)
+    table = all_pairs([a, a, few, image("b", 3)], QUICK)
+    withheld = {tuple(pair) for pair in np.argwhere(np.triu(table.case == "inconclusive")).tolist()}
+    assert withheld == {(0, 1), (0, 2), (1, 2), (2, 3)}
+    assert table.case[1, 0] == "inconclusive"
+    assert "a and a (2): 40 outlines occur twice, in a and in a (2): look at the outlines first." in table.summary()
+    assert "a and few: few has only 6 curves; at least 10 are needed: look at" in table.summary()
+    assert table.summary().endswith(" Faults of the outlines in 1 more pair.")
+    assert table.table()["case"].tolist().count("inconclusive") == len(withheld)
+    overruled = all_pairs([a, a, image("b", 3)], replace(QUICK, overrule=True))
+    assert overruled.case[0].tolist() == ["1∧1", "1∧1", "1∧1"]
+    assert "a and a (2): 40 outlines occur twice" in overruled.summary()
+
+
 def test_pairs_of_one_kind_are_alike_and_of_two_kinds_are_not(four):
     kinds = np.array([0, 1, 0, 1])
     same = kinds[:, None] == kinds
@@ -118,14 +133,15 @@ def test_an_entry_of_several_images_is_pooled_and_units_are_converted():
 
 
 def test_too_few_curves_are_inconclusive_at_the_corrected_level():
-    tiny = all_pairs([image("a", 1, count=3), image("b", 2, count=3), image("c", 4)], QUICK)
+    anyway = replace(QUICK, overrule=True)
+    tiny = all_pairs([image("a", 1, count=3), image("b", 2, count=3), image("c", 4)], anyway)
     assert tiny.case[0, 1] == "inconclusive"
     assert tiny.case[0, 2] == "1∧1"
     # The 1716 labellings of 6 and 7 curves reach 0.01 for one pair, not shared out over six tests.
     six, seven = image("a", 1, count=6), image("b", 2, count=7)
-    assert all_pairs([six, seven, image("c", 4)], QUICK).case[0, 1] == "1∧1"
-    strict = replace(QUICK, significance=0.01, permutations=999)
-    assert compare(six, seven, strict, overrule=True).case == "1∧1"
+    assert all_pairs([six, seven, image("c", 4)], anyway).case[0, 1] == "1∧1"
+    strict = replace(anyway, significance=0.01, permutations=999)
+    assert compare(six, seven, strict).case == "1∧1"
     assert all_pairs([six, seven, image("c", 3)], strict).case[0, 1] == "inconclusive"
 
 

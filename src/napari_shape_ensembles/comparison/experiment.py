@@ -27,7 +27,7 @@ from ..mmd.replicates import (
     replicate_test,
     small_sample_test,
 )
-from ..outlines import Ensemble, at_one_pixel_size, counted
+from ..outlines import Ensemble, at_one_pixel_size, counted, quality
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
@@ -63,6 +63,8 @@ _STEPS = (*STEPS[:-2], "measuring outlines", "computing kernels between replicat
 _COVERAGE = 0.95
 # Quantiles of a standard deviation over which a power is averaged.
 _QUANTILES = 100_000
+# Maximum number of faults of outlines listed in the warnings.
+_LISTED = 3
 # Columns that identify an outline.
 _ID_COLUMNS = ("id", "image", "replicate")
 # Array attributes of mean kernels.
@@ -154,6 +156,9 @@ class Experiment:
         Resampling of images of unequal pixel size.
     left_out : mapping of str to str
         Parts of the tests without any power on these data, which were not tested, with the reason.
+    faults : tuple of str
+        Serious faults of the outlines of each contrast, in the order of the table, which withhold its row unless
+        `settings.overrule` (see `quality`); "" if there are none.
 
     Examples
     --------
@@ -176,6 +181,7 @@ class Experiment:
     unit: str
     note: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
 
     # ------------------------------------------------------------------------------------------- tests
 
@@ -371,13 +377,14 @@ class Experiment:
                 adjusted = _adjusted(p_values, self.correction)
             table[f"{test}_p_adjusted"] = adjusted
             table[f"{test}_small_sample_p_adjusted"] = _adjusted(small, self.correction)
+        clear = np.array([not reason for reason in self._withheld], dtype=np.bool_)
         least = table[[f"{test}_least_p" for test in TESTS]].max(axis=1).astype(float)
         for name, kind, reachable in (
             ("case", "p_adjusted", self._reachable(least, table["permuted"])),
             ("small_sample_case", "small_sample_p_adjusted", least >= 0),
         ):
             undulation, scale = (table[f"{test}_{kind}"] for test in TESTS)
-            known = reachable & ~undulation.isna() & ~scale.isna()
+            known = reachable & ~undulation.isna() & ~scale.isna() & clear
             cells = zip(undulation <= level, scale <= level, known, strict=True)
             table[name] = [table_row(u, s) if answered else INCONCLUSIVE for u, s, answered in cells]
         return table
@@ -435,6 +442,11 @@ class Experiment:
         found = combined_mmd_test(samples, kernels=kernels, **permutation_options(self.settings))
         a, b = next(iter(samples.values()))
         return found.p_value, found.mmd, smallest_p_value(len(a), len(b), self.settings.permutations)
+
+    @property
+    def _withheld(self) -> Sequence[str]:
+        """For each contrast, why faults of its outlines withhold its row; "" if they do not."""
+        return self.faults if self.faults and not self.settings.overrule else [""] * len(self.design.pairs)
 
     def _reachable(self, least: Any, permuted: Any) -> Any:
         """Whether least p-values reach the level; those of outlines half of it, as they vary with the draw."""
@@ -555,9 +567,9 @@ class Experiment:
         -------
         DataFrame
             contrast; case, with "=" for equivalence within the margin, "0" for a difference and "1" if neither was
-            detected; undulation_p, scale_p: largest p-value over the quantities of the test, each of the null "at least
-            as far apart as the margin"; undulation_p_adjusted, scale_p_adjusted: by Holm's method, or the false
-            discovery rate in a screen.
+            detected, or "inconclusive" where faults of the outlines withhold the row of the table; undulation_p,
+            scale_p: largest p-value over the quantities of the test, each of the null "at least as far apart as the
+            margin"; undulation_p_adjusted, scale_p_adjusted: by Holm's method, or the false discovery rate in a screen.
 
         Notes
         -----
@@ -596,7 +608,9 @@ class Experiment:
             differs = self.table[f"{test}_p_adjusted"] <= self.settings.significance
             same = table[f"{test}_p_adjusted"] <= self.settings.significance
             cells.append(np.where(same, "=", np.where(differs, "0", "1")))
-        table.insert(1, "case", [f"{u}∧{s}" for u, s in zip(*cells, strict=True)])
+        cases = [f"{u}∧{s}" for u, s in zip(*cells, strict=True)]
+        cases = [INCONCLUSIVE if reason else case for case, reason in zip(cases, self._withheld, strict=True)]
+        table.insert(1, "case", cases)
         return table
 
     def _relative_p(self, found: Difference, i: int, j: int, margin: float) -> float:
@@ -705,6 +719,10 @@ class Experiment:
             found += self.design.forecast(self.settings.significance)[:3]
         if self.note:
             found.append(f"{self.note}.")
+        reasons = [reason for reason in dict.fromkeys(self.faults) if reason]
+        found += [f"{reason}." for reason in reasons[:_LISTED]]
+        if len(reasons) > _LISTED:
+            found.append(f"{counted(len(reasons) - _LISTED, 'more contrast')} of outlines with other faults.")
         for reason in dict.fromkeys(self.left_out.values()):
             parts = [part for part in self.left_out if self.left_out[part] == reason]
             found.append(f"Not tested: {', '.join(parts)} ({reason}).")
@@ -744,16 +762,19 @@ class Experiment:
         -------
         list of str
             For form and scale each: that it differs; that it is equivalent within the margin; or that no difference was
-            detected, with the largest ratio that could have been missed.
+            detected, with the largest ratio that could have been missed. Where faults of the outlines withhold the row,
+            those.
         """
         same = self.equivalence(margin).to_dict("records")
         return [
-            self._sentence({str(name): value for name, value in found.items()}, of_same, margin)
-            for found, of_same in zip(self.table.to_dict("records"), same, strict=True)
+            self._sentence({str(name): value for name, value in found.items()}, of_same, margin, fault)
+            for found, of_same, fault in zip(self.table.to_dict("records"), same, self._withheld, strict=True)
         ]
 
-    def _sentence(self, found: Mapping[str, Any], same: Mapping[Any, Any], margin: float) -> str:
+    def _sentence(self, found: Mapping[str, Any], same: Mapping[Any, Any], margin: float, fault: str) -> str:
         level = self.settings.significance
+        if fault and all(self._reachable(found[f"{test}_least_p"], found["permuted"]) for test in TESTS):
+            return f"{found['b']} against {found['a']}: {INCONCLUSIVE}: {fault}."
         words = []
         for test, what, within in (
             ("undulation", "form", "0.2 standard deviations of every band of lobes"),
@@ -841,6 +862,7 @@ class Experiment:
             "unit": self.unit,
             "note": self.note,
             "left_out": dict(self.left_out),
+            "faults": list(self.faults),
         }
 
     @classmethod
@@ -879,7 +901,10 @@ class Experiment:
         unit, note = records.value(tree, "unit", str), str(tree.get("note", ""))
         left_out = records.value(tree, "left_out", dict) if "left_out" in tree else {}
         left_out = {str(part): str(reason) for part, reason in left_out.items()}
-        return cls(design, settings, coordinates, kernels, outlines, correction, unit, note, left_out)
+        faults = tuple(map(str, records.value(tree, "faults", list) if "faults" in tree else ()))
+        if len(faults) not in (0, len(design.pairs)):
+            raise ContentError(f"it names faults of {len(faults)} contrasts, and has {len(design.pairs)}")
+        return cls(design, settings, coordinates, kernels, outlines, correction, unit, note, left_out, faults)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Plot the ratios of size and roughness of every contrast with their intervals.
@@ -980,6 +1005,7 @@ def experiment(
             learned = learn(_subsampled(ensembles, image, chosen), settings)
         report(_STEPS[-3], len(_STEPS) - 3, len(_STEPS))
         measured = quantities(ensembles, settings)
+        faults = _faults(ensembles, checked)
         t, descriptors, size = (
             _without_blocks(values, replicate[chosen], checked.blocks)
             for values in (learned.t, learned.descriptors, learned.l[:, ::2].mean(axis=1, keepdims=True))
@@ -1004,7 +1030,16 @@ def experiment(
     outlines = _outline_table(places, measured)
     left_out = {part: reason for parts in parts_of_tests.values() for part, reason in parts.left_out.items()}
     unit = ensembles[0].unit
-    return Experiment(checked, settings, coordinates, kernels, outlines, correction, unit, note, left_out)
+    return Experiment(checked, settings, coordinates, kernels, outlines, correction, unit, note, left_out, faults)
+
+
+def _faults(ensembles: Sequence[Ensemble], design: Design) -> tuple[str, ...]:
+    """For each contrast, the serious faults of the outlines of its two groups, as in `compare`; "" without any."""
+    of_group: list[list[Ensemble]] = [[] for _ in design.groups]
+    for one, group in zip(ensembles, design.group[design.of_image].tolist(), strict=True):
+        of_group[group].append(one)
+    sides = [Ensemble.pooled(own, name=name) for own, name in zip(of_group, design.groups, strict=True)]
+    return tuple(quality(sides[i], sides[j]).reason or "" for i, j in design.pairs)
 
 
 def _power(shift: float, replicates: int, significance: float) -> float:

@@ -1,7 +1,8 @@
 """Comparisons of all pairs of several images, and their distances."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, combinations, count, islice
 from math import ceil
@@ -25,7 +26,7 @@ from ..comparison import (
     too_few,
 )
 from ..mmd import KERNELS, combined_mmd_test
-from ..outlines import at_one_pixel_size, counted
+from ..outlines import Ensemble, at_one_pixel_size, counted, quality
 from ..progress import Listener, Progress, report, reporting
 from .jobs import run_jobs
 
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+
+# Maximum number of pairs with faulty outlines in the summary.
+_LISTED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +78,9 @@ class PairTable(Sealed):
     undulation, scale : PairTests
     note : str
         Resampling of images of unequal pixel size.
+    faults : mapping of (int, int) to str
+        Pairs i < j whose row serious faults of the outlines withhold unless `settings.overrule`, with the reason; see
+        `quality`.
 
     Examples
     --------
@@ -92,6 +99,7 @@ class PairTable(Sealed):
     undulation: PairTests
     scale: PairTests
     note: str = ""
+    faults: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -127,6 +135,9 @@ class PairTable(Sealed):
             cells[i, j] = table_row(bool(self.undulation_rejected[i, j]), bool(self.scale_rejected[i, j]))
             if i != j and too_few(self.sizes[i], self.sizes[j], self.settings.permutations, strictest):
                 cells[i, j] = INCONCLUSIVE
+        for i, j in [] if self.settings.overrule else self.faults:
+            if cells[i, j]:
+                cells[i, j] = cells[j, i] = INCONCLUSIVE
         return cells
 
     @cached_property
@@ -184,15 +195,20 @@ class PairTable(Sealed):
         return plot_pairs(self, figure)
 
     def summary(self) -> str:
-        """Summarise how many pairs differ, and the family-wise level."""
+        """Summarise how many pairs differ, the family-wise level, and faults of the outlines."""
         i, j = np.triu_indices(len(self.names), 1)
         answers, counts = np.unique(self.case[i, j], return_counts=True)
         shares = ", ".join(
             f"{answer or 'not computed'} {count} ×" for answer, count in zip(answers, counts, strict=True)
         )
         level = f"family-wise error rate at most {self.settings.significance:g} (Holm)"
-        note = f" {self.note}." if self.note else ""
-        return f"{len(self.names)} images, {counted(len(i), 'pair')}: {shares}; {level}.{note}"
+        reasons = [
+            f"{self.names[first]} and {self.names[second]}: {reason}" for (first, second), reason in self.faults.items()
+        ]
+        if len(reasons) > _LISTED:
+            reasons[_LISTED:] = [f"Faults of the outlines in {counted(len(reasons) - _LISTED, 'more pair')}"]
+        notes = "".join(f" {words}." for words in (self.note, *reasons) if words)
+        return f"{len(self.names)} images, {counted(len(i), 'pair')}: {shares}; {level}.{notes}"
 
 
 def all_pairs(
@@ -262,7 +278,8 @@ def all_pairs(
     settings = replace(settings, permutations=max(settings.permutations, enough))
     found = np.full((len(pairs), 2, 3), np.nan)
     names = _distinct([ensemble.name or f"image {i}" for i, ensemble in enumerate(ensembles, start=1)])
-    fixed = (names, tuple(map(len, ensembles)), settings, note)
+    faults: dict[tuple[int, int], str] = {}
+    fixed = (names, tuple(map(len, ensembles)), settings, note, faults)
 
     def learning(step: Progress) -> None:
         report(step.name, 0, len(pairs), _table(fixed, pairs, found))
@@ -276,6 +293,7 @@ def all_pairs(
     with reporting(progress):
         with reporting(learning):
             learned = learn(ensembles, settings)
+        faults |= _faults(ensembles, names, pairs)
         parts = (
             form_parts(learned.t, learned.descriptors, settings).tested,
             scale_parts(learned.l, learned.space.scale_mean, settings, learned.known).tested,
@@ -293,6 +311,17 @@ def _at_one_pixel_size(images: Sequence[Images]) -> tuple[list[Images], str]:
         return list(images), ""
     rest = iter(brought)
     return [list(islice(rest, len(entry))) for entry in entries], note
+
+
+def _faults(
+    ensembles: Sequence[Ensemble], names: Sequence[str], pairs: Sequence[tuple[int, int]]
+) -> dict[tuple[int, int], str]:
+    """Return the pairs whose outlines have serious faults, as in `compare`, with the first of these."""
+    sides = [copy(ensemble) for ensemble in ensembles]
+    for side, name in zip(sides, names, strict=True):
+        side.name = name
+    found = {(i, j): quality(sides[i], sides[j]).reason for i, j in pairs}
+    return {pair: reason for pair, reason in found.items() if reason}
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
@@ -339,7 +368,9 @@ def tested_pair(item: PairItem) -> Real:
 
 
 def _table(
-    fixed: tuple[tuple[str, ...], tuple[int, ...], Settings, str], pairs: list[tuple[int, int]], found: Real
+    fixed: tuple[tuple[str, ...], tuple[int, ...], Settings, str, Mapping[tuple[int, int], str]],
+    pairs: list[tuple[int, int]],
+    found: Real,
 ) -> PairTable:
     adjusted = holm(found[:, :, 2])
     undulation, scale = (
@@ -351,8 +382,8 @@ def _table(
         )
         for test in (0, 1)
     )
-    names, sizes, settings, note = fixed
-    return PairTable(names, sizes, settings, undulation, scale, note)
+    names, sizes, settings, note, faults = fixed
+    return PairTable(names, sizes, settings, undulation, scale, note, faults)
 
 
 def _square(values: Real, pairs: list[tuple[int, int]], diagonal: float) -> Real:
