@@ -259,7 +259,7 @@ def test_too_few_curves_are_inconclusive_with_the_reason(m, n):
     curves = list(blobs(m + n, 60))
     result = compare(Ensemble(curves[:m]), Ensemble(curves[m:]))
     assert result.case == "inconclusive"
-    assert f"{m} and {n} curves cannot reach p < 0.01" in result.summary()
+    assert f"{m} and {n} curves cannot reach p ≤ 0.005" in result.summary()
     assert len(result.distances) == m + n
 
 

@@ -30,18 +30,30 @@ def test_small_samples_cannot_reach_the_level(m, n, enough):
     reason = too_few(m, n, 1000, 0.01)
     assert (reason is None) == enough
     if not enough:
-        assert f"{m} and {n} curves cannot reach p < 0.01" in reason
+        assert f"{m} and {n} curves cannot reach p ≤ 0.005, half the significance level: " in reason
+
+
+@pytest.mark.parametrize(("m", "n", "permutations"), [(5, 5, 1000), (1, 150, 1000), (30, 30, 150)])
+def test_samples_that_reach_the_level_but_not_half_of_it_are_told_so(m, n, permutations):
+    """Of 5 and 5 curves p = 2/252 is below 0.01, but at the mercy of the permutations drawn."""
+    assert 0.005 < smallest_p_value(m, n, permutations) < 0.01
+    reason = too_few(m, n, permutations, 0.01)
+    assert "cannot reach p ≤ 0.005, half the significance level" in reason
+    assert "p < 0.01" not in reason
 
 
 def test_too_few_permutations_are_named_with_the_remedy():
-    assert too_few(500, 500, 99, 0.01) == "99 permutations cannot reach p < 0.01: use at least 200"
+    assert (
+        too_few(500, 500, 99, 0.01)
+        == "99 permutations cannot reach p ≤ 0.005, half the significance level: use at least 200"
+    )
     assert too_few(500, 500, 200, 0.01) is None
 
 
 @pytest.mark.parametrize(("m", "n"), [(6, 6), (7, 7), (8, 8), (5, 12), (30, 30)])
 def test_as_many_permutations_as_the_remedy_names_are_enough(m, n):
     reason = too_few(m, n, 150, 0.01)
-    assert reason.startswith("150 permutations cannot reach p < 0.01: use at least ")
+    assert reason.startswith("150 permutations cannot reach p ≤ 0.005, half the significance level: use at least ")
     enough = int(reason.split()[-1])
     assert too_few(m, n, enough, 0.01) is None
     assert f"use at least {enough}" in too_few(m, n, 198, 0.01)

@@ -150,7 +150,7 @@ def test_too_few_curves_at_every_sigma_are_called_inconclusive():
     one = field(1, rows=1)
     study = smoothing_study(one, field(2), sigmas=[0, 1], **GRID)
     assert study.recommended is None
-    assert study.summary().startswith("Inconclusive at every σ: 1 and 16 curves cannot reach p < 0.05")
+    assert study.summary().startswith("Inconclusive at every σ: 1 and 16 curves cannot reach p ≤ 0.025")
 
 
 def test_a_range_that_ends_with_few_curves_comes_with_a_caution():

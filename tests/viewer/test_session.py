@@ -319,7 +319,7 @@ def test_what_failed_is_not_said_of_other_layers(session, model, qtbot):
     [
         (np.zeros((120, 120)), "nothing: every pixel is 0"),
         (np.full((120, 120), np.nan), "nothing: 14400 of 14400 pixels are NaN"),
-        (np.pad(np.ones((40, 40)), 40), "1 and 36 curves cannot reach p < 0.01"),
+        (np.pad(np.ones((40, 40)), 40), "1 and 36 curves cannot reach p ≤ 0.005"),
     ],
 )
 def test_an_image_without_outlines_fails_in_words_beside_which_nothing_passes_for_its_result(

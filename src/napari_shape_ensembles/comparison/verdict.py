@@ -51,11 +51,12 @@ def too_few(m: int, n: int, permutations: int, significance: float) -> str | Non
     limit = significance / 2 * (1 + ROUNDING)
     if smallest_p_value(m, n, permutations) <= limit:
         return None
+    reach = f"cannot reach p ≤ {significance / 2:g}, half the significance level"
     repeats = smallest_p_value(m, n, 10**9)
     if repeats > limit:
-        return f"{m} and {n} curves cannot reach p < {significance:g}: add images or lower the minimum size"
+        return f"{m} and {n} curves {reach}: add images or lower the minimum size"
     enough = max(round(2 / significance), ceil((1 - limit) / (limit - repeats)))
-    return f"{permutations} permutations cannot reach p < {significance:g}: use at least {enough}"
+    return f"{permutations} permutations {reach}: use at least {enough}"
 
 
 def inconclusive(m: int, n: int, permutations: int, significance: float, *, null: str = "permutation") -> str | None:
