@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from skimage.io import imread
 
-from napari_shape_ensembles import Comparison, Ensemble, Settings, all_pairs, at_pixel_size, compare, extract_curves
+from napari_shape_ensembles import (
+    Comparison,
+    Ensemble,
+    Settings,
+    all_pairs,
+    at_pixel_size,
+    compare,
+    decision_landscape,
+    extract_curves,
+)
 
 QUICK = Settings(landmarks=100, rank=30, permutations=300)
 
@@ -91,6 +100,15 @@ def test_pairs_are_compared_at_the_larger_pixel_size_as_two_images_are(nuclei):
     several = all_pairs([[a, a], b], QUICK)
     assert several.sizes == (2 * len(result.a), len(result.b))
     assert all_pairs([coarse.subset(half), coarse.subset(~half)], QUICK).note == ""
+
+
+def test_a_landscape_says_that_outlines_were_brought_to_one_pixel_size_as_a_comparison_does(nuclei):
+    fine, coarse = pooled(nuclei, 1), pooled(nuclei, 2)
+    found = decision_landscape(fine, coarse, ranks=[5], landmarks=[40], settings=QUICK)
+    assert found.note.startswith("Pixels measure 0.5 to 1 µm: all outlines were brought to the largest")
+    assert found.summary().endswith(f". {found.note}.")
+    same = decision_landscape(coarse, coarse, ranks=[5], landmarks=[40], settings=QUICK)
+    assert (same.note, found.note in same.summary()) == ("", False)
 
 
 def test_images_from_an_iterator_are_brought_to_one_pixel_size_too(nuclei):

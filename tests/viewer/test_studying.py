@@ -132,6 +132,17 @@ def test_a_run_ends_with_the_landscape_of_the_two_layers(landscape, model, qtbot
     assert landscape.answer == result.summary()
 
 
+def test_a_landscape_of_several_images_says_that_they_were_brought_to_one_pixel_size(landscape, model, qtbot):
+    layers = [
+        model.add_labels(labels_of(seed), name=f"at {size:g}", scale=(size, size), units=("um", "um"))
+        for seed, size in ((3, 0.25), (4, 0.25), (5, 0.5))
+    ]
+    landscape.choices.sides.choose_several(layers[:2], layers[2:])
+    result = run(landscape, qtbot)
+    assert result.note.startswith("Pixels measure 0.25 to 0.5 µm: all outlines were brought to the largest")
+    assert landscape.answer.endswith(f"{result.note}.")
+
+
 def test_curves_left_out_by_hand_are_left_out_of_a_landscape(landscape, model, qtbot):
     choices = landscape.choices
     run(landscape, qtbot)

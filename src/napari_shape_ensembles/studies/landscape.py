@@ -111,6 +111,8 @@ class DecisionLandscape:
         Numbers of images of the two ensembles if whole images were permuted; None if single curves were.
     of_these_images : bool
         Whether single curves of several images were permuted: then the landscape holds for these images alone.
+    note : str
+        Resampling of images of unequal pixel size, as in `compare`.
 
     Examples
     --------
@@ -133,6 +135,7 @@ class DecisionLandscape:
     parts: Mapping[str, Decisions] = field(default_factory=dict)
     images: tuple[int, int] | None = None
     of_these_images: bool = False
+    note: str = ""
 
     @property
     def mmd(self) -> Real:
@@ -233,7 +236,10 @@ class DecisionLandscape:
         return plot_decisions(self, ax, test=test)
 
     def summary(self) -> str:
-        """Summarise the landscape in a sentence or two."""
+        """Summarise the landscape in a few sentences, with any resampling."""
+        return f"{self._summary()} {self.note}." if self.note else self._summary()
+
+    def _summary(self) -> str:
         of = [f"{counted(count, 'image')}, " for count in self.images] if self.images else ["", ""]
         a, b = (
             f"{name or side} ({own}{counted(size, 'curve')})"
@@ -311,10 +317,10 @@ def decision_landscape(
     >>> landscape.case.tolist()
     [['1∧0', '1∧0', '1∧0'], ['1∧0', '1∧0', '1∧0']]
     """
-    a, b, _ = comparable(a, b)
+    a, b, note = comparable(a, b)
     permutation_options(settings)  # raises early for settings that nested tests do not support
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
-    cells = _Cells(a, b, *grid, settings)
+    cells = _Cells(a, b, *grid, settings, note)
     total = int(cells.landscape().feasible.sum())
     items = [ColumnItem(a, b, replace(settings, landmarks=int(n)), tuple(grid[0].tolist())) for n in grid[1]]
 
@@ -430,12 +436,18 @@ class _Cells:
     """Collects columns into the landscape."""
 
     def __init__(
-        self, a: Ensemble, b: Ensemble, ranks: NDArray[np.int64], landmarks: NDArray[np.int64], settings: Settings
+        self,
+        a: Ensemble,
+        b: Ensemble,
+        ranks: NDArray[np.int64],
+        landmarks: NDArray[np.int64],
+        settings: Settings,
+        note: str,
     ) -> None:
         self._fixed = (ranks, landmarks, settings, (a.name, b.name), (len(a), len(b)))
         counts = len(set(a.images.tolist())), len(set(b.images.tolist()))
         by_images = exchangeable_images(a, b, settings) is not None
-        self._images = (counts, False) if by_images else (None, max(counts) > 1)
+        self._more = (counts, False, note) if by_images else (None, max(counts) > 1, note)
         both = settings.coordinates == "both" and not isinstance(settings.bandwidth, tuple)
         parts = ("raw", "normalized") if both else FORM if tests_components(settings) else ()
         self._shape = (len(landmarks), len(ranks), 4)
@@ -454,4 +466,4 @@ class _Cells:
         for name, cells in self._tests.items():
             mmd, p_value, threshold, rejected = np.moveaxis(cells, -1, 0).copy()
             tests[name] = Decisions(mmd, p_value, threshold, rejected == 1)
-        return DecisionLandscape(*self._fixed, tests.pop("undulation"), tests.pop("scale"), tests, *self._images)
+        return DecisionLandscape(*self._fixed, tests.pop("undulation"), tests.pop("scale"), tests, *self._more)

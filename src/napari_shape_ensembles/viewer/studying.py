@@ -280,8 +280,9 @@ def landscape_of(
     sources: Sources, recipe: Outlines, settings: Settings, excluded: Excluded, **ranges: Any
 ) -> DecisionLandscape:
     """Trace two samples, then compare them over ranks and numbers of landmarks."""
-    a, b, _ = trace_sides(sources, recipe, excluded)
-    return decision_landscape(a, b, settings=settings, **ranges)
+    a, b, note = trace_sides(sources, recipe, excluded)
+    found = decision_landscape(a, b, settings=settings, **ranges)
+    return replace(found, note=note or found.note)
 
 
 def smoothing_of(
