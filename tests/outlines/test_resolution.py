@@ -1,6 +1,7 @@
 """Outlines of unequal pixel sizes are compared at the larger one."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from skimage.io import imread
 
@@ -12,6 +13,7 @@ from napari_shape_ensembles import (
     at_pixel_size,
     compare,
     decision_landscape,
+    experiment,
     extract_curves,
 )
 
@@ -109,6 +111,41 @@ def test_a_landscape_says_that_outlines_were_brought_to_one_pixel_size_as_a_comp
     assert found.summary().endswith(f". {found.note}.")
     same = decision_landscape(coarse, coarse, ranks=[5], landmarks=[40], settings=QUICK)
     assert (same.note, found.note in same.summary()) == ("", False)
+
+
+def unsized(ensemble, name):
+    return ensemble.derived(ensemble.curves, name=name, pixel_size=None)
+
+
+def test_unknown_pixel_sizes_are_said_to_prevent_resampling_where_others_are_known(nuclei):
+    fine, coarse = pooled(nuclei, 1), pooled(nuclei, 2)
+    bare = unsized(fine, "from a table")
+    words = "Outlines were not brought to one pixel size, as that of from a table is unknown: differences in roughness"
+    found = compare(bare, coarse, QUICK, overrule=True)
+    assert found.note.startswith(words)
+    assert f"{found.note}." in found.warnings
+    assert (len(found.a), len(found.b)) == (len(fine), len(coarse))
+    assert words in all_pairs([[coarse, bare], coarse], QUICK).summary()
+    third = np.arange(len(bare)) % 3
+    images = [(bare if part == 1 else fine).subset(third == part) for part in range(3)]
+    images += [coarse.subset(third[: len(coarse)] == part) for part in range(3)]
+    result = experiment(images, pd.DataFrame({"group": [*"aaabbb"]}), QUICK)
+    assert any(one.startswith(words) for one in result.warnings)
+    assert compare(bare, unsized(coarse, "drawn"), QUICK, overrule=True).note == ""  # of no image, as far as is known
+
+
+def test_samples_pooled_from_unequal_pixel_sizes_are_named(nuclei, tmp_path):
+    fine, coarse = pooled(nuclei, 1), pooled(nuclei, 2)
+    both = Ensemble.pooled([fine, coarse], name="both")
+    words = "Outlines were not brought to one pixel size, as both pools images of unequal pixel size: differences"
+    assert compare(both, coarse, QUICK, overrule=True).note.startswith(words)
+    again = Ensemble.pooled([both, both], name="again")
+    result = compare(both, again, QUICK, overrule=True)
+    assert "as both, again pool images of unequal pixel size" in result.note
+    result.save(tmp_path / "r.npz")
+    saved = Comparison.load(tmp_path / "r.npz")
+    assert compare(saved.a, saved.b, QUICK, overrule=True).note == result.note
+    assert "pixel_size" not in Ensemble.pooled([coarse, coarse]).tracing
 
 
 def test_images_from_an_iterator_are_brought_to_one_pixel_size_too(nuclei):

@@ -116,7 +116,7 @@ class Comparison(Sealed):
         If images were permuted: p-values of undulation and scale by the small-sample test
         (`mmd.replicates.small_sample_test`), for few images.
     note : str
-        Preprocessing of the outlines: those of smaller pixels resampled at the size of the larger.
+        Preprocessing of the outlines: those of smaller pixels resampled at the size of the larger, or why not.
     inputs : Inputs, optional
         Files that the outlines came from, with their checksums, and how they were read, if known.
 

@@ -153,7 +153,7 @@ class Experiment:
     unit : str
         Unit of the outlines.
     note : str
-        Resampling of images of unequal pixel size.
+        Resampling of images of unequal pixel size, or why there was none.
     left_out : mapping of str to str
         Parts of the tests without any power on these data, which were not tested, with the reason.
     faults : tuple of str

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Mask = NDArray[np.bool_]
 
+#: Tracing parameter of pooled images for which it is not the same.
+DIFFERS = "differs"
 # Vertices closer than this fraction of the largest coordinate differ by rounding error only.
 _ROUNDING_TOLERANCE = 1e-12
 # A curve is collinear when the smaller of its two RMS extents is below a millionth of the larger ...
@@ -203,6 +205,8 @@ class Ensemble:
         if len(ensembles) == 1 and not name:
             return ensembles[0]
         members = [ensemble.to(ensembles[0].unit) for ensemble in ensembles]
+        pixel_size = _common([member.pixel_size for member in members])
+        unequal = pixel_size is None and any(member.pixel_size for member in members)
         names = distinct([member.name for member in members])
         return cls(
             [curve for member in members for curve in member.curves],
@@ -212,13 +216,14 @@ class Ensemble:
             dropped=sum((Counter(member.dropped) for member in members), Counter()),
             filled=sum(member.filled for member in members),
             images=_pooled_images([member.images for member in members]),
-            pixel_size=_common([member.pixel_size for member in members]),
+            pixel_size=pixel_size,
             metadata=_pooled_columns(members),
             tracing={
-                key: members[0].tracing[key] if all(one.tracing.get(key) == found for one in members) else "differs"
+                key: members[0].tracing[key] if all(one.tracing.get(key) == found for one in members) else DIFFERS
                 for member in members
                 for key, found in member.tracing.items()
-            },
+            }
+            | ({"pixel_size": DIFFERS} if unequal else {}),
         )
 
     @property

@@ -16,7 +16,7 @@ from ..checks import expect, switch, unmasked
 from ..compiled import kernels
 from ..parameters import parameters_of
 from ..progress import over_blocks
-from .ensemble import Ensemble
+from .ensemble import DIFFERS, Ensemble
 from .recipe import Recipe, SmoothingUnit
 from .spline import Index, following
 
@@ -50,6 +50,8 @@ _MIN_SIGMA_PX = 0.1
 _BLOCK = 128
 # Pixel sizes within this factor count as equal: outlines differ by more between two microscopes of one make.
 _PIXEL_SIZE_TOLERANCE = 1.1
+# Maximum number of images named in a message.
+_MAX_NAMED = 3
 
 
 def extract_curves(
@@ -606,14 +608,16 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
 def at_one_pixel_size(a: Any, b: Any) -> tuple[Any, Any, str]:
     """Bring all images of two samples to the largest of their pixel sizes; also return a message if this changes any.
 
-    Samples are ensembles, or lists or iterators of them; anything else, and images of unknown pixel size, is returned
-    unchanged (iterators as lists).
+    Samples are ensembles, or lists or iterators of them; anything else is returned unchanged (iterators as lists), as
+    are all images where some pixel sizes are unknown, with a message that names these.
     """
     a, b = (list(side) if isinstance(side, Iterator | ValuesView) else side for side in (a, b))
     sides = [list(side) if isinstance(side, list | tuple) else [side] for side in (a, b)]
     images = [image for side in sides for image in side]
-    if not all(isinstance(image, Ensemble) and image.pixel_size and image.unit != "pixel" for image in images):
+    if not all(isinstance(image, Ensemble) and image.unit != "pixel" for image in images):
         return a, b, ""
+    if not all(image.pixel_size for image in images):
+        return a, b, _without_pixel_size(images)
     sides = [[image.to(images[0].unit) for image in side] for side in sides]
     # Sides of square pixels of the same area.
     sizes = [float(np.sqrt(np.prod(image.pixel_size))) for side in sides for image in side]
@@ -625,3 +629,27 @@ def at_one_pixel_size(a: Any, b: Any) -> tuple[Any, Any, str]:
     )
     sides = [[at_pixel_size(image, max(sizes)) for image in side] for side in sides]
     return sides[0], sides[1], words
+
+
+def _without_pixel_size(images: Sequence[Ensemble]) -> str:
+    """Report the images whose unknown pixel sizes prevent resampling; "" if all are unknown, as of drawn outlines."""
+    names: dict[bool, list[str]] = {True: [], False: []}
+    for number, image in enumerate(images, start=1):
+        if image.pixel_size is None:
+            names[image.tracing.get("pixel_size") == DIFFERS].append(image.name or f"image {number}")
+    unequal, unknown = names[True], names[False]
+    if len(unknown) == len(images):
+        return ""
+    reasons = [f"that of {_listed(unknown)} is unknown"] if unknown else []
+    if unequal:
+        reasons.append(f"{_listed(unequal)} {'pools' if len(unequal) == 1 else 'pool'} images of unequal pixel size")
+    return (
+        f"Outlines were not brought to one pixel size, as {' and '.join(reasons)}: differences in roughness may be "
+        "those of the pixels"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return up to three names, and the number of the others."""
+    more = [f"{len(names) - _MAX_NAMED} more"] if len(names) > _MAX_NAMED else []
+    return " and ".join([", ".join(names[:_MAX_NAMED]), *more])

@@ -615,12 +615,17 @@ def _common(pieces: Sequence[Piece], measures: Sequence[stages.Measures], first:
     sides = []
     for some in (slice(0, first), slice(first, None)):
         members = {piece.source: one for piece, one in zip(pieces[some], measures[some], strict=True)}
-        sides.append([Ensemble([], unit=one.unit, pixel_size=one.pixel_size) for one in members.values()])
+        sides.append(
+            [
+                Ensemble([], name=one.images[0] if one.images else "", unit=one.unit, pixel_size=one.pixel_size)
+                for one in members.values()
+            ]
+        )
     a, b, note = at_one_pixel_size(*sides)
     unit = a[0].unit
     pooled = [Ensemble.pooled([one.to(unit) for one in side]).pixel_size for side in (a, b)]
     sizes = [np.nan if size is None else float(np.mean(size)) for size in pooled]
-    pixel = None if not note else float(a[0].pixel_size[0])
+    pixel = None if a is sides[0] else float(a[0].pixel_size[0])
     images = [one.images for one in measures]
     counts = [
         len({(piece.source, name) for piece, names in zip(pieces[some], images[some], strict=True) for name in names})

@@ -112,7 +112,7 @@ class DecisionLandscape:
     of_these_images : bool
         Whether single curves of several images were permuted: then the landscape holds for these images alone.
     note : str
-        Resampling of images of unequal pixel size, as in `compare`.
+        Resampling of images of unequal pixel size, or why there was none, as in `compare`.
 
     Examples
     --------

@@ -77,7 +77,7 @@ class PairTable(Sealed):
         As used: the permutations may be more than requested, see `all_pairs`.
     undulation, scale : PairTests
     note : str
-        Resampling of images of unequal pixel size.
+        Resampling of images of unequal pixel size, or why there was none.
     faults : mapping of (int, int) to str
         Pairs i < j whose row serious faults of the outlines withhold unless `settings.overrule`, with the reason; see
         `quality`.
