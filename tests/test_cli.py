@@ -16,7 +16,7 @@ from skimage.draw import polygon2mask
 import napari_shape_ensembles
 from command_line import COMMAND, run
 from curve_makers import blobs
-from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare
+from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare, content_of
 from napari_shape_ensembles.console import echo, echo_error
 from napari_shape_ensembles.io import read_curves, read_image, save_settings, write_curves
 from napari_shape_ensembles.io.outputs import OUTPUT_MANIFEST, recording_outputs, refuse_overwriting
@@ -221,7 +221,7 @@ ERRORS = {
     ),
     "pixel size of 0": (["{a}", "{a}", "--pixel-size", "0", "--unit", "nm"], "--pixel-size must be a number above"),
     "a unit of time": (["{a}", "{a}", "--pixel-size", "1", "--unit", "second"], 'of length such as "µm", not "second"'),
-    "no settings file": (["{a}", "{a}", "--settings", "{tmp}/none.toml"], "No such file"),
+    "no settings file": (["{a}", "{a}", "--settings", "{tmp}/none.toml"], "none.toml: check the path"),
     "a bad setting": (["{a}", "{a}", "--settings", "{tmp}/bad.toml"], "rank must be an integer"),
     "an unknown option": (["{a}", "{a}", "--settings", "{tmp}/odd.toml"], "[outlines] has no option 'smooth'"),
     "an option that is none of the file's": (["{a}", "{a}", "--settings", "{tmp}/name.toml"], "has no option 'name'"),
@@ -660,6 +660,45 @@ def test_an_experiment_is_written_as_tables_figures_and_json(tmp_path, quick):
     answer = json.loads((tmp_path / "r" / "experiment.json").read_text(encoding="utf-8"))
     assert set(answer["tests"]) == {"omnibus", "trend with dose"}
     assert answer["table"][0]["scale_p"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("command", ["report", "rerun", "inspect"])
+def test_a_missing_file_is_named_in_a_sentence(tmp_path, command):
+    np.save(tmp_path / "labels.npy", labels(1))
+    missing = tmp_path / "missing.comparison.npz"
+    arguments = {
+        "report": (missing, "--out", tmp_path / "r.html"),
+        "rerun": (missing,),
+        "inspect": (tmp_path / "labels.npy", "--ticks", missing, "--out", tmp_path / "r"),
+    }
+    done = run(command, *arguments[command])
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1] == f"error: there is no file or folder {missing}: check the path"
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04\x14\x00\x06\x00", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"])
+def test_a_binary_file_is_no_design_and_no_table_of_pixel_sizes(tmp_path, content):
+    (tmp_path / "design.xlsx").write_bytes(content)
+    a = some_curves(tmp_path / "a.csv")
+    for arguments in (
+        ("experiment", tmp_path / "design.xlsx"),
+        ("compare", a, a, "--pixel-sizes", tmp_path / "design.xlsx"),
+    ):
+        done = run(*arguments, "--out", tmp_path / "r")
+        assert done.exit_code == 2
+        assert done.stderr == "error: design.xlsx is a binary file, not a text table: save the table as CSV\n"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("ending", ["tif", "npy"])
+def test_images_of_complex_numbers_are_refused(tmp_path, ending):
+    path, plane = tmp_path / f"field.{ending}", (labels(1) * (1 + 1j)).astype(np.complex64)
+    np.save(path, plane) if ending == "npy" else tifffile.imwrite(path, plane)
+    for arguments in (("compare", path, path), ("segment", path), ("segment", path, "--labels"), ("inspect", path)):
+        done = run(*arguments, "--out", tmp_path / "r")
+        assert done.exit_code == 2
+        assert "field." + ending + ": its pixels are complex numbers: save their magnitude" in done.stderr
+    assert content_of(plane) == "grey"
 
 
 @pytest.mark.usefixtures("blank_files")

@@ -140,6 +140,8 @@ def _text_of(path: Path) -> str:
     content = path.read_bytes()
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         text = content.decode("utf-16", errors="replace")
+    elif b"\0" in content:
+        raise ContentError(f"{path.name} is a binary file, not a text table: save the table as CSV")
     else:
         try:
             text = content.decode("utf-8-sig")

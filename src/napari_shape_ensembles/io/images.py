@@ -71,8 +71,8 @@ def read_image(
     Raises
     ------
     ValueError
-        For an unknown extension, a damaged file, a header that claims more pixels than fit into the file or the memory
-        limit, or a stack without `plane`.
+        For an unknown extension, a damaged file, complex numbers, a header that claims more pixels than fit into the
+        file or the memory limit, or a stack without `plane`.
     OSError
         If the file does not exist, or cannot be read.
 
@@ -93,6 +93,8 @@ def read_image(
         size = os.fstat(file.fileno()).st_size
     with errors_named(path, "image"), budget(memory):
         pixels = _pixels(path, ending, size, plane)
+        if np.iscomplexobj(pixels):
+            raise ContentError("its pixels are complex numbers: save their magnitude or another image of real numbers")
         pixels = plane_of_stack(pixels, plane)
     return ImageFile(pixels, calibration or read_calibration(path), Path(path).stem.removesuffix(".ome"))
 

@@ -54,7 +54,7 @@ def content_of(image: ArrayLike) -> Content:
     'grey'
     """
     pixels = np.asarray(image)
-    if pixels.ndim != 2 or pixels.size == 0:
+    if pixels.ndim != 2 or pixels.size == 0 or np.iscomplexobj(pixels):
         return "grey"
     if pixels.dtype == bool:
         return "mask"
