@@ -164,10 +164,10 @@ def test_a_blank_image_is_named_and_has_no_say_in_the_recipe_of_the_others():
 
 
 def test_a_recipe_is_described_in_a_few_words():
-    assert describe_finding(Outlines(split_touching="none")) == "otsu, bright"
+    assert describe_finding(Outlines(split_touching="none")) == "Otsu threshold, bright"
     assert (
         describe_finding(Outlines(method="li", objects="dark", split_touching="distance"))
-        == "li, dark, split by distance"
+        == "Li threshold, dark, split at necks"
     )
 
 
@@ -183,12 +183,12 @@ def test_recipes_of_one_method_are_told_apart_by_what_differs():
         {"method": "otsu", "split_touching": "distance"},
     ]
     assert distinguishing_descriptions([Outlines(**way) for way in ways]) == [
-        "local, bright, window 31 px, offset 0.02, split by distance",
-        "local, bright, window 31 px, offset 0.05, split by distance",
-        "local, bright, window 61 px, offset 0.02, split by distance",
-        "multi-otsu, bright, 1 class of objects, split by distance",
-        "multi-otsu, bright, 2 classes of objects, split by distance",
+        "local threshold, bright, window 31 px, offset 0.02, split at necks",
+        "local threshold, bright, window 31 px, offset 0.05, split at necks",
+        "local threshold, bright, window 61 px, offset 0.02, split at necks",
+        "multi-Otsu classes, bright, 1 class of objects, split at necks",
+        "multi-Otsu classes, bright, 2 classes of objects, split at necks",
         "hysteresis, bright, not split",
-        "hysteresis, bright, split by intensity",
-        "otsu, bright, split by distance",
+        "hysteresis, bright, split at dim saddles",
+        "Otsu threshold, bright, split at necks",
     ]

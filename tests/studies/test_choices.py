@@ -27,7 +27,7 @@ def test_each_choice_is_the_comparison_with_it():
     assert study.choices[-1].scale_p == alone.scale.p_value
     assert study.choices[-1].undulation_p == alone.undulation.p_value
     assert study.summary() == (
-        "1∧0 in 3 of 5 choices; size or elongation is found not different only from outline smoothing 2 px."
+        "1∧0 in 3 of 5 choices; no difference in size or elongation is detected from outline smoothing 2 px."
     )
 
 
@@ -42,15 +42,15 @@ def made(used, *others):
         (made("1∧0", ("rank", 20, "1∧0")), "1∧0 in 2 of 2 choices."),
         (
             made("1∧0", ("outline_smoothing", 0, "0∧0"), ("outline_smoothing", 0.5, "0∧0"), ("rank", 20, "1∧0")),
-            "1∧0 in 2 of 4 choices; form is found different only up to outline smoothing 0.5 px.",
+            "1∧0 in 2 of 4 choices; form differs only up to outline smoothing 0.5 px.",
         ),
         (
             made("0∧0", ("rank", 20, "1∧0"), ("method", "li", "1∧0")),
-            "0∧0 in 1 of 3 choices; form is found not different with rank 20, method Li threshold.",
+            "0∧0 in 1 of 3 choices; no difference in form is detected with rank 20, method Li threshold.",
         ),
         (
             made("0∧0", ("method", "li", "1∧0"), ("method", "triangle", "1∧0"), ("rank", 20, "1∧0")),
-            "0∧0 in 1 of 4 choices; form is found not different with method Li threshold or triangle threshold, "
+            "0∧0 in 1 of 4 choices; no difference in form is detected with method Li threshold or triangle threshold, "
             "rank 20.",
         ),
         (

@@ -11,7 +11,7 @@ from scipy import ndimage
 from scipy.spatial import cKDTree
 
 from ..checks import unmasked
-from ..parameters import matters
+from ..parameters import matters, parameters_of
 from ..progress import over_blocks, report
 from .matching import match_labels
 from .recipe import Recipe, Split
@@ -44,6 +44,7 @@ _PROPOSED_FIELDS = (
     *("method", "find", "objects", "split_touching", "smoothing", "background"),
     *("window", "offset", "classes", "object_classes"),
 )
+_PARAMETERS = parameters_of(Recipe)
 # Descriptions of what distinguishes two proposals with the same objects and method.
 _FIELD_DESCRIPTIONS: dict[str, Callable[[Any], str]] = {
     "window": lambda width: f"window {width:g} px",
@@ -51,7 +52,7 @@ _FIELD_DESCRIPTIONS: dict[str, Callable[[Any], str]] = {
     "classes": lambda count: f"{count} classes",
     "object_classes": lambda count: "1 class of objects" if count == 1 else f"{count} classes of objects",
     "background": lambda width: f"background subtracted ({width:g} px)" if width else "no background subtraction",
-    "split_touching": lambda how: "not split" if how == "none" else f"split by {how}",
+    "split_touching": lambda how: _split_words(how),
     "smoothing": lambda width: f"smoothing {width:g} px",
 }
 # Images are downsampled until their longer side has at most this many pixels, then cropped to a window of this width.
@@ -244,8 +245,16 @@ def sets_finding(recipe: Recipe) -> bool:
 
 def describe_finding(recipe: Recipe) -> str:
     """Describe in a few words how a recipe finds objects."""
-    split = "" if recipe.split_touching == "none" else f", split by {recipe.split_touching}"
-    return f"{recipe.method}, {recipe.objects}{split}"
+    split = "" if recipe.split_touching == "none" else f", {_split_words(recipe.split_touching)}"
+    return f"{_method_words(recipe)}{split}"
+
+
+def _method_words(recipe: Recipe) -> str:
+    return f"{_PARAMETERS['method'].shown(recipe.method)}, {recipe.objects}"
+
+
+def _split_words(how: Any) -> str:
+    return "not split" if how == "none" else f"split {_PARAMETERS['split_touching'].shown(how)}"
 
 
 def distinguishing_descriptions(recipes: Sequence[Recipe]) -> list[str]:
@@ -255,10 +264,10 @@ def distinguishing_descriptions(recipes: Sequence[Recipe]) -> list[str]:
     --------
     >>> from napari_shape_ensembles import Outlines
     >>> from napari_shape_ensembles.outlines.proposals import distinguishing_descriptions
-    >>> distinguishing_descriptions([Outlines(), Outlines(split_touching="none"), Outlines(method="li")])
-    ['otsu, bright, split by distance', 'otsu, bright, not split', 'li, bright, split by distance']
+    >>> distinguishing_descriptions([Outlines(), Outlines(method="li", split_touching="none")])
+    ['Otsu threshold, bright, split at necks', 'Li threshold, bright, not split']
     """
-    words = [f"{recipe.method}, {recipe.objects}" for recipe in recipes]
+    words = [_method_words(recipe) for recipe in recipes]
     for name, said in _FIELD_DESCRIPTIONS.items():
         concerned = [matters(recipe, name) for recipe in recipes]
         if len({getattr(recipe, name) for recipe in itertools.compress(recipes, concerned)}) > 1:

@@ -138,7 +138,8 @@ class ChoiceStudy:
         others = [one for one in answered if one.case[sign] != self.used.case[sign]]
         if not others:
             return ""
-        called = "different" if self.used.case[sign] == "1" else "not different"
+        differs = self.used.case[sign] == "1"
+        found = f"{_NAMES[test]} differs" if differs else f"no difference in {_NAMES[test]} is detected"
         names = {one.name for one in others}
         name = next(iter(names))
         if len(names) == 1 and not _FIELDS[name].choices:
@@ -148,8 +149,8 @@ class ChoiceStudy:
             if flags == [flags[0]] * turn + [not flags[0]] * (len(flags) - turn):  # a single threshold on the values
                 side, edge = ("up to", row[turn - 1]) if flags[0] else ("from", row[turn])
                 where = f"{side} {field.label.lower()} {edge.label} {field.unit}".rstrip()
-                return f"{_NAMES[test]} is found {called} only {where}"
-        return f"{_NAMES[test]} is found {called} with {_listed(others)}"
+                return f"{found} {'only ' if differs else ''}{where}"
+        return f"{found} with {_listed(others)}"
 
 
 def _listed(choices: Sequence[Choice]) -> str:
