@@ -697,6 +697,7 @@ def test_a_comparison_that_failed_because_of_a_blank_image_leaves_outlines_to_be
     bench = shown(Bench(model))
     set_choices(bench.session.choices, **QUICK)
     outlines_page_of(bench, qtbot)
+    qtbot.waitUntil(bench.next.isEnabled, timeout=5000)
     press(bench.next, qtbot)
     wait_until_idle(bench.session.comparison, qtbot)
     assert bench.session.comparison.failed
