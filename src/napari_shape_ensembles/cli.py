@@ -259,7 +259,7 @@ def compare(
         names = _names_of((a, b))
         found = _compare_in_pieces(files, names, reading, pieces, dask, out, table)
         raise typer.Exit(_EXIT_DIFFERS if hit(found, fail_on or []) else 0)
-    samples = _samples((a, b), files, reading, groups)
+    samples, resampled = _samples((a, b), files, reading, groups)
     if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG_SECONDS:
         echo_error(f"note: the comparison is expected to take {duration(expected)}")
     several = groups and max(len(set(sample.images)) for sample in samples) > 1
@@ -269,6 +269,7 @@ def compare(
         echo_error("note: whole images are permuted")
     with progress_bar("comparing"):
         result = compare_ensembles(*samples, reading.settings.analysis)
+    result = replace(result, note=resampled or result.note)
     if out is not None:
         with recording_outputs(out, COMPARISON) as written:
             written += write_comparison(out, replace(result, inputs=inputs_of(files, reading)))
@@ -697,7 +698,7 @@ def landscape(
         _check_outputs(out, [f"landscape.{ending}" for ending in STUDY], (a, b), force)
         _check_table(table, (a, b), force)
         files = _files((a, b), reading, groups)
-        samples = _samples((a, b), files, _with_one_recipe(files[0] + files[1], reading), groups)
+        samples, resampled = _samples((a, b), files, _with_one_recipe(files[0] + files[1], reading), groups)
         if groups:
             echo_error("note: curves of all images in a folder are pooled and treated as independent")
         with progress_bar("landscape"):
@@ -708,6 +709,7 @@ def landscape(
                 settings=reading.settings.analysis,
                 executor=executor,
             )
+        found = replace(found, note=resampled or found.note)
         sizes = dict(zip("ab", found.sizes, strict=True))
         with recording_outputs(out, [f"landscape.{ending}" for ending in STUDY]) as written:
             written += write_study(out, "landscape", found, plot_landscape, {"curves": sizes})
@@ -828,15 +830,20 @@ def _with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Im
 
 def _samples(
     places: tuple[Path, Path], files: Sequence[Sequence[Path]], reading: Reading, groups: bool
-) -> tuple[Any, Any]:
-    """Return one ensemble per sample; that of a folder is named after it, made unique by parent folder."""
-    from .outlines import Ensemble
+) -> tuple[tuple[Any, Any], str]:
+    """Return one ensemble per sample, and a note on resampling of several images to one pixel size.
+
+    That of a folder is named after it, made unique by parent folder.
+    """
+    from .outlines import Ensemble, at_one_pixel_size
 
     a, b = (_ensembles(paths, reading) for paths in files)
     if not groups:
-        return tuple(_made_unique([*files[0], *files[1]], a + b))
+        one, other = _made_unique([*files[0], *files[1]], a + b)
+        return (one, other), ""
+    a, b, note = at_one_pixel_size(a, b)
     one, other = _names_of(places)
-    return Ensemble.pooled(a, name=one), Ensemble.pooled(b, name=other)
+    return (Ensemble.pooled(a, name=one), Ensemble.pooled(b, name=other)), note
 
 
 def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:

@@ -12,8 +12,8 @@ from skimage.draw import disk, ellipse
 
 from command_line import run
 from curve_makers import blobs
-from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
-from napari_shape_ensembles.io import find_inputs, rerun, save_settings, write_curves
+from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare
+from napari_shape_ensembles.io import find_inputs, read_image, rerun, save_settings, write_curves
 
 QUICK = Settings(landmarks=40, rank=6, permutations=99)
 
@@ -182,6 +182,29 @@ def test_arrays_in_memory_and_folders_of_curves_come_out_again_too(tmp_path):
                "-o", tmp_path / "r")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     assert rerun(tmp_path / "r" / "result.comparison.npz").same
+
+
+def outlines_of(path):
+    read, recipe = read_image(path), Outlines()
+    labels, size = recipe.labels(read.pixels), read.calibration
+    return recipe.trace(labels, scale=size.scale, unit=size.unit, name=read.name)
+
+
+def test_folders_of_images_of_unequal_pixel_size_are_resampled_also_when_they_are_rerun(tmp_path):
+    for number, (side, size) in enumerate([("a", 0.5), ("a", 1), ("b", 0.5), ("b", 0.5)]):
+        (tmp_path / side).mkdir(exist_ok=True)
+        place, per_um = tmp_path / side / f"{number}.tif", (1 / size, 1 / size)
+        tifffile.imwrite(place, image(number), imagej=True, resolution=per_um, metadata={"unit": "um"})
+    save_settings(tmp_path / "s.toml", QUICK)
+    done = run("compare", tmp_path / "a", tmp_path / "b", "--groups", "--settings", tmp_path / "s.toml",
+               "-o", tmp_path / "r")  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    assert "Pixels measure 0.5 to 1 µm: all outlines were brought to the largest" in done.stderr
+    saved = tmp_path / "r" / "result.comparison.npz"
+    expected = compare(*([outlines_of(path) for path in sorted((tmp_path / side).iterdir())] for side in "ab"), QUICK)
+    assert Comparison.load(saved).note == expected.note
+    assert Comparison.load(saved).scale.mmd == pytest.approx(expected.scale.mmd, rel=1e-9)
+    assert rerun(saved).same
 
 
 def test_a_file_of_no_result_is_refused(tmp_path):

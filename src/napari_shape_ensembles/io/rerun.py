@@ -22,7 +22,7 @@ from ..comparison import (
     records,
     software_versions,
 )
-from ..outlines import Ensemble, ObjectModel, Outlines
+from ..outlines import Ensemble, ObjectModel, Outlines, at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
@@ -317,11 +317,16 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
         else:
             with as_part(0, 2):
                 traced = _traced_again(saved.inputs, known, memory)
-            sides: list[Any] = []
-            for sample, name in ((0, saved.a.name), (1, saved.b.name)):
-                own = [one for one, file in zip(traced, saved.inputs.files, strict=True) if file.sample == sample]
-                sides.append(own[0] if len(own) == 1 else Ensemble.pooled(own, name=name))
-            a, b = sides
+            sides: list[list[Ensemble]] = [[], []]
+            for one, file in zip(traced, saved.inputs.files, strict=True):
+                sides[file.sample].append(one)
+            if max(map(len, sides)) > 1:
+                sides[0], sides[1], _ = at_one_pixel_size(*sides)
+            names = saved.a.name, saved.b.name
+            a, b = (
+                own[0] if len(own) == 1 else Ensemble.pooled(own, name=name)
+                for own, name in zip(sides, names, strict=True)
+            )
             outlines = {side: one.vertices for side, one in zip("ab", comparable(a, b)[:2], strict=True)}
     with as_part(1, 2):
         again = compare(a, b, saved.settings)
