@@ -123,7 +123,7 @@ def test_every_image_gets_a_layer_of_its_own_curves_where_it_is(finished_dock, m
 
 def test_the_panel_tells_of_the_pooling_and_counts_each_image(finished_dock):
     text = finished_dock.results.text()
-    assert "The curves of 2 images of A and of 2 images of B are pooled and treated as independent." in text
+    assert "The curves of 2 images of A and 2 images of B are pooled and treated as independent." in text
     for name in (*A, *B):
         count = sum(image == name for part in (finished_dock.result.a, finished_dock.result.b) for image in part.images)
         assert f"{name}: {count} curves" in text
@@ -137,7 +137,7 @@ def test_whole_images_are_permuted_by_default(model, qtbot):
     assert (dock.state, dock.result.permuted) == ("inconclusive", "images")
     text = dock.results.text()
     assert "2 and 2 images cannot reach p < 0.01 by permutation" in text
-    assert "Of 2 images of A and of 2 images of B whole images were permuted." in text
+    assert "Whole images were permuted: 2 images of A and 2 images of B." in text
     assert "size" in text
 
 

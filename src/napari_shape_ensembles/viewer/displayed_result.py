@@ -38,9 +38,9 @@ class DisplayedResult:
     @classmethod
     def of_run(cls, result: Comparison, run_inputs: RunInputs, sources: Sources) -> "DisplayedResult":
         several = [f"{len(side)} images of {name}" for name, side in zip("AB", sources, strict=True) if len(side) > 1]
-        images = " and of ".join(several)
+        images = " and ".join(several)
         pooled = (
-            f"Of {images} whole images were permuted."
+            f"Whole images were permuted: {images}."
             if result.permuted == "images"
             else f"The curves of {images} are pooled and treated as independent."
         )
