@@ -27,7 +27,8 @@ from ..mmd.replicates import (
     replicate_test,
     small_sample_test,
 )
-from ..outlines import Ensemble, at_one_pixel_size, counted, quality
+from ..outlines import Ensemble, at_one_pixel_size, counted
+from ..outlines.gate import reasons_of_pairs
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
@@ -1038,8 +1039,8 @@ def _faults(ensembles: Sequence[Ensemble], design: Design) -> tuple[str, ...]:
     of_group: list[list[Ensemble]] = [[] for _ in design.groups]
     for one, group in zip(ensembles, design.group[design.of_image].tolist(), strict=True):
         of_group[group].append(one)
-    sides = [Ensemble.pooled(own, name=name) for own, name in zip(of_group, design.groups, strict=True)]
-    return tuple(quality(sides[i], sides[j]).reason or "" for i, j in design.pairs)
+    pooled = [Ensemble.pooled(own, name=name) for own, name in zip(of_group, design.groups, strict=True)]
+    return tuple(reason or "" for reason in reasons_of_pairs(pooled, design.pairs))
 
 
 def _power(shift: float, replicates: int, significance: float) -> float:

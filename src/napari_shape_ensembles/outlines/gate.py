@@ -1,10 +1,10 @@
 """Quality control before a test: are the outlines of two samples fit for it?"""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,26 +161,51 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     """
     for ensemble in (a, *([] if b is None else [b])):
         expect(ensemble, Ensemble, "quality takes one ensemble or two")
-    found: list[Finding] = []
-    sides = {a.name or "A": a}
+    sides = [_checked(a.name or "A", a)]
     if b is not None:
-        sides[b.name if b.name and b.name != a.name else "B"] = b
-    for name, ensemble in sides.items():
-        if len(ensemble) < _MIN_CURVES:
-            text = f"{name} has only {counted(len(ensemble), 'curve')}; at least {_MIN_CURVES} are needed"
-            found.append(Finding("few curves", name, True, text))
-        if len(ensemble):
-            found += _of_side(name, ensemble)
-    found += _duplicates(sides)
-    medians = {name: float(np.median(np.diff(side.offsets))) for name, side in sides.items() if len(side)}
-    low, high = min(medians.values(), default=0), max(medians.values(), default=0)
-    if len(medians) == 2 and low < _MIN_TRACED_VERTICES and high > _MAX_VERTEX_RATIO * low:
-        (one, first), (other, second) = medians.items()
+        sides.append(_checked(b.name if b.name and b.name != a.name else "B", b))
+    return _joined(sides)
+
+
+def reasons_of_pairs(samples: Sequence[Ensemble], pairs: Iterable[tuple[int, int]]) -> list[str | None]:
+    """Return `quality(...).reason` of pairs of samples of distinct names, by index; each sample is checked once."""
+    sides = [_checked(sample.name, sample) for sample in samples]
+    return [_joined((sides[i], sides[j])).reason for i, j in pairs]
+
+
+class _Checked(NamedTuple):
+    """What is found in one sample, and what is compared with another."""
+
+    name: str
+    findings: list[Finding]
+    keys: list[tuple[bytes, str]]  # of each outline of enough vertices, equal for duplicates, and where it is
+    vertices: float  # median number per outline; 0 without outlines
+
+
+def _checked(name: str, ensemble: Ensemble) -> _Checked:
+    found = []
+    if len(ensemble) < _MIN_CURVES:
+        text = f"{name} has only {counted(len(ensemble), 'curve')}; at least {_MIN_CURVES} are needed"
+        found.append(Finding("few curves", name, True, text))
+    if not len(ensemble):
+        return _Checked(name, found, [], 0.0)
+    found += _of_side(name, ensemble)
+    return _Checked(name, found, _keys(name, ensemble), float(np.median(np.diff(ensemble.offsets))))
+
+
+def _joined(sides: Sequence[_Checked]) -> Quality:
+    """Combine the findings of one or two samples, with duplicates and unequal numbers of vertices."""
+    found = [finding for side in sides for finding in side.findings]
+    found += _duplicates([key for side in sides for key in side.keys])
+    compared = sorted((side for side in sides if side.vertices), key=lambda side: side.vertices)
+    low, high = compared[0].vertices if compared else 0, compared[-1].vertices if compared else 0
+    if len(compared) == 2 and low < _MIN_TRACED_VERTICES and high > _MAX_VERTEX_RATIO * low:
+        one, other = sides
         text = (  # polygons clicked by hand at unequal density
-            f"outlines have {first:g} vertices in {one} and {second:g} in {other}, in the median: a difference in "
-            "roughness may come from how densely they were drawn"
+            f"outlines have {one.vertices:g} vertices in {one.name} and {other.vertices:g} in {other.name}, in the "
+            "median: a difference in roughness may come from how densely they were drawn"
         )
-        found.append(Finding("vertices", f"{one}, {other}", False, text))
+        found.append(Finding("vertices", f"{one.name}, {other.name}", False, text))
     return Quality(tuple(sorted(found, key=lambda finding: not finding.serious)))
 
 
@@ -269,25 +294,26 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
                 yield Finding("stands out", image, abs(distance) > _SERIOUS_DISTANCE, text)
 
 
-def _duplicates(sides: Mapping[str, Ensemble]) -> Iterator[Finding]:
+def _keys(name: str, ensemble: Ensemble) -> list[tuple[bytes, str]]:
+    """Return a key of each outline of enough vertices, without position, but with first vertex and direction."""
+    starts, counts = ensemble.offsets[:-1], np.diff(ensemble.offsets)
+    least, most = (extreme.reduceat(ensemble.vertices, starts) for extreme in (np.minimum, np.maximum))
+    sizes = (most - least).max(axis=1)
+    placed = (ensemble.vertices - np.repeat(least, counts, axis=0)) / np.repeat(sizes, counts)[:, None]
+    shapes = np.split(np.round(placed * 1e6).astype("i8"), starts[1:])
+    return [
+        (f"{size:.6g}".encode() + shape.tobytes(), f"{image} ({name})" if image and image != name else name)
+        for shape, size, image in zip(shapes, sizes.tolist(), ensemble.images.tolist(), strict=True)
+        if len(shape) >= _MIN_COMPARED_VERTICES
+    ]
+
+
+def _duplicates(keys: Sequence[tuple[bytes, str]]) -> Iterator[Finding]:
     """Find duplicate outlines at any position: within an image, between images, between sides."""
     owners: dict[bytes, list[str]] = {}
-    totals: Counter[str] = Counter()
-    for side, ensemble in sides.items():
-        if not len(ensemble):
-            continue
-        # Compared without position, but with first vertex and direction.
-        starts, counts = ensemble.offsets[:-1], np.diff(ensemble.offsets)
-        least, most = (extreme.reduceat(ensemble.vertices, starts) for extreme in (np.minimum, np.maximum))
-        sizes = (most - least).max(axis=1)
-        placed = (ensemble.vertices - np.repeat(least, counts, axis=0)) / np.repeat(sizes, counts)[:, None]
-        shapes = np.split(np.round(placed * 1e6).astype("i8"), starts[1:])
-        for shape, size, image in zip(shapes, sizes.tolist(), ensemble.images.tolist(), strict=True):
-            if len(shape) >= _MIN_COMPARED_VERTICES:
-                key = f"{size:.6g}".encode() + shape.tobytes()
-                owner = f"{image} ({side})" if image and image != side else side
-                owners.setdefault(key, []).append(owner)
-                totals[owner] += 1
+    for key, owner in keys:
+        owners.setdefault(key, []).append(owner)
+    totals = Counter(owner for _, owner in keys)
     pairs: Counter[tuple[str, str]] = Counter()
     for places in owners.values():
         if len(places) > 1:

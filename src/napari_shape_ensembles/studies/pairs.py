@@ -26,7 +26,8 @@ from ..comparison import (
     too_few,
 )
 from ..mmd import KERNELS, combined_mmd_test
-from ..outlines import Ensemble, at_one_pixel_size, counted, quality
+from ..outlines import Ensemble, at_one_pixel_size, counted
+from ..outlines.gate import reasons_of_pairs
 from ..progress import Listener, Progress, report, reporting
 from .jobs import run_jobs
 
@@ -317,11 +318,11 @@ def _faults(
     ensembles: Sequence[Ensemble], names: Sequence[str], pairs: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], str]:
     """Return the pairs whose outlines have serious faults, as in `compare`, with the first of these."""
-    sides = [copy(ensemble) for ensemble in ensembles]
-    for side, name in zip(sides, names, strict=True):
-        side.name = name
-    found = {(i, j): quality(sides[i], sides[j]).reason for i, j in pairs}
-    return {pair: reason for pair, reason in found.items() if reason}
+    named = [copy(ensemble) for ensemble in ensembles]
+    for one, name in zip(named, names, strict=True):
+        one.name = name
+    found = zip(pairs, reasons_of_pairs(named, pairs), strict=True)
+    return {pair: reason for pair, reason in found if reason}
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
