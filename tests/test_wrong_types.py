@@ -7,7 +7,6 @@ import pytest
 import napari_shape_ensembles as package
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, experiment
-from napari_shape_ensembles.explanation import witnesses
 from napari_shape_ensembles.inspection import Review, disagreement, inspect_curves
 from napari_shape_ensembles.io import find_grains, write_objects
 from napari_shape_ensembles.mmd import combined_mmd_test
@@ -30,7 +29,6 @@ GRID = {"ranks": [2], "landmarks": [20]}
         (package.resynthesis, "takes the Comparison that compare returns"),
         (lambda given: package.smoothing_study(given, given, sigmas=[1.0], **GRID), "takes a mask or a list of masks"),
         (package.suspicious, "takes an Ensemble"),
-        (witnesses, "takes the Comparison that compare returns"),
         (Review, "takes the Inspection"),
         (disagreement, "takes two label images"),
         (inspect_curves, "takes a list of one ensemble or two"),

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from curve_makers import blobs, load_curves
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis
-from napari_shape_ensembles.explanation import STEPS, witnesses
+from napari_shape_ensembles.explanation import STEPS
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.explanation.properties import properties
 from napari_shape_ensembles.explanation.swaps import polar_factors
@@ -98,7 +98,7 @@ def test_a_size_difference_is_explained_as_such(explained):
 
 
 def test_witnesses_belong_to_the_deciding_description(small):
-    table = witnesses(small)
+    table = small.witnesses
     assert table["source"].tolist() == ["A"] * 40 + ["B"] * 40
     from napari_shape_ensembles.mmd.witness import witness
 

@@ -400,7 +400,8 @@ def test_a_row_that_a_fault_of_the_outlines_withholds_is_given_after_a_look(bare
     assert bare_dock.state == "inconclusive"
     assert "occur twice" in bare_dock.results.text()
     assert "No answer until the outlines have been checked" in bare_dock.faults.label.text()
-    press(bare_dock.faults.button, qtbot)
+    with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
+        press(bare_dock.faults.button, qtbot)
     assert bare_dock.result.case == "1∧1"
     assert bare_dock.state == "done"
     assert bare_dock.faults.label.text() == ""

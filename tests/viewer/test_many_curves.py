@@ -6,6 +6,8 @@ The tests named B1 to B12 hold traps of napari's Shapes layer; B0 is one of a bi
 import threading
 import time
 import weakref
+from functools import partial
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -263,15 +265,16 @@ def test_what_takes_long_is_never_done_by_the_windows_own_thread(bare_dock, qtbo
 
         monkeypatch.setattr(owner, name, noting)
 
-    names = ["compare", "witness_values", "curve_layers", "read_view"]
-    owners = (inputs, "trace"), (Comparison, "save"), (own_layers, "comparison_layer_data")
+    names = ["compare", "curve_layers", "read_view"]
+    witness = import_module("napari_shape_ensembles.comparison.compare"), "witness"
+    owners = (inputs, "trace"), (Comparison, "save"), (own_layers, "comparison_layer_data"), witness
     for owner, name in (*owners, *((comparing, name) for name in names)):
         watched(owner, name)
     run(bare_dock, qtbot)
-    path = tmp_path / "pair.comparison.npz"
-    for act in (bare_dock.comparison.save, bare_dock.comparison.open):
+    path, task = tmp_path / "pair.comparison.npz", bare_dock.comparison
+    for act in (partial(task.save, path), partial(task.open, path), task.check_robustness, task.overrule):
         with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
-            act(path)
+            act()
     assert where == {name: {False} for name in where}
     assert len(where) == len(owners) + len(names)
 

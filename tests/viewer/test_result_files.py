@@ -37,7 +37,7 @@ from napari_shape_ensembles.outlines import Method
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing, inputs, layers
-from napari_shape_ensembles.viewer.layers import COLOR_FEATURES, witness_values
+from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
 from napari_shape_ensembles.viewer.task import RunInputs
 
 PLUGIN = "napari-shape-ensembles"
@@ -522,7 +522,7 @@ def test_curves_are_painted_by_how_typical_they_are(viewer, qtbot):
     low, high = small.face_contrast_limits
     assert low == -high == large.face_contrast_limits[0]
     assert small.features["painted"].mean() > 0 > large.features["painted"].mean()
-    np.testing.assert_allclose(small.features["painted"], witness_values(dock.result)["scale"][: len(dock.result.a)])
+    np.testing.assert_allclose(small.features["painted"], dock.result.witnesses["scale"][: len(dock.result.a)])
     np.testing.assert_allclose(small.face_colormap.map([0.0, 1.0]), to_rgba_array([COLOR_B, COLOR_A]), atol=1e-6)
     assert dock.color_by.colorbar.labels == ["typical of B", "0", "typical of A"]
 
@@ -541,9 +541,7 @@ def test_thousands_of_curves_wait_for_the_dock_to_be_painted_by_the_witness(
     dock = open_bare_dock(viewer, qtbot)
     with qtbot.waitSignal(dock.finished, timeout=20_000):
         pass
-    np.testing.assert_allclose(
-        layer.features["painted"], witness_values(dock.result)["undulation"][: len(dock.result.a)]
-    )
+    np.testing.assert_allclose(layer.features["painted"], dock.result.witnesses["undulation"][: len(dock.result.a)])
     assert dock.color_by.choice.currentData() == "witness_undulation"
 
 

@@ -24,7 +24,8 @@ from ..mmd.replicates import (
     replicate_mmd_test,
     small_sample_test,
 )
-from ..mmd.two_sample import pooled_mmd_test
+from ..mmd.two_sample import FEATURES, pooled_mmd_test
+from ..mmd.witness import witness
 from ..outlines import Ensemble, Quality, at_one_pixel_size, counted, exchange, quality
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
@@ -214,6 +215,25 @@ class Comparison(Sealed):
         """
         return self._distances.copy()
 
+    @property
+    def witnesses(self) -> "pd.DataFrame":
+        """Witness values of every curve: columns source ("A" or "B"), id, undulation and scale, a's curves first.
+
+        Positive values are typical of A, negative ones of B; NaN if a side has a single curve. The witness uses a
+        Gaussian kernel on the deciding part of each test; if the tests project their kernel for this number of curves,
+        this one is projected as well.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+        >>> means = result.witnesses.groupby("source")["scale"].mean()
+        >>> bool(means["A"] > means["B"])
+        True
+        """
+        return self._witnesses.copy()
+
     def to_dataframe(self) -> "pd.DataFrame":
         """Table with one row per curve, a's first, of everything known about it.
 
@@ -311,6 +331,25 @@ class Comparison(Sealed):
         source = np.repeat(["A", "B"], [len(self.a), len(self.b)])
         ids = [*self.a.ids.tolist(), *self.b.ids.tolist()]  # numbers and strings stay distinct, as in the ensembles
         return pd.DataFrame({"source": source, "id": ids, **sizes, **shares})
+
+    @cached_property
+    def _witnesses(self) -> "pd.DataFrame":
+        table = self._distances[["source", "id"]].copy()
+        first, settings = len(self.a), self.settings
+        features = FEATURES if 0 < settings.approximate_above < len(table) else None
+        for name, test, parts in (
+            ("undulation", self.undulation, self.form_parts()),
+            ("scale", self.scale, self.scale_parts()),
+        ):
+            if min(first, len(self.b)) < 2:
+                table[name] = np.nan
+                continue
+            # The part with the smallest p-value, without its width; none if the test has no parts.
+            deciding = min(test.parts, key=lambda part: test.parts[part].p_value, default="").split(", s = ")[0]
+            part = parts.tested.get(deciding, next(iter(parts.tested.values())))
+            width = test.bandwidth if part.kernel == "gaussian" else None
+            table[name] = witness(part.points, first, width, features=features, seed=settings.seed)
+        return table
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:

@@ -14,8 +14,6 @@ from ..mmd import MMDTest
 from ..mmd.contrasts import standardised_difference
 from ..mmd.family import FamilyTests, family_tests
 from ..mmd.replicates import DRAWS
-from ..mmd.two_sample import FEATURES
-from ..mmd.witness import witness
 from ..progress import Listener, report, reporting
 from .components import (
     COMPONENTS,
@@ -246,7 +244,7 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
         _report_step("measuring curves")
         measured = properties(space.reconstruct(t, l))
         _report_step("finding typical curves")
-        typical = witnesses(comparison)
+        typical = comparison.witnesses
         _report_step("testing components")
         parts = component_tests(components(space, t, l), first, **draws)
         _report_step("testing modes")
@@ -278,27 +276,6 @@ def _check_curve_counts(comparison: Comparison) -> None:
     m, n = len(comparison.a), len(comparison.b)
     if min(m, n) < 2:
         raise ValueError(f"{m} and {n} curves: an explanation needs at least 2 on each side")
-
-
-def witnesses(comparison: Comparison) -> "pd.DataFrame":
-    """Witness value of every curve for undulation and for scale: columns source, id, undulation, scale.
-
-    Positive values are typical of A, negative ones of B. The witness uses a Gaussian kernel on the deciding part of
-    each test; if the tests project their kernel for this number of curves, this one is projected as well.
-    """
-    expect(comparison, Comparison, "witnesses takes the Comparison that compare returns")
-    table, settings = comparison.distances[["source", "id"]].copy(), comparison.settings
-    features = FEATURES if 0 < settings.approximate_above < len(table) else None
-    for name, test, parts in (
-        ("undulation", comparison.undulation, comparison.form_parts()),
-        ("scale", comparison.scale, comparison.scale_parts()),
-    ):
-        # The part with the smallest p-value, without its width; none if the test has no parts.
-        deciding = min(test.parts, key=lambda part: test.parts[part].p_value, default="").split(", s = ")[0]
-        part = parts.tested.get(deciding, next(iter(parts.tested.values())))
-        width = test.bandwidth if part.kernel == "gaussian" else None
-        table[name] = witness(part.points, len(comparison.a), width, features=features, seed=settings.seed)
-    return table
 
 
 def descriptor_tests(comparison: Comparison, image: NDArray[np.intp] | None = None) -> Descriptors:

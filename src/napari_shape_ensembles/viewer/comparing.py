@@ -44,7 +44,6 @@ from .layers import (
     opened_comparisons,
     repaint,
     update_own_names,
-    witness_values,
 )
 from .overlap import images_below
 from .report import script_of
@@ -89,9 +88,7 @@ class Robustness:
 
     def judged(self, shown: DisplayedResult) -> DisplayedResult:
         """Return the result with these findings as notes; inconclusive if the case depends on the archetype."""
-        result = self.sensitivity.judged(shown.result)
-        witness_values(result)
-        return replace(shown, result=result, notes=(*shown.notes, *self.sentences()))
+        return replace(shown, result=self.sensitivity.judged(shown.result), notes=(*shown.notes, *self.sentences()))
 
 
 class ComparisonTask(Task[Comparison]):
@@ -338,23 +335,21 @@ class ComparisonTask(Task[Comparison]):
             )
 
     def check_robustness(self) -> None:
-        if self.result is not None:
-            self.start_secondary_job(partial(robustness_of, self.result), self._on_checked)
+        if self.shown is not None:
+            self.start_secondary_job(partial(checked, self.shown), self._on_checked)
 
-    def _on_checked(self, found: Robustness) -> Iterable[None]:
+    def _on_checked(self, shown: DisplayedResult) -> Iterator[None]:
         self.message_posted.emit("", "")
-        return () if self.shown is None else self.show_in_turns(found.judged(self.shown))
+        return self.show_in_turns(shown)
 
     def overrule(self) -> None:
         """Show the case despite serious faults of the outlines, as the user has checked them."""
-        if self.shown is not None and not self.busy:
-            settings = replace(self.shown.result.settings, overrule=True)
-            result = replace(self.shown.result, settings=settings)
-            witness_values(result)
-            run_inputs = self.shown.run_inputs and replace(self.shown.run_inputs, settings=settings)
-            for _ in self.show_in_turns(replace(self.shown, result=result, run_inputs=run_inputs)):
-                pass
-            self.choices.set(settings=replace(self.choices.settings, overrule=True))
+        if self.shown is not None:
+            self.start_secondary_job(partial(overruled, self.shown), self._on_overruled)
+
+    def _on_overruled(self, shown: DisplayedResult) -> Iterator[None]:
+        self.choices.set(settings=replace(self.choices.settings, overrule=True))
+        yield from self.show_in_turns(shown)
 
     def open(self, path: Path) -> None:
         self.start_secondary_job(partial(read_comparison_file, path), self.restore_result)
@@ -471,11 +466,15 @@ def run_comparison(sources: Sources, run_inputs: RunInputs) -> Outcome:
         result = compare(a, b, run_inputs.settings)
     result = replace(result, note=note or result.note)
     report("finding typical curves", total - 2, total)
-    witness_values(result)
-    _ = result.warnings  # cached property: slow, so compute it in the worker thread
+    shown = prepared(DisplayedResult.of_run(result, run_inputs, sources))
     report("drawing curves", total - 1, total)
-    shown = DisplayedResult.of_run(result, run_inputs, sources)
     return Outcome(shown, curve_layers(result, shown.view, sources))
+
+
+def prepared(shown: DisplayedResult) -> DisplayedResult:
+    """Compute the cached properties of a result that are too slow for the main thread, and return it."""
+    _ = shown.result.witnesses, shown.result.warnings
+    return shown
 
 
 def read_comparison_file(path: Path) -> Outcome:
@@ -489,10 +488,8 @@ def read_comparison_file(path: Path) -> Outcome:
 def prepare_outcome(shown: DisplayedResult, layers: list[CurveLayer] | None = None) -> Outcome:
     """Compute what the file of a result does not contain, and create its layers if there are none yet."""
     report("finding typical curves", 1, 3)
-    witness_values(shown.result)
-    _ = shown.result.warnings
+    shown = prepared(shown).with_files()
     report("drawing curves", 2, 3)
-    shown = shown.with_files()
     return Outcome(shown, layers or curve_layers(shown.result, shown.view), new=not layers)
 
 
@@ -592,6 +589,19 @@ def write_paper_files(shown: DisplayedResult, painted: str, folder: Path) -> lis
         report("saving the comparison", 4, 5)
         written += write_comparison_file(shown, painted, whole)
     return written
+
+
+def checked(shown: DisplayedResult) -> DisplayedResult:
+    """Return a result with the findings of `robustness_of` as notes."""
+    return prepared(robustness_of(shown.result).judged(shown))
+
+
+def overruled(shown: DisplayedResult) -> DisplayedResult:
+    """Return a result whose case is shown despite serious faults of the outlines."""
+    report("showing the answer")
+    settings = replace(shown.result.settings, overrule=True)
+    run_inputs = shown.run_inputs and replace(shown.run_inputs, settings=settings)
+    return prepared(replace(shown, result=replace(shown.result, settings=settings), run_inputs=run_inputs))
 
 
 def robustness_of(result: Comparison, archetypes: int = 5) -> Robustness:

@@ -23,7 +23,6 @@ from skimage.measure import points_in_poly
 from ..archive import Tree
 from ..comparison import Comparison
 from ..comparison.display import MARK, LayerData
-from ..explanation import witnesses
 from ..outlines.ensemble import UNIT_SYMBOLS
 from ..palette import COLOR_A, COLOR_B, NEUTRAL
 from .choices import Choices, preferred
@@ -79,7 +78,7 @@ class ColorFeature:
         if self.table == "measures":
             return np.concatenate([side.features[self.column] for side in (result.a, result.b)]).astype(np.float64)
         if self.table == "witnesses":
-            return witness_values(result)[self.column.removeprefix("witness_")].to_numpy(np.float64)
+            return result.witnesses[self.column.removeprefix("witness_")].to_numpy(np.float64)
         return result.distances[self.column].to_numpy(np.float64)
 
     @property
@@ -102,17 +101,6 @@ class ColorFeature:
         low = min(0.0, float(finite.min())) if self.from_zero else float(np.percentile(finite, 100 - percentile))
         high = float(np.percentile(finite, percentile))
         return low, high if high > low else low + 1.0
-
-
-_witness_values: "weakref.WeakKeyDictionary[Comparison, pd.DataFrame]" = weakref.WeakKeyDictionary()
-
-
-def witness_values(result: Comparison) -> pd.DataFrame:
-    """Return the witness values of all curves, cached with the result; NaN if a side has a single curve."""
-    if result not in _witness_values:
-        few = min(len(result.a), len(result.b)) < 2
-        _witness_values[result] = result.distances[["undulation", "scale"]] * np.nan if few else witnesses(result)
-    return _witness_values[result]
 
 
 _TYPICAL: Any = {"table": "witnesses", "ends": ("typical of B", "typical of A"), "diverging": True}
