@@ -10,17 +10,17 @@ from .grains import find_grains
 from .images import ImageFile, read_image
 from .object_table import write_objects
 from .ome_zarr import ZarrImage, open_ome_zarr, read_ome_zarr, write_ome_zarr_labels
-from .rerun import Agreement, Rerun, find_inputs, rerun
+from .rerun import Rerun, SavedNumber, find_inputs, rerun
 from .settings_file import SettingsFile, load_settings, save_settings
 
 __all__ = [
     "FORMATS",
-    "Agreement",
     "Calibration",
     "CurveTable",
     "EBSDMap",
     "ImageFile",
     "Rerun",
+    "SavedNumber",
     "SettingsFile",
     "ZarrImage",
     "find_grains",

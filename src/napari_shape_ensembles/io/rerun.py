@@ -41,7 +41,7 @@ _ROUNDING_TOLERANCE = 1e-9
 SAME, ROUNDED, DIFFERS = "same", "same to rounding", "differs"
 
 
-class Agreement(NamedTuple):
+class SavedNumber(NamedTuple):
     """A saved number of a result and its value in the rerun.
 
     Attributes
@@ -56,8 +56,8 @@ class Agreement(NamedTuple):
 
     Examples
     --------
-    >>> from napari_shape_ensembles.io import Agreement
-    >>> Agreement("scale.p_value", "0.005", "0.005", "same").where
+    >>> from napari_shape_ensembles.io import SavedNumber
+    >>> SavedNumber("scale.p_value", "0.005", "0.005", "same").where
     ''
     """
 
@@ -74,7 +74,7 @@ class Rerun:
 
     Attributes
     ----------
-    numbers : tuple of Agreement
+    numbers : tuple of SavedNumber
         All numbers of the result.
     notes : tuple of str
         Where files were found, what was used instead of missing ones, and software versions that differ.
@@ -90,7 +90,7 @@ class Rerun:
     (True, 'case', '1∧0')
     """
 
-    numbers: tuple[Agreement, ...]
+    numbers: tuple[SavedNumber, ...]
     notes: tuple[str, ...]
 
     @property
@@ -335,7 +335,7 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
     before, after = saved.numbers(), replace(again, **known_later).numbers()
     for side, vertices in outlines.items():
         before[f"outlines.{side}"], after[f"outlines.{side}"] = getattr(saved, side).vertices, vertices
-    return Rerun(agreements(before, after), (*notes, *_other_versions(saved.versions)))
+    return Rerun(saved_numbers(before, after), (*notes, *_other_versions(saved.versions)))
 
 
 def save_experiment(
@@ -443,7 +443,7 @@ def _experiment_again(tree: Tree, folders: Sequence[Path], memory: float | None)
     before = _columns_of(records.value(tree, "numbers", dict))
     after = {name: _plain(value) for name, value in experiment_numbers(again).items()}
     versions = records.value(tree, "versions", dict)
-    return Rerun(agreements(before, after), (*notes, *_other_versions(versions)))
+    return Rerun(saved_numbers(before, after), (*notes, *_other_versions(versions)))
 
 
 def _other_versions(saved: Mapping[str, str]) -> list[str]:
@@ -457,27 +457,27 @@ def _other_versions(saved: Mapping[str, str]) -> list[str]:
 # ------------------------------------------------------------------------------------------------- number by number
 
 
-def agreements(saved: Mapping[str, Any], again: Mapping[str, Any]) -> tuple[Agreement, ...]:
+def saved_numbers(saved: Mapping[str, Any], again: Mapping[str, Any]) -> tuple[SavedNumber, ...]:
     """Compare two sets of named numbers; a name missing from the rerun differs.
 
     Numbers missing from the saved result, which an earlier version did not compute, are ignored.
     """
-    return tuple(_agreement(name, saved[name], again.get(name)) for name in saved)
+    return tuple(_saved_number(name, saved[name], again.get(name)) for name in saved)
 
 
-def _agreement(name: str, saved: Any, again: Any) -> Agreement:
+def _saved_number(name: str, saved: Any, again: Any) -> SavedNumber:
     if again is None and saved is not None:
-        return Agreement(name, _shown(saved), "is missing", DIFFERS)
+        return SavedNumber(name, _shown(saved), "is missing", DIFFERS)
     one, other = np.asarray(saved), np.asarray(again)
     if one.dtype.kind not in "biuf" or other.dtype.kind not in "biuf":
         same = bool(np.array_equal(one, other)) if one.dtype.kind != "O" else saved == again
-        return Agreement(name, _shown(saved), _shown(again), SAME if same else DIFFERS)
+        return SavedNumber(name, _shown(saved), _shown(again), SAME if same else DIFFERS)
     if one.shape != other.shape:
-        return Agreement(name, _shown(saved), _shown(again), DIFFERS)
+        return SavedNumber(name, _shown(saved), _shown(again), DIFFERS)
     one, other = one.astype(np.float64), other.astype(np.float64)
     apart = (one != other) & ~(np.isnan(one) & np.isnan(other))
     if not apart.any():
-        return Agreement(name, _shown(saved), _shown(again), SAME)
+        return SavedNumber(name, _shown(saved), _shown(again), SAME)
     finite = np.isfinite(one) & np.isfinite(other)
     largest = float(np.abs(one[finite]).max(initial=0))
     with np.errstate(invalid="ignore"):
@@ -490,7 +490,7 @@ def _agreement(name: str, saved: Any, again: Any) -> Agreement:
         where = (
             f"{int(apart.sum())} of {one.size} values, most at [{place}]: {one[worst]:.10g}, now {other[worst]:.10g}"
         )
-    return Agreement(name, _shown(saved), _shown(again), verdict, where)
+    return SavedNumber(name, _shown(saved), _shown(again), verdict, where)
 
 
 def _shown(value: Any) -> str:
