@@ -27,11 +27,12 @@ if sys.platform != "win32":
 # Nothing that tests write has to outlast a power failure, and waiting for the disk takes long.
 os.fsync = lambda _: None
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+NUMBA_CACHE = Path(__file__).parents[1] / ".pytest_cache" / "numba"
 if WORKER:
     # Workers share the processors, so that each has one thread for linear algebra.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     # numba's cache breaks for good when two processes fill it at once (numba/numba#10128).
-    os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba" / WORKER)
+    os.environ["NUMBA_CACHE_DIR"] = str(NUMBA_CACHE / WORKER)
 
 REAL = Path(__file__).with_name("data")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -111,6 +112,17 @@ def both_ways(tmp_path_factory):
         return results
 
     return call
+
+
+@pytest.fixture(scope="session")
+def orix():
+    """Import orix, which is compiled the first time, for 15 s: by one worker, in a cache that all share."""
+    numba = pytest.importorskip("numba")
+    NUMBA_CACHE.mkdir(parents=True, exist_ok=True)
+    with FileLock(NUMBA_CACHE / "orix.lock"), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMBA_CACHE_DIR", str(NUMBA_CACHE / "orix"))
+        numba.config.reload_config()  # as numba does before it compiles, so that it goes back by itself
+        return pytest.importorskip("orix.quaternion._conversions")
 
 
 @pytest.fixture

@@ -1003,7 +1003,7 @@ def test_labels_in_an_archive_are_recognized_without_being_told(tmp_path, quick)
     assert "a.npz holds labels and is not segmented" in done.stderr
 
 
-def test_a_refusal_lists_what_is_taken_and_a_folder_takes_what_is_listed(tmp_path, real_data):
+def test_a_refusal_lists_what_is_taken(tmp_path):
     (tmp_path / "x.doc").write_text("")
     said = run("compare", tmp_path / "x.doc", tmp_path / "x.doc", "-o", tmp_path / "r").stderr
     for ending in (".tif", ".npy", ".ang.gz", ".h5", ".csv", ".rda", ".npz"):
@@ -1017,15 +1017,19 @@ def test_a_refusal_lists_what_is_taken_and_a_folder_takes_what_is_listed(tmp_pat
     assert "holds no images (.tif" in said
     assert ".ang.gz" in said
     assert ".h5)" not in said
-    pytest.importorskip("orix")
+
+
+@pytest.mark.usefixtures("orix")
+def test_a_folder_of_maps_is_segmented(tmp_path, real_data):
+    (tmp_path / "maps").mkdir()
     shutil.copy(real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz", tmp_path / "maps" / "m.ang.gz")
     done = run("segment", tmp_path / "maps", "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
     assert "m.ang.gz: " in done.stdout
 
 
+@pytest.mark.usefixtures("orix")
 def test_a_map_of_orientations_is_taken_with_its_grains(tmp_path, real_data):
-    pytest.importorskip("orix")
     done = run("segment", real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz", "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
     assert len(read_curves(tmp_path / "r" / "sdss_ferrite_austenite.curves.csv").ensemble) > 5

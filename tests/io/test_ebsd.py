@@ -13,13 +13,8 @@ from napari_shape_ensembles.io.ebsd import CrystalPhase, EBSDMap, laid_out, read
 from napari_shape_ensembles.io.grains import find_grains, misorientations
 
 h5py = pytest.importorskip("h5py", reason="reads EBSD maps")
-orix = pytest.importorskip("orix", reason="reads EBSD maps")
-crystal_map = pytest.importorskip("orix.crystal_map")
-quaternion = pytest.importorskip("orix.quaternion")
-pytest.importorskip("orix.io")
-CrystalMap, Phase, PhaseList = crystal_map.CrystalMap, crystal_map.Phase, crystal_map.PhaseList
-Orientation, Rotation, symmetry = quaternion.Orientation, quaternion.Rotation, quaternion.symmetry
-CUBIC, HEXAGONAL = symmetry.Oh, symmetry.D6h
+pytestmark = pytest.mark.usefixtures("orix")
+CUBIC, HEXAGONAL = "Oh", "D6h"
 
 
 def turned(degrees, axis=(0.0, 0.0, 1.0)):
@@ -30,12 +25,15 @@ def turned(degrees, axis=(0.0, 0.0, 1.0)):
 
 def made(angles, *, phase=1, hexagonal=False, group=CUBIC):
     """A map whose points are turned by the given angles (R, C), in degrees."""
+    from orix.quaternion import symmetry
+
     angles = np.asarray(angles, dtype=float)
     row, column = (axis.ravel() for axis in np.indices(angles.shape))
     x = 2.0 * column + (row % 2 if hexagonal else 0)
     points, scale, grid = laid_out(x, row * (np.sqrt(3) if hexagonal else 2.0))
     phases = np.broadcast_to(phase, angles.shape).ravel().astype(np.int32)
-    crystals = {int(key): CrystalPhase(f"phase {key}", group) for key in np.unique(phases) if key > 0}
+    own = getattr(symmetry, group)
+    crystals = {int(key): CrystalPhase(f"phase {key}", own) for key in np.unique(phases) if key > 0}
     rotations = turned(angles.ravel())
     return EBSDMap(rotations, phases, np.ones(len(phases)), "", points, scale, "µm", grid, crystals, "made")
 
@@ -68,18 +66,21 @@ def test_colours_are_those_of_orix(steel):
     ebsd = read_ebsd(steel)
     rgb = ebsd.ipf_colours()
     assert (rgb.shape, rgb.dtype) == ((100, 117, 3), np.uint8)
-    original = orix.io.load(str(steel), autogen_names=False)
+    from orix import io
     from orix.plot import IPFColorKeyTSL
 
+    original = io.load(str(steel), autogen_names=False)
     expected = IPFColorKeyTSL(original.phases[1].point_group.laue).orientation2color(
         original["austenite/austenite"].orientations
     )
     assert np.abs(rgb[ebsd.phase_image == 1] / 255 - expected).max() <= 0.5 / 255 + 1e-9
 
 
-@pytest.mark.parametrize("group", [CUBIC, HEXAGONAL, symmetry.D3d, symmetry.C1, symmetry.D4h])
-def test_misorientations_are_the_smallest_over_all_symmetries(group):
-    rotations = Rotation.random(40)
+@pytest.mark.parametrize("name", [CUBIC, HEXAGONAL, "D3d", "C1", "D4h"])
+def test_misorientations_are_the_smallest_over_all_symmetries(name):
+    from orix.quaternion import Orientation, Rotation, symmetry
+
+    rotations, group = Rotation.random(40), getattr(symmetry, name)
     pairs = np.stack([np.arange(20), np.arange(20, 40)])
     proper = group.laue_proper_subgroup
     brute = np.full(20, np.inf)
@@ -96,12 +97,13 @@ def test_misorientations_are_the_smallest_over_all_symmetries(group):
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(["Oh", "D6h", "D3d", "D2h"]))
 def test_equivalent_orientations_make_one_grain(seed, name):
-    group = getattr(symmetry, name)
+    from orix.quaternion import Rotation, symmetry
+
     rng = np.random.default_rng(seed)
     base = Rotation.from_euler(rng.uniform(0, np.pi, 3))
-    proper = group.laue_proper_subgroup
+    proper = getattr(symmetry, name).laue_proper_subgroup
     data = np.concatenate([(proper[rng.integers(proper.size)] * base).data.reshape(1, 4) for _ in range(12)])
-    ebsd = made(np.zeros((3, 4)), group=group)
+    ebsd = made(np.zeros((3, 4)), group=name)
     ebsd = EBSDMap(data, *(getattr(ebsd, key) for key in list(vars(ebsd))[1:]))
     assert find_grains(ebsd).max() == 1
 
@@ -229,11 +231,15 @@ def test_headers_in_older_alphabets_are_read(tmp_path):
 
 
 def test_hdf5_is_read(tmp_path):
+    from orix import io
+    from orix.crystal_map import CrystalMap, Phase, PhaseList
+    from orix.quaternion import Rotation
+
     y, x = (axis.ravel() * 2.0 for axis in np.indices((5, 7)))
     rotations = Rotation.from_euler(np.stack([np.where(x < 6, 0.1, 0.9), 0 * x, 0 * x], axis=-1))
     iron = PhaseList(Phase("iron", point_group="m-3m"))
     crystal = CrystalMap(rotations, np.zeros(35, int), x, y, iron, scan_unit="nm", prop={"iq": x})
-    orix.io.save(str(tmp_path / "x.h5"), crystal)
+    io.save(str(tmp_path / "x.h5"), crystal)
     ebsd = read_ebsd(tmp_path / "x.h5")
     assert (ebsd.points.shape, ebsd.scale, ebsd.unit, ebsd.quality_name) == ((5, 7), (2, 2), "nm", "iq")
     assert find_grains(ebsd).max() == 2

@@ -170,9 +170,11 @@ def refusal(read, path):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", KINDS)
-def test_a_damaged_file_is_read_or_refused_by_name(name, valid):
+def test_a_damaged_file_is_read_or_refused_by_name(name, valid, request):
     path, content = valid(name)
     read = KINDS[name][1]
+    if read is read_grains:
+        request.getfixturevalue("orix")
     read(path)
 
     @given(damaged(content))

@@ -97,8 +97,8 @@ def test_curves_of_one_kind_are_rows(folder):
         ensembles(folder, "image,feature,group\nphases.png,kind = a,x\n")
 
 
+@pytest.mark.usefixtures("orix")
 def test_phases_of_a_map_are_rows(tmp_path, real_data):
-    pytest.importorskip("orix")
     shutil.copy(real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz", tmp_path / "steel.ang.gz")
     text = "image,phase,group\nsteel.ang.gz,{},a\nsteel.ang.gz,2,b\nsteel.ang.gz,,c\n"
     with pytest.raises(ValueError, match=r"no phase sigma: the map holds 1 \(aus.*\), 2 \(fer.*\)") as error:

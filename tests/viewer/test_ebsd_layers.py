@@ -10,6 +10,8 @@ from napari_shape_ensembles.viewer.files import map_reader
 from napari_shape_ensembles.viewer.inputs import symbol
 from napari_shape_ensembles.viewer.splitting import split_options
 
+pytestmark = pytest.mark.usefixtures("orix")
+
 
 @pytest.fixture
 def viewer():
