@@ -431,8 +431,6 @@ def log_odds_offset(size: Real, words: list[str], seen: bool) -> Real:
 
 def odds_of_corrections(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Trees | None = None) -> Real:
     """Log-odds learned from corrections of a project: a logistic regression on evidence relative to each image."""
-    from sklearn.linear_model import LogisticRegression  # slow to import, and used with corrections only
-
     evidence_of_ticks = ticks.reindex(columns=list(trees_of(_kind(table)).columns))
     if _kind(table) != _kind(ticks) or evidence_of_ticks.isna().any(axis=None):
         raise ValueError(
@@ -443,6 +441,8 @@ def odds_of_corrections(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Tre
     rarer = int(min(wrong.sum(), (~wrong).sum()))
     if rarer < _MIN_TICKS:
         return np.zeros(len(table))
+    from sklearn.linear_model import LogisticRegression  # slow to import, and used with corrections only
+
     columns = [name for name in _CORRECTION_FEATURES if name in table]
 
     def relative(rows: "pd.DataFrame") -> Real:

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -769,6 +770,7 @@ def inspect_suspicious(
     ensembles = tuple(trace(source, recipe) for source in traced)
     result = inspect_curves(ensembles, settings, labels=planes, images=pictures)
     review = Review(result, planes, pictures, outlines=recipe, corrected=going_on, **known)
+    import_module("sklearn.linear_model")  # verdicts need it on the main thread, where its import would take a second
     return InspectionOutcome(review, sources, *both_layers(review, sources), tuple(in_stacks))
 
 

@@ -24,6 +24,7 @@ from .widgets import (
 )
 
 _HEADINGS = ("exclude", "label", "score", "why")
+_COLUMNS = ("index", "image", "label", "score", "mark", "reasons")  # of the rows of the task
 _VERDICT_MARKS = {"right": "✓ ", "wrong": "✗ ", "corrected": "✎ ", "": ""}
 _FIX_TOOLTIPS = {
     "fill holes": "Fill the background it encloses; other objects in its holes are kept",
@@ -171,15 +172,22 @@ class QueueModel(QAbstractTableModel):
 
     def __init__(self, task: InspectionTask, parent: Any) -> None:
         super().__init__(parent)
-        self._task, self._rows = task, task.rows
+        self._task = task
+        self._read()
+
+    def _read(self) -> None:
+        """Read the rows column by column: a table takes a millisecond for a row, and Qt asks ten times for each."""
+        self._rows = self._task.rows
+        self._columns = {name: self._rows[name].tolist() for name in _COLUMNS}
 
     def refresh(self) -> None:
         """Emit the change of the data, or reset the model if the rows were replaced."""
         if self._rows is self._task.rows:
+            self._read()
             self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, len(_HEADINGS) - 1))
         else:
             self.beginResetModel()
-            self._rows = self._task.rows
+            self._read()
             self.endResetModel()
 
     def rowCount(self, parent: QModelIndex | QPersistentModelIndex = _ROOT) -> int:
@@ -195,13 +203,13 @@ class QueueModel(QAbstractTableModel):
 
     def flags(self, index: QModelIndex | QPersistentModelIndex) -> Qt.ItemFlag:
         flags = super().flags(index)
-        own = index.isValid() and index.column() == 0 and self._rows["index"].iloc[index.row()] >= 0
+        own = index.isValid() and index.column() == 0 and self._columns["index"][index.row()] >= 0
         return flags | Qt.ItemFlag.ItemIsUserCheckable if own else flags
 
     def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid() or index.row() >= min(len(self._rows), len(self._task.rows)):  # out of date
             return None
-        row, heading = self._rows.iloc[index.row()], _HEADINGS[index.column()]
+        row, heading = {name: self._columns[name][index.row()] for name in _COLUMNS}, _HEADINGS[index.column()]
         if heading == "exclude":
             if role == Qt.ItemDataRole.CheckStateRole and row["index"] >= 0:
                 excluded = self._task.is_excluded(index.row())
