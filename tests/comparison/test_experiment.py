@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -224,14 +225,19 @@ def test_power_grows_with_replicates_and_ratio(three):
         three.power(1.1, 4, "area")
 
 
+@cache
+def deviations(freedom):
+    """Quantiles of a standard deviation that is estimated."""
+    return np.sqrt(stats.chi2.ppf((np.arange(20_000) + 0.5) / 20_000, freedom) / freedom)
+
+
 @pytest.mark.parametrize("level", [0.05, 1e-3, 1e-5, 1e-7])
 @pytest.mark.parametrize("replicates", [2, 3, 6, 12])
 @pytest.mark.parametrize("shift", [0.0, 1.0, 3.0, 10.0, 50.0])
 def test_power_is_that_of_the_t_test_at_any_level(level, replicates, shift):
     """The integral over the standard deviation, on a grid: SciPy's noncentral t is NaN at low levels."""
     freedom, cut = 2 * replicates - 2, stats.t.isf(level / 2, 2 * replicates - 2)
-    apart = shift / np.sqrt(2 / replicates)
-    spread = np.sqrt(stats.chi2.ppf((np.arange(20_000) + 0.5) / 20_000, freedom) / freedom)
+    apart, spread = shift / np.sqrt(2 / replicates), deviations(freedom)
     expected = (stats.norm.sf(cut * spread - apart) + stats.norm.cdf(-cut * spread - apart)).mean()
     assert _power(shift, replicates, level) == pytest.approx(expected, abs=1e-4)
 

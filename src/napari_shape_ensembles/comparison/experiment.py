@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, get_args
 
@@ -1043,6 +1043,7 @@ def _faults(ensembles: Sequence[Ensemble], design: Design) -> tuple[str, ...]:
     return tuple(reason or "" for reason in reasons_of_pairs(pooled, design.pairs))
 
 
+@lru_cache(maxsize=1024)  # tables and sentences ask for the same plans
 def _power(shift: float, replicates: int, significance: float) -> float:
     """Power of a two-sided t-test at given replicates per side; `shift` in standard deviations of their means."""
     from scipy.stats import nct  # slow to import
@@ -1051,9 +1052,17 @@ def _power(shift: float, replicates: int, significance: float) -> float:
     cut = float(stdtrit(freedom, 1 - significance / 2))
     power = float(nct.sf(cut, freedom, apart) + nct.cdf(-cut, freedom, apart))
     if np.isnan(power):  # SciPy's series fail at low levels: the mean over the quantiles of the standard deviation
-        spread = np.sqrt(chdtri(freedom, (np.arange(_QUANTILES) + 0.5) / _QUANTILES) / freedom)
+        spread = _deviation_quantiles(freedom)
         power = float((ndtr(apart - cut * spread) + ndtr(-apart - cut * spread)).mean())
     return power
+
+
+@lru_cache(maxsize=16)  # slow, and the same for every shift and level
+def _deviation_quantiles(freedom: int) -> Real:
+    """Quantiles of the estimated standard deviation, as fractions of the true one."""
+    quantiles = np.sqrt(chdtri(freedom, (np.arange(_QUANTILES) + 0.5) / _QUANTILES) / freedom)
+    quantiles.flags.writeable = False
+    return quantiles
 
 
 def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
