@@ -505,9 +505,12 @@ def learn_objects(
     if len({block.shape[1] for block in features}) > 1:
         raise ValueError("some images are grayscale and some color: learn one model for each kind")
     report("learning")
-    learned = _without_object_like(np.concatenate(features), np.concatenate(classes), seed)
+    values, kept, forest = _without_object_like(np.concatenate(features), np.concatenate(classes), seed)
     areas, *looks = np.concatenate(examples).T
-    return ObjectModel(*learned, areas.copy(), np.column_stack(looks), tuple(sources), seed)
+    model = ObjectModel(values, kept, areas.copy(), np.column_stack(looks), tuple(sources), seed)
+    if forest is not None:
+        vars(model)["_classifier"] = forest  # trained on these very pixels
+    return model
 
 
 def _as_lists(images: Any, painted: Any, background: Any) -> tuple[list[Any], list[Any], list[Any]]:
@@ -571,8 +574,10 @@ def _examples(
     return places, kinds[places]
 
 
-def _without_object_like(values: Real, kinds: NDArray[np.int8], seed: int) -> tuple[Real, NDArray[np.int8]]:
-    """Exclude background that looks like objects, according to out-of-bag predictions.
+def _without_object_like(
+    values: Real, kinds: NDArray[np.int8], seed: int
+) -> tuple[Real, NDArray[np.int8], "ExtraTreesClassifier | None"]:
+    """Exclude background that looks like objects, according to out-of-bag predictions; also the forest, if converged.
 
     Randomly sampled pixels include objects, in an unknown proportion. Trees that discriminate them from the examples
     estimate the density ratio, which is the same over all objects and lower elsewhere (C. Elkan, K. Noto, "Learning
@@ -599,9 +604,9 @@ def _without_object_like(values: Real, kinds: NDArray[np.int8], seed: int) -> tu
         if object_like[anywhere].mean() > _MAX_OBJECT_LIKE_FRACTION if anywhere.any() else False:
             doubtful = object_like | (of.get(_OUTSIDE, np.zeros(len(values))) < 0.5)
         before, used = used, ~((unsure & object_like) | (anywhere & doubtful))
-        if (used == before).all():  # converged
-            break
-    return values[used], classes[used]
+        if (used == before).all():
+            return values[used], classes[used], forest
+    return values[used], classes[used], None
 
 
 def _trained(values: Real, classes: NDArray[np.int8], seed: int, *, judging: bool = True) -> "ExtraTreesClassifier":
