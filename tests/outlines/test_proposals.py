@@ -1,5 +1,7 @@
 """Recipes proposed without a reference: what is ranked first, what is kept, and what the automatic method does."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -21,10 +23,16 @@ def discs(side=120, spacing=40, radius=11, noise=5.0, seed=0, bright=False):
     return np.clip(grey + np.random.default_rng(seed).normal(0, noise, truth.shape), 0, 255).astype(np.uint8), truth
 
 
+@cache
+def proposed(bright=False):
+    """What is proposed for dark or bright discs, the same for all tests."""
+    return propose(discs(bright=bright)[0], Outlines())
+
+
 @pytest.mark.parametrize("bright", [True, False])
 def test_the_side_of_the_objects_is_recognized(bright):
     image, truth = discs(bright=bright)
-    best = propose(image)[0]
+    best = proposed(bright)[0]
     assert best.recipe.objects == ("bright" if bright else "dark")
     assert len(match_labels(truth, segment(image, method="auto"), min_iou=0.8).pairs) == truth.max()
 
@@ -81,7 +89,7 @@ def test_objects_within_others_that_are_as_dark_are_proposed():
 
 def test_a_proposal_of_a_small_image_is_what_its_recipe_finds():
     image, _ = discs()
-    for item in propose(image)[:3]:
+    for item in proposed()[:3]:
         assert np.array_equal(segment(image, item.recipe), item.labels)
 
 
@@ -144,7 +152,7 @@ def test_a_proposal_says_in_which_images_it_finds_an_object():
 
 def test_one_recipe_is_found_without_masks_and_from_few_of_many_images():
     image, truth = discs(side=120)
-    assert best_recipe([truth > 0, image], Outlines()) == propose(image, Outlines())[0].recipe
+    assert best_recipe([truth > 0, image], Outlines()) == proposed()[0].recipe
     assert best_recipe([truth > 0], Outlines(method="auto")) == Outlines()
     assert [places_tried(count) for count in (1, 4, 6, 11)] == [
         [0],
@@ -159,7 +167,7 @@ def test_a_blank_image_is_named_and_has_no_say_in_the_recipe_of_the_others():
     blank = np.full((50, 50), 3)
     with pytest.raises(ValueError, match=r"^image 2 of 2: every pixel is 3"):
         propose([image, blank])
-    assert best_recipe([blank, image], Outlines(method="auto")) == propose(image, Outlines())[0].recipe
+    assert best_recipe([blank, image], Outlines(method="auto")) == proposed()[0].recipe
     assert best_recipe([blank], Outlines(method="auto")) == Outlines()
 
 

@@ -329,9 +329,15 @@ def _tried(scene: "_Scene", way: Recipe) -> list[tuple[Recipe, Labels, dict[str,
         values, mask = heights_and_mask(scene.part, way)
     except ValueError:  # too few grey levels for several classes
         return []
-    split = [replace(way, split_touching=how) for how in _SPLITS]
-    found = [(one, separated(values, mask, one)) for one in split]
-    return [(one, labels, _measures(scene, labels)) for one, labels in found if 0 < labels.max() <= _MAX_OBJECTS]
+    found: list[tuple[Recipe, Labels, dict[str, float]]] = []
+    for how in _SPLITS:
+        one = replace(way, split_touching=how)
+        labels = separated(values, mask, one)
+        if 0 < labels.max() <= _MAX_OBJECTS:
+            # Where nothing touches, all ways of splitting find the same.
+            known = (dict(measures) for _, other, measures in found if np.array_equal(labels, other))
+            found.append((one, labels, next(known, None) or _measures(scene, labels)))
+    return found
 
 
 def _downsampled(plane: Real, factor: int) -> Real:
