@@ -143,10 +143,10 @@ def blank_figures(monkeypatch):
     """Let reports be drawn with blank figures, in a tenth of the time, where a test is not about what they show."""
     from matplotlib.figure import Figure
 
-    from napari_shape_ensembles.explanation import report
-    from napari_shape_ensembles.explanation.figures import FIGURES
+    from napari_shape_ensembles.explanation import figures, report
 
-    monkeypatch.setattr(report, "figures", lambda _: {name: Figure() for name in FIGURES})
+    for module in (figures, report):
+        monkeypatch.setattr(module, "figures", lambda _: {name: Figure() for name in figures.FIGURES})
 
 
 @pytest.fixture(scope="session")
@@ -159,7 +159,7 @@ def saved_blank():
 
         save = Figure.savefig
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Figure, "savefig", lambda _, *where, **how: save(Figure(), *where, **how))
+            patch.setattr(Figure, "savefig", lambda _, *where, **how: save(Figure((1, 1)), *where, **how))
             yield
 
     return within

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 
 import imageio.v3 as imageio
 import numpy as np
@@ -25,7 +26,13 @@ from napari_shape_ensembles.parameters import parameters_of
 SPACING = 36
 
 
-def labels(seed, *, size=9.0, rows=6, stretch=1.0):
+def labels(seed, **options):
+    """Labels of blobs on a grid, which the caller may change."""
+    return drawn_labels(seed, **options).copy()
+
+
+@cache
+def drawn_labels(seed, *, size=9.0, rows=6, stretch=1.0):
     plane = np.zeros((rows * SPACING + 20,) * 2, dtype=np.uint16)
     for index, outline in enumerate(blobs(rows * rows, 60, seed=seed, elongation=1.5)):
         outline = outline - outline.mean(axis=0)
@@ -289,7 +296,7 @@ def test_it_runs_as_a_module_and_its_help_names_every_command():
 
 
 @pytest.mark.usefixtures("blank_files")
-def test_report_explains_a_saved_comparison(tmp_path):
+def test_report_explains_a_saved_comparison(tmp_path, request):
     a, b = (Ensemble(list(blobs(30, 60, seed=seed) * seed), name=str(seed)) for seed in (1, 2))
     saved = tmp_path / "saved.npz"
     compare(a, b, Settings(landmarks=60, rank=10, permutations=300)).save(saved)
@@ -306,7 +313,9 @@ def test_report_explains_a_saved_comparison(tmp_path):
     assert refused.exit_code == 2
     assert "shares.png already exists" in refused.stderr
     assert (tmp_path / "figures" / "shares.png").read_bytes() == b"drawn by hand"
+    request.getfixturevalue("blank_figures")  # they were drawn above
     assert run(*given, "--force").exit_code == 0
+    assert (tmp_path / "figures" / "shares.png").read_bytes() != b"drawn by hand"
     refused = run("report", saved, "--out", tmp_path / "why.txt")
     assert refused.exit_code == 2
     assert "save a report as .html or .pdf" in refused.stderr
