@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from napari_shape_ensembles.inspection.evidence import evidence
+from napari_shape_ensembles.inspection.evidence import _grown, evidence
 
 ROWS, COLUMNS = np.indices((120, 240))
 RADIUS, DEPTH = 25, 12
@@ -20,6 +20,15 @@ def measured():
     labels = disk(60) + 2 * disk(180)
     labels[(np.abs(ROWS - 60) <= DEPTH / 2) & (COLUMNS >= 180 + RADIUS - DEPTH)] = 0
     return evidence(labels, 20 + ndimage.gaussian_filter(80.0 * (disk(60) | disk(180)), 2))
+
+
+@pytest.mark.parametrize("reach", [1.5, 2.5, 5**0.5, 5.0, 7.3])
+@pytest.mark.parametrize("shape", [(30, 40), (3, 50), (1, 1)])
+def test_a_mask_grows_by_the_distance(reach, shape):
+    mask = np.random.default_rng(0).random(shape) < 0.01
+    mask[0, 0] = True
+    np.testing.assert_array_equal(_grown(mask, reach), ndimage.distance_transform_edt(~mask) <= reach)
+    assert not _grown(np.zeros(shape, bool), reach).any()
 
 
 def test_a_dent_is_as_deep_as_its_notch(measured):

@@ -194,13 +194,8 @@ def spurs_and_crevices(plane: Plane) -> dict[str, Real]:
     gap = ndimage.distance_transform_edt(background)
     _, nearest = plane.outside
     for name, reach in (("", 1.5), ("_wide", float(np.clip(0.2 * _radius(plane), 2.5, 8)))):
-        core = plane.depth > reach
-        spur = (labels > 0) & (ndimage.distance_transform_edt(~core) > reach) if core.any() else labels > 0
-        open_ground = gap > reach
-        narrow = (
-            background & (ndimage.distance_transform_edt(~open_ground) > reach) if open_ground.any() else background
-        )
-        narrow = narrow[1:-1, 1:-1]
+        spur = (labels > 0) & ~_grown(plane.depth > reach, reach)
+        narrow = (background & ~_grown(gap > reach, reach))[1:-1, 1:-1]
         # Space between two objects is not a crevice of either.
         size = 2 * int(np.ceil(reach)) + 1
         most = ndimage.maximum_filter(labels, size)
@@ -211,6 +206,20 @@ def spurs_and_crevices(plane: Plane) -> dict[str, Real]:
         out[f"gaps{name}"] = plane.total(np.where(narrow & ~alone, nearest, 0)) / np.sqrt(plane.area)
     out["thickness"] = np.minimum(deepest, 20.0)
     return out
+
+
+def _grown(mask: Mask, reach: float) -> Mask:
+    """Pixels within this distance of a mask; for distances of a few pixels faster than a distance transform."""
+    found = np.zeros(mask.shape, dtype=bool)
+    steps = np.arange(int(reach) + 1)
+    widths = 2 * (np.sqrt(steps**2 + steps[:, None] ** 2) <= reach).sum(axis=1) - 1  # of the rows of a disc
+    widths = widths[: len(mask)]
+    for width in np.unique(widths).tolist():
+        wider = ndimage.maximum_filter1d(mask.view(np.uint8), width, axis=1).view(bool)
+        for step in np.flatnonzero(widths == width).tolist():
+            found[step:] |= wider[: len(wider) - step]
+            found[: len(found) - step] |= wider[step:]
+    return found
 
 
 def dents(plane: Plane) -> dict[str, Real]:
