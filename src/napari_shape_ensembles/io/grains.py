@@ -1,5 +1,6 @@
 """Grain segmentation of orientation maps: connected components of points below a misorientation threshold."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ def misorientations(rotations: Real, pairs: NDArray[np.int64], symmetry: Any) ->
     The scalar part of q₁ q̄₂ s̄ is the dot product of the quaternions q₁ q̄₂ and s. As a group is closed under
     products, a single symmetry s covers symmetries on both sides.
     """
-    group = np.asarray(symmetry.laue_proper_subgroup.data, dtype=np.float64)
+    group = _proper_laue_group(symmetry)
 
     def angles(block: slice) -> Real:
         p, q = rotations[pairs[0, block]], rotations[pairs[1, block]]
@@ -122,6 +123,12 @@ def misorientations(rotations: Real, pairs: NDArray[np.int64], symmetry: Any) ->
 
     blocks = [slice(start, start + _PAIRS) for start in range(0, pairs.shape[1], _PAIRS)]
     return np.concatenate([np.empty(0), *over_blocks(angles, blocks)])
+
+
+@lru_cache(maxsize=32)  # slow: orix finds all subgroups first
+def _proper_laue_group(symmetry: Any) -> Real:
+    """Quaternions of the rotations of the Laue group of a point group."""
+    return np.array(symmetry.laue_proper_subgroup.data, dtype=np.float64)
 
 
 def _numbered(labels: NDArray[np.int64]) -> Labels:
