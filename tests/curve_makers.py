@@ -38,13 +38,14 @@ def ragged_blobs(count, *, seed=0, fewest=60, most=400, **options):
 
 def pixelated(curve, size=60):
     """The outline as a microscope sees it: drawn on a grid of pixels and traced again."""
-    from skimage.draw import polygon2mask
     from skimage.measure import find_contours
+
+    from napari_shape_ensembles.outlines.rasterize import rasterize
 
     low, high = curve.min(axis=0), curve.max(axis=0)
     placed = (curve - low) / (high - low).max() * size + 2
-    mask = polygon2mask((size + 6, size + 6), placed)
-    return max(find_contours(mask.astype(float), 0.5), key=len)[:-1]
+    mask = rasterize([placed], (size + 6, size + 6), float)
+    return max(find_contours(mask, 0.5), key=len)[:-1]
 
 
 def randomly_moved(curve, rng, *, mirror=False):

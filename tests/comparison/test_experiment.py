@@ -24,6 +24,7 @@ from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 QUICK = Settings(landmarks=64, rank=10, significance=0.05)
 
 
+@cache
 def image(seed, *, count=12, size=10.0, elongation=1.4, roughness=0.03, between=0.03, name="", unit="µm"):
     """An image of outlines whose mean size differs from image to image."""
     rng = np.random.default_rng(seed)
@@ -47,6 +48,12 @@ def groups_of(sizes, factors, **more):
 def three():
     images, design = groups_of((5, 5, 5), (1, 1, 1.5))
     return experiment(images, design.assign(dose=np.repeat([0.0, 1, 4], 5)), QUICK)
+
+
+@pytest.fixture(scope="module")
+def alike():
+    """Two groups of many images of nearly the same size, and one of larger outlines."""
+    return experiment(*groups_of((8, 8, 8), (1, 1, 1.3), between=0.01, count=25), QUICK)
 
 
 def test_images_may_be_made_as_they_are_asked_for():
@@ -187,9 +194,8 @@ def test_permuted_outlines_are_said_in_place_of_what_images_could_reach():
     assert "no side has a replicate" not in words
 
 
-def test_equivalence_is_a_third_answer():
-    images, design = groups_of((8, 8, 8), (1, 1, 1.3), between=0.01, count=25)
-    result = experiment(images, design, QUICK)
+def test_equivalence_is_a_third_answer(alike):
+    result = alike
     same = result.equivalence(0.15, form=0.8).set_index("contrast")
     assert same.loc["g1 - g0", "case"] == "=∧="
     assert same.loc["g2 - g0", "case"] == "=∧0"
@@ -200,9 +206,8 @@ def test_equivalence_is_a_third_answer():
         result.equivalence(-1)
 
 
-def test_words_grade_what_was_found():
-    images, design = groups_of((8, 8, 8), (1, 1, 1.3), between=0.01, count=25)
-    result = experiment(images, design, QUICK)
+def test_words_grade_what_was_found(alike):
+    result = alike
     assert result.table["case"].tolist() == ["1∧1", "1∧0", "1∧0"]
     alike, larger, _ = result.sentences(0.15)
     assert "scale is equivalent within 15 % in size and elongation (equivalence p = " in alike
@@ -447,13 +452,18 @@ def test_units_are_made_one_and_images_without_outlines_are_named():
         experiment(images, design, QUICK, correction="none")
 
 
+@pytest.fixture(scope="module")
+def unmoved():
+    images, design = groups_of((3, 3), (1, 1.2), count=6)
+    return images, design, experiment(images, design, QUICK).table
+
+
 @given(st.permutations(range(6)), st.floats(0, 6), st.booleans())
 @settings(max_examples=8)
-def test_the_order_of_images_and_their_pose_change_no_p_value(order, angle, mirrored):
-    images, design = groups_of((3, 3), (1, 1.2), count=6)
+def test_the_order_of_images_and_their_pose_change_no_p_value(unmoved, order, angle, mirrored):
+    images, design, first = unmoved
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]) * [1, -1 if mirrored else 1]
     moved = [Ensemble([c @ turn + 7 for c in images[i].curves], unit="µm") for i in order]
-    first = experiment(images, design, QUICK).table
     # Which group comes first follows the order of the rows.
     again = experiment(moved, design.iloc[list(order)], QUICK).table
     for column in ("undulation_p", "scale_p", "undulation_small_sample_p", "scale_small_sample_p"):

@@ -26,8 +26,13 @@ def explanation():
 
 
 @pytest.fixture(scope="module")
-def page(explanation):
-    return report_html(explanation, swaps=resynthesis(explanation.comparison))
+def swaps(explanation):
+    return tuple(resynthesis(explanation.comparison))
+
+
+@pytest.fixture(scope="module")
+def page(explanation, swaps):
+    return report_html(explanation, swaps=swaps)
 
 
 class Parsed(HTMLParser):
@@ -87,8 +92,8 @@ def test_the_row_that_holds_is_marked_by_a_sign(page, explanation):
     assert page.count("►") == 1
 
 
-def test_a_page_is_saved_and_the_same_for_the_same_explanation(page, explanation, tmp_path):
-    path = save_report(explanation, tmp_path / "report.html", swaps=resynthesis(explanation.comparison))
+def test_a_page_is_saved_and_the_same_for_the_same_explanation(page, explanation, swaps, tmp_path):
+    path = save_report(explanation, tmp_path / "report.html", swaps=swaps)
     assert page.startswith("<!DOCTYPE html>")
     assert path.read_bytes().decode() == page
 

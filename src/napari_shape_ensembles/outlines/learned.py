@@ -505,9 +505,9 @@ def learn_objects(
     if len({block.shape[1] for block in features}) > 1:
         raise ValueError("some images are grayscale and some color: learn one model for each kind")
     report("learning")
-    values, kept, forest = _without_object_like(np.concatenate(features), np.concatenate(classes), seed)
+    kept, kinds, forest = _without_object_like(np.concatenate(features), np.concatenate(classes), seed)
     areas, *looks = np.concatenate(examples).T
-    model = ObjectModel(values, kept, areas.copy(), np.column_stack(looks), tuple(sources), seed)
+    model = ObjectModel(kept, kinds, areas.copy(), np.column_stack(looks), tuple(sources), seed)
     if forest is not None:
         vars(model)["_classifier"] = forest  # trained on these very pixels
     return model

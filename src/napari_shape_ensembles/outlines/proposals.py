@@ -336,7 +336,7 @@ def _tried(scene: "_Scene", way: Recipe) -> list[tuple[Recipe, Labels, dict[str,
         if 0 < labels.max() <= _MAX_OBJECTS:
             # Where nothing touches, all ways of splitting find the same.
             known = (dict(measures) for _, other, measures in found if np.array_equal(labels, other))
-            found.append((one, labels, next(known, None) or _measures(scene, labels)))
+            found.append((one, labels, next(known, {}) or _measures(scene, labels)))
     return found
 
 
