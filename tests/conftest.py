@@ -119,10 +119,15 @@ def orix():
     """Import orix, which is compiled the first time, for 15 s: by one worker, in a cache that all share."""
     numba = pytest.importorskip("numba")
     NUMBA_CACHE.mkdir(parents=True, exist_ok=True)
+    if "orix" in sys.modules:
+        return
     with FileLock(NUMBA_CACHE / "orix.lock"), pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMBA_CACHE_DIR", str(NUMBA_CACHE / "orix"))
         numba.config.reload_config()  # as numba does before it compiles, so that it goes back by itself
-        return pytest.importorskip("orix.quaternion._conversions")
+        quaternion, vector = map(pytest.importorskip, ("orix.quaternion", "orix.vector"))
+        # Products are compiled when they are first asked for, and crash where the cache has gone back by then.
+        one = quaternion.Rotation.identity()
+        _ = ~one, one * one, one * vector.Vector3d.xvector()
 
 
 @pytest.fixture
