@@ -116,18 +116,21 @@ def both_ways(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def orix():
-    """Import orix, which is compiled the first time, for 15 s: by one worker, in a cache that all share."""
-    numba = pytest.importorskip("numba")
-    NUMBA_CACHE.mkdir(parents=True, exist_ok=True)
-    if "orix" in sys.modules:
+    """Import orix, which numba compiles the first time, for 15 s: by one worker, whose cache the others copy."""
+    if not WORKER:
+        pytest.importorskip("orix.quaternion")
         return
-    with FileLock(NUMBA_CACHE / "orix.lock"), pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NUMBA_CACHE_DIR", str(NUMBA_CACHE / "orix"))
-        numba.config.reload_config()  # as numba does before it compiles, so that it goes back by itself
-        quaternion, vector = map(pytest.importorskip, ("orix.quaternion", "orix.vector"))
-        # Products are compiled when they are first asked for, and crash where the cache has gone back by then.
-        one = quaternion.Rotation.identity()
-        _ = ~one, one * one, one * vector.Vector3d.xvector()
+    numba, own, compiled = pytest.importorskip("numba"), NUMBA_CACHE / WORKER, NUMBA_CACHE / "orix"
+    NUMBA_CACHE.mkdir(parents=True, exist_ok=True)
+    with FileLock(NUMBA_CACHE / "orix.lock"):
+        if compiled.exists():
+            shutil.copytree(compiled, own, dirs_exist_ok=True)
+        numba.config.reload_config()  # a plugin may have imported it before its cache was set
+        one = pytest.importorskip("orix.quaternion").Rotation.identity()
+        _ = ~one, one * one  # compiled when they are first asked for
+        if not compiled.exists():
+            shutil.copytree(own, NUMBA_CACHE / f"orix of {WORKER}")
+            (NUMBA_CACHE / f"orix of {WORKER}").rename(compiled)
 
 
 @pytest.fixture
