@@ -38,3 +38,18 @@ def test_the_preferences_of_napari_agree_with_the_settings(tool):
         for end in ("minimum", "maximum"):
             if end in declared[name]:
                 Settings(**{name: declared[name][end]})
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_check_says_what_is_out_of_date_and_writes_nothing(tool, tmp_path, monkeypatch, capsys, check):
+    page, manifest = tmp_path / "settings.md", tmp_path / "napari.yaml"
+    page.write_text("old", encoding="utf-8")
+    manifest.write_text(tool.manifest(), encoding="utf-8")
+    for name, value in {"ROOT": tmp_path, "PAGE": page, "MANIFEST": manifest}.items():
+        monkeypatch.setattr(tool, name, value)
+    monkeypatch.setattr("sys.argv", ["write_settings.py", *["--check"] * check])
+    assert tool.main() is check
+    assert capsys.readouterr().out == f"{'out of date' if check else 'written'}: settings.md\n"
+    assert page.read_text(encoding="utf-8") == ("old" if check else tool.page())
+    assert tool.main() is check
+    assert (capsys.readouterr().out == "Everything is up to date.\n") is not check

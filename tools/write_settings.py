@@ -1,9 +1,12 @@
 """Write what is made of the declared parameters: `docs/settings.md` and napari's preferences in the manifest.
 
 Run as `python tools/write_settings.py` after a parameter of `Outlines` or `Settings` was changed; a test says when.
+With `--check` it writes nothing, and says what is out of date.
 """
 
+import argparse
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -77,7 +80,24 @@ def manifest() -> str:
     return _BLOCK.sub(lambda _: preferences(), MANIFEST.read_text(encoding="utf-8"))
 
 
+def main() -> bool:
+    """Write what is out of date, or say so; the exit code of a check says whether anything is."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing, and compare")
+    check = parser.parse_args().check
+    outdated = {
+        path: text
+        for path, text in ((PAGE, page()), (MANIFEST, manifest()))
+        if path.read_text(encoding="utf-8") != text
+    }
+    for path, text in outdated.items():
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        print(f"{'out of date' if check else 'written'}: {path.relative_to(ROOT)}")
+    if not outdated:
+        print("Everything is up to date.")
+    return check and bool(outdated)
+
+
 if __name__ == "__main__":
-    for path, text in ((PAGE, page()), (MANIFEST, manifest())):
-        path.write_text(text, encoding="utf-8")
-        print(f"written: {path.relative_to(ROOT)}")
+    sys.exit(main())
