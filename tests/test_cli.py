@@ -751,6 +751,17 @@ def test_a_comparison_in_pieces_leaves_no_comparison_of_other_curves_beside_it(t
     assert not (tmp_path / "r" / "result.comparison.npz").exists()
 
 
+def test_curves_of_an_earlier_run_in_another_format_are_not_left_beside_new_labels(tmp_path):
+    np.save(tmp_path / "x.npy", (labels(1) > 0) * np.uint8(200))
+    np.save(tmp_path / "y.npy", (labels(2) > 0) * np.uint8(200))
+    out = tmp_path / "r"
+    assert run("segment", tmp_path / "x.npy", tmp_path / "y.npy", "--out", out).exit_code == 0
+    (out / "x.curves.zip").write_text("mine")
+    assert run("segment", tmp_path / "x.npy", "--out", out, "--format", "geojson").exit_code == 0
+    kept = {path.name for path in out.glob("*.curves.*")}
+    assert kept == {"x.curves.geojson", "x.curves.zip", "y.curves.csv"}
+
+
 def test_missing_objects_of_an_earlier_image_are_not_left_beside_new_suspects(tmp_path):
     np.save(tmp_path / "x.npy", labels(1).astype(np.uint16))
     arguments = ("inspect", tmp_path / "x.npy", "--out", tmp_path / "r")

@@ -497,7 +497,7 @@ def segment(
     force: Force = False,
 ) -> None:
     """Segment images; write labels (TIFF, if the image fits in memory) and outlines (curve files)."""
-    from .io.segmented import segmented_files, write_outlines, write_segmented
+    from .io.segmented import earlier_files, segmented_files, write_outlines, write_segmented
 
     paths = [
         path for place in images for path in files_of(place, groups=True, labels=bool(reading.labels), images=True)
@@ -515,9 +515,7 @@ def segment(
                 if ensemble is None:
                     found = labelled(path, reading)
                     ensemble = traced(found, reading)
-            with recording_outputs(
-                out, [planned.name for planned in segmented_files(out, names[index], form)]
-            ) as written:
+            with recording_outputs(out, [planned.name for planned in earlier_files(out, names[index])]) as written:
                 if found is None:
                     pixel = ensemble.pixel_size or (1.0, 1.0)
                     written += write_outlines(out, ensemble, form, names[index], pixel, ensemble.name)

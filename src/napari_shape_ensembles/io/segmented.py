@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..archive import write_bytes
 from ..outlines import Ensemble
 from .calibration import Calibration
-from .curve_files import write_curves, writer_of
+from .curve_files import FORMATS, write_curves, writer_of
 from .curve_table import CurveTable
 from .outputs import CURVES, LABELS
 from .sources import Labelled
@@ -27,6 +27,12 @@ def segmented_files(folder: Path, name: str, form: str) -> list[Path]:
     curves = folder / f"{name}{CURVES}.{form}"
     writer_of(curves)
     return [curves, folder / f"{name}{LABELS}", folder / f"{name}.ids.csv"]
+
+
+def earlier_files(folder: Path, name: str) -> list[Path]:
+    """Return the paths that `write_segmented` may have written for an image in any format."""
+    forms = [ending.removeprefix(".") for ending, kind in FORMATS.items() if kind.write]
+    return list(dict.fromkeys(path for form in forms for path in segmented_files(folder, name, form)))
 
 
 def write_segmented(
