@@ -103,10 +103,30 @@ def test_faults_that_withhold_the_row_of_a_comparison_withhold_that_of_a_contras
     same = found.equivalence().set_index("contrast")["case"]
     assert same[same == "inconclusive"].index.tolist() == withheld
     again = Experiment.of_tree(found.to_tree())
+    assert again.overall() == found.overall()
+    assert found.overall()[0] == f"Over all 3 groups: inconclusive ({reason}: look at the outlines first)."
     assert (again.faults, again.table["case"].tolist()) == (found.faults, found.table["case"].tolist())
     overruled = experiment(images, design, QUICK, overrule=True)
     assert overruled.table["case"].tolist() == ["1∧1", "1∧0", "1∧0"]
+    assert overruled.overall()[0].startswith("Over all 3 groups: form ")
     assert any(words.startswith(reason) for words in overruled.warnings)
+
+
+def test_faults_of_the_outlines_withhold_trends_interactions_and_adjusted_answers():
+    images, design = groups_of((5, 5), (1, 1.5))
+    images[8] = Ensemble([*images[2].curves[:6], *images[8].curves[6:]], name="field 8", unit="µm")
+    design = design.assign(dose=range(10), sex=list("mfmfmmfmfm"))
+    reason = "6 outlines occur twice, in image 2 (g0) and in field 8 (g1): look at the outlines first"
+    said = experiment(images, design, QUICK).overall(["dose"], [("group", "sex")])
+    assert said[:-1] == [
+        f"Given dose: inconclusive ({reason}).",
+        f"With dose: inconclusive ({reason}).",
+        f"Interaction group × sex: inconclusive ({reason}).",
+    ]
+    alone = experiment(images, design.assign(group="g"), QUICK)
+    reason = "6 outlines occur twice, in image 2 (g) and in field 8 (g)"
+    assert alone.overall()[0] == f"With dose: inconclusive ({reason}: look at the outlines first)."
+    assert any(words.startswith(reason) for words in alone.warnings)
 
 
 def test_the_table_names_each_contrast_with_its_numbers(three):

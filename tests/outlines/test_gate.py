@@ -8,7 +8,7 @@ from skimage.io import imread
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare, extract_curves, quality, samples
 from napari_shape_ensembles.cli import Answer, hit
 from napari_shape_ensembles.outlines import at_pixel_size
-from napari_shape_ensembles.outlines.gate import reasons_of_pairs
+from napari_shape_ensembles.outlines.gate import reasons_of_sets
 
 QUICK = Settings(landmarks=60, rank=10, permutations=300)
 
@@ -164,7 +164,9 @@ def test_pairs_of_many_samples_are_judged_as_each_alone():
     given = [outlines(seed=0), same, same, outlines(4, seed=2), outlines(12, seed=3, vertices=9)]
     sides = [side.derived(side.curves, name=f"sample {number}") for number, side in enumerate(given)]
     pairs = [(i, j) for i in range(5) for j in range(5) if i != j]
-    found = reasons_of_pairs(sides, pairs)
+    found = reasons_of_sets(sides, pairs)
     assert found == [quality(sides[i], sides[j]).reason for i, j in pairs]
     assert found[pairs.index((1, 2))].startswith("40 outlines occur twice, in sample 1 and in sample 2")
     assert found[pairs.index((0, 1))] is None
+    (of_all,) = reasons_of_sets(sides[:3], [range(3)])
+    assert of_all.startswith("40 outlines occur twice, in sample 1 and in sample 2")

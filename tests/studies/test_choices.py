@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from curve_makers import blobs
+from docks import labels_of
 from napari_shape_ensembles import Ensemble, Outlines, Settings, Stopped, compare
 from napari_shape_ensembles.studies import Choice, ChoiceStudy, choice_study
 
@@ -87,6 +88,25 @@ def test_a_choice_without_an_answer_says_why():
     (one,) = choice_study(trace, settings=QUICK, choices={"min_area": (144,)}).choices
     assert (one.case, one.reason) == ("inconclusive", "one has no usable outline")
     assert np.isnan(one.scale_p)
+
+
+def test_a_row_that_is_withheld_says_why():
+    same = pair(Outlines())[0]
+    study = choice_study(lambda recipe: (same, same), settings=QUICK, choices={"rank": (5,)})
+    reason = "30 outlines occur twice, in A and in B: look at the outlines first"
+    assert [one.reason for one in (study.used, *study.choices)] == [reason, reason]
+    assert study.summary() == f"inconclusive in 2 of 2 choices: {reason}."
+
+
+def test_resampling_to_one_pixel_size_is_said_as_in_a_comparison():
+    a, b = (
+        Ensemble.from_labels(labels_of(seed), scale=(size, size), unit="µm", name=f"at {size}")
+        for seed, size in ((1, 0.25), (2, 0.5))
+    )
+    study = choice_study(lambda recipe: (a, b), settings=QUICK, choices={"rank": (5,)})
+    assert study.note.startswith("Pixels measure 0.25 to 0.5 µm: all outlines were brought to the largest")
+    assert study.note == compare(a, b, QUICK).note
+    assert study.summary().endswith(f". {study.note}.")
 
 
 def test_what_is_known_is_told_and_the_work_can_be_stopped():

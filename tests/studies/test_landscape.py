@@ -172,6 +172,19 @@ def test_too_few_curves_are_inconclusive_in_every_cell():
     assert "inconclusive: 3 and 8 curves" in landscape.summary()
 
 
+def test_faults_that_withhold_the_row_of_a_comparison_withhold_that_of_every_cell():
+    a, b = pair(6, stretch=3.0)
+    whole = decision_landscape(a, b, settings=QUICK, ranks=[2], landmarks=[48, 100])
+    assert compare(a, b, whole.settings_at(48, 2)).case == "inconclusive"
+    reason = "one has only 6 curves; at least 10 are needed: look at the outlines first"
+    assert (set(whole.case.ravel()), set(whole.table()["case"])) == ({"inconclusive"}, {"inconclusive"})
+    assert whole.summary() == f"one (6 curves) and two (11 curves): inconclusive: {reason}."
+    assert np.isfinite(whole.scale.p_value).all()
+    overruled = decision_landscape(a, b, settings=replace(QUICK, overrule=True), ranks=[2], landmarks=[48, 100])
+    assert [case[-1] for case in overruled.case.ravel()] == ["0", "0"]
+    assert overruled.summary().endswith(f" {reason}.")
+
+
 def test_the_table_holds_every_test_of_every_cell():
     landscape = decision_landscape(*pair(stretch=3.0), settings=QUICK, **GRID)
     table = landscape.table()

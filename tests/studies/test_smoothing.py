@@ -153,6 +153,16 @@ def test_too_few_curves_at_every_sigma_are_called_inconclusive():
     assert study.summary().startswith("Inconclusive at every σ: 1 and 16 curves cannot reach p ≤ 0.025")
 
 
+def test_a_sigma_whose_outlines_have_faults_has_a_reason_and_is_not_recommended():
+    labels = field(1)
+    study = smoothing_study(labels, labels, sigmas=[0, 1], **GRID)
+    reason = "16 outlines occur twice, in A1 and in B1: look at the outlines first"
+    assert study.reasons == (reason, reason)
+    assert study.table()["reason"].tolist() == [reason, reason]
+    assert study.recommended is None
+    assert study.summary() == f"Inconclusive at every σ: {reason}."
+
+
 def test_a_range_that_ends_with_few_curves_comes_with_a_caution():
     found = study_of(["aa", "aa", "aa"], [100, 60, 40])
     assert found.reason.endswith(

@@ -143,6 +143,17 @@ def test_a_landscape_of_several_images_says_that_they_were_brought_to_one_pixel_
     assert landscape.answer.endswith(f"{result.note}.")
 
 
+def test_a_study_of_choices_says_that_images_were_brought_to_one_pixel_size(session, model, qtbot, monkeypatch):
+    layers = [
+        model.add_labels(labels_of(seed), name=f"at {size:g}", scale=(size, size), units=("um", "um"))
+        for seed, size in ((3, 0.25), (4, 0.25), (5, 0.5))
+    ]
+    session.choices.sides.choose_several(layers[:2], layers[2:])
+    monkeypatch.setattr(studying, "CHOICES", {"rank": (5,)})
+    run(session.trust, qtbot)
+    assert "Pixels measure 0.25 to 0.5 µm: all outlines were brought to the largest" in session.trust.result.summary()
+
+
 def test_curves_left_out_by_hand_are_left_out_of_a_landscape(landscape, model, qtbot):
     choices = landscape.choices
     run(landscape, qtbot)

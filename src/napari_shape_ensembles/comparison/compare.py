@@ -157,7 +157,7 @@ class Comparison(Sealed):
     @property
     def case(self) -> str:
         """Row of the truth table, undulation ∧ scale with 1 = no difference detected; or "inconclusive"."""
-        return INCONCLUSIVE if self._inconclusive else table_row(self.undulation.rejected, self.scale.rejected)
+        return INCONCLUSIVE if self.inconclusive else table_row(self.undulation.rejected, self.scale.rejected)
 
     @property
     def permuted(self) -> str:
@@ -170,7 +170,8 @@ class Comparison(Sealed):
         return len(set(self.a.images.tolist())), len(set(self.b.images.tolist()))
 
     @property
-    def _inconclusive(self) -> str | None:
+    def inconclusive(self) -> str | None:
+        """Why there is no row: few curves or images, faults of the outlines, or the archetype; None if there is one."""
         settings = self.settings
         if self.permuted == "images":
             least = least_p(*self.image_counts)
@@ -363,7 +364,7 @@ class Comparison(Sealed):
                 "Single outlines were permuted: the result holds for these images only, not for the conditions."
             )
         few = min(len(self.a), len(self.b))
-        if self._inconclusive is None and few < _MIN_CURVES_FOR_POWER:
+        if self.inconclusive is None and few < _MIN_CURVES_FOR_POWER:
             found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
         scale = spd.from_coordinates(self.space.scale_mean, self.l)
         known = relative_precision(np.concatenate([coordinate_precision(side) for side in (self.a, self.b)]), scale)
@@ -410,8 +411,8 @@ class Comparison(Sealed):
             f"{ensemble.name or side} ({own}{counted(len(ensemble), 'curve')})"
             for side, ensemble, own in (("A", self.a, images[0]), ("B", self.b, images[1]))
         )
-        if self._inconclusive:
-            return f"{names}: inconclusive: {self._inconclusive}{small_sample_words(self.small_sample)}."
+        if self.inconclusive:
+            return f"{names}: inconclusive: {self.inconclusive}{small_sample_words(self.small_sample)}."
         numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
         alone = "in these images only, " if self.permuted == "curves" and max(self.image_counts) > 1 else ""
         return f"{names}: {alone}{TRUTH_TABLE[self.case]} ({self.case}; {numbers})."

@@ -28,7 +28,7 @@ from ..mmd.replicates import (
     small_sample_test,
 )
 from ..outlines import Ensemble, at_one_pixel_size, counted
-from ..outlines.gate import reasons_of_pairs
+from ..outlines.gate import reasons_of_sets
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
@@ -160,6 +160,8 @@ class Experiment:
     faults : tuple of str
         Serious faults of the outlines of each contrast, in the order of the table, which withhold its row unless
         `settings.overrule` (see `quality`); "" if there are none.
+    overall_fault : str
+        The same of the outlines of all groups, which withholds the answers of `overall`.
 
     Examples
     --------
@@ -183,6 +185,7 @@ class Experiment:
     note: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+    overall_fault: str = ""
 
     # ------------------------------------------------------------------------------------------- tests
 
@@ -209,7 +212,8 @@ class Experiment:
     def overall(self, given: Sequence[str] = (), interactions: Sequence[tuple[str, str]] = ()) -> list[str]:
         """Sentences on all groups at once, on the trend with every covariate, and on the power of more replicates.
 
-        Tests that are impossible with so few replicates, or such a design, are reported as such.
+        Tests that are impossible with so few replicates, or such a design, are reported as such, and faults of the
+        outlines in place of the answers that they withhold.
 
         Parameters
         ----------
@@ -249,6 +253,8 @@ class Experiment:
         return said
 
     def _joint_sentence(self, tested: Callable[[], HypothesisTests], differs: str, alike: str, before: str = "") -> str:
+        if self.overall_fault and not self.settings.overrule:
+            return f"{before and ' '}{INCONCLUSIVE} ({self.overall_fault})"
         try:
             found = tested()
         except ValueError as error:
@@ -265,7 +271,7 @@ class Experiment:
 
     def _adjusted_ratios(self, given: Sequence[str]) -> str:
         """Describe the adjusted ratios of two groups."""
-        if len(self.design.groups) > 2:
+        if len(self.design.groups) > 2 or (self.overall_fault and not self.settings.overrule):
             return ""
         second, words = (self.design.group == 1).astype(np.float64), ""
         try:
@@ -720,7 +726,7 @@ class Experiment:
             found += self.design.forecast(self.settings.significance)[:3]
         if self.note:
             found.append(f"{self.note}.")
-        reasons = [reason for reason in dict.fromkeys(self.faults) if reason]
+        reasons = [reason for reason in dict.fromkeys(self.faults) if reason] or [*filter(None, [self.overall_fault])]
         found += [f"{reason}." for reason in reasons[:_LISTED]]
         if len(reasons) > _LISTED:
             found.append(f"{counted(len(reasons) - _LISTED, 'more contrast')} of outlines with other faults.")
@@ -864,6 +870,7 @@ class Experiment:
             "note": self.note,
             "left_out": dict(self.left_out),
             "faults": list(self.faults),
+            "overall_fault": self.overall_fault,
         }
 
     @classmethod
@@ -905,7 +912,8 @@ class Experiment:
         faults = tuple(map(str, records.value(tree, "faults", list) if "faults" in tree else ()))
         if len(faults) not in (0, len(design.pairs)):
             raise ContentError(f"it names faults of {len(faults)} contrasts, and has {len(design.pairs)}")
-        return cls(design, settings, coordinates, kernels, outlines, correction, unit, note, left_out, faults)
+        of_all = str(tree.get("overall_fault", next(filter(None, faults), "")))  # not in files of earlier versions
+        return cls(design, settings, coordinates, kernels, outlines, correction, unit, note, left_out, faults, of_all)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Plot the ratios of size and roughness of every contrast with their intervals.
@@ -1006,7 +1014,7 @@ def experiment(
             learned = learn(_subsampled(ensembles, image, chosen), settings)
         report(_STEPS[-3], len(_STEPS) - 3, len(_STEPS))
         measured = quantities(ensembles, settings)
-        faults = _faults(ensembles, checked)
+        *faults, of_all = _faults(ensembles, checked)
         t, descriptors, size = (
             _without_blocks(values, replicate[chosen], checked.blocks)
             for values in (learned.t, learned.descriptors, learned.l[:, ::2].mean(axis=1, keepdims=True))
@@ -1031,16 +1039,17 @@ def experiment(
     outlines = _outline_table(places, measured)
     left_out = {part: reason for parts in parts_of_tests.values() for part, reason in parts.left_out.items()}
     unit = ensembles[0].unit
-    return Experiment(checked, settings, coordinates, kernels, outlines, correction, unit, note, left_out, faults)
+    found = checked, settings, coordinates, kernels, outlines, correction, unit, note, left_out
+    return Experiment(*found, tuple(faults), of_all)
 
 
-def _faults(ensembles: Sequence[Ensemble], design: Design) -> tuple[str, ...]:
-    """For each contrast, the serious faults of the outlines of its two groups, as in `compare`; "" without any."""
+def _faults(ensembles: Sequence[Ensemble], design: Design) -> list[str]:
+    """For each contrast, then for all groups, the serious fault of their outlines, as in `compare`; "" without any."""
     of_group: list[list[Ensemble]] = [[] for _ in design.groups]
     for one, group in zip(ensembles, design.group[design.of_image].tolist(), strict=True):
         of_group[group].append(one)
     pooled = [Ensemble.pooled(own, name=name) for own, name in zip(of_group, design.groups, strict=True)]
-    return tuple(reason or "" for reason in reasons_of_pairs(pooled, design.pairs))
+    return [reason or "" for reason in reasons_of_sets(pooled, [*design.pairs, range(len(pooled))])]
 
 
 @lru_cache(maxsize=1024)  # tables and sentences ask for the same plans

@@ -167,10 +167,10 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     return _joined(sides)
 
 
-def reasons_of_pairs(samples: Sequence[Ensemble], pairs: Iterable[tuple[int, int]]) -> list[str | None]:
-    """Return `quality(...).reason` of pairs of samples of distinct names, by index; each sample is checked once."""
+def reasons_of_sets(samples: Sequence[Ensemble], sets: Iterable[Sequence[int]]) -> list[str | None]:
+    """Return `quality(...).reason` of sets of samples of distinct names, by index; each sample is checked once."""
     sides = [_checked(sample.name, sample) for sample in samples]
-    return [_joined((sides[i], sides[j])).reason for i, j in pairs]
+    return [_joined([sides[place] for place in places]).reason for places in sets]
 
 
 class _Checked(NamedTuple):
@@ -194,7 +194,7 @@ def _checked(name: str, ensemble: Ensemble) -> _Checked:
 
 
 def _joined(sides: Sequence[_Checked]) -> Quality:
-    """Combine the findings of one or two samples, with duplicates and unequal numbers of vertices."""
+    """Combine the findings of samples, with their duplicates, and for two with unequal numbers of vertices."""
     found = [finding for side in sides for finding in side.findings]
     found += _duplicates([key for side in sides for key in side.keys])
     compared = sorted((side for side in sides if side.vertices), key=lambda side: side.vertices)

@@ -40,7 +40,7 @@ class Choice:
     undulation_p, scale_p : float
         NaN if there is no result.
     reason : str
-        Reason why there is no result.
+        Reason why there is no result, or no row.
     """
 
     name: str
@@ -80,6 +80,8 @@ class ChoiceStudy:
         The others, by field in the order of `CHOICES`, by value within a field.
     values : mapping of str to object
         Value in use of each field.
+    note : str
+        Resampling of images of unequal pixel size, or why there was none, as in `compare`.
 
     Examples
     --------
@@ -95,6 +97,7 @@ class ChoiceStudy:
     used: Choice
     choices: tuple[Choice, ...]
     values: Mapping[str, Any]
+    note: str = ""
 
     @property
     def done_something(self) -> bool:
@@ -115,12 +118,15 @@ class ChoiceStudy:
         return found
 
     def summary(self) -> str:
-        """Summarise in how many choices the row is unchanged, and where each of the two decisions changes."""
+        """Summarise in how many choices the row is unchanged, where each decision changes, and any resampling."""
+        return f"{self._summary()} {self.note}." if self.note else self._summary()
+
+    def _summary(self) -> str:
         every = [self.used, *self.choices]
         counts = {case: [one.case for one in every].count(case) for case in dict.fromkeys(one.case for one in every)}
         said = [f"{self.used.case} in {counts[self.used.case]} of {len(every)} choices"]
         if self.used.case == INCONCLUSIVE:
-            return f"{said[0]}."
+            return f"{said[0]}{f': {self.used.reason}' if self.used.reason else ''}."
         said += [words for place, test in enumerate(_NAMES) if (words := self._exceptions(test, 2 * place))]
         if unanswered := [one for one in self.choices if one.case == INCONCLUSIVE]:
             said.append(f"no answer with {_listed(unanswered)}")
@@ -217,23 +223,25 @@ def choice_study(
     with reporting(progress):
         with as_part(0, total, "unchanged: "):
             pair = trace(outlines)
-            used = _compared("", None, pair, settings)
-        study = ChoiceStudy(used, (), {name: known[name] for name in choices})
+            used, note = _compared("", None, pair, settings)
+        study = ChoiceStudy(used, (), {name: known[name] for name in choices}, note)
         for place, (name, value) in enumerate(items, 1):
             words = f"{_FIELDS[name].label.lower()} {value}"
             report(words, steps * place, total, study)
             with as_part(steps * place, total, f"{words}: "):
                 try:
                     if hasattr(settings, name):
-                        found = _compared(name, value, pair, replace(settings, **{name: value}))
+                        found, _ = _compared(name, value, pair, replace(settings, **{name: value}))
                     else:
-                        found = _compared(name, value, trace(replace(outlines, **{name: value})), settings)
+                        found, _ = _compared(name, value, trace(replace(outlines, **{name: value})), settings)
                 except ValueError as error:
                     found = Choice(name, value, INCONCLUSIVE, reason=str(error))
             study = replace(study, choices=(*study.choices, found))
     return study
 
 
-def _compared(name: str, value: Any, pair: tuple[Ensemble, Ensemble], settings: Settings) -> Choice:
+def _compared(name: str, value: Any, pair: tuple[Ensemble, Ensemble], settings: Settings) -> tuple[Choice, str]:
+    """One comparison, and its note."""
     result = compare(*pair, settings)
-    return Choice(name, value, result.case, result.undulation.p_value, result.scale.p_value)
+    numbers = result.undulation.p_value, result.scale.p_value
+    return Choice(name, value, result.case, *numbers, result.inconclusive or ""), result.note

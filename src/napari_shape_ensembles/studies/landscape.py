@@ -33,7 +33,7 @@ from ..comparison.design import cannot_reach
 from ..comparison.parts import FORM, OF_RANK, sides, tests_components
 from ..mmd import MMDTest, combined_mmd_test, nested_mmd_tests
 from ..mmd.replicates import DRAWS, MeanKernels, least_p, mean_kernels, replicate_mmd_test
-from ..outlines import Ensemble, counted
+from ..outlines import Ensemble, counted, quality
 from ..progress import Listener, Progress, as_part, report, reporting
 from .jobs import run_jobs
 
@@ -113,6 +113,9 @@ class DecisionLandscape:
         Whether single curves of several images were permuted: then the landscape holds for these images alone.
     note : str
         Resampling of images of unequal pixel size, or why there was none, as in `compare`.
+    fault : str
+        Serious fault of the outlines, which withholds the row of every cell unless `settings.overrule` (see `quality`);
+        "" if there is none.
 
     Examples
     --------
@@ -136,6 +139,7 @@ class DecisionLandscape:
     images: tuple[int, int] | None = None
     of_these_images: bool = False
     note: str = ""
+    fault: str = ""
 
     @property
     def mmd(self) -> Real:
@@ -191,11 +195,13 @@ class DecisionLandscape:
 
     @property
     def inconclusive(self) -> str | None:
-        """Why there are too few curves, or permuted images, for a decision; None otherwise."""
+        """Why no cell has a row: too few curves or permuted images, or faults of the outlines; None otherwise."""
         if self.images is not None:
             least, level = least_p(*self.images), self.settings.significance
-            return cannot_reach(*self.images, level, least) if least > level else None
-        return too_few(*self.sizes, self.settings.permutations, self.settings.significance)
+            reason = cannot_reach(*self.images, level, least) if least > level else None
+        else:
+            reason = too_few(*self.sizes, self.settings.permutations, self.settings.significance)
+        return reason or (None if self.settings.overrule else self.fault or None)
 
     @property
     def case(self) -> NDArray[np.str_]:
@@ -236,8 +242,9 @@ class DecisionLandscape:
         return plot_decisions(self, ax, test=test)
 
     def summary(self) -> str:
-        """Summarise the landscape in a few sentences, with any resampling."""
-        return f"{self._summary()} {self.note}." if self.note else self._summary()
+        """Summarise the landscape in a few sentences, with any resampling, and faults of the outlines."""
+        said = self._summary()
+        return " ".join([said, *(f"{words}." for words in (self.note, self.fault) if words and words not in said)])
 
     def _summary(self) -> str:
         of = [f"{counted(count, 'image')}, " for count in self.images] if self.images else ["", ""]
@@ -247,12 +254,12 @@ class DecisionLandscape:
         )
         if self.of_these_images:
             b = f"{b}, in these images only"
-        if self.inconclusive:
-            return f"{a} and {b}: inconclusive: {self.inconclusive}."
-        answers, counts = np.unique(self.case[self.undulation.computed], return_counts=True)
         if not self.feasible.any():
             most = int(_highest_rank(self.landmarks.max(), sum(self.sizes)))
             return f"{a} and {b}: no rank can be tested: they determine at most {most} undulation coordinates."
+        if self.inconclusive:
+            return f"{a} and {b}: inconclusive: {self.inconclusive}."
+        answers, counts = np.unique(self.case[self.undulation.computed], return_counts=True)
         if not len(answers):
             return f"{a} and {b}: nothing computed yet."
         if len(answers) == 1:
@@ -447,7 +454,8 @@ class _Cells:
         self._fixed = (ranks, landmarks, settings, (a.name, b.name), (len(a), len(b)))
         counts = len(set(a.images.tolist())), len(set(b.images.tolist()))
         by_images = exchangeable_images(a, b, settings) is not None
-        self._more = (counts, False, note) if by_images else (None, max(counts) > 1, note)
+        images = (counts, False) if by_images else (None, max(counts) > 1)
+        self._more = (*images, note, quality(a, b).reason or "")
         both = settings.coordinates == "both" and not isinstance(settings.bandwidth, tuple)
         parts = ("raw", "normalized") if both else FORM if tests_components(settings) else ()
         self._shape = (len(landmarks), len(ranks), 4)

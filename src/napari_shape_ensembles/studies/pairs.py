@@ -27,7 +27,7 @@ from ..comparison import (
 )
 from ..mmd import KERNELS, combined_mmd_test
 from ..outlines import Ensemble, at_one_pixel_size, counted
-from ..outlines.gate import reasons_of_pairs
+from ..outlines.gate import reasons_of_sets
 from ..progress import Listener, Progress, report, reporting
 from .jobs import run_jobs
 
@@ -321,7 +321,7 @@ def _faults(
     named = [copy(ensemble) for ensemble in ensembles]
     for one, name in zip(named, names, strict=True):
         one.name = name
-    found = zip(pairs, reasons_of_pairs(named, pairs), strict=True)
+    found = zip(pairs, reasons_of_sets(named, pairs), strict=True)
     return {pair: reason for pair, reason in found if reason}
 
 

@@ -86,8 +86,10 @@ class SmoothingStudy:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why a σ has no landscape; empty if it has one."""
-        return tuple(step.reason for step in self.steps)
+        """Why a σ has no landscape, or none of its cells a row; empty otherwise."""
+        return tuple(
+            step.reason if step.landscape is None else step.landscape.inconclusive or "" for step in self.steps
+        )
 
     def tests(self, name: str = "undulation") -> tuple[Decisions | None, ...]:
         """One test at every σ: "undulation", "scale", "product", or a part such as "roughness" or "raw"."""
@@ -231,7 +233,8 @@ def smoothing_study(
     Returns
     -------
     SmoothingStudy
-        A σ without a comparison, for example because all objects vanish, has a reason in `reasons`.
+        A σ without a comparison, for example because all objects vanish, or whose outlines have faults that withhold
+        the row (see `quality`), has a reason in `reasons`.
 
     Raises
     ------

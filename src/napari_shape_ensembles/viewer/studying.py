@@ -269,11 +269,15 @@ def choices_of(sources: Sources, recipe: Outlines, settings: Settings, excluded:
     without = set(found_in["image"] if "image" in kinds else found_in["labels" if "labels" in kinds else "shapes"])
     asked = {name: values for name, values in CHOICES.items() if name not in without}
 
+    notes = []
+
     def trace(changed: Outlines) -> tuple[Ensemble, Ensemble]:
-        a, b, _ = trace_sides(sources, changed, excluded if changed == recipe else ())
+        a, b, note = trace_sides(sources, changed, excluded if changed == recipe else ())
+        notes.append(note)
         return a, b
 
-    return choice_study(trace, recipe, settings, choices=asked)
+    found = choice_study(trace, recipe, settings, choices=asked)
+    return replace(found, note=notes[0] or found.note)
 
 
 def landscape_of(

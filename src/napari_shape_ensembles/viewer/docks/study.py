@@ -202,8 +202,9 @@ class LandscapeDock(StudyDock):
         result: DecisionLandscape = self.result
         tests = (("undulation", result.undulation), ("scale", result.scale))
         numbers = "; ".join(f"{name} p = {test.p_value[place]:.2g}, MMD {test.mmd[place]:.3f}" for name, test in tests)
-        i, j = place
-        return f"{result.landmarks[i]} landmarks, rank {result.ranks[j]}: {result.case[place]} ({numbers})."
+        (i, j), row = place, result.case[place]
+        why = f"{row}: {result.inconclusive}" if result.inconclusive else row
+        return f"{result.landmarks[i]} landmarks, rank {result.ranks[j]}: {why} ({numbers})."
 
 
 class SmoothingDock(StudyDock):
@@ -238,7 +239,7 @@ class SmoothingDock(StudyDock):
         result: SmoothingStudy = self.result
         a, b = result.sizes[place].astype(int)
         words = f"σ = {result.sigmas[place]:g} px: {a} and {b} curves"
-        if result.landscapes[place] is None:
+        if result.landscapes[place] is None or result.reasons[place]:
             return f"{words}; {result.reasons[place]}."
         undulation, scale = result.share_rejected()[place], result.share_rejected("scale")[place]
         differs = f"undulation differs in {undulation:.0%} of the cells, scale in {scale:.0%}"
