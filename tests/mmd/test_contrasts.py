@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from napari_shape_ensembles.mmd.contrasts import (
     bootstrap_counts,
@@ -9,6 +10,8 @@ from napari_shape_ensembles.mmd.contrasts import (
     percentile_ends,
     spread_interval,
     spread_ratio,
+    welch,
+    welch_interval,
 )
 
 
@@ -46,6 +49,47 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
     means, spreads = np.mean(held, axis=0)
     assert 0.92 <= means <= 0.98
     assert 0.91 <= spreads <= 0.98
+
+
+@pytest.mark.parametrize(("m", "n"), [(2, 2), (2, 20), (20, 2), (3, 3), (3, 20), (5, 5), (10, 10)])
+def test_the_difference_of_few_curves_is_within_its_interval_as_often_as_claimed(m, n):
+    inside, widths = 0, []
+    for seed in range(300):
+        values = np.random.default_rng(seed).normal(size=(m + n, 1))
+        _, low, high = difference_of_means(values, m, bootstrap_counts(m, m + n, 200, seed))
+        inside += low[0] <= 0 <= high[0]
+        widths.append(high[0] - low[0])
+    assert inside >= 0.92 * 300  # three standard errors below 0.95 is 0.912
+    assert np.median(widths) < 30  # and it is no empty claim
+
+
+def test_few_curves_have_students_interval_as_by_welch():
+    values = np.random.default_rng(3).normal(size=(8, 2)) * [1, 0]
+    value, low, high = difference_of_means(values, 4, bootstrap_counts(4, 8, 50, 0))
+    expected = stats.ttest_ind(values[4:, 0], values[:4, 0], equal_var=False).confidence_interval()
+    assert (low[0], high[0]) == pytest.approx((expected.low, expected.high))
+    assert low[1] == value[1] == high[1] == 0
+    alone = difference_of_means(values, 1, bootstrap_counts(1, 8, 50, 0))
+    assert (alone[1][0], alone[2][0]) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize(("m", "n"), [(2, 2), (2, 6), (2, 20), (3, 3), (3, 20), (5, 5)])
+def test_welchs_interval_holds_the_truth_also_where_one_sample_is_much_smaller(m, n):
+    values = np.random.default_rng(0).normal(size=(m + n, 4000))
+    _, low, high = welch_interval(values[:m], values[m:])
+    assert 0.94 <= np.mean((low <= 0) & (high >= 0)) <= 0.985  # 0.88 for 2 and 20 with Welch's own freedom
+    value, error, freedom = welch(values[:m, 0], values[m:, 0])
+    expected = stats.ttest_ind(values[m:, 0], values[:m, 0], equal_var=False)
+    assert value / error == pytest.approx(expected.statistic)
+    assert freedom == pytest.approx(min(expected.df, 2 * min(m, n) - 2))
+
+
+def test_two_curves_tell_nothing_about_a_ratio_of_spreads():
+    """Both of two curves are one standard deviation from their mean: no error can be estimated from them."""
+    values = np.random.default_rng(4).normal(size=(22, 1))
+    for m in (2, 20):
+        assert spread_interval(values, m, bootstrap_counts(m, 22, 50, 0)).ravel().tolist() == [0, np.inf]
+    assert spread_interval(values[:4], 2, bootstrap_counts(2, 4, 50, 0)).ravel().tolist() == [0, np.inf]
 
 
 @pytest.mark.parametrize(("still", "ends"), [(slice(10), np.inf), (slice(10, None), 0.0), (slice(None), 1.0)])

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from ..checks import RandomState, seed_of
 from ..mmd import median_distance
-from ..mmd.contrasts import Estimate, difference_of_means, percentile_ends, welch
+from ..mmd.contrasts import Estimate, difference_of_means, percentile_ends, welch_interval
 from ..mmd.dependence import Compared, coordinates_of
 from ..mmd.kernel import Distances, Real, quadratic_forms
 from ..mmd.replicates import mean_kernels
@@ -158,7 +157,8 @@ def effect_sizes(
     ends). The size ratio has Student's interval (Welch) of the images' means, from 2 a side on. See
     `Experiment.effects` for those of every plain quantity. In all other cases curves are resampled, and intervals hold
     for these images alone.
-    Percentile intervals, widened for small samples; that of the size ratio is a symmetric bootstrap-t. Pairs of a curve
+    Percentile intervals, widened for small samples; that of the size ratio is a symmetric bootstrap-t, with fewer than
+    five curves on a side Student's (`mmd.contrasts.difference_of_means`). Pairs of a curve
     with itself are excluded, in the samples and the resamples alike, so neither is biased by their size. Intervals are
     conditional on the coordinates: they ignore that the shape space was itself learned from these curves.
 
@@ -294,16 +294,16 @@ def unbiased_of_images(between: Real, counts: Real, own: int) -> tuple[Real, Rea
 def _size_ratio_of_images(l: Real, image: NDArray[np.intp], own: int) -> Estimate:
     """Size ratio of images, with Student's interval of their means."""
     means = np.bincount(image, (l[:, 0] + l[:, 2]) / 2) / np.bincount(image)
-    value, error, freedom = welch(means[:own], means[own:])
-    reach = stdtrit(freedom, 0.975) * error if freedom > 0 else np.nan
-    low, middle, high = np.exp([value - reach, value, value + reach]).tolist()
-    return Estimate(middle, low, high)
+    with np.errstate(over="ignore"):
+        value, low, high = np.exp(welch_interval(means[:own], means[own:])).tolist()
+    return Estimate(value, low, high) if np.isfinite(high) else Estimate(value, float("nan"), float("nan"))
 
 
 def _size_ratio(l: Real, counts: Real, first: int) -> Estimate:
     """Geometric mean of the outlines' lengths in B over that in A."""
     log_length = (l[:, [0]] + l[:, [2]]) / 2  # log √det P, up to a constant
-    value, low, high = np.exp(difference_of_means(log_length, first, counts[1:]))[:, 0]
+    with np.errstate(over="ignore"):
+        value, low, high = np.exp(difference_of_means(log_length, first, counts[1:]))[:, 0]
     return Estimate(float(value), float(low), float(high))
 
 

@@ -485,7 +485,7 @@ class Experiment:
         group, values = self.design.group, self.means[quantity].to_numpy()
         a, b = values[group == i], values[group == j]
         if self.design.blocks is None and min(len(a), len(b)) > 1:
-            return Difference(*welch(a, b))
+            return Difference(*map(float, welch(a, b)))
         chosen = np.flatnonzero(np.isin(group, (i, j)))
         blocks = None if self.design.blocks is None else self.design.blocks[chosen]
         return _slope((group[chosen] == j).astype(float), values[chosen], Hypothesis(group[chosen] == j, blocks))

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from ..checks import Sealed
 from ..comparison.effects import MIN_IMAGES, resample, unbiased_of_images
@@ -17,7 +16,7 @@ from ..mmd.contrasts import (
     percentile_ends,
     spread_interval,
     spread_ratio,
-    welch,
+    welch_interval,
 )
 from ..mmd.family import FamilyTests, family_tests
 from ..mmd.kernel import Index, gaussian
@@ -270,10 +269,8 @@ def _over_images(
 
 def _welch_ratio(logarithms: Real, own: int) -> Real:
     """Ratio of the geometric means of two groups of logarithms, with Student's interval (infinite for one image)."""
-    value, error, freedom = welch(logarithms[:own], logarithms[own:])
-    reach = float(stdtrit(freedom, 0.975)) * error if freedom > 0 else np.inf
     with np.errstate(over="ignore"):
-        return np.exp([value, value - reach, value + reach])
+        return np.exp(welch_interval(logarithms[:own], logarithms[own:]))
 
 
 def _shares(squared: Real) -> Real:
@@ -289,7 +286,8 @@ def _ratios(parts: dict[str, Real], first: int, counts: Real) -> tuple[Real, Rea
     values = np.stack([parts[name] for name in single], axis=1)
     ratio, spread = np.full(4, np.nan), np.full(4, np.nan)
     of_ratio, of_spread = np.full((2, 4), np.nan), np.full((2, 4), np.nan)
-    ratio[where], of_ratio[0, where], of_ratio[1, where] = np.exp(difference_of_means(values, first, counts))
+    with np.errstate(over="ignore"):
+        ratio[where], of_ratio[0, where], of_ratio[1, where] = np.exp(difference_of_means(values, first, counts))
     spread[where], of_spread[:, where] = spread_ratio(values, first), spread_interval(values, first, counts)
     return ratio, of_ratio, spread, of_spread
 

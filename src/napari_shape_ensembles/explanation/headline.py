@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from ..checks import Sealed
 from ..comparison import INCONCLUSIVE, Comparison, detectable_differences
-from ..mmd.contrasts import bootstrap_counts, difference_of_means
+from ..mmd.contrasts import bootstrap_counts, difference_of_means, welch_interval
 from .components import TEST_QUANTITIES, components, differences_named, ratio_words
 from .shape_paths import ShapePlaces
 
@@ -110,16 +109,7 @@ def _ratios(parts: dict[str, Real], result: Comparison) -> dict[str, Real]:
         for side, own in ((result.a, values[:first]), (result.b, values[first:])):
             names = dict.fromkeys(side.images.tolist())
             means.append(np.stack([own[side.images == name].mean(axis=0) for name in names]))
-        difference = means[1].mean(axis=0) - means[0].mean(axis=0)
-        freedom = [len(one) - 1 for one in means]
-        if min(freedom) > 0:  # Welch's
-            errors = np.stack([one.var(axis=0, ddof=1) / len(one) for one in means])
-            total = np.maximum(errors.sum(axis=0), np.finfo(float).tiny)
-            welch = total**2 / np.maximum((errors**2 / np.array(freedom)[:, None]).sum(axis=0), np.finfo(float).tiny)
-            reach = stdtrit(np.minimum(welch, sum(freedom)), 0.975) * np.sqrt(total)
-        else:
-            reach = np.full_like(difference, np.inf)
-        found = difference, difference - reach, difference + reach
+        found = welch_interval(means[0], means[1])
     with np.errstate(over="ignore"):
         return dict(zip(_WORDS, np.exp(np.stack(found)).T, strict=True))
 

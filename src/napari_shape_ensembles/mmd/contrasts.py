@@ -10,6 +10,9 @@ Real = NDArray[np.float64]
 
 # Standard deviations below this are rounding error.
 _MIN_DEVIATION = 1e-9
+# Resamples of fewer curves too often repeat a single one for a bootstrap interval of means; with fewer of these, the
+# error of a standard deviation cannot be estimated at all.
+_MIN_RESAMPLED, _MIN_OF_SPREAD = 5, 3
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,11 @@ def spread_interval(values: Real, first: int, counts: Real, coverage: float = 0.
     """Lower and upper end of the bootstrap interval of `spread_ratio`, (2, k), for (N, k) values.
 
     Symmetric bootstrap-t of the log ratio: a sample's log standard deviation has standard error √((kurtosis - 1) / 4n).
-    Resamples in which neither sample varies count as equal spreads.
+    Resamples in which neither sample varies count as equal spreads. With two curves in a sample the interval is 0 to
+    infinity.
     """
+    if min(first, len(values) - first) < _MIN_OF_SPREAD:
+        return np.stack([np.zeros(values.shape[1]), np.full(values.shape[1], np.inf)])
     spreads, squared_errors = [], []
     for side in (slice(first), slice(first, None)):
         _, variance, fourth = _moments(values[side], counts[:, side])
@@ -125,7 +131,10 @@ def percentile_ends(first: int, second: int, coverage: float = 0.95) -> tuple[fl
 
 
 def difference_of_means(values: Real, first: int, counts: Real, coverage: float = 0.95) -> tuple[Real, Real, Real]:
-    """Mean of B minus mean of A with its bootstrap interval (symmetric bootstrap-t): value, lower and upper end, (k,).
+    """Mean of B minus mean of A with its interval (symmetric bootstrap-t): value, lower and upper end, (k,).
+
+    With fewer than five curves in a sample the interval is Student's (`welch_interval`): the bootstrap's holds the true
+    difference of 2 and 20 Gaussian values in 0.86 of simulations, and is infinite for 2 and 2.
 
     Parameters
     ----------
@@ -136,6 +145,8 @@ def difference_of_means(values: Real, first: int, counts: Real, coverage: float 
     coverage : float
         Coverage of the interval.
     """
+    if min(first, len(values) - first) < _MIN_RESAMPLED:
+        return welch_interval(values[:first], values[first:], coverage)
     (a, of_a, _), (b, of_b, _) = (
         _moments(values[side], counts[:, side]) for side in (slice(first), slice(first, None))
     )
@@ -143,11 +154,27 @@ def difference_of_means(values: Real, first: int, counts: Real, coverage: float 
     return (b - a)[0], *_symmetric(b - a, errors, coverage)
 
 
-def welch(a: Real, b: Real) -> tuple[float, float, float]:
-    """Mean of b minus mean of a, its standard error, and Welch's degrees of freedom (0 if a sample has one value)."""
-    value = float(b.mean() - a.mean())
-    if min(len(a), len(b)) < 2:
-        return value, float("nan"), 0.0
-    parts = np.array([a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)])
-    freedom = parts.sum() ** 2 / max((parts**2 / [len(a) - 1, len(b) - 1]).sum(), np.finfo(float).tiny)
-    return value, float(np.sqrt(parts.sum())), float(freedom)
+def welch_interval(a: Real, b: Real, coverage: float = 0.95) -> tuple[Real, Real, Real]:
+    """Mean of b minus mean of a with Student's interval (see `welch`), infinite if a sample has one value."""
+    value, error, freedom = welch(a, b)
+    known = freedom > 0
+    quantile = stdtrit(np.where(known, freedom, 1), (1 + coverage) / 2)
+    reach = np.where(known, quantile * np.where(known, error, 1), np.inf)
+    return value, value - reach, value + reach
+
+
+def welch(a: Real, b: Real) -> tuple[Real, Real, Real]:
+    """Mean of b minus mean of a, its standard error, and Welch's degrees of freedom (0 if a sample has one value).
+
+    They are at most those of two samples as small as the smaller one: where a few values happen to lie close together
+    Welch's are far too many, and intervals for 2 and 20 values hold the true difference in 0.88 of simulations instead
+    of 0.96. Two samples of one size are not affected.
+    """
+    value, least = b.mean(axis=0) - a.mean(axis=0), min(len(a), len(b)) - 1
+    if not least:
+        return value, np.full_like(value, np.nan), np.zeros_like(value)
+    variances = np.stack([side.var(axis=0, ddof=1) / len(side) for side in (a, b)])
+    total = variances.sum(axis=0)
+    spent = variances[0] ** 2 / (len(a) - 1) + variances[1] ** 2 / (len(b) - 1)
+    freedom = np.where(spent > 0, total**2 / np.where(spent > 0, spent, 1), 2 * least)
+    return value, np.sqrt(total), np.minimum(freedom, 2 * least)
