@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from curve_makers import blobs
+from docks import labels_of
 from napari_shape_ensembles import Comparison, Ensemble, Settings, archetype_sensitivity, compare
 from napari_shape_ensembles.comparison import STEPS, ArchetypeSensitivity
 from napari_shape_ensembles.progress import Stopped, reporting
@@ -35,6 +36,16 @@ def test_the_first_is_the_comparison_itself_and_the_others_those_of_their_archet
     assert (found.comparisons[0].t == compare(a, b, QUICK).t).all()
     chosen = found.comparisons[2].settings
     assert (found.comparisons[2].t == compare(a, b, chosen).t).all()
+
+
+def test_resampling_to_one_pixel_size_is_said_of_every_comparison():
+    a, b = (
+        Ensemble.from_labels(labels_of(seed), scale=(size, size), unit="µm", name=f"at {size}")
+        for seed, size in ((1, 0.25), (2, 0.5))
+    )
+    found = archetype_sensitivity(a, b, QUICK, archetypes=2)
+    assert {one.note for one in found.comparisons} == {compare(a, b, QUICK).note}
+    assert found.comparison.note.startswith("Pixels measure 0.25 to 0.5 µm")
 
 
 def test_disagreeing_archetypes_have_no_answer():

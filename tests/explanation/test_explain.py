@@ -152,6 +152,12 @@ def test_swaps_compare_what_was_replaced_by_all_curves_and_what_was_kept_by_halv
     assert areas[0] > 1.5 * areas[2]  # B's scale is the larger one
 
 
+def test_swaps_permute_curves_where_the_comparison_permuted_images(small):
+    """Made of parts of two images, their curves belong to none; one image a side could never be told apart."""
+    of_images = compare(small.a, small.b, small.settings, permute="images")
+    assert [swap.case for swap in resynthesis(of_images)] == [swap.case for swap in resynthesis(small)]
+
+
 def test_no_test_of_a_swap_sees_a_curve_from_both_sides():
     """Forms are known by their area in units of the scale, scales by their size: none may be on both sides."""
     a = Ensemble([curve * size for curve, size in zip(blobs(30, 80, seed=1), np.linspace(1, 2, 30), strict=True)])

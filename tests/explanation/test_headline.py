@@ -75,13 +75,28 @@ def test_without_an_answer_it_says_why():
     assert found.missed == ""
 
 
+@pytest.mark.parametrize(
+    ("images", "changes", "words"),
+    [
+        (3, {}, "p-values from all 20 permutations of whole images, at a level"),
+        (9, {}, "p-values from 9999 random permutations of whole images, at a level"),
+        (1, {}, "p-values from 199 random permutations of single outlines, at a level"),
+        (1, {"null": "gamma"}, "p-values from a null approximated by a gamma distribution, at a level"),
+    ],
+)
+def test_a_paper_says_what_its_p_values_are_based_on(images, changes, words):
+    a, b = ([sample(10 * side + i, count=10, name=f"{side}{i}") for i in range(images)] for side in (0, 1))
+    result = compare(a, b, QUICK, **changes)
+    assert words in methods(result, None, headline(result))
+
+
 def test_a_paper_gets_every_number(images):
     known = headline(images)
     words = methods(images, Outlines(), known)
     for part in (
         "60 landmarks",
         "whole images",
-        "199 permutations",
+        "all 924 permutations of whole images",
         "otsu",
         "numpy",
         "72 outlines in 6 images",

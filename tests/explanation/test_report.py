@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis
 from napari_shape_ensembles.explanation.figures import FIGURES, null_distributions, save_figures
-from napari_shape_ensembles.explanation.report import report_html, save_report, table_page, text_pages
+from napari_shape_ensembles.explanation.report import report_html, save_report, table_page, tables, text_pages
 
 NASTY = "<script>alert('x')</script> & \"$\\frac{1}{0}$\" --><svg onload=alert(1)> 核"
 QUICK = Settings(landmarks=100, rank=20, permutations=199)
@@ -33,6 +33,15 @@ def swaps(explanation):
 @pytest.fixture(scope="module")
 def page(explanation, swaps):
     return report_html(explanation, swaps=swaps)
+
+
+def test_where_images_are_too_few_for_an_interval_the_table_has_none():
+    a, b = (
+        [Ensemble(list(blobs(6, 60, seed=10 * side + i)), name=f"{side}{i}") for i in range(2 - side)]
+        for side in (0, 1)
+    )
+    rows = tables(explain(compare(a, b, QUICK, overrule=True)), ())[0][2]
+    assert not any(word in str(row) for row in rows for word in ("nan", "inf"))
 
 
 class Parsed(HTMLParser):

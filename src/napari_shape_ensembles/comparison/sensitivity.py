@@ -122,7 +122,7 @@ def archetype_sensitivity(
     """
     if archetypes < 2:
         raise ValueError(f"{archetypes} archetypes: use at least 2 to see whether they agree")
-    a, b, _ = comparable(a, b)
+    a, b, note = comparable(a, b)
     drawn = np.random.default_rng(settings.seed).permutation(len(a) + len(b)).tolist()
     others = [index for index in drawn if index != settings.archetype][: archetypes - 1]
     count, results = 1 + len(others), []
@@ -130,5 +130,6 @@ def archetype_sensitivity(
         for number, archetype in enumerate((settings.archetype, *others)):
             prefix = f"archetype {number + 1} of {count}: "
             with as_part(number * len(STEPS), count * len(STEPS), prefix):
-                results.append(compare(a, b, replace(settings, archetype=archetype)))
+                found = compare(a, b, replace(settings, archetype=archetype))
+                results.append(replace(found, note=note or found.note))
     return ArchetypeSensitivity(tuple(results))

@@ -1,5 +1,6 @@
 """Output for a publication: one figure, a paragraph of methods, tables of objects and of images."""
 
+from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -98,11 +99,9 @@ def methods(result: Comparison, outlines: Outlines | None, known: Headline) -> s
         f"elongation) as separable shape tensors (Grey et al.), and registered; {result.space.rank} undulation "
         "coordinates were kept."
     )
-    unit = "whole images" if result.permuted == "images" else "single outlines"
     said.append(
         f"Both were compared by the maximum mean discrepancy (Gretton et al. 2012), with p-values from "
-        f"{settings.permutations} permutations of {unit} at a level of {settings.significance:g} each (seed "
-        f"{settings.seed})."
+        f"{_null(result)}, at a level of {settings.significance:g} each (seed {settings.seed})."
     )
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     said.append(f"Software: {versions}.")
@@ -111,6 +110,21 @@ def methods(result: Comparison, outlines: Outlines | None, known: Headline) -> s
     answer = f"{found} ({result.case}; {p}; brackets hold 95 % intervals.)"
     used = f"All settings of the comparison: {_described(settings)}."
     return "\n\n".join(["Methods", " ".join(said), "Result", answer, used]) + "\n"
+
+
+def _null(result: Comparison) -> str:
+    """Describe what the p-values are based on."""
+    test, (a, b) = result.undulation, result.image_counts
+    if not len(test.null):
+        return f"a {test.approximation}"
+    if result.permuted == "curves":
+        return f"{len(test.null)} random permutations of single outlines"
+    every = len(test.null) + 1 == comb(a + b, a)
+    return (
+        f"all {comb(a + b, a)} permutations of whole images"
+        if every
+        else (f"{len(test.null)} random permutations of whole images")
+    )
 
 
 def _described(choices: Outlines | object) -> str:

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from io import BytesIO, StringIO
+from math import isfinite
 from pathlib import Path
 from typing import Literal
 
@@ -187,9 +188,9 @@ def _component_table(explanation: Explanation) -> Table:
             (
                 name,
                 f"{found.tests.adjusted[i]:.2g}",
-                f"{found.share[i]:.0%} ({low:.0%} to {high:.0%})",
-                f"{found.ratio[i]:.2f} ({least:.2f} to {most:.2f})" if known else "–",
-                f"{found.spread[i]:.2f}" if known else "–",
+                f"{found.share[i]:.0%}{f' ({low:.0%} to {high:.0%})' if isfinite(high) else ''}",
+                f"{found.ratio[i]:.2f}{f' ({least:.2f} to {most:.2f})' if isfinite(most) else ''}" if known else "–",
+                f"{found.spread[i]:.2f}" if found.spread[i] == found.spread[i] else "–",
             )
         )
     return "Components", ("component", "adjusted p", "share of the difference", "B / A", "spread B / A"), rows

@@ -1,6 +1,6 @@
 """Control experiment: forms and scales of two samples exchanged, and the new curves compared."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -94,8 +94,9 @@ def resynthesis(comparison: Comparison, *, random_state: RandomState = 0, seed: 
     Each test is between curves that share nothing of the tested part, so all are ordinary permutation tests at their
     level. B's scales and A's are independent: the replaced part is tested with every curve. A's forms would reappear in
     A: for the kept part, a random half of A provides it to the new curves, and these are compared with the other half.
-    The untested part may be used more than once. The reference curves are resynthesised likewise, from their own forms
-    and scales, so that all are traced alike.
+    The untested part may be used more than once. Single curves are permuted even if the comparison permuted images:
+    curves made of parts of two images belong to none, so the answers hold for these images alone. The reference curves
+    are resynthesised likewise, from their own forms and scales, so that all are traced alike.
 
     Examples
     --------
@@ -114,7 +115,8 @@ def resynthesis(comparison: Comparison, *, random_state: RandomState = 0, seed: 
         )
     rng = np.random.default_rng(seed_of(random_state, seed))
     given = {name: rng.permutation(size) < size // 2 for name, size in sizes.items()}
-    mixer = _Mixer(given, *polar_factors(comparison), comparison.a.unit, comparison.settings, rng)
+    by_curves = replace(comparison.settings, permute="curves")
+    mixer = _Mixer(given, *polar_factors(comparison), comparison.a.unit, by_curves, rng)
     return tuple(mixer.swap(form, scale, against) for form, scale in ("AB", "BA") for against in "AB")
 
 
