@@ -1,12 +1,13 @@
 """The answer in a sentence: direction, size, interval, what could have been missed and what it speaks for."""
 
+import re
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Outlines, Settings, compare
+from napari_shape_ensembles import Ensemble, Outlines, Settings, compare, detectable_differences
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.explanation.paper import answer_figure, image_table, methods, object_table
 
@@ -67,6 +68,15 @@ def test_parts_that_differ_are_each_told_once():
         name for name, part in result.scale.parts.items() if part.p_value <= 0.01
     }
     assert headline(result).sentence.startswith("Size or elongation differs: size (mean and spread). ")
+
+
+def test_outlines_of_one_form_have_no_shift_that_could_have_been_missed():
+    """All outlines are one, and vary in size alone: a shift of form has no unit."""
+    one = blobs(1, 80, seed=1)[0]
+    a, b = (Ensemble([one * size for size in np.linspace(1, 2, 25) * f], unit="µm") for f in (1, 1.01))
+    result = compare(a, b, QUICK, overrule=True)
+    assert detectable_differences(result).form_shift == np.inf
+    assert re.fullmatch(r"Could have been missed: a ratio of size below \d\.\d\d\.", headline(result).missed)
 
 
 def test_without_an_answer_it_says_why():

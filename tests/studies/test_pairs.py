@@ -38,6 +38,15 @@ def test_two_images_are_compared_as_ever():
     assert table.pmmd[0, 1] == pytest.approx(result.pmmd, abs=1e-9)
 
 
+def test_pooled_images_are_said_to_speak_of_these_images_alone():
+    entries = [[image("a", 1), image("b", 2)], image("c", 3)]
+    table = all_pairs(entries, QUICK)
+    assert compare(*entries, QUICK).permuted == "images"
+    assert table.of_these_images
+    assert "Single outlines were permuted: the rows hold for these images only, not for the cond" in table.summary()
+    assert not all_pairs([image("a", 1), image("c", 3)], QUICK).of_these_images
+
+
 def test_faults_that_withhold_the_row_of_a_comparison_withhold_that_of_a_pair():
     a, few = image("a", 1), image("few", 2, count=6)
     table = all_pairs([a, a, few, image("b", 3)], QUICK)

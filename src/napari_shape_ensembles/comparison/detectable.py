@@ -143,7 +143,8 @@ def detectable_differences(
         size = chances(l, np.array([1.0, 0, 1.0]), scale, "")
         elongation = chances(l, np.array([0.5, 0, -0.5]), scale, "")
     name = next((name for name in ("coarse form", "raw") if name in undulation.parts), next(iter(undulation.parts), ""))
-    form = chances(t, leading, undulation, name) / max(t.std(axis=0).max(), np.finfo(float).tiny)
+    varies = float(t.std(axis=0).max())  # 0 for outlines of one form, which have no unit of a shift
+    form = chances(t, leading, undulation, name) / varies if varies > 0 else float("inf")
     with np.errstate(over="ignore"):
         return Detectable(float(np.exp(size)), float(np.exp(elongation)), float(form), power)
 

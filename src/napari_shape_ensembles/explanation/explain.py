@@ -181,7 +181,8 @@ class Explanation:
         found = [m for m in self.modes.order().tolist() if self.modes.tests.adjusted[m] <= level]
         if found:
             said.append(
-                f"{len(found)} of {len(self.modes)} modes of undulation differ. {self.modes.sentence(found[0])}"
+                f"{len(found)} of {len(self.modes)} modes of undulation {'differs' if len(found) == 1 else 'differ'}. "
+                f"{self.modes.sentence(found[0])}"
             )
         for where, words in (
             (self.form.shifted, "the mean form differs"),

@@ -148,7 +148,9 @@ def _missed(result: Comparison, ratios: dict[str, Real]) -> str:
         if not result.scale.rejected:
             detectable = {"size": least.size_ratio, "elongation": least.elongation_ratio}
             missed += [
-                f"a ratio of {name} below {ratio:.2f}" for name, ratio in detectable.items() if np.isfinite(ratio)
+                f"a ratio of {name} below {ratio_words(ratio)[0]}"
+                for name, ratio in detectable.items()
+                if 1 < ratio < np.inf
             ]
         if not result.undulation.rejected and np.isfinite(least.form_shift):
             missed.append(f"a shift of form below {least.form_shift:.2f} standard deviations")

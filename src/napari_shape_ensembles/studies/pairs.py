@@ -40,6 +40,7 @@ Flags = NDArray[np.bool_]
 
 # Maximum number of pairs with faulty outlines in the summary.
 _LISTED = 3
+_OF_THESE = "Single outlines were permuted: the rows hold for these images only, not for the conditions"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,8 @@ class PairTable(Sealed):
     faults : mapping of (int, int) to str
         Pairs i < j whose row serious faults of the outlines withhold unless `settings.overrule`, with the reason; see
         `quality`.
+    of_these_images : bool
+        Whether single curves of several images were permuted: then the rows hold for these images alone.
 
     Examples
     --------
@@ -101,6 +104,7 @@ class PairTable(Sealed):
     scale: PairTests
     note: str = ""
     faults: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    of_these_images: bool = False
 
     @property
     def complete(self) -> bool:
@@ -208,7 +212,7 @@ class PairTable(Sealed):
         ]
         if len(reasons) > _LISTED:
             reasons[_LISTED:] = [f"Faults of the outlines in {counted(len(reasons) - _LISTED, 'more pair')}"]
-        notes = "".join(f" {words}." for words in (self.note, *reasons) if words)
+        notes = "".join(f" {words}." for words in (_OF_THESE * self.of_these_images, self.note, *reasons) if words)
         return f"{len(self.names)} images, {counted(len(i), 'pair')}: {shares}; {level}.{notes}"
 
 
@@ -227,7 +231,8 @@ def all_pairs(
     Parameters
     ----------
     images : sequence of k Ensemble, or of sequences of Ensemble
-        At least two; an entry of several images is pooled. Converted to the unit of the first, and where pixel sizes
+        At least two; an entry of several images is pooled, and single curves are permuted (`experiment` permutes
+        images). Converted to the unit of the first, and where pixel sizes
         are known and differ, all are brought to the largest, as in `compare`.
     settings : Settings
         `significance` is the family-wise level of all decisions: Holm's correction over the two tests of all pairs. It
@@ -280,7 +285,8 @@ def all_pairs(
     found = np.full((len(pairs), 2, 3), np.nan)
     names = _distinct([ensemble.name or f"image {i}" for i, ensemble in enumerate(ensembles, start=1)])
     faults: dict[tuple[int, int], str] = {}
-    fixed = (names, tuple(map(len, ensembles)), settings, note, faults)
+    several_images = any(len(set(one.images.tolist())) > 1 for one in ensembles)
+    fixed = (names, tuple(map(len, ensembles)), settings, note, faults, several_images)
 
     def learning(step: Progress) -> None:
         report(step.name, 0, len(pairs), _table(fixed, pairs, found))
@@ -369,7 +375,7 @@ def tested_pair(item: PairItem) -> Real:
 
 
 def _table(
-    fixed: tuple[tuple[str, ...], tuple[int, ...], Settings, str, Mapping[tuple[int, int], str]],
+    fixed: tuple[tuple[str, ...], tuple[int, ...], Settings, str, Mapping[tuple[int, int], str], bool],
     pairs: list[tuple[int, int]],
     found: Real,
 ) -> PairTable:
@@ -383,8 +389,8 @@ def _table(
         )
         for test in (0, 1)
     )
-    names, sizes, settings, note, faults = fixed
-    return PairTable(names, sizes, settings, undulation, scale, note, faults)
+    names, sizes, settings, note, faults, of_these = fixed
+    return PairTable(names, sizes, settings, undulation, scale, note, faults, of_these)
 
 
 def _square(values: Real, pairs: list[tuple[int, int]], diagonal: float) -> Real:
