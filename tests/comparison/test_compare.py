@@ -3,10 +3,21 @@
 from importlib import import_module
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from curve_makers import blobs, ellipse, load_curves, pixelated, ragged_blobs, randomly_moved
-from napari_shape_ensembles import Ensemble, Progress, Settings, Stopped, compare, reporting, to_landmarks
+from napari_shape_ensembles import (
+    Ensemble,
+    Progress,
+    Settings,
+    Stopped,
+    compare,
+    decision_landscape,
+    experiment,
+    reporting,
+    to_landmarks,
+)
 from napari_shape_ensembles.comparison import STEPS
 from napari_shape_ensembles.comparison.compare import expected_seconds
 
@@ -494,3 +505,19 @@ def test_the_time_of_a_long_comparison_is_said_before_its_first_step(monkeypatch
     seen.clear()
     compare(a, b, Settings(**QUICK), progress=seen.append)
     assert seen[0].name == "placing landmarks"
+
+
+def test_every_kernel_width_is_tested_also_where_images_are_permuted():
+    a, b = ([Ensemble(list(blobs(6, 60, seed=10 * side + i)), name=f"{i}") for i in range(4)] for side in (0, 1))
+    settings = Settings(landmarks=48, rank=6, coordinates="raw", bandwidth=(0.25, 4.0))
+    both = compare(a, b, settings).undulation
+    assert list(both.parts) == ["raw, s = 0.25 × median", "raw, s = 4 × median"]
+    alone = [compare(a, b, settings, bandwidth=width).undulation for width in (0.25, 4.0)]
+    assert [part.p_value for part in both.parts.values()] == [one.p_value for one in alone]
+    assert [part.mmd for part in both.parts.values()] == pytest.approx([one.mmd for one in alone])
+    cell = decision_landscape(a, b, ranks=[6], landmarks=[48], settings=settings)
+    assert cell.undulation.p_value[0, 0] == both.p_value
+    assert list(cell.parts) == list(both.parts)
+    design = pd.DataFrame({"group": [*"aaaabbbb"]})
+    found = experiment([*a, *(one.derived(one.curves, name=f"b{i}") for i, one in enumerate(b))], design, settings)
+    assert "Of the kernel widths only the first, 0.25 × median, was used." in found.warnings

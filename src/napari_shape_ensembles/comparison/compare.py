@@ -18,8 +18,9 @@ from ..mmd import MMDTest, gretton_test
 from ..mmd.replicates import (
     DRAWS,
     Hypothesis,
+    MeanKernels,
     least_p,
-    mean_kernels,
+    mean_kernels_of_widths,
     replicate_means,
     replicate_mmd_test,
     small_sample_test,
@@ -783,11 +784,11 @@ def tests_of_learned(
         report_step(name)
         level, seed, bandwidth = settings.significance, settings.seed, settings.bandwidth
         if images is not None:  # whole images are exchangeable
-            factor = bandwidth[0] if isinstance(bandwidth, tuple) else bandwidth
-            means = {
-                name: mean_kernels(part.points, images, kernel=part.kernel, factor=factor, seed=seed)
-                for name, part in parts.tested.items()
-            }
+            means: dict[str, MeanKernels] = {}
+            for part_name, part in parts.tested.items():
+                means |= mean_kernels_of_widths(
+                    part_name, part.points, images, kernel=part.kernel, factor=bandwidth, seed=seed
+                )
             count, draws = int(images[:first].max()) + 1, max(settings.permutations, DRAWS)
             test = replicate_mmd_test(means, count, significance=level, draws=draws, seed=seed)
         elif settings.null != "permutation":

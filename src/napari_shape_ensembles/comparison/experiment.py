@@ -38,7 +38,7 @@ from .compare import permutation_options, sample_of
 from .design import FEW_REPLICATES, Design, cannot_reach, checked_design, numbers_below
 from .figures import plot_experiment
 from .learning import STEPS, learn
-from .parts import form_parts, scale_parts
+from .parts import form_parts, scale_parts, tests_components
 from .quantities import LOBES, Quantities, quantities
 from .settings import Settings
 from .verdict import INCONCLUSIVE, ROUNDING, smallest_p_value, table_row
@@ -730,6 +730,8 @@ class Experiment:
         found += [f"{reason}." for reason in reasons[:_LISTED]]
         if len(reasons) > _LISTED:
             found.append(f"{counted(len(reasons) - _LISTED, 'more contrast')} of outlines with other faults.")
+        if isinstance(self.settings.bandwidth, tuple) and not tests_components(self.settings):
+            found.append(f"Of the kernel widths only the first, {_factor(self.settings):g} × median, was used.")
         for reason in dict.fromkeys(self.left_out.values()):
             parts = [part for part in self.left_out if self.left_out[part] == reason]
             found.append(f"Not tested: {', '.join(parts)} ({reason}).")

@@ -11,7 +11,7 @@ covariates) are removed from the data first. So two groups, several groups, tren
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from math import comb, factorial, prod
 
 import numpy as np
@@ -21,7 +21,7 @@ from scipy.special import fdtrc
 from ..progress import cancellation_check
 from .kernel import KERNELS, SIGNIFICANCE, Index, Kernel, Real, group_sums, median_distance
 from .permutations import nystrom_features
-from .two_sample import MMDTest
+from .two_sample import MMDTest, Widths, widths
 
 #: Up to this many labellings are enumerated; otherwise `DRAWS` are drawn at random.
 MAX_ENUMERATED, DRAWS = 20_000, 9_999
@@ -129,6 +129,19 @@ def mean_kernels(
     if counts.min() > 1:
         np.fill_diagonal(means, (np.diag(total) - selves) / (counts * (counts - 1.0)))
     return MeanKernels(means, counts, width, selves / counts)
+
+
+def mean_kernels_of_widths(
+    name: str, points: Real, replicate: Index, *, kernel: Kernel = "gaussian", factor: Widths = 1.0, seed: int = 0
+) -> dict[str, MeanKernels]:
+    """Kernels of one description by name, as in `combined_mmd_test`: one for every multiple of the median distance.
+
+    Kernels without a width have one. Other arguments are those of `mean_kernels`.
+    """
+    if kernel != "gaussian" or not isinstance(factor, tuple):
+        return {name: mean_kernels(points, replicate, kernel=kernel, factor=np.atleast_1d(factor)[0], seed=seed)}
+    found = widths(name, partial(median_distance, points, seed), None, factor)
+    return {part: mean_kernels(points, replicate, bandwidth=width, seed=seed) for part, width in found.items()}
 
 
 # ---------------------------------------------------------------------------------------------- labellings

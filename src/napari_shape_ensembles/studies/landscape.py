@@ -32,7 +32,7 @@ from ..comparison.compare import exchangeable_images
 from ..comparison.design import cannot_reach
 from ..comparison.parts import FORM, OF_RANK, sides, tests_components
 from ..mmd import MMDTest, combined_mmd_test, nested_mmd_tests
-from ..mmd.replicates import DRAWS, MeanKernels, least_p, mean_kernels, replicate_mmd_test
+from ..mmd.replicates import DRAWS, MeanKernels, least_p, mean_kernels_of_widths, replicate_mmd_test
 from ..outlines import Ensemble, counted, quality
 from ..progress import Listener, Progress, as_part, report, reporting
 from .jobs import run_jobs
@@ -411,12 +411,14 @@ def _permute_images(
     words: str,
 ) -> None:
     """Tests of a column with whole images exchangeable; parts that do not depend on the rank are summed once."""
-    factor = settings.bandwidth[0] if isinstance(settings.bandwidth, tuple) else settings.bandwidth
     draws = max(settings.permutations, DRAWS)
 
     def kernels(parts: Mapping[str, Part]) -> dict[str, MeanKernels]:
-        options: dict[str, Any] = {"factor": factor, "seed": settings.seed}
-        return {name: mean_kernels(part.points, images, kernel=part.kernel, **options) for name, part in parts.items()}
+        options: dict[str, Any] = {"factor": settings.bandwidth, "seed": settings.seed}
+        found: dict[str, MeanKernels] = {}
+        for name, part in parts.items():
+            found |= mean_kernels_of_widths(name, part.points, images, kernel=part.kernel, **options)
+        return found
 
     def tested(parts: Mapping[str, MeanKernels]) -> MMDTest:
         own = int(images[:first].max()) + 1
@@ -424,11 +426,12 @@ def _permute_images(
 
     _store_test(tests, "scale", slice(len(ranks)), tested(kernels(of_scale)), count)
     of_form = form_parts(learned.t, learned.descriptors, settings).tested
-    whole = kernels({name: part for name, part in of_form.items() if name not in OF_RANK})
+    fixed = set(of_form) - set(OF_RANK)
+    whole = kernels({name: part for name, part in of_form.items() if name in fixed})
     for index, rank in enumerate(ranks):
         parts = form_parts(learned.t[:, :rank], learned.descriptors, settings).tested
-        of_rank = kernels({name: part for name, part in parts.items() if name not in whole})
-        test = tested({name: whole.get(name) or of_rank[name] for name in parts})
+        of_rank = kernels({name: part for name, part in parts.items() if name not in fixed})
+        test = tested({**of_rank, **whole})
         for name, part in {"undulation": test, **test.parts}.items():
             _store_test(tests, name, index, part, count)
         report(f"{words}rank {rank} tested", result={name: values.copy() for name, values in tests.items()})
