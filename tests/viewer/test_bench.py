@@ -436,7 +436,8 @@ def test_an_image_below_the_labels_of_several_annotators_is_drawn_in_one_cell(mo
     inspection.go_to(0)
     inspection.fix("delete")
     qtbot.waitUntil(lambda: not inspection.update_runner.busy, timeout=30_000)
-    own = {"consensus corrected", "consensus inspected"}  # a label set of its own, beside those of the annotators
+    # A label set of its own, beside those of the annotators; the image shows the object that has no label any more.
+    own = {"consensus corrected", "consensus inspected", "consensus without outline"}
     qtbot.waitUntil(lambda: own in cells(model).values(), timeout=5000)
     told = {"– · consensus corrected", "A · Ada"}  # captions follow the cells a turn later
     qtbot.waitUntil(lambda: told <= set(captions(model).values()), timeout=5000)

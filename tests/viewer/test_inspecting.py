@@ -14,7 +14,7 @@ from fault_makers import ODD, faulty
 from napari_shape_ensembles import Outlines, Settings, rank_suspects, segment
 from napari_shape_ensembles.io import read_calibration
 from napari_shape_ensembles.io.calibration import StackAxes, read_axes
-from napari_shape_ensembles.viewer.inputs import source_of, trace, trace_sides
+from napari_shape_ensembles.viewer.inputs import OWN, source_of, trace, trace_sides
 from napari_shape_ensembles.viewer.inspecting import AGREE
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.splitting import layers_of, split_options
@@ -65,6 +65,18 @@ def test_labels_are_ranked_with_the_image_they_lie_on(task, model, qtbot):
     model.layers["photograph"].visible = False
     ended(task, qtbot, task.run)
     assert "cut" not in reasons(task)[5]
+
+
+def test_layers_of_the_plugin_are_not_taken_for_the_image_of_labels(task, model, qtbot):
+    image = spots(1)
+    labels = segment(image)
+    model.add_image(image, name="photograph")
+    model.add_labels(labels, name="labels")
+    OWN.add(model.add_image(np.zeros(image.shape), name="segmentation preview"))
+    task.a.choose(model.layers["labels"])
+    ended(task, qtbot, task.run)
+    expected = rank_suspects(labels, image)
+    assert task.result.ranking[["id", "score"]].to_numpy().tolist() == expected[["label", "score"]].to_numpy().tolist()
 
 
 def test_objects_can_be_dark(task, model, qtbot):

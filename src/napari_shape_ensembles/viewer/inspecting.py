@@ -229,6 +229,8 @@ class InspectionTask(Task[Inspection]):
         for layer in reversed(self.choices.viewer.layers):
             if source.kind != "labels" or not isinstance(layer, Image) or layer.multiscale or not layer.visible:
                 continue
+            if layer in OWN:  # such as a preview of a segmentation
+                continue
             data, scale, count = layer.data, layer.scale, layer.ndim
             if place is not None and data.shape[:count] == place.stack.original.shape:
                 data = np.moveaxis(data, place.axes, (count - 2, count - 1))[place.place]
