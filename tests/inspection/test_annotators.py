@@ -84,7 +84,45 @@ def test_the_order_of_annotators_changes_nothing_but_the_order():
         assert a.p == pytest.approx(b.p)
 
 
+def hesitant(seed):
+    """Discs that are moved, split or left out at random, with shuffled numbers."""
+    rng = np.random.default_rng(seed)
+    clean, found = drawn(seed=seed), np.zeros((200, 200), int)
+    columns = np.indices(clean.shape)[1]
+    for label in range(1, 26):
+        own = np.roll(clean == label, rng.integers(-3, 4, 2), (0, 1))
+        if rng.random() < 0.8:
+            found[own] = label
+        if rng.random() < 0.3:
+            found[own & (columns % 40 >= 20)] = label + 25
+    return np.append(0, rng.permutation(50) + 1)[found]
+
+
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_dispute_depends_on_the_order_of_annotators(count, seed):
+    sets = {"ABCD"[place]: hesitant(10 * seed + place) for place in range(count)}
+    found = []
+    for names in (sorted(sets), sorted(sets, reverse=True)):
+        compared = annotators({name: sets[name] for name in names})
+        labels, table = compared.differences()
+        found.append((compared.consensus, labels, sorted(table["score"].round(9))))
+    for one, other in zip(*(parts[:2] for parts in found), strict=True):
+        pairs = np.unique(np.stack([one.ravel(), other.ravel()]), axis=1)
+        assert pairs.shape[1] == len(np.unique(one)) == len(np.unique(other))  # the same objects by other numbers
+    assert found[0][2] == found[1][2]
+
+
+def test_annotators_without_an_object_are_told_in_a_sentence():
+    nothing = np.zeros((200, 200), int)
+    assert annotators([nothing, nothing]).summary() == "2 annotators, none of whom marked an object."
+    assert "mean F1 0.00, no matched objects" in annotators([drawn(), nothing]).summary()
+
+
 def test_what_cannot_be_compared_is_refused():
+    for name in ("label", "votes", "iou"):
+        with pytest.raises(ValueError, match=f"cannot be named '{name}'"):
+            annotators({name: drawn(), "B": drawn()})
     with pytest.raises(ValueError, match="two label sets or more"):
         annotators([drawn()])
     with pytest.raises(ValueError, match="the same shape"):

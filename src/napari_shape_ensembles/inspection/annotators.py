@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy  # its subpackages load lazily: stats alone takes longer to import than a small comparison
@@ -23,6 +23,8 @@ Real = NDArray[np.float64]
 
 # Significance level of a tendency, for adjusted p-values.
 _LEVEL = 0.05
+# Columns of the table of objects, besides one per annotator.
+_OBJECT_COLUMNS = ("label", "votes", "iou")
 # Objects with at least this IoU are not distinguished in words, nor are areas with a smaller ratio.
 _MIN_REPORTED_IOU, _MIN_AREA_RATIO = 0.8, 1.25
 
@@ -95,12 +97,12 @@ class Annotators:
 
         labels, number, count = self.consensus.copy(), int(self.consensus.max(initial=0)), len(self.names)
         found, notes = dict[int, tuple[float, list[str]]](), dict[int, list[str]]()
-        for row in self.objects.to_dict("records"):
+        for row in self._by_weight():
             own = {name: self._planes[name] == row[name] for name in self.names if row[name]}
             words = [f"marked by {row['votes']} of {count}: {', '.join(own)}"] if row["votes"] < count else []
             label = int(row["label"])
             if not label:
-                marked = next(iter(own.values()))
+                marked = sum(mask.astype(np.uint8) for mask in own.values()) * 2 > row["votes"]
                 under, pixels = np.unique(labels[marked], return_counts=True)
                 if pixels[under > 0].sum() * 2 > marked.sum():
                     other = int(under[under > 0][pixels[under > 0].argmax()])
@@ -123,8 +125,22 @@ class Annotators:
             for label, (score, words) in found.items()
             if (labels == label).any()
         ]
-        table = pd.DataFrame(rows, columns=["label", "score", "reasons"])
+        table = pd.DataFrame(sorted(rows), columns=["label", "score", "reasons"])
         return labels, table.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+    def _by_weight(self) -> list[dict[str, Any]]:
+        """Rows of `objects` by votes, total area and place, so that results do not depend on the annotators' order."""
+        of_label = {}
+        for name, plane in self._planes.items():
+            values, first, areas = np.unique(plane, return_index=True, return_counts=True)
+            of_label[name] = dict(zip(values.tolist(), zip(areas.tolist(), first.tolist(), strict=True), strict=True))
+
+        def weight(row: dict[str, Any]) -> tuple[int, int, int]:
+            areas, first = zip(*(of_label[name][row[name]] for name in self.names if row[name]), strict=True)
+            return -row["votes"], -sum(areas), min(first)
+
+        rows: list[dict[str, Any]] = self.objects.to_dict("records")  # type: ignore[assignment]
+        return sorted(rows, key=weight)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Plot areas and circularities of each annotator relative to the others; returns the Matplotlib axes."""
@@ -132,11 +148,14 @@ class Annotators:
 
     def summary(self) -> str:
         """Summarise in a few sentences."""
+        if not len(self.objects):
+            return f"{len(self.names)} annotators, none of whom marked an object."
         shared, everyone = int((self.objects["label"] > 0).sum()), int((self.objects["votes"] == len(self.names)).sum())
+        iou = self.pairs["iou"].mean()
+        overlap = f"mean IoU of matched objects {iou:.2f}" if self.pairs["matched"].any() else "no matched objects"
         words = (
-            f"{len(self.names)} annotators, mean F1 {self.pairs['f1'].mean():.2f}, mean IoU of matched objects "
-            f"{self.pairs['iou'].mean():.2f}. {shared} of {len(self.objects)} objects are marked by a majority, "
-            f"{everyone} by all."
+            f"{len(self.names)} annotators, mean F1 {self.pairs['f1'].mean():.2f}, {overlap}. {shared} of "
+            f"{len(self.objects)} objects are marked by a majority, {everyone} by all."
         )
         clear = self.tendencies[self.tendencies["p_adjusted"] < _LEVEL]
         told = [f"{row.annotator} {row.words}" for row in clear.itertuples()]
@@ -162,7 +181,7 @@ def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou
     Raises
     ------
     ValueError
-        For fewer than two label sets, or different shapes.
+        For fewer than two label sets, different shapes, or an annotator named as a column of `Annotators.objects`.
 
     References
     ----------
@@ -187,7 +206,11 @@ def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou
     if not isinstance(labels, Mapping):
         every = several(labels, "annotators takes a list or a dict of label images")
         labels = {str(i): item for i, item in enumerate(every, start=1)}
-    named = dict(labels)
+    named = {str(name): item for name, item in labels.items()}
+    if taken := sorted({*named} & {*_OBJECT_COLUMNS}):
+        raise ValueError(
+            f"an annotator cannot be named {taken[0]!r}, which is a column of the table of objects: use another name"
+        )
     if len(named) < 2:
         raise ValueError(f"agreement needs two label sets or more, not {len(named)}")
     planes = {}
@@ -221,7 +244,8 @@ def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou
         name: np.append(0, planes[name].values)[groups[:, place]] if len(groups) else np.empty(0, int)
         for place, name in enumerate(names)
     }
-    objects = pd.DataFrame({"label": numbers, "votes": votes, "iou": _mean_iou(groups, overlaps), **members})
+    columns = dict(zip(_OBJECT_COLUMNS, (numbers, votes, _mean_iou(groups, overlaps)), strict=True))
+    objects = pd.DataFrame(columns | members)
     tendencies = _tendencies(names, list(planes.values()), groups, divided)
     given = {name: np.append(0, plane.values)[plane.labels] for name, plane in planes.items()}
     return Annotators(names, table, objects, tendencies, consensus, given)
@@ -253,7 +277,10 @@ def _groups(planes: list[Plane], overlaps: list[tuple[int, int, int, int, float]
 def _consensus(
     planes: list[Plane], groups: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Majority labels, their numbers by group (0 for none), and the votes of each group."""
+    """Majority labels, their numbers by group (0 for none), and the votes of each group.
+
+    A pixel that as many annotators assign to one object as to another belongs to the larger.
+    """
     votes = (groups > 0).sum(axis=1)
     majority = votes * 2 > len(planes)
     numbers = np.where(majority, np.cumsum(majority), 0)
@@ -265,9 +292,10 @@ def _consensus(
         number_of[0] = 0
         given[place] = number_of[plane.labels]
     best, most = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    areas = np.bincount(given.ravel(), minlength=majority.sum() + 1)
     for own in given:
         count = (given == own).sum(axis=0) * (own > 0)
-        better = count > most
+        better = (count > most) | ((count == most) & (areas[own] > areas[best]) & (own > 0))
         best[better], most[better] = own[better], count[better]
     needed = np.append(0, votes[majority])[best]
     return np.where(2 * most > needed, best, 0).astype(np.int32), numbers, votes
