@@ -910,6 +910,17 @@ def test_grey_levels_that_are_given_as_labels_are_remarked_on(tmp_path):
     assert "note: " not in run("inspect", tmp_path / "mask.png", "--out", tmp_path / "r").stderr
 
 
+def test_labels_without_an_object_are_no_grey_levels_and_recognize_no_other(tmp_path):
+    plane = labels(3)
+    imageio.imwrite(tmp_path / "empty.png", 0 * plane)
+    imageio.imwrite(tmp_path / "photo.png", (plane > 0).astype(np.uint8) * 200)
+    done = run("inspect", tmp_path / "empty.png", "--image", tmp_path / "photo.png", "--out", tmp_path / "r")
+    assert done.exit_code == 0
+    assert "without a label" not in done.stdout
+    assert "looks like an intensity image" not in done.stderr
+    assert "note: objects without a label are recognized by those with one: there are none" in done.stderr
+
+
 def test_a_table_that_needs_the_outlines_in_memory_is_refused_before_they_are_compared_in_pieces(tmp_path, images):
     done = run(
         "compare",

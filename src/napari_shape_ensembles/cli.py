@@ -579,15 +579,17 @@ def inspect(
     echo(f"{plane.name}: {counted(len(ranking), 'label')}, {noted} flagged for review")
     for label, score, reasons in ranking.head(first).itertuples(index=False):
         echo(f"{label}: {score:.2f} {reasons}".rstrip())
-    if seen is not None:
+    if seen is not None and len(ranking):
         echo(f"{counted(len(tables[1]), 'object')} without a label")
+    elif seen is not None:
+        echo_error("note: objects without a label are recognized by those with one: there are none")
 
 
 def _warn_of_unusual_values(path: Path, pixels: Any) -> None:
     """Warn of grey levels in place of labels, and of negative labels."""
     from .outlines import content_of
 
-    if content_of(pixels) == "grey":
+    if pixels.any() and content_of(pixels) == "grey":
         echo_error(
             f"note: {path.name} looks like an intensity image; each gray level is treated as a label. Is it "
             "the image instead of the labels?"

@@ -131,7 +131,15 @@ def test_ticks_that_cannot_be_saved_leave_the_file_as_it_was(tmp_path, monkeypat
 
 @pytest.mark.parametrize(
     ("corrections", "message"),
-    [({999: "wrong"}, "label 999"), ({1: "maybe"}, "maybe"), (["wrong"], "mapping")],
+    [
+        ({999: "wrong"}, "label 999"),
+        ({1: "maybe"}, "maybe"),
+        (["wrong"], "mapping"),
+        ({1.7: "wrong"}, "label 1.7, which is not an integer"),
+        ({"one": "wrong"}, "label 'one', which is not an integer"),
+        (pd.DataFrame({"label": [1, np.nan], "status": ["wrong", "right"]}), "label nan"),
+        (pd.DataFrame({"label": [1, 2, 1], "status": ["wrong", "right", "kept"]}), "label 1 both right and wrong"),
+    ],
 )
 def test_corrections_that_say_nothing_are_refused(corrections, message):
     labels, clean = scene()
@@ -148,10 +156,52 @@ def test_ticks_with_other_evidence_are_refused():
         rank_suspects(labels, image, corrections=ticks)
 
 
+def test_ticks_that_are_neither_true_nor_false_are_refused(tmp_path):
+    labels, image, _ = faulty("hole")
+    ticks = Ticks()
+    ticks.add(labels, image, verdicts={ODD: "wrong", 1: "right"}, name="one")
+    ticks.table["wrong"] = ["yes", "no"]
+    ticks.save(tmp_path / "ticks.csv")
+    with pytest.raises(ValueError, match="column wrong contains 'no'"):
+        Ticks.load(tmp_path / "ticks.csv")
+
+
+def test_all_channels_count():
+    labels, image, _, expected = ranked("leak")
+    noise = np.random.default_rng(0).normal(0, 50, (3, *image.shape))
+    found = rank_suspects(labels, np.stack([*noise, image, 255.0 - image], axis=-1))
+    assert found["label"].iloc[0] == ODD
+    assert [said.split(":")[0] for said in found["reasons"]] == [said.split(":")[0] for said in expected["reasons"]]
+
+
+def test_a_label_around_another_has_no_hole_but_encloses_it():
+    labels, _ = scene()
+    rows, columns = np.indices(labels.shape)
+    distance = np.hypot(rows - ROW, columns - COLUMN)
+    labels[distance < 4] = 100
+    said = rank_suspects(labels).set_index("label")["reasons"]
+    area = (labels == 100).sum()
+    assert f"encloses other labels, of {area} px" in said[ODD]
+    assert "hole" not in said[ODD]
+    assert "dented" not in said[ODD]
+    labels[distance < 2] = 0  # a hole of the inner label is not one of the outer
+    said = rank_suspects(labels).set_index("label")["reasons"]
+    assert "hole" not in said[ODD]
+    assert said[100].startswith(f"hole: 1 of {(distance < 2).sum()} px")
+
+
 def test_images_that_do_not_fit_are_refused():
     labels, clean = scene()
     with pytest.raises(ValueError, match="shape"):
         rank_suspects(labels, clean[1:])
+    with pytest.raises(ValueError, match="masked"):
+        rank_suspects(labels, np.ma.masked_array(clean, labels > 0))
+    with pytest.raises(ValueError, match="complex128"):
+        rank_suspects(labels, clean + 1j)
+    with pytest.raises(ValueError, match="blank"):
+        rank_suspects(labels, np.full_like(clean, 7))
+    with pytest.raises(ValueError, match="one pixel wide"):
+        rank_suspects(labels[:1] + 1, clean[:1])
     clean[0, 0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         rank_suspects(labels, clean)

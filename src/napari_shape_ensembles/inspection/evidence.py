@@ -15,6 +15,7 @@ from scipy import ndimage
 from skimage.measure import label as connected
 from skimage.segmentation import watershed
 
+from ..checks import unmasked
 from ..outlines.extract import label_plane
 from ..outlines.segment import segment
 from ..progress import cancellation_check
@@ -103,6 +104,8 @@ def _beside(axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
 def topology(plane: Plane) -> tuple[dict[str, Real], Plane]:
     """Components and holes of every label, and the plane with the holes filled.
 
+    Other labels in a hole are kept; holes with background are also counted separately, as "open" ones.
+
     The number of holes follows from that of components and from the Euler characteristic of the pixels as closed
     squares, vertices minus edges plus squares, which is counted for all labels at once.
     """
@@ -125,18 +128,24 @@ def topology(plane: Plane) -> tuple[dict[str, Real], Plane]:
     largest = np.zeros(count + 1)
     np.maximum.at(largest, owner[1:], sizes[1:])
     holes = np.round(pieces - euler)
-    filled, hole_pixels = labels.copy(), np.zeros(count)
+    filled, hole_pixels, open_holes, open_pixels = labels.copy(), *np.zeros((3, count))
     boxes = ndimage.find_objects(labels)
-    for index in np.flatnonzero(holes > 0):
+    # The innermost first, as a hole in a label that lies in a hole belongs to the inner label.
+    for index in sorted(np.flatnonzero(holes > 0), key=lambda index: labels[boxes[index]].size):
         box = boxes[index]
         own = labels[box] == index + 1
         hole = ndimage.binary_fill_holes(own) & ~own
-        hole_pixels[index] = hole.sum()
-        filled[box][hole & (filled[box] == 0)] = index + 1
+        ground = hole & (filled[box] == 0)
+        hole_pixels[index], open_pixels[index] = hole.sum(), ground.sum()
+        open_holes[index] = len(np.unique(ndimage.label(hole)[0][ground]))
+        filled[box][ground] = index + 1
     return {
         "holes": holes,
         "hole_pixels": hole_pixels,
         "hole_share": hole_pixels / (plane.area + hole_pixels),
+        "open_holes": open_holes,
+        "open_pixels": open_pixels,
+        "enclosed_pixels": hole_pixels - open_pixels,
         "pieces": pieces,
         "loose_share": 1 - largest[1:] / plane.area,
     }, Plane(plane.values, filled)
@@ -331,16 +340,19 @@ def grey_of(image: ArrayLike, plane: Plane) -> Real:
 
     Fisher's discriminant of pixels in the labels and pixels around them, signed so that objects are bright.
     """
-    pixels = np.asarray(image)
+    pixels = unmasked(image, "the image")
     if pixels.shape[:2] != plane.labels.shape or pixels.ndim not in (2, 3):
         raise ValueError(
             f"an image of shape {pixels.shape} does not match labels of shape {plane.labels.shape}: give the plane "
             "that was segmented, grayscale or with color as the last axis"
         )
-    channels = pixels[..., :3] if pixels.ndim == 3 else pixels[..., None]
-    values = channels.astype(np.float64)
+    if pixels.dtype.kind not in "biuf":
+        raise ValueError(f"the image holds {pixels.dtype} values: give real numbers")
+    values = (pixels if pixels.ndim == 3 else pixels[..., None]).astype(np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"{(~np.isfinite(values)).sum()} values of the image are NaN or infinite: fill them first")
+    if min(plane.labels.shape) < 2 or (values == values[0, 0]).all():
+        raise ValueError("the image is blank, or one pixel wide, and shows no edges: leave it out")
     distance, _ = plane.outside
     inside, around = plane.labels > 0, (distance > 1) & (distance <= _around(plane))
     if not around.any():

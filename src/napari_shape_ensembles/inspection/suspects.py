@@ -128,7 +128,10 @@ class Ticks:
         table = pd.read_csv(path, keep_default_na=False)
         if not {"image", "label", "wrong"} <= set(table.columns):
             raise ContentError(f"{path} contains no ticks: it needs the columns image, label, wrong and evidence")
-        return cls(table.assign(image=table["image"].astype(str), wrong=table["wrong"].astype(bool)))
+        said = table["wrong"].astype(str).str.strip().str.lower()
+        if unclear := sorted(set(said) - {"true", "false"}):
+            raise ContentError(f"{path}: the column wrong contains {unclear[0]!r}: use True or False")
+        return cls(table.assign(image=table["image"].astype(str), wrong=said == "true"))
 
 
 def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, corrections: Any = None) -> "pd.DataFrame":
@@ -138,7 +141,7 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
     ----------
     labels : (rows, columns) array
         Integers, 0 = background; a mask is split into connected components.
-    image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A), optional
+    image : (rows, columns) array, or with a last axis of channels such as RGB(A), optional
         The segmented image. Without it only topology, shape, size and neighbours are used.
     corrections : optional
         Verdicts on some labels: a mapping of label to "right" or "wrong" (or to a bool: whether it was wrong), a
@@ -154,8 +157,8 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
     Raises
     ------
     ValueError
-        For labels that are not a 2D array of integers, an image of another shape or with NaNs, or corrections of labels
-        that do not exist.
+        For labels that are not a 2D array of integers, an image of another shape, with NaNs, or blank, or corrections
+        that contradict each other or are of labels that do not exist.
 
     See Also
     --------
@@ -302,20 +305,32 @@ def verdicts_of(corrections: Any) -> dict[int, bool]:
             raise ValueError(
                 f"corrections must have the columns label and status, not {', '.join(corrections.columns)}"
             )
-        corrections = dict(zip(corrections["label"], corrections["status"], strict=True))
-    if not hasattr(corrections, "items"):
+        pairs = zip(corrections["label"], corrections["status"], strict=True)
+    elif hasattr(corrections, "items"):
+        pairs = corrections.items()
+    else:
         raise ValueError("corrections must be a mapping of label to 'right' or 'wrong', a DataFrame, or Ticks")
-    found = {}
-    for label, status in corrections.items():
-        if isinstance(status, bool | np.bool_):
-            found[int(label)] = bool(status)
-        elif status in _WRONG_STATUSES or status in _RIGHT_STATUSES:
-            found[int(label)] = status in _WRONG_STATUSES
-        else:
+    found = dict[int, bool]()
+    for label, status in pairs:
+        if not isinstance(status, bool | np.bool_) and status not in (*_RIGHT_STATUSES, *_WRONG_STATUSES):
             raise ValueError(
                 f"label {label} is marked {status!r}: use one of {', '.join((*_RIGHT_STATUSES, *_WRONG_STATUSES))}"
             )
+        wrong = bool(status) if isinstance(status, bool | np.bool_) else status in _WRONG_STATUSES
+        if found.setdefault(_label_of(label), wrong) != wrong:
+            raise ValueError(f"corrections mark label {label} both right and wrong: remove one of the two")
     return found
+
+
+def _label_of(value: Any) -> int:
+    """Return a label of a table, which may have been read as text or as a float."""
+    try:
+        label = int(value)
+    except (TypeError, ValueError, OverflowError):
+        label = None
+    if label is None or not (isinstance(value, str) or label == value):
+        raise ValueError(f"corrections contain the label {value!r}, which is not an integer")
+    return label
 
 
 def _check_known(verdicts: Mapping[int, bool], measured: "pd.DataFrame") -> None:
@@ -481,9 +496,14 @@ def reasons(
     far = (_unusual(size) > _OUTLIER_SIGMAS) & (np.abs(size) > np.log(2))
     dented = beyond["solidity"] < -max(0.1, _OUTLIER_SIGMAS * 1.4826 * np.median(np.abs(beyond["solidity"])))
     necked = (table["neck"] < 0.8) & (table["neck_share"] > 0.15) & (beyond["ellipse_fit"] < -0.02)
+    # A label around another one lacks the pixels of that one.
+    enclosing = table["enclosed_pixels"] > 0
+    dented &= ~enclosing
+    necked &= ~enclosing
     halved = (table["contact"] > 0.8) & (table["join_solid"] > 0.95) & (table["join_gain"] > 0.005)
     rules = [
-        (table["holes"] > 0, "hole: {holes:.0f} of {hole_pixels:.0f} px, {hole_percent:.2g} % of the object"),
+        (table["open_holes"] > 0, "hole: {open_holes:.0f} of {open_pixels:.0f} px, {hole_percent:.2g} % of the object"),
+        (enclosing, "encloses other labels, of {enclosed_pixels:.0f} px"),
         (table["pieces"] > 1, "{pieces:.0f} pieces: {loose_percent:.2g} % lies off the largest"),
     ]
     if seen is not None:
@@ -543,7 +563,9 @@ def reasons(
         (dented, f"dented: it fills {{solidity:.0%}} of its convex hull, here {typical['solidity']:.0%} is typical"),
     ]
     figures: dict[Any, Real] = dict(table)
-    figures.update(ratio=ratio, hole_percent=100 * table["hole_share"], loose_percent=100 * table["loose_share"])
+    # With its holes, an object has hole_pixels / hole_share pixels.
+    share = table["hole_share"] * table["open_pixels"] / np.maximum(table["hole_pixels"], 1)
+    figures.update(ratio=ratio, hole_percent=100 * share, loose_percent=100 * table["loose_share"])
     said: list[list[str]] = [[] for _ in range(len(measured))]
     for holds, words in rules:
         for label in np.flatnonzero(holds):
