@@ -153,6 +153,33 @@ def test_what_cannot_be_done_is_said():
         CorrectedLabels(np.zeros((3, 4, 5), int))
     with pytest.raises(ValueError, match="no free pixel"):
         corrected.redraw(1, corrected.labels == 2)
+    with pytest.raises(ValueError, match="no label 77"):
+        corrected.redraw(77, corrected.labels == 0)
+    for outline in ([(1, 1), (5, 5)], [(1, 1), (np.nan, 5), (5, 5)], corrected.labels):
+        with pytest.raises(ValueError, match="three or more vertices"):
+            corrected.redraw(1, outline)
+    with pytest.raises(ValueError, match="finite rows and columns"):
+        corrected.split(1, [(0, 15), (np.nan, 15)])
+    assert not corrected.changes
+
+
+@pytest.mark.parametrize("value", [300, -1, 1.5, np.nan])
+def test_what_the_type_cannot_hold_is_not_painted(value):
+    corrected = CorrectedLabels(discs(np.uint8))
+    with pytest.raises(ValueError, match="cannot hold the values of"):
+        corrected.paint(np.where(corrected.labels == 1, value, corrected.labels.astype(np.float64)))
+    assert not corrected.changes
+
+
+def test_new_labels_use_all_numbers_of_the_type_and_no_more():
+    labels = np.zeros((30, 30), np.uint8)
+    labels[3:9, 3:9], labels[20, 20] = 1, 254
+    corrected = CorrectedLabels(labels)
+    corrected.split(1, [(0, 6), (30, 6)])
+    assert np.unique(corrected.labels).tolist() == [0, 1, 254, 255]
+    labels[15:18, 3:9] = labels[25:28, 3:9] = 1
+    with pytest.raises(ValueError, match="uint8 labels cannot hold 256"):
+        CorrectedLabels(labels).split(1)
 
 
 def stack_of(*planes):

@@ -176,7 +176,7 @@ class CorrectedLabels:
             raise ValueError(failed)
         keep = int(sizes.argmax()) + 1
         new = self.labels[box].copy()
-        number = self._new_label()
+        number = self._new_label(len(sizes) - 1)
         for part in range(1, len(sizes) + 1):
             if part != keep:
                 new[own & (parts == part)] = number
@@ -194,10 +194,17 @@ class CorrectedLabels:
             The mask of the object, or the vertices (row, column) of its outline in pixels.
         """
         drawn = np.asarray(outline)
-        if drawn.dtype != bool:
-            drawn = polygon2mask(self.labels.shape, drawn)
-        if drawn.shape != self.labels.shape:
+        if label:
+            self._box(label)  # which must exist
+        if drawn.dtype == bool and drawn.shape != self.labels.shape:
             raise ValueError(f"a mask of shape {drawn.shape} does not fit labels of shape {self.labels.shape}")
+        if drawn.dtype != bool:
+            if drawn.ndim != 2 or len(drawn) < 3 or drawn.shape[1] != 2 or not np.isfinite(drawn).all():
+                raise ValueError(
+                    f"an outline must have three or more vertices, rows and columns, not shape {drawn.shape}; a mask "
+                    "must hold booleans"
+                )
+            drawn = polygon2mask(self.labels.shape, drawn)
         drawn = drawn & ((self.labels == 0) | (self.labels == label))
         if not drawn.any():
             raise ValueError("the new outline contains no free pixel: draw it over background, or delete the label")
@@ -218,8 +225,12 @@ class CorrectedLabels:
         drawn = np.asarray(plane)
         if drawn.shape != self.labels.shape:
             raise ValueError(f"labels of shape {drawn.shape} do not fit those of shape {self.labels.shape}")
+        with np.errstate(invalid="ignore"):
+            new = drawn.astype(self.labels.dtype)
+        if other := np.count_nonzero(new != drawn):
+            raise ValueError(f"{self.labels.dtype} labels cannot hold the values of {other} painted pixels")
         whole = tuple(slice(0, length) for length in self.labels.shape)
-        return self._apply_change("paint", whole, drawn.astype(self.labels.dtype), "nothing was painted")
+        return self._apply_change("paint", whole, new, "nothing was painted")
 
     def undo(self) -> Change:
         """Undo the last change, and return it.
@@ -298,13 +309,12 @@ class CorrectedLabels:
         rows, columns = (np.flatnonzero(own.any(axis=axis)) for axis in (1, 0))
         return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
 
-    def _new_label(self) -> int:
+    def _new_label(self, count: int = 1) -> int:
+        """Return the first of some numbers above the highest label."""
         highest = self.highest() if callable(self.highest) else self.highest
         number = max(int(self.labels.max()), highest) + 1
-        if number + 1 > np.iinfo(self.labels.dtype).max:
-            raise ValueError(
-                f"{self.labels.dtype} labels cannot hold numbers above {number - 1}: convert them to a wider type"
-            )
+        if (last := number + count - 1) > np.iinfo(self.labels.dtype).max:
+            raise ValueError(f"{self.labels.dtype} labels cannot hold {last}: convert them to a wider type")
         return number
 
     def _apply_change(self, action: str, box: tuple[slice, ...], new: NDArray[Any], nothing: str) -> Change:
@@ -559,8 +569,8 @@ def _shallowest(basins: NDArray[np.integer], depth: NDArray[np.float64], heights
 
 def _cut_along_line(own: Mask, line: NDArray[np.float64]) -> NDArray[np.integer]:
     """Parts of an object on the two sides of a line; pixels on the line are assigned to the nearer part."""
-    if line.ndim != 2 or line.shape[0] < 2 or line.shape[1] != 2:
-        raise ValueError(f"a line must have two or more points, rows and columns, not shape {line.shape}")
+    if line.ndim != 2 or line.shape[0] < 2 or line.shape[1] != 2 or not np.isfinite(line).all():
+        raise ValueError(f"a line must have two or more points, finite rows and columns, not shape {line.shape}")
     steps = [np.linspace(a, b, int(4 * np.abs(b - a).max()) + 2) for a, b in itertools.pairwise(line)]
     points = np.round(np.concatenate(steps)).astype(int)
     inside = ((points >= 0) & (points < own.shape)).all(axis=1)
