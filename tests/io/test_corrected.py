@@ -6,7 +6,7 @@ import pytest
 import tifffile
 
 from napari_shape_ensembles.inspection import CorrectedLabels, CorrectedStack
-from napari_shape_ensembles.io import read_calibration, read_image, read_log, save_corrected
+from napari_shape_ensembles.io import Calibration, read_calibration, read_image, read_log, save_corrected
 from napari_shape_ensembles.io.calibration import StackAxes, read_axes
 
 
@@ -45,6 +45,30 @@ def test_the_size_of_a_pixel_stays(tmp_path, kind):
     assert (went.scale, went.unit) == (came.scale, came.unit) == ((0.5, 0.25), "nm")
     with pytest.raises(ValueError, match="cannot store the pixel size"):
         save_corrected(tmp_path / "went.png", found, original=path)
+
+
+@pytest.mark.parametrize(("dtype", "narrow"), [(np.int64, np.int32), (np.uint64, np.uint32)])
+def test_labels_of_64_bits_keep_the_size_of_a_pixel_in_32(tmp_path, dtype, narrow):
+    size = Calibration((0.5, 0.25), "nm")
+    with pytest.warns(UserWarning, match=f"holds {np.dtype(narrow)} labels, as OME-TIFF cannot hold"):
+        saved, _ = save_corrected(tmp_path / "a.tif", found := corrected(dtype), calibration=size)
+    image = read_image(saved)
+    assert (image.pixels.dtype, image.calibration.scale, image.calibration.unit) == (narrow, (0.5, 0.25), "nm")
+    np.testing.assert_array_equal(image.pixels, found.labels)
+    found.labels[0, 0] = 2**33
+    with pytest.raises(ValueError, match="up to 8589934592"):
+        save_corrected(tmp_path / "b.tif", found, calibration=size)
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.int64])
+def test_the_print_resolution_stays(tmp_path, dtype):
+    found, path = corrected(dtype), tmp_path / "came.tif"
+    tifffile.imwrite(path, found.original, resolution=(20000, 10000), resolutionunit="CENTIMETER")
+    saved, _ = save_corrected(tmp_path / "went.tif", found, original=path)
+    with tifffile.TiffFile(saved) as tiff:
+        tags = tiff.pages.first.tags
+        found = [tags.valueof(name) for name in ("XResolution", "YResolution", "ResolutionUnit")]
+    assert found == [(20000, 1), (10000, 1), 3]
 
 
 def test_what_a_format_cannot_hold_is_refused(tmp_path):

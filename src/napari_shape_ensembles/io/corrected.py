@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 from ..archive import ContentError, StrPath, write_bytes
 from ..inspection import CorrectedLabels, CorrectedStack
 from .calibration import Calibration, StackAxes, read_axes, read_calibration
+from .content import errors_named
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _PLANE = StackAxes()
-_WRITTEN_SUFFIXES = (".tif", ".tiff", ".png", ".npy")
+_TIFF_SUFFIXES = ".tif", ".tiff"
+_WRITTEN_SUFFIXES = (*_TIFF_SUFFIXES, ".png", ".npy")
+# OME has no 64-bit integers.
+_MAX_OME_BYTES = 4
 
 
 def save_corrected(
@@ -37,7 +41,8 @@ def save_corrected(
         File of the labels: .tif, .tiff, .png or .npy. The log is written beside it as <name>.log.csv.
     corrected : CorrectedLabels or CorrectedStack
     original : path, optional
-        The file that the labels were read from: its pixel size and stack axes are kept. Only TIFF can hold these.
+        The file that the labels were read from: its pixel size, print resolution and stack axes are kept. Only TIFF can
+        hold these.
     calibration : Calibration, optional
         Pixel size, overriding that of `original`.
     steps : mapping of int to (float, str), optional
@@ -53,7 +58,8 @@ def save_corrected(
     Warns
     -----
     UserWarning
-        If the plane spacing of a stack is known, but cannot be stored in the format (.npy).
+        If the plane spacing of a stack is known, but cannot be stored in the format (.npy); or if labels are stored
+        with 32 bits as OME-TIFF cannot hold 64, and only that can hold their pixel size.
 
     Raises
     ------
@@ -85,7 +91,7 @@ def write_corrected(
     steps: Mapping[int, tuple[float, str]] | None,
     earlier: "pd.DataFrame | None",
 ) -> tuple[Path, Path, str]:
-    """Like `save_corrected`, also returning a note on stack metadata that the format cannot store, or an empty one."""
+    """Like `save_corrected`, also returning a note on what the format cannot store, or an empty one."""
     path = Path(path)
     if calibration is None and original is not None:
         calibration = read_calibration(original)
@@ -93,14 +99,19 @@ def write_corrected(
     if labels.ndim > 2:
         axes = read_axes(original) if original is not None else axes
         axes = axes.fitted(labels.shape, steps or {})
-    write_labels(path, labels, calibration, axes)
+    left_out, sized = "", calibration is not None and calibration.unit != "pixel"
+    if sized and path.suffix.lower() in _TIFF_SUFFIXES and labels.dtype.itemsize > _MAX_OME_BYTES:
+        narrow = labels.astype(f"{labels.dtype.kind}{_MAX_OME_BYTES}")
+        if np.array_equal(narrow, labels):
+            left_out = f"{path.name} holds {narrow.dtype} labels, as OME-TIFF cannot hold {labels.dtype}"
+            labels = narrow
+    write_labels(path, labels, calibration, axes, None if original is None else _resolution(original))
     log, rows = _log_beside(path), corrected.log
     if earlier is not None:
         import pandas as pd  # slow to import, and not needed for correcting
 
         rows = pd.concat([earlier, rows], ignore_index=True) if len(rows) else earlier
     write_bytes(log, rows.to_csv(index=False).encode())
-    left_out = ""
     if axes.steps and path.suffix.lower() == ".npy":
         listed = ", ".join(f"{step:g} {unit} along {axis}" for axis, (step, unit) in axes.steps.items())
         left_out = f"{path.name} cannot store the spacing of its planes ({listed}): save the stack as .tif to keep it"
@@ -160,13 +171,14 @@ def write_labels(
     labels: NDArray[np.integer],
     calibration: Calibration | None = None,
     axes: StackAxes = _PLANE,
+    resolution: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write labels with their dtype, and the pixel size if known; errors as in `save_corrected`."""
+    """Write labels with their dtype, and pixel size and print resolution if known; errors as in `save_corrected`."""
     ending = path.suffix.lower()
     if ending not in _WRITTEN_SUFFIXES:
         raise ContentError(f"{path.name}: labels can be saved as {', '.join(_WRITTEN_SUFFIXES)}")
     sized = calibration is not None and calibration.unit != "pixel"
-    if sized and ending not in (".tif", ".tiff"):
+    if sized and ending not in _TIFF_SUFFIXES:
         raise ContentError(f"{ending} cannot store the pixel size, {calibration}: save the labels as .tif")
     file = BytesIO()
     if ending == ".npy":
@@ -193,10 +205,26 @@ def write_labels(
             metadata |= {field: step, f"{field}Unit": unit}
         if not axes.names:
             raise ContentError(f"TIFF can hold stacks of up to five axes, not {labels.ndim}: save them as .npy")
-        # OME has no 64-bit integers.
-        ome = labels.dtype.itemsize < 8
+        ome = labels.dtype.itemsize <= _MAX_OME_BYTES
         if sized and not ome:
-            raise ContentError(f"OME-TIFF cannot hold {labels.dtype} labels: convert them to 32 bits before correcting")
-        options = {"ome": ome, "compression": "zlib", "photometric": "minisblack"}
+            raise ContentError(
+                f"OME-TIFF cannot hold {labels.dtype} labels up to {labels.max()}: number them below 2³¹, or save them "
+                "as .npy without a pixel size"
+            )
+        options = {"ome": ome, "compression": "zlib", "photometric": "minisblack", **(resolution or {})}
         tifffile.imwrite(file, labels, metadata=metadata if ome else {"axes": axes.names}, **options)
     write_bytes(path, file.getvalue())
+
+
+def _resolution(path: StrPath) -> dict[str, Any]:
+    """Return the print resolution of a TIFF as options of tifffile; empty for other files and without one."""
+    if Path(path).suffix.lower() not in _TIFF_SUFFIXES or not Path(path).is_file():
+        return {}
+    import tifffile
+
+    with errors_named(path, "TIFF"), tifffile.TiffFile(path) as tiff:
+        tags = tiff.pages.first.tags
+        found = [tags.valueof(name) for name in ("XResolution", "YResolution", "ResolutionUnit")]
+    if not (all(found) and all((*found[0], *found[1]))):
+        return {}
+    return {"resolution": (found[0], found[1]), "resolutionunit": found[2]}
