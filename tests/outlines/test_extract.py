@@ -279,6 +279,15 @@ def test_objects_with_holes_are_counted_as_filled():
     assert account_of({"collinear": 1}, found.filled) == ["1 left out: collinear", "2 objects have holes: filled"]
 
 
+def test_holes_that_smoothing_closes_are_counted_where_holes_are_traced():
+    labels = np.zeros((40, 60), int)
+    labels[5:35, 5:25], labels[5:35, 32:52] = 1, 2
+    labels[20, 10] = 0
+    labels[10:20, 36:46] = 0
+    found = extract_curves(labels, holes=True)
+    assert (found.ids.tolist(), found.dropped) == ([1, 2, -1], {"vanished under smoothing": 1})
+
+
 @given(arrays(bool, (7, 8)))
 def test_holes_are_those_that_filling_fills(mask):
     assume(mask.any())

@@ -95,7 +95,8 @@ def extract_curves(
     -------
     Ensemble
         Ids are the label values. If a label has several components, or splits under smoothing, the largest is kept.
-        Rejected objects are counted by reason in `dropped`, and objects whose holes are not traced in `filled`.
+        Rejected objects and holes are counted by reason in `dropped`, and objects whose holes are not traced in
+        `filled`.
 
     Raises
     ------
@@ -160,7 +161,7 @@ def outlines_of_labels(
         dropped[reason] += int(np.count_nonzero(wanted & unusable))
         wanted &= ~unusable
     objects = np.flatnonzero(wanted)
-    found = _contours(plane, objects, boxes[objects], sigma, radius, look=not recipe.holes, fast=fast)
+    found = _contours(plane, objects, boxes[objects], sigma, radius, fast=fast)
     starts, ends, after = found.offsets[:-1], found.offsets[1:], following(found.offsets)
     x, y = (found.vertices - np.repeat(found.vertices[starts], ends - starts, axis=0)).T
     signed = np.add.reduceat(x * y[after] - x[after] * y, starts) / 2
@@ -174,6 +175,8 @@ def outlines_of_labels(
     for owner, start, stop in zip(here, first, np.append(first, len(found.owners))[1:], strict=True):
         largest = start + int(np.abs(signed[start:stop]).argmax()) if stop > start + 1 else start
         chosen.append((largest, int(values[objects[owner] - 1])))
+        # All its holes vanished.
+        dropped[VANISHED] += int(recipe.holes and found.hollow[owner] and outer[start:stop].all())
         around = found.vertices[starts[largest] : ends[largest]]
         for hole in start + np.flatnonzero(~outer[start:stop]) if recipe.holes else ():
             if not points_in_poly(found.vertices[starts[hole]][None], around)[0]:
@@ -199,7 +202,7 @@ def outlines_of_labels(
         ids=np.array(ids, dtype=np.int64),
         dropped=dropped,
         pixel_size=pixel,
-        filled=int(np.count_nonzero(found.hollow[here])),
+        filled=0 if recipe.holes else int(np.count_nonzero(found.hollow[here])),
         tracing={choice: getattr(recipe, choice) for choice in _RECORDED_FIELDS},
     )
 
@@ -232,7 +235,7 @@ class _Contours(NamedTuple):
     vertices: Real  #: in pixels
     offsets: Index  #: start of each contour, and end of the last
     owners: Index  #: index of each contour's object, ascending
-    hollow: NDArray[np.bool_]  #: whether an object has holes, if requested
+    hollow: NDArray[np.bool_]  #: whether an object has holes, before any smoothing
 
 
 def _contours(
@@ -242,12 +245,11 @@ def _contours(
     sigma: tuple[float, float],
     radius: tuple[int, int],
     *,
-    look: bool,
     fast: Any,
 ) -> _Contours:
-    """Contours of the masks of some objects after the Gaussian filter; `look` for holes."""
+    """Contours of the masks of some objects after the Gaussian filter."""
     parts = [slice(start, start + _BLOCK) for start in range(0, len(objects), _BLOCK)]
-    trace = partial(_traced, plane, sigma=sigma, radius=radius, look=look, fast=fast)
+    trace = partial(_traced, plane, sigma=sigma, radius=radius, fast=fast)
     found = over_blocks(lambda part: trace(objects[part], boxes[part]), parts)
     none = np.empty((0, 2)), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_)
     vertices, counts, owners, hollow = (np.concatenate(one) for one in zip(none, *found, strict=True))
@@ -261,21 +263,15 @@ def _traced(
     boxes: Index,
     sigma: tuple[float, float],
     radius: tuple[int, int],
-    look: bool,
     fast: Any,
 ) -> tuple[Real, Index, Index, NDArray[np.bool_]]:
-    """Contours of some objects: all vertices in pixels, numbers of vertices, index of each one's object, and holes.
-
-    Holes are detected only if `look` is set.
-    """
+    """Contours of some objects: all vertices in pixels, numbers of vertices, index of each one's object, and holes."""
     if fast is not None:
         weights = [
             np.exp(-0.5 * (np.arange(-reach, reach + 1) / max(width, _MIN_SIGMA_PX)) ** 2)
             for width, reach in zip(sigma, radius, strict=True)
         ]
-        found = fast.trace(
-            np.ascontiguousarray(plane, np.int32), labels, boxes, *(one / one.sum() for one in weights), look
-        )
+        found = fast.trace(np.ascontiguousarray(plane, np.int32), labels, boxes, *(one / one.sum() for one in weights))
         vertices, offsets, owners, hollow, exact = found
         if not exact.any():
             return vertices, np.diff(offsets), owners, hollow
@@ -290,7 +286,7 @@ def _traced(
         some = [contour[:-1] - margin + box[:2] for contour in find_contours(level, 0.5)]
         contours += some
         owner += [place] * len(some)
-        hollow[place] = look and has_holes(mask)
+        hollow[place] = has_holes(mask)
     counts = np.array([len(contour) for contour in contours], dtype=np.int64)
     return np.concatenate([np.empty((0, 2)), *contours]), counts, np.array(owner, dtype=np.int64), hollow
 

@@ -145,11 +145,11 @@ def _segments(level, begins, ends, starting):
 
 
 @njit(
-    (_plane, _index, types.int64[:, ::1], types.float64[::1], types.float64[::1], types.boolean),
+    (_plane, _index, types.int64[:, ::1], types.float64[::1], types.float64[::1]),
     cache=True,
     nogil=True,
 )
-def trace(plane, labels, boxes, down, across, holes):
+def trace(plane, labels, boxes, down, across):
     """Contours at 0.5 of the smoothed masks of labels, as from scikit-image's `find_contours`, but open.
 
     Parameters
@@ -159,8 +159,6 @@ def trace(plane, labels, boxes, down, across, holes):
         From `survey`.
     down, across : arrays of odd length
         Filter weights along the columns, and along the rows.
-    holes : bool
-        Whether to detect holes of the masks.
 
     Returns
     -------
@@ -189,8 +187,7 @@ def trace(plane, labels, boxes, down, across, holes):
         size = rows * columns
         level = second[:size].reshape(rows, columns)
         _blurred(plane, labels[q], box, down, across, first[:size].reshape(rows, columns), level)
-        if holes:
-            has_holes[q] = _has_holes(plane, labels[q], box, seen, starting)
+        has_holes[q] = _has_holes(plane, labels[q], box, seen, starting)
         found = _segments(level, begins, ends, starting)
         exact[q], found = found < 0, abs(found)
         if offsets[count] + found > len(vertices):
