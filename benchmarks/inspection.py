@@ -73,8 +73,11 @@ NAMED = {
     "shifted": ("shift",),
     "stray": ("stray",),
 }
-# Columns that say where an object is, or how large in pixels.
-PLACES = ("row", "column", "area", "perimeter", "hole_pixels", "partner")
+# Columns that say where an object is, how large in pixels, or what is in its holes.
+PLACES = (
+    *("row", "column", "area", "perimeter", "hole_pixels", "partner"),
+    *("open_holes", "open_pixels", "enclosed_pixels"),
+)
 LABELS_ONLY = (
     *("holes", "hole_share", "pieces", "loose_share", "circularity", "solidity", "ellipse_fit", "elongation", "width"),
     *("border_share", "neck", "neck_share", "contact", "join_gain", "join_solid", "contacts", "partner_size", "sliver"),
@@ -731,7 +734,7 @@ def ranked_as_shipped(
     for _, own in table.groupby(["kind", "set"]):
         seen = rows.loc[own.index] if kind == "image" else None
         words = suspects.reasons(own.select_dtypes("number"), seen, named)
-        odds[own.index] += suspects.log_odds_offset(rows.loc[own.index, "size"].to_numpy(), words, kind == "image")
+        odds[own.index] += suspects.log_odds_offset(rows.loc[own.index], words, kind == "image")
         flagged[own.index] = [bool(said) for said in words]
     return odds, flagged
 

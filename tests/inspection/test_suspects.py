@@ -190,6 +190,18 @@ def test_a_label_around_another_has_no_hole_but_encloses_it():
     assert said[100].startswith(f"hole: 1 of {(distance < 2).sum()} px")
 
 
+def test_what_the_border_cuts_off_is_not_called_small():
+    labels, clean = scene()
+    image = render_image(clean)
+    # Of the first row of objects, slivers are left.
+    top = np.flatnonzero(((labels > 0) & (labels <= 8)).any(axis=1)).max() - 2
+    labels, image = labels[top:], image[top:]
+    cut = np.unique(labels[0, labels[0] > 0])
+    assert len(cut) >= 4
+    ranking = rank_suspects(labels, image).set_index("label")
+    assert not ranking.loc[cut, "reasons"].str.contains("small").any()
+
+
 def test_images_that_do_not_fit_are_refused():
     labels, clean = scene()
     with pytest.raises(ValueError, match="shape"):

@@ -242,7 +242,7 @@ class Suspects:
             return cls(measured, [], {}, np.empty(0))
         table = _described(measured)
         words = reasons(measured, table if image is not None else None)
-        odds = log_odds(table) + log_odds_offset(table["size"].to_numpy(), words, image is not None)
+        odds = log_odds(table) + log_odds_offset(table, words, image is not None)
         pairs = zip(measured.index.tolist(), measured["partner"].astype(int).tolist(), strict=True)
         return cls(table, words, {label: partner for label, partner in pairs if partner}, odds)
 
@@ -433,12 +433,15 @@ def log_odds(table: "pd.DataFrame", trees: Trees | None = None) -> Real:
     return (trees or trees_of(_kind(table))).log_odds(table) + _TOPOLOGY_OFFSET * broken.to_numpy()
 
 
-def log_odds_offset(size: Real, words: list[str], seen: bool) -> Real:
+def log_odds_offset(table: "pd.DataFrame", words: list[str], seen: bool) -> Real:
     """Offset of the log-odds for labels with a reason, and for those of a size outside the training data.
 
-    Trees do not extrapolate: an object ten times larger than all others of its image is suspicious all the same.
+    Trees do not extrapolate: an object ten times larger than all others of its image is suspicious all the same. Those
+    cut by the image border may be as small as it leaves them.
     """
-    far = np.where(np.abs(size) > np.log(2), np.clip(_unusual(size) / _OUTLIER_SIGMAS - 1, 0, 3), 0)
+    size = table["size"].to_numpy(dtype=np.float64)
+    apart = (np.abs(size) > np.log(2)) & ((table["border_share"].to_numpy() == 0) | (size > 0))
+    far = np.where(apart, np.clip(_unusual(size) / _OUTLIER_SIGMAS - 1, 0, 3), 0)
     return (_REASON_OFFSET if seen else _REASON_OFFSET_WITHOUT_IMAGE) * np.array(
         [bool(said) for said in words], dtype=float
     ) + far
@@ -559,7 +562,10 @@ def reasons(
             "{ellipse_fit:.0%}",
         ),
         (far & (size > 0), "large: {area:.0f} px, {ratio:.2g} times the median of this image"),
-        (far & (size < 0), "small: {area:.0f} px, {ratio:.2g} times the median of this image"),
+        (
+            far & (size < 0) & (table["border_share"] == 0),
+            "small: {area:.0f} px, {ratio:.2g} times the median of this image",
+        ),
         (dented, f"dented: it fills {{solidity:.0%}} of its convex hull, here {typical['solidity']:.0%} is typical"),
     ]
     figures: dict[Any, Real] = dict(table)
