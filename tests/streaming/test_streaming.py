@@ -101,6 +101,19 @@ def test_whole_images_are_permuted_and_pixels_brought_to_one_size():
     assert_same_words(one, other)
 
 
+def test_caveats_are_those_of_a_comparison_in_memory():
+    rng = np.random.default_rng(0)
+    angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    radius = 1 + 0.02 * rng.normal(size=(45, 60))
+    radius[3, -4:] *= 1.3  # the archetype, which nearly round curves match in several ways
+    curves = list(np.stack([radius * np.sin(angle), radius * np.cos(angle)], axis=-1))
+    samples = (Ensemble(curves[:20], name="a", unit="µm"), Ensemble(curves[20:], name="b", unit="µm"))
+    one, other = (how(*samples, SETTINGS, overrule=True) for how in (compare, compare_in_pieces))
+    for words in ("Only 20 curves on one side", "almost equally well in two ways"):
+        (caveat,) = (said for said in one.warnings if words in said)
+        assert caveat in other.warnings
+
+
 def test_many_curves_are_tested_by_the_projected_kernel(monkeypatch):
     a, b = samples(60)
     expected = compare(a, b, SETTINGS, approximate_above=20)

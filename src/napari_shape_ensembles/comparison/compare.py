@@ -364,9 +364,8 @@ class Comparison(Sealed):
             found.append(
                 "Single outlines were permuted: the result holds for these images only, not for the conditions."
             )
-        few = min(len(self.a), len(self.b))
-        if self.inconclusive is None and few < _MIN_CURVES_FOR_POWER:
-            found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
+        if self.inconclusive is None:
+            found += caveats_of_few(len(self.a), len(self.b))
         scale = spd.from_coordinates(self.space.scale_mean, self.l)
         known = relative_precision(np.concatenate([coordinate_precision(side) for side in (self.a, self.b)]), scale)
         if known > _LOW_PRECISION:
@@ -393,16 +392,8 @@ class Comparison(Sealed):
                 found.append(f"Not tested: {', '.join(parts)} ({reason}).")
         if self.undulation.approximation:
             found.append(f"The tests are approximate: {self.undulation.approximation}.")
-        far = int((np.linalg.norm(self.t, axis=1) > _UNIQUENESS_RADIUS).sum())
-        if far:
-            lie = "lies" if far == 1 else "lie"
-            found.append(f"{counted(far, 'curve')} {lie} more than π/4 from the mean undulation: check for outliers.")
-        if self.ambiguous > _MAX_AMBIGUOUS_FRACTION * len(self.t) and not self.archetypes_agree:
-            archetype = "nearly symmetric archetype" if self.archetype_is_ambiguous else "archetype"
-            found.append(
-                f"{self.ambiguous} of {len(self.t)} curves match the {archetype} almost equally well in two ways: "
-                "check whether the result holds with another archetype."
-            )
+        ambiguous = 0 if self.archetypes_agree else self.ambiguous
+        found += caveats_of_positions(self.t, ambiguous, self.archetype_is_ambiguous)
         return tuple(found)
 
     def summary(self) -> str:
@@ -708,6 +699,29 @@ def small_sample_words(p_values: tuple[float, float] | None) -> str:
         return ""
     undulation, scale = p_values
     return f". By the small-sample test undulation p = {undulation:.2g}, scale p = {scale:.2g}"
+
+
+def caveats_of_few(*counts: int) -> list[str]:
+    """Caveat to a row found with few curves on one side."""
+    few = min(counts)
+    words = f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed."
+    return [words] if few < _MIN_CURVES_FOR_POWER else []
+
+
+def caveats_of_positions(t: Real, ambiguous: int, symmetric: bool) -> list[str]:
+    """Caveats of curves far from the mean, and of ambiguous matches with a (nearly symmetric) archetype."""
+    found = []
+    far = int((np.linalg.norm(t, axis=1) > _UNIQUENESS_RADIUS).sum())
+    if far:
+        lie = "lies" if far == 1 else "lie"
+        found.append(f"{counted(far, 'curve')} {lie} more than π/4 from the mean undulation: check for outliers.")
+    if ambiguous > _MAX_AMBIGUOUS_FRACTION * len(t):
+        archetype = "nearly symmetric archetype" if symmetric else "archetype"
+        found.append(
+            f"{ambiguous} of {len(t)} curves match the {archetype} almost equally well in two ways: check whether the "
+            "result holds with another archetype."
+        )
+    return found
 
 
 def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble, str]:

@@ -28,7 +28,13 @@ from ..comparison import (
     software_versions,
     table_row,
 )
-from ..comparison.compare import small_sample_p_values, small_sample_words, tests_of_learned
+from ..comparison.compare import (
+    caveats_of_few,
+    caveats_of_positions,
+    small_sample_p_values,
+    small_sample_words,
+    tests_of_learned,
+)
 from ..comparison.experiment import equal_draws
 from ..comparison.figures import plot_comparison
 from ..comparison.learning import clear_constant, relative_precision
@@ -160,12 +166,15 @@ class StreamedComparison(Sealed):
             found.append(
                 "Single outlines were permuted: the result holds for these images only, not for the conditions."
             )
+        if self._inconclusive is None:
+            found += caveats_of_few(*self.counts)
         for test in (self.undulation, self.scale):
             for reason in dict.fromkeys(test.left_out.values()):
                 parts = [part for part in test.left_out if test.left_out[part] == reason]
                 found.append(f"Not tested: {', '.join(parts)} ({reason}).")
         if self.undulation.approximation:
             found.append(f"The tests are approximate: {self.undulation.approximation}.")
+        found += caveats_of_positions(self.t, self.ambiguous, self.archetype_is_ambiguous)
         return tuple(found)
 
     def summary(self) -> str:
