@@ -76,6 +76,16 @@ def test_a_missing_object_is_found_where_it_is():
     assert found.reasons.startswith("missing")
 
 
+def test_uneven_illumination_is_no_object_and_hides_none():
+    labels, clean = scene()
+    rows, columns = np.indices(labels.shape) / labels.shape[0] - 0.5
+    image = render_image(clean) + 150 * columns - 100 * (rows**2 + columns**2)
+    assert len(missing_objects(labels, image)) == 0
+    gone = [1, 8, ODD, 33, 64]
+    found = missing_objects(np.where(np.isin(labels, gone), 0, labels), image)
+    assert sorted(labels[int(row), int(column)] for row, column in found[["row", "column"]].to_numpy()) == gone
+
+
 @pytest.mark.parametrize("kind", ["hole", "leak", "cut"])
 def test_neither_bit_depth_nor_polarity_nor_colour_nor_a_turn_matters(kind):
     labels, image, _, expected = ranked(kind)

@@ -33,6 +33,9 @@ _MIN_REACH, _MAX_REACH = 3, 10
 _NORMAL = 3
 # From this typical radius in pixels, every second row and column is sufficient.
 _SUBSAMPLED_RADIUS_PX = 8
+# Fit of uneven illumination: numbers of pixels, rounds, and the limit in robust standard deviations beyond which pixels
+# are omitted.
+_MIN_TREND_PIXELS, _MAX_TREND_PIXELS, _TREND_ROUNDS, _TREND_SIGMAS = 100, 20_000, 6, 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -762,10 +765,11 @@ def unlabelled(labels: ArrayLike, image: ArrayLike, least: float = 0.4) -> "tupl
         return pd.DataFrame(columns=columns), np.zeros(plane.labels.shape, np.int32)
     smooth = ndimage.gaussian_filter(grey_of(image, plane), 1.0)
     distance, _ = plane.outside
-    inner = plane.mean(plane.labels, smooth)
     ground = (plane.labels == 0) & (distance > 2)
     if not ground.any():
         return pd.DataFrame(columns=columns), np.zeros(plane.labels.shape, np.int32)
+    smooth -= _trend(smooth, ground)
+    inner = plane.mean(plane.labels, smooth)
     common = float(np.median(smooth[ground]))
     typical = float(np.median(inner)) - common
     if typical <= 0:
@@ -802,3 +806,27 @@ def unlabelled(labels: ArrayLike, image: ArrayLike, least: float = 0.4) -> "tupl
     places = np.zeros(count + 1, dtype=np.int32)
     places[numbers[kept][order]] = np.arange(1, len(order) + 1)
     return table.iloc[order].reset_index(drop=True), places[found]
+
+
+def _trend(grey: Real, ground: Mask) -> Real:
+    """Uneven illumination: a quadratic surface fitted to the background, without objects that may be in it."""
+    y, x = (np.linspace(-1, 1, length) for length in grey.shape)
+    rows, columns = np.nonzero(ground)
+    if len(rows) < _MIN_TREND_PIXELS:
+        return np.zeros(grey.shape)
+    step = max(1, len(rows) // _MAX_TREND_PIXELS)
+    rows, columns = rows[::step], columns[::step]
+    terms = [(i, j) for i in range(3) for j in range(3 - i)]
+    design = np.stack([y[rows] ** i * x[columns] ** j for i, j in terms], axis=1)
+    values = grey[rows, columns]
+    kept = np.ones(len(values), dtype=bool)
+    factors = np.zeros(len(terms))
+    for _ in range(_TREND_ROUNDS):
+        factors = np.asarray(np.linalg.lstsq(design[kept], values[kept], rcond=None)[0], dtype=np.float64)
+        apart = values - design @ factors
+        middle = np.median(apart)
+        kept = np.abs(apart - middle) <= _TREND_SIGMAS * 1.4826 * np.median(np.abs(apart - middle))
+    surface = np.zeros(grey.shape)
+    for factor, (i, j) in zip(factors, terms, strict=True):
+        surface += factor * np.multiply.outer(y**i, x**j)
+    return surface
