@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy  # its subpackages load lazily: stats alone takes longer to import than a small comparison
 from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
 
 from ..checks import several
 from ..outlines import match_labels
@@ -97,19 +98,19 @@ class Annotators:
 
         labels, number, count = self.consensus.copy(), int(self.consensus.max(initial=0)), len(self.names)
         found, notes = dict[int, tuple[float, list[str]]](), dict[int, list[str]]()
-        for row in self._by_weight():
-            own = {name: self._planes[name] == row[name] for name in self.names if row[name]}
+        for box, row in self._by_weight():
+            own = {name: self._planes[name][box] == row[name] for name in self.names if row[name]}
             words = [f"marked by {row['votes']} of {count}: {', '.join(own)}"] if row["votes"] < count else []
             label = int(row["label"])
             if not label:
                 marked = sum(mask.astype(np.uint8) for mask in own.values()) * 2 > row["votes"]
-                under, pixels = np.unique(labels[marked], return_counts=True)
+                under, pixels = np.unique(labels[box][marked], return_counts=True)
                 if pixels[under > 0].sum() * 2 > marked.sum():
                     other = int(under[under > 0][pixels[under > 0].argmax()])
                     notes.setdefault(other, []).append(f"{', '.join(own)} split or outlined it differently")
                     continue
                 label = number = number + 1
-                labels[marked & (labels == 0)] = label
+                labels[box][marked & (labels[box] == 0)] = label
             iou = float(np.nan_to_num(row["iou"]))
             if row["votes"] > 1:
                 words += [f"mean IoU {iou:.2f}"] if iou < _MIN_REPORTED_IOU else []
@@ -120,27 +121,37 @@ class Annotators:
                         words.append(f"{name} outlines {area / others:.2g} times the area of the others")
             share = row["votes"] * (row["votes"] - 1) / (count * (count - 1))
             found[label] = 1 - share * iou, words
+        there = {*np.unique(labels).tolist()}
         rows = [
             (label, score, "; ".join([*dict.fromkeys(notes.get(label, [])), *words]))
             for label, (score, words) in found.items()
-            if (labels == label).any()
+            if label in there
         ]
         table = pd.DataFrame(sorted(rows), columns=["label", "score", "reasons"])
         return labels, table.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
-    def _by_weight(self) -> list[dict[str, Any]]:
-        """Rows of `objects` by votes, total area and place, so that results do not depend on the annotators' order."""
-        of_label = {}
+    def _by_weight(self) -> list[tuple[tuple[slice, ...], dict[Any, Any]]]:
+        """Rows of `objects` with their bounding boxes.
+
+        In order of votes, total area and place, so that results do not depend on the annotators' order.
+        """
+        where = {}
         for name, plane in self._planes.items():
-            values, first, areas = np.unique(plane, return_index=True, return_counts=True)
-            of_label[name] = dict(zip(values.tolist(), zip(areas.tolist(), first.tolist(), strict=True), strict=True))
-
-        def weight(row: dict[str, Any]) -> tuple[int, int, int]:
-            areas, first = zip(*(of_label[name][row[name]] for name in self.names if row[name]), strict=True)
-            return -row["votes"], -sum(areas), min(first)
-
-        rows: list[dict[str, Any]] = self.objects.to_dict("records")  # type: ignore[assignment]
-        return sorted(rows, key=weight)
+            values, first, index, areas = np.unique(plane, return_index=True, return_inverse=True, return_counts=True)
+            boxes = ndimage.find_objects(index.reshape(plane.shape) + 1)
+            where[name] = dict(
+                zip(values.tolist(), zip(areas.tolist(), first.tolist(), boxes, strict=True), strict=True)
+            )
+        found = []
+        for row in self.objects.to_dict("records"):
+            areas, firsts, boxes = zip(*(where[name][row[name]] for name in self.names if row[name]), strict=True)
+            box = tuple(
+                slice(min(side.start for side in sides), max(side.stop for side in sides))
+                for sides in zip(*boxes, strict=True)
+            )
+            found.append(((-row["votes"], -sum(areas), min(firsts)), box, row))
+        found.sort(key=lambda one: one[0])
+        return [(box, row) for _, box, row in found]
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Plot areas and circularities of each annotator relative to the others; returns the Matplotlib axes."""
