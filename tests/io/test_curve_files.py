@@ -430,6 +430,20 @@ def test_what_a_format_cannot_hold_is_refused_and_nothing_is_left(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(("factor", "offset", "unit"), [(1e-9, 0, "m"), (1, 1e7, "pixel")])
+def test_outlines_that_imagej_would_round_are_refused(tmp_path, factor, offset, unit):
+    with pytest.raises(ValueError, match="% of its size, as ImageJ stores single precision"):
+        write_curves(tmp_path / "x.zip", Ensemble([SQUARE * factor + offset], unit=unit))
+    assert not (tmp_path / "x.zip").exists()
+
+
+@pytest.mark.parametrize("name", ["id", "geometry"])
+def test_a_feature_named_as_a_column_of_geoparquet_is_refused(tmp_path, name):
+    source = CurveTable(Ensemble([SQUARE]), pd.DataFrame({name: [1.0]}))
+    with pytest.raises(ValueError, match=f'cannot be named "{name}" in GeoParquet'):
+        write_curves(tmp_path / "x.geoparquet", source)
+
+
 def test_a_missing_file_is_an_error_of_the_system(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_curves(tmp_path / "none.csv")

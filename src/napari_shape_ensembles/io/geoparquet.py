@@ -29,6 +29,8 @@ _BYTES_PER_VERTEX = 16
 
 def geoparquet_bytes(table: CurveTable) -> bytes:
     """Return a GeoParquet file of ids, features and polygons, with the metadata in its schema."""
+    if clash := sorted({*table.features.columns} & {"id", _GEOMETRY}):
+        raise ContentError(f'a feature cannot be named "{clash[0]}" in GeoParquet: rename it')
     rows = table.features.copy()
     rows.insert(0, "id", table.ensemble.ids)
     return polygons_bytes(rows, table.ensemble, {FORMAT: metadata(table)})

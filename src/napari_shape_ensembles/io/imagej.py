@@ -19,6 +19,8 @@ from .curve_table import CENTRE, FORMAT, CurveTable, Found, Real, columns_of, la
 _OPEN = "open"
 _PIECES = "extra pieces of an object"
 _MAX_VERTICES = 2**16 - 1
+# Maximum rounding of vertices, relative to the size of their curve.
+_MAX_ROUNDING = 0.01
 # Minimum number of bytes per vertex in a file.
 _VERTEX_BYTES = 4
 _CLOSED = ("POLYGON", "FREEHAND", "TRACED", "RECT", "OVAL")
@@ -45,7 +47,15 @@ def _roi_bytes(name: str, curve: Real, words: Mapping[str, Any]) -> bytes:
     roifile = _roifile()
     if len(curve) > _MAX_VERTICES:
         raise ContentError(f"curve {name} has {len(curve)} vertices: ImageJ allows at most {_MAX_VERTICES}")
-    roi = roifile.ImagejRoi.frompoints((curve[:, ::-1] + CENTRE).astype(np.float32), name=name)
+    exact = curve[:, ::-1] + CENTRE
+    single = exact.astype(np.float32)
+    rounding = np.abs(single - exact).max() / np.ptp(curve, axis=0).max()
+    if rounding > _MAX_ROUNDING:
+        raise ContentError(
+            f"curve {name} would be rounded by {rounding:.0%} of its size, as ImageJ stores single precision: "
+            "give the pixel size, or save another format"
+        )
+    roi = roifile.ImagejRoi.frompoints(single, name=name)
     roi.roitype = roifile.ROI_TYPE.POLYGON
     roi.props = "".join(f"{_one_line(name, ':')}: {_one_line(str(value))}\n" for name, value in words.items())
     return roi.tobytes()

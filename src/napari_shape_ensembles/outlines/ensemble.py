@@ -887,7 +887,8 @@ def conversion_factor(source: str, target: str) -> float:
         for unit in (source, target):
             if not _UNIT_NAME.fullmatch(unit):
                 raise pint.errors.DefinitionSyntaxError(f"not the name of a unit: {unit}")
-        return float(registry.Quantity(1.0, source).to(target).magnitude)
+        # To 15 digits, as the last one is that of pint's own arithmetic: 1 µm would be 999.9999999999999 nm.
+        return float(f"{registry.Quantity(1.0, source).to(target).magnitude:.15g}")
     except pint.errors.PintError as error:
         raise ValueError(
             f'lengths in "{source[:40]}" cannot be compared with lengths in "{target[:40]}": give all images a pixel '
