@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from pandas.testing import assert_frame_equal
 
 from fault_makers import COLUMN, EXPECTED_REASONS, ODD, ROW, faulty, render_image, scene, with_every_fault
 from napari_shape_ensembles import missing_objects, rank_suspects
@@ -126,6 +127,23 @@ def test_ticks_hold_for_other_images_of_a_project_and_are_kept(tmp_path):
     assert kept.table.set_index("label")["wrong"].to_dict() == {ODD: True, 1: False, 2: True}
     a, b = (rank_suspects(labels, image, corrections=one) for one in (ticks, kept))
     np.testing.assert_allclose(a["score"], b["score"], atol=1e-9)
+    assert_frame_equal(kept.table, ticks.table.reset_index(drop=True), check_exact=True, check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is not a CSV table"),
+        (bytes(range(256)), "is not a CSV table"),
+        (b"a,b\n1,2\n", "contains no ticks"),
+        (b"image,label,wrong,solidity\none,1,True,x\n", "column solidity"),
+        (b"image,label,wrong,solidity\none,1.5,True,0.9\n", "column label"),
+    ],
+)
+def test_files_without_ticks_are_refused_by_name(tmp_path, content, words):
+    (tmp_path / "ticks.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=f"ticks.csv.*{words}"):
+        Ticks.load(tmp_path / "ticks.csv")
 
 
 def test_ticks_that_cannot_be_saved_leave_the_file_as_it_was(tmp_path, monkeypatch):

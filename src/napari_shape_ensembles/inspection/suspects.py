@@ -125,12 +125,18 @@ class Ticks:
         """
         import pandas as pd  # slow to import, and not needed for a comparison
 
-        table = pd.read_csv(path, keep_default_na=False)
+        try:
+            table = pd.read_csv(path, keep_default_na=False, float_precision="round_trip")
+        except ValueError as error:  # not text, not a table, or empty
+            raise ContentError(f"{path} is not a CSV table: {error}") from error
         if not {"image", "label", "wrong"} <= set(table.columns):
             raise ContentError(f"{path} contains no ticks: it needs the columns image, label, wrong and evidence")
         said = table["wrong"].astype(str).str.strip().str.lower()
         if unclear := sorted(set(said) - {"true", "false"}):
             raise ContentError(f"{path}: the column wrong contains {unclear[0]!r}: use True or False")
+        for name, column in table.drop(columns=["image", "wrong"]).items():
+            if column.dtype.kind not in ("iu" if name == "label" else "iuf"):
+                raise ContentError(f"{path}: not all values of the column {name} are numbers: save the ticks again")
         return cls(table.assign(image=table["image"].astype(str), wrong=said == "true"))
 
 
