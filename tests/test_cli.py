@@ -993,6 +993,13 @@ def test_annotators_are_compared_and_a_consensus_is_written(tmp_path):
     assert objects.loc[objects["ada"] == 8, "ben"].tolist() == [0]
     for table in ("pairs", "tendencies", "disputed"):
         assert len(pd.read_csv(tmp_path / "r" / f"{table}.csv"))
+    imageio.imwrite(tmp_path / "eva.png", plane)
+    tifffile.imwrite(
+        tmp_path / "fay.tif", plane.astype(np.uint16), resolution=(4, 4), metadata={"unit": "um"}, imagej=True
+    )
+    done = run("annotators", tmp_path / "eva.png", tmp_path / "fay.tif", files[0], "--out", tmp_path / "t")
+    assert read_image(tmp_path / "t" / "consensus.tif").calibration.scale == (0.25, 0.25)
+    assert "state different pixel sizes: the consensus has 0.25 µm per pixel" in done.stderr
     imageio.imwrite(tmp_path / "dan.png", plane[:-1])
     for given, words in (
         ([files[0]], "two label sets or more, not 1"),

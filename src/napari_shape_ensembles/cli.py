@@ -625,6 +625,10 @@ def annotators(
     planes = [read_image(path, memory=memory) for path in labels]
     for path, one in zip(labels, planes, strict=True):
         _warn_of_unusual_values(path, one.pixels)
+    stated = [one.calibration for one in planes if one.calibration.unit != "pixel"]
+    size = next(iter(stated), planes[0].calibration)
+    if len({(one.scale, one.unit) for one in stated}) > 1:
+        echo_error(f"note: the files state different pixel sizes: the consensus has {size}")
     with progress_bar("comparing annotators"):
         found = compared(
             dict(zip(distinct_names(labels), [one.pixels for one in planes], strict=True)), min_iou=min_iou
@@ -635,7 +639,7 @@ def annotators(
     with recording_outputs(out, names) as written:
         for name, table in zip(names, (found.pairs, found.objects, found.tendencies, disputed), strict=False):
             write_table(out / name, table)
-        write_labels(out / names[-1], found.consensus.astype(smallest), planes[0].calibration)
+        write_labels(out / names[-1], found.consensus.astype(smallest), size)
         written += [out / name for name in names]
     echo_written(written)
     echo(found.summary())
