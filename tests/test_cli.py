@@ -19,7 +19,14 @@ from command_line import COMMAND, run
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare, content_of
 from napari_shape_ensembles.console import echo, echo_error
-from napari_shape_ensembles.io import read_curves, read_image, save_settings, write_curves
+from napari_shape_ensembles.io import (
+    Calibration,
+    read_curves,
+    read_image,
+    save_settings,
+    write_curves,
+    write_ome_zarr_labels,
+)
 from napari_shape_ensembles.io.outputs import OUTPUT_MANIFEST, recording_outputs, refuse_overwriting
 from napari_shape_ensembles.parameters import parameters_of
 
@@ -604,6 +611,35 @@ def test_two_files_of_one_name_are_told_apart_by_their_folders(tmp_path, quick):
     places = tmp_path / "wild" / "xy001c1.csv", tmp_path / "mutant" / "xy001c1.csv"
     done = run("compare", *places, "--settings", quick, "--out", tmp_path / "r")
     assert "wild-xy001c1 (12 curves) and mutant-xy001c1 (12 curves)" in done.stdout
+
+
+def test_components_of_a_mask_are_written_with_the_ids_of_their_curves(tmp_path):
+    plane = np.zeros((60, 120), np.uint8)
+    for place in range(3):
+        plane[20:50, 10 + 35 * place : 35 + 35 * place] = 255
+    imageio.imwrite(tmp_path / "x.png", plane)
+    done = run("segment", tmp_path / "x.png", "--labels", "--out", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    written = tifffile.imread(tmp_path / "r" / "x.labels.ome.tif")
+    ensemble = read_curves(tmp_path / "r" / "x.curves.csv").ensemble
+    centres = [tuple(curve.mean(axis=0).round().astype(int)) for curve in ensemble.curves]
+    assert [int(written[centre]) for centre in centres] == ensemble.ids.tolist() == [1, 2, 3]
+
+
+def test_labels_in_ome_zarr_are_inspected_and_compared(tmp_path):
+    pytest.importorskip("zarr")
+    plane, size = labels(3).astype(np.int32), Calibration((0.5, 0.25), "µm")
+    photo = np.clip((plane > 0) * 150.0 + np.random.default_rng(0).normal(20, 3, plane.shape), 0, 255).astype(np.uint8)
+    write_ome_zarr_labels(tmp_path / "a.ome.zarr", plane, size)
+    write_ome_zarr_labels(tmp_path / "b.ome.zarr", np.roll(plane, 1, axis=0), size)
+    imageio.imwrite(tmp_path / "photo.png", photo)
+    out = tmp_path / "r"
+    done = run("inspect", tmp_path / "a.ome.zarr", "--image", tmp_path / "photo.png", "--out", out)
+    assert done.exit_code == 0, done.stderr
+    assert sorted(pd.read_csv(out / "a.suspects.csv")["label"]) == np.unique(plane[plane > 0]).tolist()
+    done = run("annotators", tmp_path / "a.ome.zarr", tmp_path / "b.ome.zarr", "--out", out)
+    assert done.exit_code == 0, done.stderr
+    assert read_image(out / "consensus.tif").calibration.scale == size.scale
 
 
 def test_labels_beyond_32_bits_stay_apart_and_their_ids_are_kept(tmp_path):

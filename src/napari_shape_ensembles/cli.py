@@ -548,12 +548,11 @@ def inspect(
     import pandas as pd
 
     from .inspection import missing_objects, rank_suspects
-    from .io.images import read_image
     from .io.results import write_table
 
-    plane = read_image(labels, memory=memory)
+    plane = _image_file(labels, memory, labels=True)
     _warn_of_unusual_values(labels, plane.pixels)
-    seen = read_image(image, memory=memory).pixels if image else None
+    seen = _image_file(image, memory, labels=False).pixels if image else None
     names = [f"{plane.name}.{ending}" for ending in ("suspects.csv", *(["missing.csv"] if image else []))]
     check_folder(out)
     inputs = [path for path in (labels, image, ticks) if path]
@@ -585,6 +584,14 @@ def inspect(
         echo_error("note: objects without a label are recognized by those with one: there are none")
 
 
+def _image_file(path: Path, memory: float | None, *, labels: bool) -> Any:
+    """Read an image or labels, also from OME-Zarr."""
+    from .io.images import read_image
+    from .io.ome_zarr import read_ome_zarr
+
+    return read_ome_zarr(path, labels=labels, memory=memory) if is_ome_zarr(path) else read_image(path, memory=memory)
+
+
 def _warn_of_unusual_values(path: Path, pixels: Any) -> None:
     """Warn of grey levels in place of labels, and of negative labels."""
     from .outlines import content_of
@@ -614,7 +621,6 @@ def annotators(
 
     from .inspection import annotators as compared
     from .io.corrected import write_labels
-    from .io.images import read_image
     from .io.results import write_table
 
     names = "pairs.csv", "objects.csv", "tendencies.csv", "disputed.csv", "consensus.tif"
@@ -622,7 +628,7 @@ def annotators(
     _check_outputs(out, names, labels, force)
     if twice := next((path for path in labels if labels.count(path) > 1), None):
         raise ContentError(f"{twice} is given twice: give one file per annotator")
-    planes = [read_image(path, memory=memory) for path in labels]
+    planes = [_image_file(path, memory, labels=True) for path in labels]
     for path, one in zip(labels, planes, strict=True):
         _warn_of_unusual_values(path, one.pixels)
     stated = [one.calibration for one in planes if one.calibration.unit != "pixel"]

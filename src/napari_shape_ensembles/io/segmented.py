@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..archive import write_bytes
 from ..outlines import Ensemble
+from ..outlines.extract import label_plane
 from .calibration import Calibration
 from .curve_files import FORMATS, write_curves, writer_of
 from .curve_table import CurveTable
@@ -40,12 +41,13 @@ def write_segmented(
 ) -> list[Path]:
     """Write <name>.curves.<form> and <name>.labels.ome.tif; returns their paths.
 
-    The labels are an OME-TIFF of 16 or 32 bits, with the pixel size if known. Labels beyond 32 bits are relabelled, and
-    <name>.ids.csv maps new to old ones. `name` is by default that of the image.
+    The labels are an OME-TIFF of 16 or 32 bits, with the pixel size if known; components of a mask have the ids of
+    their curves. Labels beyond 32 bits are relabelled, and <name>.ids.csv maps new to old ones. `name` is by default
+    that of the image.
     """
     written = write_outlines(folder, ensemble, form, name or found.name, found.calibration.scale, found.name)
     _, labels, ids = segmented_files(folder, name or found.name, form)
-    plane = found.labels
+    plane = label_plane(found.labels)
     written.append(labels)
     if plane.max(initial=0) >= 2**32:
         values, plane = np.unique(plane, return_inverse=True)
