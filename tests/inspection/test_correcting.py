@@ -47,6 +47,17 @@ def test_each_correction_does_what_it_says():
     assert (corrected.original == labels).all()
 
 
+def test_the_hole_of_an_object_in_a_hole_is_not_filled_with_the_outer_label():
+    labels = np.zeros((20, 20), np.uint8)
+    labels[1:19, 1:19], labels[4:16, 4:16], labels[6:14, 6:14], labels[9:11, 9:11] = 1, 0, 2, 0
+    corrected = CorrectedLabels(labels)
+    assert corrected.fill_holes(1).pixels == 12**2 - 8**2
+    assert (corrected.labels[9:11, 9:11] == 0).all()
+    with pytest.raises(ValueError, match="label 1 has no hole"):
+        corrected.fill_holes(1)
+    assert corrected.fill_holes(2).pixels == 4
+
+
 def test_a_dumbbell_is_split_at_its_neck():
     rows, columns = np.indices((60, 100))
     near = [np.hypot(rows - 30, columns - at) < 18 for at in (30, 62)]

@@ -118,13 +118,14 @@ class CorrectedLabels:
         self._propagate = _ignore_change  # propagates changes to intersecting planes
 
     def fill_holes(self, label: int) -> Change:
-        """Assign the background enclosed by a label to it; other objects in its holes are kept."""
+        """Assign the background enclosed by a label to it; other objects in its holes are kept, with their holes."""
         box = self._box(label)
-        own = self.labels[box] == label
-        hole = ndimage.binary_fill_holes(own) & ~own & (self.labels[box] == 0)
-        return self._apply_change(
-            "fill holes", box, np.where(hole, label, self.labels[box]), f"label {label} has no hole"
-        )
+        here = self.labels[box]
+        own = here == label
+        hole = ndimage.binary_fill_holes(own) & ~own
+        for other in np.unique(here[hole & (here != 0)]):
+            hole &= ~ndimage.binary_fill_holes(here == other)
+        return self._apply_change("fill holes", box, np.where(hole, label, here), f"label {label} has no hole")
 
     def delete(self, label: int) -> Change:
         """Replace a label by background."""
