@@ -25,6 +25,9 @@ from .studying import ChoiceTask, LandscapeTask, SmoothingTask
 from .task import Debouncer, Task
 
 _EXEMPT_DEBOUNCE_MS = 1000  # debounce of layer list changes, in ms
+# Fewer exempt objects are immortal ones, which Python 3.12 exempts whenever it collects garbage; hundreds of thousands
+# exist in napari.
+_MIN_FROZEN = 10_000
 
 # Sessions by viewer, as napari offers no place for a plugin's state; each is freed with its viewer.
 _sessions: "weakref.WeakKeyDictionary[ViewerModel, Session]" = weakref.WeakKeyDictionary()
@@ -73,11 +76,8 @@ class Session:
         self.comparison.extra_images = self.experiment.opened_images
         self._open_pages: list[object] = []  # an entry for each open page, see `attach`
         self._pages = Counter[Task[Any]]()
-        self._layers, self._freeze_debouncer, self._is_frozen = (
-            viewer.layers,
-            Debouncer(self._freeze_existing, _EXEMPT_DEBOUNCE_MS),
-            False,
-        )
+        self._layers, self._is_frozen = viewer.layers, False
+        self._freeze_debouncer = Debouncer(self._freeze_existing, _EXEMPT_DEBOUNCE_MS)
         self.choices.sides.layer_removing.connect(self._on_layer_removing)
         # napari creates many objects per cell, and collects garbage soon after creating many cells.
         self.comparison.side_by_side.arranged.connect(self._freeze_debouncer.start)
@@ -135,7 +135,7 @@ class Session:
         """
         if self._is_frozen:
             self._freeze_more()
-        elif self._open_pages and not gc.get_freeze_count():
+        elif self._open_pages and gc.get_freeze_count() < _MIN_FROZEN:
             gc.freeze()
             self._is_frozen = True
 
