@@ -6,6 +6,7 @@ are rejected. `docs/files.md` documents the names and their content.
 """
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -216,6 +217,16 @@ def opened(path: StrPath) -> BufferedReader:
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise OSError(errno.EPERM, "this is a pipe or a device, not a file", str(path))
     return open(path, "rb")
+
+
+def file_checksum(path: Path) -> str:
+    """Return the SHA-256 of a file, or for a folder (a Zarr store) of the names and checksums of its files."""
+    if path.is_dir():
+        parts = sorted(item for item in path.rglob("*") if item.is_file())
+        lines = [f"{file_checksum(item)} {item.relative_to(path).as_posix()}\n" for item in parts]
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+    with opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def too_large(error: MemoryError) -> str:

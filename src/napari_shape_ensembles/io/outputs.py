@@ -3,14 +3,13 @@
 Each folder holds a hidden manifest of the files written there, with their checksums.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..archive import ContentError, opened, write_bytes
+from ..archive import ContentError, file_checksum, write_bytes
 
 #: File name of the manifest.
 OUTPUT_MANIFEST = ".shape-ensembles.json"
@@ -48,7 +47,7 @@ def refuse_overwriting(
             continue
         if any(item.exists() and path.samefile(item) for item in inputs):
             raise ContentError(f"{path} is an input and would be overwritten: choose another --out, or use --force")
-        if _written(path.parent).get(path.name) != _checksum(path):
+        if _written(path.parent).get(path.name) != file_checksum(path):
             raise ContentError(f"{path} already exists and is not as a run left it: {remedy}")
 
 
@@ -84,7 +83,7 @@ def recording_outputs(folder: Path, names: Iterable[str], earlier: Iterable[str]
     else:
         own = {path.name for path in written}
         for name in states:
-            if name not in own and before.get(name) == _checksum(folder / name):
+            if name not in own and before.get(name) == file_checksum(folder / name):
                 (folder / name).unlink()
     finally:
         record_outputs(path for path in written if path.is_file())
@@ -95,7 +94,7 @@ def record_outputs(paths: Iterable[Path]) -> None:
     paths = list(paths)
     for folder in dict.fromkeys(path.parent for path in paths):
         files = {name: checksum for name, checksum in _written(folder).items() if (folder / name).is_file()}
-        files |= {path.name: _checksum(path) for path in paths if path.parent == folder}
+        files |= {path.name: file_checksum(path) for path in paths if path.parent == folder}
         write_bytes(
             folder / OUTPUT_MANIFEST, (json.dumps({"files": files}, indent=1, ensure_ascii=False) + "\n").encode()
         )
@@ -122,8 +121,3 @@ def _states(folder: Path, names: Iterable[str]) -> dict[str, tuple[int, int]]:
     """Return for each of these files that exists what changes when it is written: its number and its time."""
     found = {name: (folder / name).stat() for name in names if (folder / name).is_file()}
     return {name: (state.st_ino, state.st_mtime_ns) for name, state in found.items()}
-
-
-def _checksum(path: Path) -> str:
-    with opened(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

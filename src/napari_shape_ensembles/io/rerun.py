@@ -1,6 +1,5 @@
 """Reruns of saved results: locate inputs by path or checksum, recompute, and compare number by number."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..archive import ContentError, StrPath, Tree, is_archive, opened, read_archive, write_archive
+from ..archive import ContentError, StrPath, Tree, file_checksum, is_archive, read_archive, write_archive
 from ..comparison import (
     Comparison,
     Experiment,
@@ -110,16 +109,6 @@ class Rerun:
 # ------------------------------------------------------------------------------------------- what went in, and where
 
 
-def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file, or for a folder (a Zarr store) of the names and checksums of its files."""
-    if path.is_dir():
-        parts = sorted(item for item in path.rglob("*") if item.is_file())
-        lines = [f"{checksum(item)} {item.relative_to(path).as_posix()}\n" for item in parts]
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
-    with opened(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def inputs_of(
     samples: Sequence[Sequence[Path]], reading: Reading, parts: Sequence[ImagePart] | None = None
 ) -> Inputs | None:
@@ -151,7 +140,7 @@ def inputs_of(
             files.append(
                 InputFile(
                     path=str(path.resolve()),
-                    sha256=checksum(path),
+                    sha256=file_checksum(path),
                     sample=sample,
                     part=part,
                     pixel_size=sides,
@@ -206,7 +195,7 @@ def find_inputs(inputs: Inputs, *folders: Path) -> tuple[list[Path | None], list
 
     def is_it(path: Path, sha256: str) -> bool:
         if path not in checksums:
-            checksums[path] = checksum(path)
+            checksums[path] = file_checksum(path)
         return checksums[path] == sha256
 
     others = [path for folder in folders if folder.is_dir() for path in sorted(folder.rglob("*")) if path.is_file()]

@@ -8,11 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from ..archive import ContentError
+from ..archive import ContentError, file_checksum
 from ..io.calibration import Calibration
 from ..io.image_parts import WHOLE, ImagePart
 from ..io.lazy_images import LazyImage
-from ..io.rerun import checksum
 from ..io.sources import Reading, ensemble_of_file, named
 from ..outlines import Ensemble, Outlines
 from ..outlines.large_images import ObjectWindow, object_windows
@@ -97,7 +96,7 @@ class File:
     def key(self) -> str:
         """Checksum of the file and of the reading options."""
         reading = self.reading.of(self.path)
-        words = f"{checksum(self.path)} {self.part} {_reading_key(reading)}"
+        words = f"{file_checksum(self.path)} {self.part} {_reading_key(reading)}"
         return hashlib.sha256(words.encode()).hexdigest()
 
     def load(self) -> Ensemble:
@@ -239,7 +238,7 @@ def _windows(path: Path, reading: Reading, array: Any, tile: int, executor: Any 
     recipe: Outlines = reading.settings.outlines
     boxes = _results(executor, _FindLabels(path, reading), tiles_of(array.shape, tile))
     windows = windows_of(Boxes.joined(boxes), array.shape, recipe, tile)
-    whole = f"{checksum(path)} {_reading_key(reading)}"
+    whole = f"{file_checksum(path)} {_reading_key(reading)}"
     keys = [hashlib.sha256(f"{whole} {one.box} {one.values.tolist()}".encode()).hexdigest() for one in windows]
     return [LabelWindow(path, reading, window, key, source) for window, key in zip(windows, keys, strict=True)]
 
@@ -251,7 +250,7 @@ def _image_windows(
     with named(path.name):
         windows = object_windows(large.array, reading.settings.outlines, tile=tile, memory=reading.memory, over=over)
     image = LazyImage(None, large.calibration, large.name)
-    whole = f"{checksum(path)} {_reading_key(reading)}"
+    whole = f"{file_checksum(path)} {_reading_key(reading)}"
     return [
         ImageWindow(path, reading, window, hashlib.sha256(f"{whole} {window.core}".encode()).hexdigest(), source, image)
         for window in windows

@@ -17,11 +17,12 @@ import numpy as np
 from napari.layers import Image, Labels, Layer, Shapes
 from numpy.typing import NDArray
 
+from ..archive import file_checksum
 from ..comparison import InputFile, Inputs
 from ..comparison.display import MARK
 from ..io import read_image
 from ..io.image_parts import WHOLE, Box, ImagePart, objects_inside
-from ..io.rerun import checksum, recipe_tree
+from ..io.rerun import recipe_tree
 from ..io.settings_file import SettingsFile
 from ..io.sources import Reading, also_left_out, ensemble_of_file, labelled
 from ..outlines import Ensemble, Outlines, at_one_pixel_size, conversion_factor
@@ -251,7 +252,7 @@ def _input_file(source: Source, sample: int, excluded: Ids, recipe: Outlines) ->
     if isinstance(row := source.data, ImageRow):
         size, unit = row.pixel or (None, "")
         sides = size if size is None or isinstance(size, tuple) else (size, size)
-        return InputFile(str(row.path.resolve()), checksum(row.path), sample, row.part.given(), sides, unit, ids)
+        return InputFile(str(row.path.resolve()), file_checksum(row.path), sample, row.part.given(), sides, unit, ids)
     path, part = Path(source.path), source.part
     if not source.path or part is None or not is_unchanged_in_file(path, part, source):
         return None
@@ -260,7 +261,7 @@ def _input_file(source: Source, sample: int, excluded: Ids, recipe: Outlines) ->
     if recipe.pixel_scale is None and source.kind != "shapes":  # pixels too: overrides file metadata
         sides, unit = (float(source.scale[0]), float(source.scale[1])), source.unit
     labels = None if source.kind == "shapes" else source.kind == "labels"
-    return InputFile(str(path.resolve()), checksum(path), sample, part.given(), sides, unit, ids, labels)
+    return InputFile(str(path.resolve()), file_checksum(path), sample, part.given(), sides, unit, ids, labels)
 
 
 class ShownPlane(NamedTuple):

@@ -66,7 +66,7 @@ class LearningTask(Task[ObjectModel]):
         """Return the number of painted objects, and whether background is painted, for each annotated image."""
         counts = {}
         for image, layer in self.examples():
-            now = checksum(layer)
+            now = painted_checksum(layer)
             known, count = self._counts.get(layer, (None, (0, False)))
             if now != known:
                 values = np.asarray(layer.data)
@@ -165,7 +165,7 @@ class LearningTask(Task[ObjectModel]):
     def current_inputs(self) -> RunInputs:
         """Return all annotated images."""
         pairs = [(image, layer) for image, layer in self.examples() if np.any(layer.data)]
-        sums = tuple(checksum(layer) for _, layer in pairs)
+        sums = tuple(painted_checksum(layer) for _, layer in pairs)
         refs = tuple(weakref.ref(image) for image, _ in pairs)
         more = {"what is painted": sums}
         return RunInputs((refs, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(refs), more)
@@ -228,7 +228,7 @@ class LearningTask(Task[ObjectModel]):
         self.choices.set(recipe=replace(self.choices.recipe, find=None))
 
 
-def checksum(layer: Labels) -> int:
+def painted_checksum(layer: Labels) -> int:
     """Return a checksum of the painted labels."""
     return zlib.adler32(np.ascontiguousarray(layer.data).view(np.uint8).data)
 
