@@ -82,7 +82,7 @@ def test_outlines_of_one_form_have_no_shift_that_could_have_been_missed():
 def test_without_an_answer_it_says_why():
     found = headline(compare(sample(1, count=5), sample(2, count=5), QUICK))
     assert found.sentence.startswith("No answer yet: ")
-    assert found.missed == ""
+    assert found.missed == found.scope == ""
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ class Headline(Sealed):
     missed : str
         Largest difference that could have been missed; empty if both tests detected one.
     scope : str
-        Whether the result holds for the conditions or for these images alone.
+        Whether the result holds for the conditions or for these images alone; empty without a result.
     mean_a, mean_b : (n, 2) arrays
         Mean outlines of A and of B, centred, each at its own mean scale, in the unit of the comparison.
     image_sizes : tuple of two dicts of str to float
@@ -82,19 +82,24 @@ def headline(result: Comparison) -> Headline:
         {str(name): float(np.exp(np.log(own[names == name]).mean())) for name in dict.fromkeys(names.tolist())}
         for names, own in zip(images, (size[:first], size[first:]), strict=True)
     )
-    replicated, counts = result.permuted == "images", " and ".join(map(str, result.image_counts))
-    if replicated:
-        scope = f"It holds for the conditions: whole images were permuted ({counts})."
-    elif max(result.image_counts) > 1:
-        scope = "It holds for these images only: single outlines were permuted."
-    else:
-        scope = "It holds for these two images, not for the conditions: there are no replicates."
     if result.case == INCONCLUSIVE or min(first, len(result.b)) < 2:
-        said, missed = f"No answer yet: {result.summary().partition('inconclusive: ')[2] or result.summary()}", ""
+        said = f"No answer yet: {result.summary().partition('inconclusive: ')[2] or result.summary()}"
+        missed, scope = "", ""
     else:
         ratios = _ratios(parts, result)
-        said, missed = _answer(result, ratios), _missed(result, ratios)
+        said, missed, scope = _answer(result, ratios), _missed(result, ratios), _scope(result)
     return Headline(said, missed, scope, mean_a, mean_b, (sizes[0], sizes[1]))
+
+
+def _scope(result: Comparison) -> str:
+    """State whether the result holds for the conditions or for these images alone."""
+    if result.permuted == "images":
+        return (
+            f"It holds for the conditions: whole images were permuted ({' and '.join(map(str, result.image_counts))})."
+        )
+    if max(result.image_counts) > 1:
+        return "It holds for these images only: single outlines were permuted."
+    return "It holds for these two images, not for the conditions: there are no replicates."
 
 
 def _ratios(parts: dict[str, Real], result: Comparison) -> dict[str, Real]:
