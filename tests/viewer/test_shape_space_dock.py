@@ -187,6 +187,19 @@ def typical(thumbnails):
     return [[button.row for button in thumbnails.buttons if button.side == side] for side in "AB"]
 
 
+def test_the_box_is_as_high_as_what_it_holds(explained, shown):
+    panel = explained.panel
+    panel.setParent(None)
+    shown(panel)
+    heights = []
+    for place in range(panel.count()):
+        panel.setCurrentIndex(place)
+        heights.append(panel.heightForWidth(350) if panel.hasHeightForWidth() else panel.sizeHint().height())
+    few, modes, typical = heights
+    assert few < modes - 100
+    assert typical < modes
+
+
 def test_choosing_a_mode_draws_it_and_sets_the_first_slider(explained):
     panel = explained.panel
     before = panel.mode_canvas.outlines[2].curve

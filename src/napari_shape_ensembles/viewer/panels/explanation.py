@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QSignalBlocker, Qt, Signal
 from qtpy.QtGui import QResizeEvent
-from qtpy.QtWidgets import QWidget
+from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...explanation import Explanation
 from ...explanation.components import COMPONENTS
@@ -63,10 +63,17 @@ class ExplanationPanel(SteadyTabs):
             ("Modes", (self.table, self.mode_sentence, self.densities, self.mode_canvas)),
             ("Typical curves", (self.kind, self.gallery)),
         ):
-            page = column(*parts, margins=(4, 6, 4, 4))
-            page.layout().addStretch(1)
-            self.addTab(page, title)
+            self.addTab(column(column(*parts, margins=(4, 6, 4, 4))), title)
+            self.widget(self.count() - 1).layout().addStretch(1)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        self.currentChanged.connect(self._fit_to_tab)
+        self._fit_to_tab(0)
         self.setEnabled(False)
+
+    def _fit_to_tab(self, current: int) -> None:
+        """Be as high as the current tab, rather than the highest: only its contents are laid out."""
+        for place in range(self.count()):
+            self.widget(place).layout().itemAt(0).widget().setVisible(place == current)
 
     def show_explanation(self, explanation: Explanation) -> None:
         self.setEnabled(True)
