@@ -287,3 +287,27 @@ def test_a_saved_comparison_brings_the_design_back(model, qtbot, tmp_path):
     assert again.design.rows() == rows
     for one in (session, again):
         one.detach(one.comparison)
+
+
+def test_rows_that_faults_of_the_outlines_withhold_are_given_after_a_look(model, qtbot):
+    session, page = Session.of(model), ExperimentPage(model)
+    qtbot.addWidget(page)
+    set_choices(session.choices, landmarks=40, rank=5, significance=0.2)
+    for place in range(3):
+        labels = labels_of(place)
+        model.add_labels(labels, name=f"a_{place}")
+        model.add_labels(np.where(labels == 1, 0, labels), name=f"b_{place}")  # the same outlines, but one
+    model.add_labels(labels_of(9), name="c_0")
+    session.design.fill("{group}_{replicate}")
+    press(page.run_button, qtbot)
+    wait_until_idle(session.experiment, qtbot)
+    assert [row[1] for row in page.result.rows] == ["inconclusive"] * 3
+    assert page.faults.label.text() == "⚠ No answer for 1 of 3 contrasts until the outlines have been checked."
+    assert "occur twice" in page.contrasts.text()
+    press(page.faults.button, qtbot)
+    wait_until_idle(session.experiment, qtbot)
+    assert [row[1] for row in page.result.rows] == ["1∧1", "inconclusive", "inconclusive"]
+    assert page.faults.isHidden()
+    assert session.choices.settings.overrule
+    assert session.experiment.unsaved
+    assert page.stale.isHidden()

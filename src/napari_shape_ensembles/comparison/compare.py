@@ -171,19 +171,24 @@ class Comparison(Sealed):
         return len(set(self.a.images.tolist())), len(set(self.b.images.tolist()))
 
     @property
+    def withheld(self) -> str:
+        """Serious faults of the outlines that withhold the row; "" if there are none, or none without them either."""
+        return "" if self.settings.overrule or self._out_of_reach else (self.quality.reason or "")
+
+    @property
     def inconclusive(self) -> str | None:
         """Why there is no row: few curves or images, faults of the outlines, or the archetype; None if there is one."""
+        return self._out_of_reach or self.withheld or (DEPENDS_ON_ARCHETYPE if self.row_depends_on_archetype else None)
+
+    @property
+    def _out_of_reach(self) -> str | None:
+        """Why the p-values cannot reach the significance level; None if they can."""
         settings = self.settings
         if self.permuted == "images":
             least = least_p(*self.image_counts)
-            out_of_reach = least > settings.significance
-            reason = cannot_reach(*self.image_counts, settings.significance, least) if out_of_reach else None
-        else:
-            counts = len(self.a), len(self.b)
-            reason = inconclusive(*counts, settings.permutations, settings.significance, null=settings.null)
-        if reason is None and not settings.overrule:
-            reason = self.quality.reason or None
-        return reason or (DEPENDS_ON_ARCHETYPE if self.row_depends_on_archetype else None)
+            too_large = least > settings.significance
+            return cannot_reach(*self.image_counts, settings.significance, least) if too_large else None
+        return inconclusive(len(self.a), len(self.b), settings.permutations, settings.significance, null=settings.null)
 
     @cached_property
     def quality(self) -> Quality:

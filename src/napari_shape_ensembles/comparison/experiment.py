@@ -455,6 +455,13 @@ class Experiment:
         """For each contrast, why faults of its outlines withhold its row; "" if they do not."""
         return self.faults if self.faults and not self.settings.overrule else [""] * len(self.design.pairs)
 
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """For each contrast, the faults of its outlines that withhold its row; "" if none do, or too few replicates."""
+        least, permuted = (self.table[f"{test}_least_p"] for test in TESTS), self.table["permuted"]
+        reachable = np.all([self._reachable(one, permuted) for one in least], axis=0)
+        return tuple(reason if within else "" for reason, within in zip(self._withheld, reachable, strict=True))
+
     def _reachable(self, least: Any, permuted: Any) -> Any:
         """Whether least p-values reach the level; those of outlines half of it, as they vary with the draw."""
         return least <= np.where(permuted == "curves", 0.5, 1) * self.settings.significance * (1 + ROUNDING)
@@ -777,12 +784,12 @@ class Experiment:
         same = self.equivalence(margin).to_dict("records")
         return [
             self._sentence({str(name): value for name, value in found.items()}, of_same, margin, fault)
-            for found, of_same, fault in zip(self.table.to_dict("records"), same, self._withheld, strict=True)
+            for found, of_same, fault in zip(self.table.to_dict("records"), same, self.withheld, strict=True)
         ]
 
     def _sentence(self, found: Mapping[str, Any], same: Mapping[Any, Any], margin: float, fault: str) -> str:
         level = self.settings.significance
-        if fault and all(self._reachable(found[f"{test}_least_p"], found["permuted"]) for test in TESTS):
+        if fault:
             return f"{found['b']} against {found['a']}: {INCONCLUSIVE}: {fault}."
         words = []
         for test, what, within in (

@@ -118,6 +118,19 @@ class ExperimentTask(Task[ExperimentAnswer]):
         self.unsaved, self._view, self._inputs = True, {}, None
         return ()
 
+    def overrule(self) -> None:
+        """Show the cases despite serious faults of the outlines, as the user has checked them."""
+        if self.result is not None:
+            self.message = ""
+            self.start_secondary_job(partial(overruled, self.result), self._on_overruled)
+
+    def _on_overruled(self, answer: ExperimentAnswer) -> Iterable[None]:
+        settings = answer.experiment.settings
+        self.result, self.unsaved = answer, True
+        self.run_inputs = self.run_inputs and replace(self.run_inputs, settings=settings)
+        self.choices.set(settings=replace(self.choices.settings, overrule=True))
+        return ()
+
     def on_secondary_job_failed(self, reason: str) -> None:
         """Report that a secondary task has failed; the result is kept."""
         self.message = f"⚠ {reason}"
@@ -337,6 +350,13 @@ def answer_of(result: Experiment, requested: RequestedTests, notes: Sequence[str
     return ExperimentAnswer(
         result, requested, tuple(said), tuple(contrasts), notes, found, lines, order, figures, wells
     )
+
+
+def overruled(answer: ExperimentAnswer) -> ExperimentAnswer:
+    """Describe an experiment with the cases that faults of the outlines withheld."""
+    report("answering anyway")
+    result = replace(answer.experiment, settings=replace(answer.experiment.settings, overrule=True))
+    return answer_of(result, answer.requested, answer.found)
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:

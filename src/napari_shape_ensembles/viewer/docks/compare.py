@@ -94,7 +94,7 @@ class CompareShapes(SamplesDock):
         if (task.shown, task.message, task.running) != self._shown:
             self._shown = task.shown, task.message, task.running
             results.show_result(None if task.running else task.shown, "" if task.running else task.message)
-            withheld = result is not None and result.quality.serious and not result.settings.overrule
+            withheld = result is not None and result.withheld
             self.faults.set_message("⚠ No answer until the outlines have been checked." if withheld else "")
         colored = result, task.color_by, task.percentile
         if colored != self._colored:

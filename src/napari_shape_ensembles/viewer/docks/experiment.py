@@ -7,11 +7,13 @@ from napari.components import ViewerModel
 from qtpy.QtCore import QSignalBlocker, Qt
 from qtpy.QtWidgets import QListWidget, QListWidgetItem, QSizePolicy
 
+from ...comparison import Experiment
 from ...comparison.design import GROUP, RequestedTests
 from ..dialogs import Dialogs
 from ..panels.plot_view import PlotView
 from ..panels.widgets import (
     NarrowList,
+    Notice,
     PickTable,
     Section,
     column,
@@ -87,6 +89,8 @@ class ExperimentPage(Dock):
             "and Lane)"
         )
         self.interactions.setToolTip("Adjusted for both main effects; means of named quantities are tested")
+        self.faults = Notice("Answer anyway", "The outlines have been checked and are correct: show the results")
+        self.faults.button.clicked.connect(task.overrule)
         self.view = PlotView()
         self.view.setMinimumHeight(220)
         self.view.setToolTip(
@@ -95,7 +99,7 @@ class ExperimentPage(Dock):
         )
         self.view.clicked.connect(self._open_well)
         self.numbers = Section("Summary and notes", column(self.contrasts, self.notes))
-        state = self.reason, self.step, self.progress, self.stale, self.message
+        state = self.reason, self.step, self.progress, self.stale, self.faults, self.message
         self.files.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         buttons = self.buttons(), row(self.control, self.files, grows=self.control), self.requested
         scrolling(self, *buttons, *state, self.sentences, row(self.figure), self.view, self.table, self.numbers)
@@ -105,6 +109,7 @@ class ExperimentPage(Dock):
         found = self.result
         self.message.setText(self.task.message)
         self.message.setVisible(bool(self.task.message))
+        self.faults.set_message("" if found is None else withheld_words(found.experiment))
         for part in (self.sentences, self.view, self.figure, self.table, self.numbers):
             part.setVisible(found is not None)
         self.run_button.setVisible(self.state not in ("done", "stale"))  # not beside *Run again*
@@ -189,3 +194,12 @@ class ExperimentPage(Dock):
             for name, well in wells.items():
                 if well == (round(y), round(x)):
                     self.session.experiment.show_group(name)
+
+
+def withheld_words(result: Experiment) -> str:
+    """State for what faults of the outlines withhold the answer; empty for nothing."""
+    count, total = sum(map(bool, result.withheld)), len(result.table)
+    if not (count or (result.overall_fault and not result.settings.overrule)):
+        return ""
+    where = f" for {count} of {total} contrasts" if count and total > 1 else "" if count else " over all groups"
+    return f"⚠ No answer{where} until the outlines have been checked."
