@@ -363,6 +363,45 @@ def test_a_pixel_size_is_set_in_the_table(bench, model):
 
 
 def test_units_that_cannot_be_compared_are_noticed_before_anything_is_compared(bench_of_two, model):
+def test_the_pixel_size_of_a_stack_is_that_of_the_planes_that_are_shown(bench, model):
+    turned = model.add_image(np.zeros((40, 60, 5)), name="turned", scale=(0.5, 0.25, 60), units=("um", "um", "s"))
+    model.dims.order = 2, 0, 1
+    page = bench.pages["Images"]
+    page.refresh()
+    (row,) = [row for row in range(page.table.rowCount()) if page.table.item(row, 0).text() == "turned"]
+    last = page.table.columnCount() - 1
+    assert page.table.item(row, last).text() == "0.5 × 0.25 µm"
+    page.table.item(row, last).setText("2 nm")
+    assert turned.scale.tolist() == [2, 2, 60]
+    assert [str(unit) for unit in turned.units] == ["nanometer", "nanometer", "second"]
+
+
+def test_units_that_cannot_be_compared_are_noticed_before_anything_is_compared(bench_of_two, model):
+def test_the_pixel_size_of_a_stack_is_that_of_the_planes_that_are_shown(bench, model):
+    turned = model.add_image(np.zeros((40, 60, 5)), name="turned", scale=(0.5, 0.25, 60), units=("um", "um", "s"))
+    model.dims.order = 2, 0, 1
+    page = bench.pages["Images"]
+    page.refresh()
+    (row,) = [row for row in range(page.table.rowCount()) if page.table.item(row, 0).text() == "turned"]
+    last = page.table.columnCount() - 1
+    assert page.table.item(row, last).text() == "0.5 × 0.25 µm"
+    page.table.item(row, last).setText("2 nm")
+    assert turned.scale.tolist() == [2, 2, 60]
+    assert [str(unit) for unit in turned.units] == ["nanometer", "nanometer", "second"]
+
+
+def test_what_is_seldom_done_with_the_table_is_in_its_menu(bench, model, monkeypatch):
+    page = bench.pages["Images"]
+    before = bench.session.choices.sides.chosen()
+    entries = {one.text().replace("&", ""): one for one in page.table_menu.menu().actions()}
+    assert list(entries) == ["Swap A and B", "Add column …", "Open table …", "Save table …"]
+    entries["Swap A and B"].trigger()
+    assert bench.session.choices.sides.chosen() == before[::-1]
+    monkeypatch.setattr(QInputDialog, "getText", lambda *_: ("dose", True))
+    entries["Add column …"].trigger()
+    assert "dose" in bench.session.design.columns
+
+
     page = bench_of_two.pages["Images"]
     page.refresh()
     assert page.reason.text() == ""

@@ -55,7 +55,7 @@ def test_a_size_typed_is_given_to_the_layer(viewer, widget, qtbot):
     press(widget.apply, qtbot)
     assert layer.scale.tolist() == [2, 0.5, 0.25]
     assert layer.translate.tolist() == [0, 5, 0]
-    assert (calibration_of(layer).scale, calibration_of(layer).unit) == ((0.5, 0.25), "nm")
+    assert (calibration_of(layer, viewer.dims).scale, calibration_of(layer, viewer.dims).unit) == ((0.5, 0.25), "nm")
     assert "0.5 × 0.25 nm per pixel" in widget.message.text()
 
 

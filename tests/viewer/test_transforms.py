@@ -262,8 +262,8 @@ def test_shapes_are_saved_with_the_whole_transform(tmp_path, model):
 )
 def test_the_pixel_size_that_is_set_is_the_one_measured(model, transform):
     for layer in layers(model, **transform):
-        calibrate(layer, Calibration((0.25, 0.5), "µm"))
-        found = calibration_of(layer)
+        calibrate(layer, Calibration((0.25, 0.5), "µm"), model.dims)
+        found = calibration_of(layer, model.dims)
         assert found.scale == pytest.approx((0.25, 0.5))
         assert found.unit == "µm"
 

@@ -5,6 +5,7 @@ import pytest
 from napari.components import ViewerModel
 from napari.layers import Image, Points, Shapes
 
+from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.world import drawn_extent, world_scale
 
 
@@ -44,3 +45,22 @@ def test_empty_layers_have_no_extent(make):
     assert drawn_extent(layer, viewer) is None
     viewer.add_image(np.zeros((5, 5)))
     assert drawn_extent(layer, viewer) is None
+
+
+def test_a_plane_over_a_stack_whose_planes_lie_along_its_first_axes_gives_the_slider_no_steps():
+    viewer = ViewerModel()
+    kept = Session.of(viewer)  # outlives the layers
+    stack = viewer.add_image(np.zeros((40, 60, 5)), scale=(1, 1, 2))
+    viewer.dims.order = 2, 0, 1
+    viewer.dims.set_point(2, 4)
+    steps = viewer.dims.nsteps
+    plane = viewer.add_image(np.zeros((40, 60)))
+    assert viewer.dims.nsteps == steps == (40, 60, 5)
+    assert tuple(viewer.dims.range[2]) == (0, 8, 2)
+    assert viewer.dims.point[2] == 4
+    viewer.dims.order = 0, 1, 2  # the plane is drawn over columns and time now, as napari has it
+    assert viewer.dims.nsteps[1:] == (60, 60)
+    viewer.dims.order = 2, 0, 1
+    viewer.layers.remove(stack)
+    assert viewer.dims.nsteps == plane.data.shape
+    assert kept is Session.of(viewer)

@@ -11,6 +11,7 @@ from ..outlines import conversion_factor, counted
 from .inputs import pixel_size_of
 from .session import Session
 from .task import Task
+from .world import drawn_axes
 
 STEPS = ("Images", "Outlines", "Answer", "Why", "Trust")
 #: Labels of the states, with a symbol rather than by color alone.
@@ -75,7 +76,7 @@ def images_status(session: Session) -> PageStatus:
         return PageStatus("done", f"{counted(len(rows), 'image')}.")
     for layer in layers:
         try:
-            size, unit = pixel_size_of(layer, [layer.ndim - 2, layer.ndim - 1])
+            size, unit = pixel_size_of(layer, drawn_axes(layer, session.choices.dims))
         except ValueError as error:
             return PageStatus("look", str(error))
         if recipe.pixel_scale is not None and not isinstance(layer, Shapes):

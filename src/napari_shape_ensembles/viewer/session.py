@@ -21,6 +21,7 @@ from .inspecting import InspectionTask
 from .learning import LearningTask, ProposingTask
 from .position_check import PositionCheck
 from .segmenting import SegmentationTask
+from .sliders import SliderRanges
 from .studying import ChoiceTask, LandscapeTask, SmoothingTask
 from .task import Debouncer, Task
 
@@ -44,6 +45,7 @@ class Session:
 
     def __init__(self, viewer: ViewerModel) -> None:
         self.choices = Choices(viewer)
+        self._slider_ranges = SliderRanges(self.choices)
         self.comparison = ComparisonTask(self.choices)
         self.explanation = ExplanationTask(self.choices, self.comparison)
         self.segmentation = SegmentationTask(self.choices)

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import product, takewhile
 
 import numpy as np
-from napari.components import ViewerModel
+from napari.components import Dims, ViewerModel
 from napari.layers import Image, Labels, Layer
 from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QModelIndex, QSignalBlocker, Qt, Signal
@@ -138,7 +138,7 @@ class ImagesPage(Page):
         cells = []
         for layer in layers:
             try:
-                pixels = _pixels_of(layer)
+                pixels = _pixels_of(layer, self.session.choices.dims)
             except ValueError as error:
                 pixels = f"⚠ {error}"
             cells.append([layer.name, *(design.cell(layer, name) for name in design.columns), pixels])
@@ -213,7 +213,7 @@ class ImagesPage(Page):
             if match is None:
                 raise ValueError(f"{text!r} is not a pixel size: enter, for example, 0.5 µm or 0.5 × 0.4 µm")
             height, width = float(match[1]), float(match[2] or match[1])
-            calibrate(layer, Calibration((height, width), match[3] or "pixel", "set"))
+            calibrate(layer, Calibration((height, width), match[3] or "pixel", "set"), self.session.choices.dims)
         except ValueError as error:
             self.message.setText(f"⚠ {error}")
 
@@ -266,7 +266,7 @@ def _start_tour() -> None:
     start_tour()
 
 
-def _pixels_of(row: Row) -> str:
+def _pixels_of(row: Row, dims: Dims) -> str:
     """Return the pixel size of a row as text; for an image that is not open, the one stated in the table."""
     if isinstance(row, ImageRow):
         if row.pixel is None:
@@ -274,7 +274,7 @@ def _pixels_of(row: Row) -> str:
         sides, unit = row.pixel
         height, width = sides if isinstance(sides, tuple) else (sides, sides)
     else:
-        calibration = calibration_of(row)
+        calibration = calibration_of(row, dims)
         (height, width), unit = calibration.scale, calibration.unit
     unit = UNIT_SYMBOLS.get(unit, unit)
     return f"{height:g} {unit}" if height == width else f"{height:g} × {width:g} {unit}"

@@ -1,6 +1,7 @@
 """The widget *Pixel size*: shows a layer's pixel size, reads it from the image file, and sets it."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from napari.components import ViewerModel
@@ -14,13 +15,18 @@ from ..inputs import ACCEPTED, pixel_size_of, unit_factors
 from ..layer_choice import LayerChoice
 from ..panels.fonts import DecimalBox, with_label_font
 from ..panels.widgets import button, pass_wheel, row, wrapped_label
+from ..world import drawn_axes
+
+if TYPE_CHECKING:
+    from napari.components import Dims
 
 
 class PixelSize(QWidget):
-    """Form for the pixel size of a layer along its last two axes."""
+    """Form for the pixel size of a layer along the displayed axes."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         super().__init__()
+        self._dims = napari_viewer.dims
         self._chosen = ChosenLayer(napari_viewer, lambda layer: isinstance(layer, ACCEPTED))
         self.layer = LayerChoice(self._chosen, "Image, labels or shapes whose pixel size is set.")
         self.height, self.width = DecimalBox(), DecimalBox()
@@ -67,7 +73,7 @@ class PixelSize(QWidget):
             self.message.setText("Open an image to see its pixel size.")
         else:
             try:
-                self._show(calibration_of(layer))
+                self._show(calibration_of(layer, self._dims))
             except ValueError as error:
                 self.message.setText(f"⚠ {error}")
 
@@ -100,35 +106,34 @@ class PixelSize(QWidget):
             return
         try:
             calibration = Calibration((self.height.value(), self.width.value()), self.unit.text().strip(), "set")
-            calibrate(layer, calibration)
+            calibrate(layer, calibration, self._dims)
         except ValueError as error:
             self.message.setText(f"⚠ {error}")
         else:
             self.message.setText(f"{calibration}.")
 
 
-def calibration_of(layer: Layer) -> Calibration:
-    """Return the pixel size of a layer along its last two axes, from its full transform, in the unit of its rows.
+def calibration_of(layer: Layer, dims: "Dims") -> Calibration:
+    """Return the pixel size of a layer along the displayed axes, from its full transform, in the unit of its rows.
 
     Raises
     ------
     ValueError
         For pixels that are not rectangular (sheared), with the remedy in the message.
     """
-    (height, width), unit = pixel_size_of(layer, [layer.ndim - 2, layer.ndim - 1])
+    (height, width), unit = pixel_size_of(layer, drawn_axes(layer, dims))
     return Calibration((float(height), float(width)), unit, "layer")
 
 
-def calibrate(layer: Layer, calibration: Calibration) -> None:
-    """Set scale and units of a layer's last two axes, and preserve its translation in its own pixels.
+def calibrate(layer: Layer, calibration: Calibration, dims: "Dims") -> None:
+    """Set scale and units of a layer's displayed axes, and preserve its translation in its own pixels.
 
     Mirrored axes stay mirrored, and the scale of an affine transform is divided out.
     """
-    axes = [layer.ndim - 2, layer.ndim - 1]
-    before, alike = pixel_size_of(layer, axes)[0], unit_factors(layer, axes, [layer.units[-2]] * 2)
-    shift = [float(place) / float(size) for place, size in zip(layer.translate[-2:], layer.scale[-2:], strict=True)]
+    axes, scale, translate = drawn_axes(layer, dims), np.array(layer.scale), np.array(layer.translate)
+    before, alike = pixel_size_of(layer, axes)[0], unit_factors(layer, axes, [layer.units[axes[0]]] * 2)
     grown = np.array(calibration.scale) / before * alike
-    layer.units = (*layer.units[:-2], calibration.unit, calibration.unit)
-    layer.scale = (*layer.scale[:-2], *(np.asarray(layer.scale[-2:]) * grown))
-    moved = [place * float(size) for place, size in zip(shift, layer.scale[-2:], strict=True)]
-    layer.translate = (*layer.translate[:-2], *moved)
+    scale[axes] *= grown
+    translate[axes] *= grown
+    layer.units = tuple(calibration.unit if axis in axes else unit for axis, unit in enumerate(layer.units))
+    layer.scale, layer.translate = scale, translate
