@@ -236,7 +236,7 @@ def opened_by_keys(walk):
     in_front(next(one for one in QApplication.topLevelWidgets() if isinstance(one, QMainWindow)))
     walk.key("alt+p", lambda: QApplication.activePopupWidget() is not None, "menu Plugins (Alt+P)")
     menu = QApplication.activePopupWidget()
-    while menu.activeAction() is None or "Shape" not in menu.activeAction().text():
+    while menu.activeAction() is None or PLUGIN not in menu.activeAction().text():
         walk.key("Down", words="Down")
     walk.key("Right", lambda: QApplication.activePopupWidget() is not menu, "Right")
     while "Shape bench" not in QApplication.activePopupWidget().activeAction().text():

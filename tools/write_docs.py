@@ -438,7 +438,7 @@ def dock_table(results):
     }
     lines = ["| dock | menu | purpose | more |", "|---|---|---|---|"]
     for widget in manifest["widgets"]:
-        name, menu = widget["display_name"], menus.get(widget["command"], "Plugins > Shape Ensembles")
+        name, menu = widget["display_name"], menus.get(widget["command"], "Plugins > napari-shape-ensembles")
         if name not in DOCKS:
             sys.exit(f"DOCKS in {__file__} does not say what the dock {name!r} is for")
         purpose, page = DOCKS[name]
