@@ -45,13 +45,13 @@ _PROPOSED_FIELDS = (
     *("window", "offset", "classes", "object_classes"),
 )
 _PARAMETERS = parameters_of(Recipe)
-# Descriptions of what distinguishes two proposals with the same objects and method.
+# Descriptions of what distinguishes two proposals with the same objects and method; "" for what is not done.
 _FIELD_DESCRIPTIONS: dict[str, Callable[[Any], str]] = {
     "window": lambda width: f"window {width:g} px",
     "offset": lambda offset: f"offset {offset:g}",
     "classes": lambda count: f"{count} classes",
     "object_classes": lambda count: "1 class of objects" if count == 1 else f"{count} classes of objects",
-    "background": lambda width: f"background subtracted ({width:g} px)" if width else "no background subtraction",
+    "background": lambda width: f"background subtracted ({width:g} px)" if width else "",
     "split_touching": lambda how: _split_words(how),
     "smoothing": lambda width: f"smoothing {width:g} px",
 }
@@ -269,12 +269,10 @@ def distinguishing_descriptions(recipes: Sequence[Recipe]) -> list[str]:
     """
     words = [_method_words(recipe) for recipe in recipes]
     for name, said in _FIELD_DESCRIPTIONS.items():
-        concerned = [matters(recipe, name) for recipe in recipes]
-        if len({getattr(recipe, name) for recipe in itertools.compress(recipes, concerned)}) > 1:
-            words = [
-                f"{known}, {said(getattr(recipe, name))}" if matter else known
-                for recipe, known, matter in zip(recipes, words, concerned, strict=True)
-            ]
+        values = [getattr(recipe, name) if matters(recipe, name) else None for recipe in recipes]
+        if len({value for value in values if value is not None}) > 1:
+            more = ["" if value is None else said(value) for value in values]
+            words = [", ".join(filter(None, both)) for both in zip(words, more, strict=True)]
     return words
 
 

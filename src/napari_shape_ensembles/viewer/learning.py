@@ -283,6 +283,7 @@ class Proposed:
 
     proposals: list[Proposal]
     images: int  #: number of images on which they were tried
+    pictured: int  #: index of the image, among those given, that the thumbnails show
     refused: list[tuple[str, str]]  #: (name, reason) of images that cannot be segmented, or by no recipe
 
 
@@ -327,6 +328,15 @@ class ProposingTask(Task[Proposed]):
             self.choose(0)
             self._set_recipe = self.choices.recipe
         return ()
+
+    def _sides_changed(self) -> None:
+        """Discard thumbnails of an image that was removed."""
+        if self.result is not None and self.run_inputs is not None and not self.busy:
+            pictured = self.run_inputs.layers[0][self.result.pictured]()
+            if pictured not in self.choices.layers:
+                self.result, self.message = None, ""
+                self.changed.emit()
+        super()._sides_changed()
 
     def _may_set_recipe(self) -> bool:
         """Whether the recipe may be set automatically: the user has neither chosen one nor seen a result of it."""
@@ -388,7 +398,8 @@ def propose_recipes(images: list[tuple[str, NDArray[Any]]], recipe: Any) -> Prop
     for place, (name, _) in enumerate(usable):
         if not any(proposal.finds[place] for proposal in found):
             refused.append((name, "no recipe finds objects in it"))
-    return Proposed(varied(found, _MAX_PROPOSALS), len(usable), refused)
+    pictured = next((place for place, reason in enumerate(reasons) if not reason), 0)
+    return Proposed(varied(found, _MAX_PROPOSALS), len(usable), pictured, refused)
 
 
 #: Number of proposals shown.

@@ -157,6 +157,7 @@ class OutlinesPage(SegmentCurves):
     def show_result(self) -> None:
         """Show the result, and expand the proposals if there are any or if the outlines are fragmented."""
         super().show_result()
+        self.message.setVisible(bool(self.message.text()))
         broken = any(finding.check == "specks" for finding in self.segmentation.verdict.quality.serious)
         proposed = self.session.proposing.result
         offered = broken or (proposed is not None and bool(proposed.proposals))

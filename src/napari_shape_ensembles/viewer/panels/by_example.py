@@ -16,6 +16,7 @@ from .widgets import button, column, menu_button, row, wrapped_label
 
 _THUMBNAIL_PX = 96  # side length of a thumbnail, in pixels
 _GAP = 6  # padding around a thumbnail and its caption, in pixels
+_COLUMNS = 3  # thumbnails side by side in a dock of the initial width
 
 
 class ByExample(QWidget):
@@ -113,6 +114,7 @@ class Proposals(QWidget):
         self.pictures.setMovement(QListView.Movement.Static)
         self.pictures.setResizeMode(QListView.ResizeMode.Adjust)
         self.pictures.setWordWrap(True)
+        self.pictures.setSpacing(_GAP // 2)
         self.pictures.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.pictures.setToolTip("Click a picture to use its settings for all images; the first is ranked best.")
         self.pictures.setAccessibleName("Proposed outlines")
@@ -145,19 +147,21 @@ class Proposals(QWidget):
                     found = counted(int(proposal.labels.max()), "object")
                     said = dict.fromkeys([*words.split(", "), *describe_finding(proposal.recipe).split(", ")])
                     item.setToolTip(f"{', '.join(said)}; {found} in this part")
-                self._fit_grid()
+                self._fit_to_captions()
             chosen = [number for number, one in enumerate(proposals) if one.recipe == recipe]
             self.pictures.setCurrentRow(chosen[0] if chosen else -1)
         self.pictures.setVisible(bool(proposals))
 
-    def _fit_grid(self) -> None:
-        """Size the grid cells for the tallest word-wrapped caption."""
+    def _fit_to_captions(self) -> None:
+        """Size each picture for its word-wrapped caption, and the list for two rows."""
         wraps, metrics = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignHCenter, self.pictures.fontMetrics()
-        words = [self.pictures.item(row).text() for row in range(self.pictures.count())]
+        items, heights = [self.pictures.item(row) for row in range(self.pictures.count())], []
         room = QRect(0, 0, _THUMBNAIL_PX, 10 * _THUMBNAIL_PX)
-        lines = max((metrics.boundingRect(room, wraps, one).height() for one in words), default=metrics.height())
-        self.pictures.setGridSize(QSize(_THUMBNAIL_PX + _GAP, _THUMBNAIL_PX + lines + 2 * _GAP))
-        self.pictures.setFixedHeight(2 * (_THUMBNAIL_PX + lines + 2 * _GAP) + _GAP)
+        for item in items:
+            heights.append(_THUMBNAIL_PX + metrics.boundingRect(room, wraps, item.text()).height() + _GAP)
+            item.setSizeHint(QSize(_THUMBNAIL_PX + _GAP, heights[-1]))
+        rows = heights[:_COLUMNS], heights[_COLUMNS:]
+        self.pictures.setFixedHeight(sum(max(row) + 2 * _GAP for row in rows if row) + _GAP)
 
 
 def picture_of(proposal: Proposal) -> QPixmap:
