@@ -271,7 +271,7 @@ def experiment(walk):
     """From nine images to the table of contrasts."""
     bench, session = walk.bench, walk.bench.session
     page = bench.pages["Images"]
-    fold = next(one for one in page.findChildren(QAbstractButton) if "Fill in" in one.text())
+    fold = next(one for one in page.findChildren(QAbstractButton) if "columns from names" in one.text())
     walk.click(fold, words="unfold")
     walk.click(page.fill, lambda: len(session.design.groups()) == 3, "fill from names")
     walk.key("alt+2", lambda: are_outlined(bench, 9), "outlines (Alt+2)")

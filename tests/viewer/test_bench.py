@@ -15,6 +15,7 @@ from qtpy.QtWidgets import (
     QApplication,
     QComboBox,
     QFileDialog,
+    QInputDialog,
     QLabel,
     QLineEdit,
     QSlider,
@@ -362,21 +363,6 @@ def test_a_pixel_size_is_set_in_the_table(bench, model):
     np.testing.assert_allclose(model.layers["a_2"].scale, (1, 1))
 
 
-def test_units_that_cannot_be_compared_are_noticed_before_anything_is_compared(bench_of_two, model):
-def test_the_pixel_size_of_a_stack_is_that_of_the_planes_that_are_shown(bench, model):
-    turned = model.add_image(np.zeros((40, 60, 5)), name="turned", scale=(0.5, 0.25, 60), units=("um", "um", "s"))
-    model.dims.order = 2, 0, 1
-    page = bench.pages["Images"]
-    page.refresh()
-    (row,) = [row for row in range(page.table.rowCount()) if page.table.item(row, 0).text() == "turned"]
-    last = page.table.columnCount() - 1
-    assert page.table.item(row, last).text() == "0.5 × 0.25 µm"
-    page.table.item(row, last).setText("2 nm")
-    assert turned.scale.tolist() == [2, 2, 60]
-    assert [str(unit) for unit in turned.units] == ["nanometer", "nanometer", "second"]
-
-
-def test_units_that_cannot_be_compared_are_noticed_before_anything_is_compared(bench_of_two, model):
 def test_the_pixel_size_of_a_stack_is_that_of_the_planes_that_are_shown(bench, model):
     turned = model.add_image(np.zeros((40, 60, 5)), name="turned", scale=(0.5, 0.25, 60), units=("um", "um", "s"))
     model.dims.order = 2, 0, 1
@@ -402,6 +388,7 @@ def test_what_is_seldom_done_with_the_table_is_in_its_menu(bench, model, monkeyp
     assert "dose" in bench.session.design.columns
 
 
+def test_units_that_cannot_be_compared_are_noticed_before_anything_is_compared(bench_of_two, model):
     page = bench_of_two.pages["Images"]
     page.refresh()
     assert page.reason.text() == ""
@@ -781,6 +768,34 @@ def test_nothing_is_proposed_where_it_is_not_wanted(model, qtbot, shown, compari
     assert not session.proposing.busy
     assert session.choices.recipe == before
     qtbot.waitUntil(bench.next.isEnabled, timeout=5000)
+
+
+def test_pictures_of_proposals_go_with_the_image_that_they_show(bench_of_two, model, qtbot):
+    page = outlines_page_of(bench_of_two, qtbot)
+    task = bench_of_two.session.proposing
+    qtbot.waitUntil(lambda: not task.busy, timeout=60_000)
+    bench_of_two.go_to_next()
+    wait_until_idle(bench_of_two.session.comparison, qtbot)
+    assert page.proposals.pictures.count() > 1
+    pictured = task.run_inputs.layers[0][task.result.pictured]()
+    (other,) = [layer for layer in model.layers if layer.name in ("one", "two") and layer is not pictured]
+    model.layers.remove(other)
+    qtbot.wait(50)
+    assert page.proposals.pictures.count() > 1
+    model.layers.remove(pictured)
+    qtbot.waitUntil(lambda: page.proposals.pictures.count() == 0, timeout=5000)
+
+
+def test_the_menu_and_a_script_open_the_same_dock(make_napari_viewer):
+    viewer = make_napari_viewer()
+    menu = viewer.window.plugins_menu
+    menu.aboutToShow.emit()
+    (ours,) = [action.menu() for action in menu.actions() if action.menu() and action.text() == PLUGIN]
+    ours.aboutToShow.emit()
+    next(action for action in ours.actions() if action.text().startswith("Shape bench")).trigger()
+    (name,) = viewer.window.dock_widgets
+    assert viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1] is viewer.window.dock_widgets[name]
+    assert len(viewer.window.dock_widgets) == 1
 
 
 def test_a_tour_goes_through_all_pages_by_keys_and_compares_on_the_way(viewer, qtbot, monkeypatch):

@@ -15,7 +15,7 @@ from .world import drawn_axes
 
 STEPS = ("Images", "Outlines", "Answer", "Why", "Trust")
 #: Labels of the states, with a symbol rather than by color alone.
-STATES = {"open": "–", "running": "…", "done": "✓ done", "look": "! check", "stale": "↻ outdated"}
+STATES = {"open": "–", "running": "…", "done": "✓ done", "look": "! check", "stale": "↻ redo"}
 # Relative tolerance for equal pixel sizes (rounding).
 _SIZE_TOLERANCE = 1e-3
 _REMEDY = "Enter the pixel size of every image with a unit of length, such as 0.5 µm, in the column pixel."

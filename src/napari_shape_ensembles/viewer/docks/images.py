@@ -34,7 +34,18 @@ from ..dialogs import Dialogs
 from ..inputs import ImageRow, fingerprint
 from ..page_status import images_status
 from ..panels.fonts import with_label_font
-from ..panels.widgets import Section, button, column, menu_button, row, scrolling, single_shot_timer, tip, wrapped_label
+from ..panels.widgets import (
+    Entries,
+    Section,
+    button,
+    column,
+    menu_button,
+    row,
+    scrolling,
+    single_shot_timer,
+    tip,
+    wrapped_label,
+)
 from ..session import Session
 from ..splitting import SplitOption, split_options
 from ..task import JobRunner, JobSteps
@@ -83,12 +94,8 @@ class ImagesPage(Page):
         self.pattern.returnPressed.connect(self._fill_from_names)
         self.fill = button("Fill from &names", "Fill columns from the names of the layers by the pattern")
         self.fill.clicked.connect(self._fill_from_names)
-        self.add = button("A&dd column …", "Add a covariate, such as dose or day; numbers are tested as a trend")
-        self.add.clicked.connect(self._add)
         self.tour = button("Take a to&ur", "Walk through the five pages with a sample pair, in two minutes")
         self.tour.clicked.connect(_start_tour)
-        self.swap = button("⇅ A and B", "Swap A and B")
-        self.swap.clicked.connect(self.session.choices.sides.swap)
         self.dialogs = Dialogs(self, self.session, self.session.design_work.post_message)
         self.split = button(
             "Spl&it into …", "Make rows from the planes, regions, classes or kinds of objects of one image"
@@ -97,12 +104,17 @@ class ImagesPage(Page):
         self.split.menu().aboutToShow.connect(self._fill_split_menu)
         self.split.menu().triggered.connect(self._split)
         self.split.setStyleSheet("padding: 3px 18px 3px 6px;")
-        self.files = menu_button("Ta&ble", "Open the table from a file, or save it", self.dialogs.table_entries())
+        own: Entries = {
+            "S&wap A and B": (self.session.choices.sides.swap, "The first group becomes the second"),
+            "A&dd column …": (self._add, "Add a covariate, such as dose or day; numbers are tested as a trend"),
+        }
+        tooltip = "Swap A and B, add a column, open the table from a file, or save it"
+        self.table_menu = menu_button("Ta&ble", tooltip, {**own, **self.dialogs.table_entries()})
         self.reason, self.warnings, self.message = wrapped_label(), wrapped_label(), wrapped_label()
-        names = Section("Fill in, add columns", column(row(self.pattern, self.fill, grows=self.pattern), row(self.add)))
+        names = Section("Fill columns from names", column(row(self.pattern, self.fill, grows=self.pattern)))
         self.pixels = Section("Pixel size from a file", PixelSize(napari_viewer))
         said = self.reason, self.message, self.warnings
-        buttons = row(self.swap, self.split, self.files)
+        buttons = row(self.split, self.table_menu)
         scrolling(self, self.table, buttons, *said, self.tour, names, self.pixels, grows=self.table)
         for signal in (self.design.changed, self.session.choices.sides.changed):
             self.link(signal, self._ask)
@@ -150,7 +162,6 @@ class ImagesPage(Page):
         self.reason.setText("\n".join(filter(None, [*([reason] if reason else notes), _PARTS_NOTE * design.has_parts])))
         self.reason.setVisible(bool(self.reason.text()))
         self.tour.setVisible(not layers)
-        self.swap.setVisible(bool(layers))
         self.message.setVisible(bool(self.message.text()))
         self._check_timer.start()
 

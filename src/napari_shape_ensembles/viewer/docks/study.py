@@ -58,6 +58,7 @@ class StudyDock(SamplesDock):
         )
         self.study = study
         self._drawn_state: tuple[Any, ...] = ()
+        self._folded = folded
         self.cancel_button.setToolTip("Stop the study; results so far are kept (Esc)")
         self.ranges: dict[str, QLineEdit] = {}  #: line edits of the swept ranges
         rows = form()
@@ -133,6 +134,7 @@ class StudyDock(SamplesDock):
         self.shown.setCurrentIndex(self.shown.findData(study.test))
         count = sum(map(len, study.excluded(study.choices.sides.chosen())))
         self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
+        self.run_button.setVisible(not self._folded or self.state != "stale")  # not beside *Run again*
         self.answer.setText(study.answer)
         self.answer.setVisible(bool(study.answer))
         if self._plot_state() != self._drawn_state:
