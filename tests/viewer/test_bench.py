@@ -41,7 +41,7 @@ from napari_shape_ensembles.viewer.curves.canvas_overlays import FloatingCard
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.inputs import is_own
-from napari_shape_ensembles.viewer.page_status import STEPS, PageStatus, page_statuses
+from napari_shape_ensembles.viewer.page_status import STATES, STEPS, PageStatus, page_statuses
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.tour import Tour, start_tour
@@ -796,6 +796,18 @@ def test_the_menu_and_a_script_open_the_same_dock(make_napari_viewer):
     (name,) = viewer.window.dock_widgets
     assert viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1] is viewer.window.dock_widgets[name]
     assert len(viewer.window.dock_widgets) == 1
+
+
+def test_the_state_of_every_step_fits_into_its_heading(make_napari_viewer, qtbot):
+    viewer = make_napari_viewer(show=True)  # in napari's style
+    viewer.window.resize(1280, 800)
+    bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    qtbot.waitUntil(lambda: bench.headings["Trust"].width() > 50, timeout=5000)
+    for state in STATES:
+        for heading in bench.headings.values():
+            heading.show_status(PageStatus(state))
+            widest = max(map(heading.fontMetrics().horizontalAdvance, heading.text().splitlines()))
+            assert widest < heading.width() - 8, heading.text()
 
 
 def test_a_tour_goes_through_all_pages_by_keys_and_compares_on_the_way(viewer, qtbot, monkeypatch):

@@ -76,6 +76,21 @@ def test_a_run_ends_with_the_landscape_drawn_and_in_words(landscape_dock, qtbot)
     np.testing.assert_array_equal(drawn, result.mmd)
 
 
+@pytest.mark.parametrize("folded", [True, False])
+def test_on_a_page_of_the_bench_a_study_that_is_out_of_date_has_one_button_to_run(model, qtbot, folded):
+    dock = LandscapeDock(model, folded=folded)
+    qtbot.addWidget(dock, before_close_func=lambda dock: settle(dock, qtbot))
+    run(quick(dock), qtbot)
+    assert not dock.run_button.isHidden()
+    model.layers["one"].data = model.layers["one"].data[::-1].copy()
+    qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=5000)
+    assert dock.run_button.isHidden() == folded
+    with qtbot.waitSignal(dock.finished, timeout=60_000):
+        press(dock.stale.button, qtbot)
+    assert dock.stale.isHidden()
+    assert not dock.run_button.isHidden()
+
+
 def test_another_test_is_drawn_when_chosen(landscape_dock, qtbot):
     result = run(landscape_dock, qtbot)
     with qtbot.waitSignal(landscape_dock.view.drawn, timeout=20_000):
