@@ -406,6 +406,18 @@ def test_units_that_cannot_be_compared_are_noticed_before_anything_is_compared(b
     assert page.reason.text() == ""
 
 
+def test_labels_alone_have_no_numbers_of_a_segmentation(model, qtbot, shown):
+    for seed, name in ((1, "one"), (2, "two")):
+        model.add_labels(labels_of(seed), name=name)
+    bench = shown(Bench(model))
+    bench.show_page(STEPS.index("Outlines"))
+    page = bench.pages["Outlines"].show_tab(0)
+    assert "Labels need no segmentation" in page.reason.text()
+    assert not any(part.isVisible() for part in (page.layer, page.count, page.sizes))
+    model.add_image(spots(1), name="image")
+    qtbot.waitUntil(lambda: page.layer.isVisible() and page.sizes.isVisible(), timeout=5000)
+
+
 def test_nothing_is_compared_before_there_are_two_layers(model, qtbot, shown):
     bench = shown(Bench(model))
     for place in (0, 1):

@@ -143,20 +143,24 @@ class OutlinesPage(SegmentCurves):
     _offered = False  #: the proposals were expanded for the current outlines
 
     def lay_out(self) -> None:
-        top, above = form(), QWidget()
-        top.addRow("Numbers of", self.layer)
+        self._top, above = form(), QWidget()
+        self._top.addRow("Numbers of", self.layer)
         settings = column(self.form, self.live, self.planes, self.buttons(self.files))
         ways = {"Proposals": self.proposals, "By example": self.by_example, "Settings, keep as layers": settings}
         folds = [Section(title, part) for title, part in ways.items()]
         self.other_ways = folds[0]
         found = self.count, self.sizes, self.verdict, self.labels, self.classes
         state = self.reason, self.step, self.progress, self.stale, self.message
-        scrolling(above, top, *found, *state, *folds)
+        scrolling(above, self._top, *found, *state, *folds)
         column(above, page=self, grows=above)
 
     def show_result(self) -> None:
         """Show the result, and expand the proposals if there are any or if the outlines are fragmented."""
         super().show_result()
+        segmented = self.segmentation.image.chosen() is not None  # else there are labels or curves alone
+        self._top.setRowVisible(self.layer, segmented)
+        for part in (self.count, self.sizes):
+            part.setVisible(segmented)
         self.message.setVisible(bool(self.message.text()))
         broken = any(finding.check == "specks" for finding in self.segmentation.verdict.quality.serious)
         proposed = self.session.proposing.result
