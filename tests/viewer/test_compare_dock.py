@@ -399,6 +399,7 @@ def test_a_row_that_a_fault_of_the_outlines_withholds_is_given_after_a_look(bare
     run(bare_dock, qtbot)
     assert bare_dock.state == "inconclusive"
     assert "occur twice" in bare_dock.results.text()
+    assert "withheld" in bare_dock.results.tests.text()
     assert "No answer until the outlines have been checked" in bare_dock.faults.label.text()
     with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
         press(bare_dock.faults.button, qtbot)

@@ -106,8 +106,9 @@ class ResultsPanel(QWidget):
             warnings = "\n".join(line if line.startswith("✓") else f"⚠ {line}" for line in lines)
             tests = "<table cellspacing=0 cellpadding=3><tr><td><small>difference</small>"
             tests += "".join(f"<td align=right><small>{heading}</small>" for heading in _NUMBERS)
+            undecided = "withheld" if result.withheld else "too few"
             for name, test in tests_of(result):
-                decision = ("detected" if test.rejected else "not detected") if decided else "too few"
+                decision = ("detected" if test.rejected else "not detected") if decided else undecided
                 threshold = f"{test.threshold:.3f}" if np.isfinite(test.threshold) else "–"
                 numbers = f"{test.mmd:.3f}", threshold, f"{test.p_value:.2g}"
                 tests += f"<tr><td>{name.replace(' and ', ' and<br>')}:<br><b>{decision}</b>"
