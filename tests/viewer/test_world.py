@@ -49,7 +49,8 @@ def test_empty_layers_have_no_extent(make):
 
 def test_a_plane_over_a_stack_whose_planes_lie_along_its_first_axes_gives_the_slider_no_steps():
     viewer = ViewerModel()
-    kept = Session.of(viewer)  # outlives the layers
+    session = Session.of(viewer)
+    session.attach(by="a page")
     stack = viewer.add_image(np.zeros((40, 60, 5)), scale=(1, 1, 2))
     viewer.dims.order = 2, 0, 1
     viewer.dims.set_point(2, 4)
@@ -63,4 +64,4 @@ def test_a_plane_over_a_stack_whose_planes_lie_along_its_first_axes_gives_the_sl
     viewer.dims.order = 2, 0, 1
     viewer.layers.remove(stack)
     assert viewer.dims.nsteps == plane.data.shape
-    assert kept is Session.of(viewer)
+    session.detach(by="a page")

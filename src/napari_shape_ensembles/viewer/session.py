@@ -101,6 +101,7 @@ class Session:
         self._open_pages.append(by)
         if len(self._open_pages) == 1:
             self._freeze_existing()
+            self._slider_ranges.connect_events()
         self._pages.update(tasks)
         self.choices.sides.connect_events()
         for task in tasks:
@@ -121,6 +122,7 @@ class Session:
         for task in self._pages:
             task.deactivate()
         self.choices.sides.disconnect_events()
+        self._slider_ranges.disconnect_events()
         self.learning.deactivate()
         self.position.cancel()
         self.design_work.cancel()

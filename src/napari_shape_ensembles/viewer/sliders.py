@@ -12,8 +12,15 @@ class SliderRanges:
 
     def __init__(self, choices: Choices) -> None:
         self._layers, self._dims = choices.layers, choices.dims
+
+    def connect_events(self) -> None:
         self._dims.events.range.connect(self._update)
         self._dims.events.order.connect(self._update)
+        self._update()
+
+    def disconnect_events(self) -> None:
+        self._dims.events.range.disconnect(self._update)
+        self._dims.events.order.disconnect(self._update)
 
     def _update(self, _: object = None) -> None:
         """Set the range of each axis: of all layers if it is displayed, else of the stacks."""
