@@ -108,9 +108,10 @@ def listeners(model):
 @pytest.mark.parametrize("turn", range(6))
 def test_a_dock_closed_between_two_turns_listens_to_nothing(bare_dock, model, qtbot, stepped, turn):
     sides = bare_dock.session.choices.sides
-    sides.disconnect_events()
+    bare_dock.show()
+    bare_dock.hide()
+    qtbot.waitUntil(lambda: not sides.is_connected, timeout=2000)
     resting = listeners(model)
-    sides.connect_events()
     bare_dock.show()
     delivering(bare_dock, qtbot)
     for _ in zip(range(turn), take_turns(bare_dock), strict=False):
