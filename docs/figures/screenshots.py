@@ -229,7 +229,7 @@ def draw_compare(out):
 
 
 def fields(viewer):
-    """Two simulated fields of each of three groups, that of the last one elongated."""
+    """Three simulated fields of each of three groups, those of the last one elongated."""
     rng = np.random.default_rng(0)
     for group, stretch in (("ctrl", 1.0), ("low", 1.1), ("high", 1.5)):
         for field in (1, 2, 3):
@@ -238,7 +238,8 @@ def fields(viewer):
                 radius = rng.uniform(9, 13)
                 axes = radius * stretch**0.5, radius / stretch**0.5
                 turned = {"shape": image.shape, "rotation": rng.uniform(0, np.pi)}
-                image[ellipse(25 + 50 * row, 25 + 50 * column, *axes, **turned)] += 1
+                centre = rng.uniform(23, 27, 2) + (50 * row, 50 * column)  # no two discs cover the same pixels
+                image[ellipse(*centre, *axes, **turned)] += 1
             viewer.add_image(image, name=f"{group}_{field}", scale=(0.5, 0.5), units=("µm", "µm"))
 
 
