@@ -272,7 +272,7 @@ def test_effects_of_several_images_are_at_the_level_of_images():
     assert np.isnan(three.standardized["size"].low)
 
 
-@pytest.mark.parametrize(("m", "n"), [(2, 2), (2, 9), (3, 3)])
+@pytest.mark.parametrize(("m", "n"), [(4, 4), (4, 9)])
 def test_resamples_of_one_curve_alone_say_nothing_and_disturb_nobody(m, n):
     t, l, _ = coordinates(m, n)
     with warnings.catch_warnings():
@@ -281,3 +281,15 @@ def test_resamples_of_one_curve_alone_say_nothing_and_disturb_nobody(m, n):
     one = found.mmd["undulation"]
     assert np.isfinite([one.value, one.low, one.high]).all()
     assert one.low <= one.high
+
+
+@pytest.mark.parametrize(("m", "n"), [(2, 2), (2, 20), (3, 3)])
+def test_too_few_curves_have_no_bootstrap_interval(m, n):
+    t, l, _ = coordinates(m, n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = effect_sizes(t, l, m)
+    assert np.isfinite([one.value for one in found.mmd.values()]).all()
+    for one in (*found.mmd.values(), *found.standardized.values(), *found.shares.values()):
+        assert np.isnan([one.low, one.high]).all()
+    assert found.size_ratio.low < found.size_ratio.value < found.size_ratio.high

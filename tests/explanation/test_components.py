@@ -111,3 +111,10 @@ def test_what_is_the_same_up_to_rounding_does_not_differ():
     explanation = explain(compare(a, b, Settings(landmarks=60, rank=10, permutations=499)))
     assert explanation.components.differing() == ("size",)
     assert len(explanation.sentences()) == 1
+
+
+def test_shares_of_too_few_curves_have_no_interval():
+    for m, known in ((3, False), (4, True)):
+        found = component_tests(parts(total=m + 20), m, permutations=49, rounds=50)
+        assert np.isfinite(found.share).all()
+        assert (np.isfinite(found.share_interval) == known).all()

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 # Undulation coordinates that explain this fraction of the pooled variance are the coarse form; the rest is roughness.
 _COARSE_VARIANCE = 0.9
-#: With fewer images a side the bootstrap undercovers: 80 to 86 % with 3 in simulations, 93 to 95 % with 4.
-MIN_IMAGES = 4
+#: With fewer images or curves a side the bootstrap undercovers: 80 to 86 % with 3 in simulations, 93 to 95 % with 4.
+MIN_UNITS = 4
 
 
 @dataclass(frozen=True)
@@ -153,14 +153,14 @@ def effect_sizes(
     Notes
     -----
     For a comparison that permuted images, images are resampled, with equal weights: MMD between the images' mean
-    embeddings, without pairs within an image. With fewer than 4 images a side these have no interval (NaN at both
-    ends). The size ratio has Student's interval (Welch) of the images' means, from 2 a side on. See
-    `Experiment.effects` for those of every plain quantity. In all other cases curves are resampled, and intervals hold
-    for these images alone.
-    Percentile intervals, widened for small samples; that of the size ratio is a symmetric bootstrap-t, with fewer than
-    five curves on a side Student's (`mmd.contrasts.difference_of_means`). Pairs of a curve
-    with itself are excluded, in the samples and the resamples alike, so neither is biased by their size. Intervals are
-    conditional on the coordinates: they ignore that the shape space was itself learned from these curves.
+    embeddings, without pairs within an image. The size ratio has Student's interval (Welch) of the images' means, from
+    2 a side on. See `Experiment.effects` for those of every plain quantity. In all other cases curves are resampled,
+    and intervals hold for these images alone.
+    Percentile intervals, widened for small samples, and none (NaN at both ends) with fewer than 4 images or curves a
+    side; that of the size ratio is a symmetric bootstrap-t, with fewer than five curves on a side Student's
+    (`mmd.contrasts.difference_of_means`). Pairs of a curve with itself are excluded, in the samples and the resamples
+    alike, so neither is biased by their size. Intervals are conditional on the coordinates: they ignore that the shape
+    space was itself learned from these curves.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def effect_sizes(
     shares = {
         name: np.divide(standardized[name], total, out=np.full_like(total, np.nan), where=total > 0) for name in parts
     }
-    few = image is not None and min(own, units - own) < MIN_IMAGES
+    few = min(own, units - own) < MIN_UNITS
     ends = None if few else percentile_ends(own, units - own)
     return EffectSizes(
         {name: _estimate(np.sqrt(np.maximum(values, 0)), ends) for name, values in squared.items()},

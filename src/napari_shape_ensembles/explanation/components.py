@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import Sealed
-from ..comparison.effects import MIN_IMAGES, resample, unbiased_of_images
+from ..comparison.effects import MIN_UNITS, resample, unbiased_of_images
 from ..comparison.learning import KNOWN
 from ..mmd import PERMUTATIONS, SIGNIFICANCE, MMDTest, median_distance
 from ..mmd.contrasts import (
@@ -57,16 +57,16 @@ class Components(Sealed):
         Unbiased MMD² of each component, clipped at zero, over their sum: the additive parts of the MMD² of the sum of
         their kernels. All zero if no component shows a difference.
     share_interval : (2, 4) array
-        95 % bootstrap interval of the shares; NaN if there are too few images.
+        95 % bootstrap interval of the shares; NaN if there are too few images or curves.
     ratio : (4,) array
         B over A: geometric means of size, elongation (ratio of the RMS extents) and fine amplitude; NaN for the coarse
         form, which is not a scalar.
     ratio_interval : (2, 4) array
-        95 % interval of the ratios, by symmetric bootstrap-t.
+        95 % interval of the ratios, by symmetric bootstrap-t; of images, or fewer than five curves, Student's (Welch).
     spread : (4,) array
         Standard deviation of B over that of A, of the logarithms; NaN for the coarse form, and if neither varies.
     spread_interval : (2, 4) array
-        95 % interval of these ratios, by symmetric bootstrap-t.
+        95 % interval of these ratios, by symmetric bootstrap-t; of images Student's (Welch).
     """
 
     tests: FamilyTests
@@ -204,7 +204,7 @@ def component_tests(
     image : (N,) array of int, optional
         Image of each curve, those of A numbered first: then images are permuted and resampled, with equal weights, and
         ratios have Student's interval (Welch) over the images' means, spreads over the logarithms of the deviations
-        within images. With fewer than 4 images a side shares have no interval.
+        within images. With fewer than 4 images, or curves, a side shares have no interval.
     permutations : int
         Random relabellings.
     rounds : int
@@ -231,9 +231,16 @@ def component_tests(
     return Components(
         family_tests(parts, first, permutations=permutations, seed=seed),
         shares[0],
-        np.quantile(shares[1:], percentile_ends(first, total - first), axis=0),
+        _share_interval(shares, first, total),
         *ratios,
     )
+
+
+def _share_interval(shares: Real, own: int, total: int) -> Real:
+    """Percentile interval of the shares of curves or images, observed and for every resample; NaN for too few."""
+    if min(own, total - own) < MIN_UNITS:
+        return np.full((2, 4), np.nan)
+    return np.quantile(shares[1:], percentile_ends(own, total - own), axis=0)
 
 
 def _over_images(
@@ -248,9 +255,7 @@ def _over_images(
         between = mean_kernels(points, image, bandwidth=median_distance(points)).between
         squared.append(np.nan_to_num(unbiased_of_images(between, counts, own)[0]))
     shares = _shares(np.stack(squared, axis=1))
-    interval = np.full((2, 4), np.nan)
-    if min(own, total - own) >= MIN_IMAGES:
-        interval = np.quantile(shares[1:], percentile_ends(own, total - own), axis=0)
+    interval = _share_interval(shares, own, total)
     of_means, of_spreads = np.full((3, 4), np.nan), np.full((3, 4), np.nan)
     sizes = np.bincount(image)
     for place, name in enumerate(COMPONENTS):
