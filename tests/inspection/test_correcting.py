@@ -58,6 +58,14 @@ def test_the_hole_of_an_object_in_a_hole_is_not_filled_with_the_outer_label():
     assert corrected.fill_holes(2).pixels == 4
 
 
+def test_a_hole_is_filled_also_where_a_label_in_it_surrounds_the_object():
+    labels = np.zeros((20, 20), np.uint8)
+    labels[2:18, 2:18], labels[3:17, 3:17] = 2, 0
+    labels[5:15, 5:15], labels[7:13, 7:13], labels[9:11, 9:11] = 1, 0, 2
+    labels[0, 0] = labels[19, 19] = 1  # further components, so that the surroundings are within the bounding box
+    assert CorrectedLabels(labels).fill_holes(1).pixels == 6**2 - 2**2
+
+
 def test_a_dumbbell_is_split_at_its_neck():
     rows, columns = np.indices((60, 100))
     near = [np.hypot(rows - 30, columns - at) < 18 for at in (30, 62)]

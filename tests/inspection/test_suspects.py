@@ -1,5 +1,6 @@
 """The ranking of labels: made faults are found with the right reason, corrections are learned from, speed."""
 
+import warnings
 from functools import cache
 
 import numpy as np
@@ -87,6 +88,27 @@ def test_uneven_illumination_is_no_object_and_hides_none():
     assert sorted(labels[int(row), int(column)] for row, column in found[["row", "column"]].to_numpy()) == gone
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_little_background_in_a_corner_says_nothing_about_the_light_elsewhere(seed):
+    rows, columns = np.indices((400, 400))
+    labels = rows // 20 * 20 + columns // 20 + 1
+    labels[:40, :40] = 0
+    missing = np.hypot(rows - 30, columns - 30) < 8
+    image = np.random.default_rng(seed).normal(20, 4, labels.shape) + 60.0 * ((labels > 0) | missing)
+    (found,) = missing_objects(labels, image).itertuples()
+    assert missing[int(found.row), int(found.column)]
+
+
+@pytest.mark.parametrize("labelled", ["object", "background"])
+def test_a_single_pixel_is_ranked_as_it_does_not_vary(labelled):
+    labels = np.full((20, 20), labelled == "background", dtype=int)
+    labels[5, 5] = labelled == "object"
+    image = np.random.default_rng(0).normal(20, 4, labels.shape) + 60 * labels
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isfinite(rank_suspects(labels, image)["score"]).all()
+
+
 @pytest.mark.parametrize("kind", ["hole", "leak", "cut"])
 def test_neither_bit_depth_nor_polarity_nor_colour_nor_a_turn_matters(kind):
     labels, image, _, expected = ranked(kind)
@@ -128,6 +150,18 @@ def test_ticks_hold_for_other_images_of_a_project_and_are_kept(tmp_path):
     a, b = (rank_suspects(labels, image, corrections=one) for one in (ticks, kept))
     np.testing.assert_allclose(a["score"], b["score"], atol=1e-9)
     assert_frame_equal(kept.table, ticks.table.reset_index(drop=True), check_exact=True, check_dtype=False)
+
+
+def test_ticks_made_with_and_without_an_image_are_kept(tmp_path):
+    labels, image, _ = faulty("hole")
+    ticks = Ticks()
+    ticks.add(labels, verdicts={ODD: "wrong"}, name="one")
+    ticks.add(labels, image, verdicts={1: "right"}, name="two")
+    ticks.save(tmp_path / "ticks.csv")
+    kept = Ticks.load(tmp_path / "ticks.csv")
+    assert_frame_equal(kept.table, ticks.table.reset_index(drop=True), check_exact=True, check_dtype=False)
+    with pytest.raises(ValueError, match="made on other inputs"):
+        rank_suspects(labels, image, corrections=kept)
 
 
 @pytest.mark.parametrize(

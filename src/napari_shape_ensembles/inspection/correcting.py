@@ -124,7 +124,7 @@ class CorrectedLabels:
         own = here == label
         hole = ndimage.binary_fill_holes(own) & ~own
         for other in np.unique(here[hole & (here != 0)]):
-            hole &= ~ndimage.binary_fill_holes(here == other)
+            hole &= ~ndimage.binary_fill_holes(hole & (here == other))
         return self._apply_change("fill holes", box, np.where(hole, label, here), f"label {label} has no hole")
 
     def delete(self, label: int) -> Change:

@@ -363,7 +363,9 @@ def grey_of(image: ArrayLike, plane: Plane) -> Real:
     if not around.any():
         return values.mean(axis=-1)
     one, other = values[inside], values[around]
-    within = np.atleast_2d(np.cov(one.T)) + np.atleast_2d(np.cov(other.T))
+    within = np.zeros((values.shape[-1],) * 2)
+    for side in (one, other):
+        within += np.cov(side.T) if len(side) > 1 else 0  # a single pixel does not vary
     within += np.eye(len(within)) * (1e-3 * np.trace(within) / len(within) + 1e-12)
     direction = np.linalg.solve(within, np.median(one, axis=0) - np.median(other, axis=0))
     if not direction.any():
@@ -809,11 +811,17 @@ def unlabelled(labels: ArrayLike, image: ArrayLike, least: float = 0.4) -> "tupl
 
 
 def _trend(grey: Real, ground: Mask) -> Real:
-    """Uneven illumination: a quadratic surface fitted to the background, without objects that may be in it."""
-    y, x = (np.linspace(-1, 1, length) for length in grey.shape)
+    """Uneven illumination: a quadratic surface fitted to the background, without objects that may be in it.
+
+    Beyond the rows and columns with background it is continued as a constant, as parabolas are soon far off there.
+    """
     rows, columns = np.nonzero(ground)
     if len(rows) < _MIN_TREND_PIXELS:
         return np.zeros(grey.shape)
+    y, x = (
+        np.interp(np.arange(length), (where.min(), where.max()), (-1, 1))
+        for length, where in zip(grey.shape, (rows, columns), strict=True)
+    )
     step = max(1, len(rows) // _MAX_TREND_PIXELS)
     rows, columns = rows[::step], columns[::step]
     terms = [(i, j) for i in range(3) for j in range(3 - i)]

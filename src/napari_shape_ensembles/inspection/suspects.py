@@ -1,6 +1,7 @@
 """Ranking of labels by how likely they are wrong, with reasons in words; it learns from a few verdicts."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -135,6 +136,9 @@ class Ticks:
         if unclear := sorted(set(said) - {"true", "false"}):
             raise ContentError(f"{path}: the column wrong contains {unclear[0]!r}: use True or False")
         for name, column in table.drop(columns=["image", "wrong"]).items():
+            if name != "label" and (column == "").any():
+                with suppress(ValueError):  # without an image, its evidence is empty
+                    table[name] = column = column.replace("", "nan").astype(np.float64)
             if column.dtype.kind not in ("iu" if name == "label" else "iuf"):
                 raise ContentError(f"{path}: not all values of the column {name} are numbers: save the ticks again")
         return cls(table.assign(image=table["image"].astype(str), wrong=said == "true"))
