@@ -1,5 +1,6 @@
 """Objects learned from painted examples: what is found, kept, saved, refused, and how well it does on real images."""
 
+import pickle
 from functools import cache
 
 import numpy as np
@@ -31,6 +32,16 @@ def four_painted(dark):
     """An image, its labels, and what a model learned of four of them."""
     image, truth = discs(dark=dark)
     return image, truth, learn_objects(image, first(truth, 4))
+
+
+@pytest.mark.parametrize("painted", [4, 16])
+def test_a_saved_or_pickled_model_labels_as_the_one_that_was_learned(tmp_path, painted):
+    image, truth = discs()
+    model = learn_objects(image, first(truth, painted))
+    model.save(tmp_path / "model.npz")
+    labels = model.labels(image)
+    for other in (ObjectModel.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(other.labels(image), labels)
 
 
 @pytest.mark.parametrize("dark", [True, False])
