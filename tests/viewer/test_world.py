@@ -65,3 +65,16 @@ def test_a_plane_over_a_stack_whose_planes_lie_along_its_first_axes_gives_the_sl
     viewer.layers.remove(stack)
     assert viewer.dims.nsteps == plane.data.shape
     session.detach(by="a page")
+
+
+def test_a_plane_added_in_3d_gives_the_slider_no_steps_either():
+    viewer = ViewerModel()
+    session = Session.of(viewer)
+    session.attach(by="a page")
+    viewer.add_image(np.zeros((40, 60, 5)))
+    viewer.dims.order = 2, 0, 1
+    viewer.dims.ndisplay = 3
+    viewer.add_image(np.zeros((40, 60)))
+    viewer.dims.ndisplay = 2
+    assert viewer.dims.nsteps == (40, 60, 5)
+    session.detach(by="a page")

@@ -12,20 +12,22 @@ class SliderRanges:
 
     def __init__(self, choices: Choices) -> None:
         self._layers, self._dims = choices.layers, choices.dims
+        events = choices.dims.events
+        self._events = events.range, events.order, events.ndisplay
 
     def connect_events(self) -> None:
-        self._dims.events.range.connect(self._update)
-        self._dims.events.order.connect(self._update)
+        for event in self._events:
+            event.connect(self._update)
         self._update()
 
     def disconnect_events(self) -> None:
-        self._dims.events.range.disconnect(self._update)
-        self._dims.events.order.disconnect(self._update)
+        for event in self._events:
+            event.disconnect(self._update)
 
     def _update(self, _: object = None) -> None:
         """Set the range of each axis: of all layers if it is displayed, else of the stacks."""
         stacks = [layer for layer in self._layers if layer.ndim > 2]
-        if self._dims.ndisplay != 2 or len(stacks) in (0, len(self._layers)):
+        if len(stacks) in (0, len(self._layers)):
             return
         extents = self._layers.extent, self._layers.get_extent(stacks)
         found = []
