@@ -798,6 +798,16 @@ def test_pictures_of_proposals_go_with_the_image_that_they_show(bench_of_two, mo
     qtbot.waitUntil(lambda: page.proposals.pictures.count() == 0, timeout=5000)
 
 
+def test_pictures_of_an_image_that_is_removed_before_they_are_there_are_not_shown(bench_of_two, model, qtbot):
+    task = bench_of_two.session.proposing
+    press(bench_of_two.next, qtbot)
+    qtbot.waitUntil(lambda: task.busy, timeout=30_000)
+    model.layers.remove(task.current_inputs().layers[0][0]())
+    wait_until_idle(task, qtbot)
+    assert task.run_inputs is not None
+    assert bench_of_two.page("Outlines").show_tab(0).proposals.pictures.count() == 0
+
+
 def test_the_menu_and_a_script_open_the_same_dock(make_napari_viewer):
     viewer = make_napari_viewer()
     menu = viewer.window.plugins_menu

@@ -327,16 +327,21 @@ class ProposingTask(Task[Proposed]):
         if outcome.proposals and self._may_set_recipe():
             self.choose(0)
             self._set_recipe = self.choices.recipe
+        self._discard_if_removed()  # meanwhile
         return ()
 
     def _sides_changed(self) -> None:
+        if not self.busy:
+            self._discard_if_removed()
+        super()._sides_changed()
+
+    def _discard_if_removed(self) -> None:
         """Discard thumbnails of an image that was removed."""
-        if self.result is not None and self.run_inputs is not None and not self.busy:
+        if self.result is not None and self.run_inputs is not None:
             pictured = self.run_inputs.layers[0][self.result.pictured]()
             if pictured not in self.choices.layers:
                 self.result, self.message = None, ""
                 self.changed.emit()
-        super()._sides_changed()
 
     def _may_set_recipe(self) -> bool:
         """Whether the recipe may be set automatically: the user has neither chosen one nor seen a result of it."""
