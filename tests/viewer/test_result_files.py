@@ -38,6 +38,7 @@ from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing, inputs, layers
 from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
+from napari_shape_ensembles.viewer.report import text_of
 from napari_shape_ensembles.viewer.task import RunInputs
 
 PLUGIN = "napari-shape-ensembles"
@@ -564,6 +565,9 @@ def test_robustness_is_checked_on_demand_and_said_in_sentences(finished_dock, qt
     text = finished_dock.results.text()
     assert "dependence of undulation and scale" in text or "depend on each other" in text
     assert "5 archetypes lead to" in text or "depends on the archetype" in text
+    with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
+        press(finished_dock.results.check, qtbot)
+    assert finished_dock.results.text() == text
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     assert reopen(ViewerModel(), path, qtbot).results.text() == text
 
@@ -575,6 +579,8 @@ def test_a_row_that_hangs_on_the_archetype_is_no_answer(finished_dock, qtbot, mo
     assert finished_dock.state == "inconclusive"
     assert finished_dock.results.table.marked() == []
     assert not finished_dock.results.check.isEnabled()
+    assert "withheld" in finished_dock.results.tests.text()
+    assert ": withheld\n" in text_of(finished_dock.comparison.shown)
 
 
 def test_the_check_can_be_cancelled(finished_dock, qtbot, monkeypatch):

@@ -88,7 +88,8 @@ class Robustness:
 
     def judged(self, shown: DisplayedResult) -> DisplayedResult:
         """Return the result with these findings as notes; inconclusive if the case depends on the archetype."""
-        return replace(shown, result=self.sensitivity.judged(shown.result), notes=(*shown.notes, *self.sentences()))
+        notes = tuple(dict.fromkeys((*shown.notes, *self.sentences())))  # each once, also if checked again
+        return replace(shown, result=self.sensitivity.judged(shown.result), notes=notes)
 
 
 class ComparisonTask(Task[Comparison]):

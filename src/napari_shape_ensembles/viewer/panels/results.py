@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
 from ...comparison import INCONCLUSIVE
 from ...outlines import counted
-from ..displayed_result import DisplayedResult, counts_of, settings_lines, tests_of
+from ..displayed_result import DisplayedResult, counts_of, is_withheld, settings_lines, tests_of
 from .distributions import NullPlot
 from .widgets import Entries, Section, button, column, menu_button, tip, wrapped_label
 
@@ -106,7 +106,7 @@ class ResultsPanel(QWidget):
             warnings = "\n".join(line if line.startswith("✓") else f"⚠ {line}" for line in lines)
             tests = "<table cellspacing=0 cellpadding=3><tr><td><small>difference</small>"
             tests += "".join(f"<td align=right><small>{heading}</small>" for heading in _NUMBERS)
-            undecided = "withheld" if result.withheld else "too few"
+            undecided = "withheld" if is_withheld(result) else "too few"
             for name, test in tests_of(result):
                 decision = ("detected" if test.rejected else "not detected") if decided else undecided
                 threshold = f"{test.threshold:.3f}" if np.isfinite(test.threshold) else "–"
