@@ -238,7 +238,7 @@ def fields(viewer):
                 radius = rng.uniform(9, 13)
                 axes = radius * stretch**0.5, radius / stretch**0.5
                 turned = {"shape": image.shape, "rotation": rng.uniform(0, np.pi)}
-                centre = np.array([50 * row, 50 * column]) + rng.uniform(23, 27, 2)  # no two discs cover the same pixels
+                centre = np.array([50 * row, 50 * column]) + rng.uniform(23, 27, 2)  # no two cover the same pixels
                 image[ellipse(*centre, *axes, **turned)] += 1
             viewer.add_image(image, name=f"{group}_{field}", scale=(0.5, 0.5), units=("µm", "µm"))
 
