@@ -90,7 +90,7 @@ def test_what_takes_a_while_is_offered_unless_busy_or_inconclusive(panel, compar
     assert panel.store.isEnabled()
     assert not panel.check.isEnabled()
     assert panel.table.marked() == []
-    assert "too few" in panel.text()
+    assert "withheld" in panel.text()
 
 
 def test_an_outdated_answer_is_greyed_and_a_new_sentence_is_not(panel, comparison):
