@@ -223,6 +223,23 @@ def test_all_planes_of_a_stack_are_segmented_as_they_are_displayed(model, qtbot)
     task.deactivate()
 
 
+def test_a_preview_of_stacks_sliced_along_their_last_axis_starts_no_other(model, qtbot):
+    session, snapshots = Session.of(model), []
+    for seed in (1, 5):
+        stack = np.stack([spots(seed + place, rows=2) for place in range(3)], axis=-1)
+        model.add_image(stack, scale=(0.5, 0.5, 1), rgb=False)
+    model.dims.order = 2, 0, 1
+    task = session.segmentation
+    session.attach(task, by="a page")
+    task.snapshot_changed.connect(lambda: snapshots.append(task.source))
+    qtbot.waitUntil(lambda: bool(task.verdict.counts), timeout=30_000)
+    assert not snapshots
+    model.dims.set_point(2, 2)
+    assert len(snapshots) == 1
+    np.testing.assert_array_equal(snapshots[0].data, task.image.chosen().data[..., 2])
+    session.detach(task, by="a page")
+
+
 def test_planes_of_a_stack_are_segmented_where_they_lie_also_as_mirror_images(model, qtbot):
     stack = np.stack([spots(1, rows=2)] * 2)
     model.add_image(stack, name="stack", rotate=np.diag([1.0, -1.0, -1.0]), affine=np.diag([1.0, 2, 2, 1]))

@@ -152,7 +152,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         for layer, change in ((self._watched_image, "disconnect"), (image, "connect")):
             if layer is not None:
                 for event in (
-                    sliders.current_step,
+                    sliders.point,
                     sliders.order,
                     *(getattr(layer.events, name) for name in _IMAGE_EVENTS),
                 ):
