@@ -18,6 +18,7 @@ import napari_shape_ensembles
 from command_line import COMMAND, run
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare, content_of
+from napari_shape_ensembles.archive import write_archive
 from napari_shape_ensembles.console import echo, echo_error
 from napari_shape_ensembles.io import (
     Calibration,
@@ -228,7 +229,7 @@ ERRORS = {
     "no file": (["{tmp}/none.png", "{tmp}/none.png"], "there is no file or folder"),
     "a folder": (["{tmp}", "{tmp}"], "with --groups each folder is one sample"),
     "an empty folder": (["{tmp}/empty", "{tmp}/empty", "--groups"], "holds no images and no curves"),
-    "pixel size without unit": (["{a}", "{a}", "--pixel-size", "1"], "go together"),
+    "pixel size without unit": (["{a}", "{a}", "--pixel-size", "1"], "(on the command line --pixel-size and --unit)"),
     "pixel size of words": (
         ["{a}", "{a}", "--pixel-size", "small", "--unit", "nm"],
         "--pixel-size must be a number above",
@@ -374,6 +375,61 @@ def test_images_of_one_name_keep_their_places_in_all_pairs(tmp_path, quick):
     assert done.exit_code == 0, done.stderr
     answer = json.loads((tmp_path / "r" / "pairs.json").read_text(encoding="utf-8"))
     assert answer["curves"] == {"same.csv": 9, "same.geojson": 11, "same.npz": 10}
+
+
+def test_two_images_at_least_are_asked_for_before_any_is_read(tmp_path):
+    (tmp_path / "one").mkdir()
+    imageio.imwrite(tmp_path / "one" / "a.png", (labels(1) > 0).astype(np.uint8) * 200)
+    done = run("pairs", tmp_path / "one", "--out", tmp_path / "r")
+    assert done.exit_code == 2
+    assert done.stderr == f"error: {tmp_path / 'one'}: all pairs need at least two images, not 1\n"
+
+
+@pytest.mark.usefixtures("blank_files")
+def test_a_landscape_of_folders_permutes_images_as_a_comparison_does(tmp_path, quick):
+    for side, seed in (("a", 0), ("b", 4)):
+        (tmp_path / side).mkdir()
+        for number in range(4):
+            outlines = Ensemble(list(blobs(12, 40, seed=seed + number)), unit="µm")
+            write_curves(tmp_path / side / f"{number}.csv", outlines)
+    options = ["--groups", "--ranks", "4", "--landmarks", "40", "--settings", quick, "--significance", "0.05"]
+    done = run("landscape", tmp_path / "a", tmp_path / "b", *options, "--out", tmp_path / "r")
+    assert "note: whole images are permuted" in done.stderr
+    (p_value,) = pd.read_csv(tmp_path / "r" / "landscape.csv")["undulation_p_value"]
+    assert p_value * 70 == pytest.approx(round(p_value * 70))  # 4 and 4 images have 70 divisions
+    done = run("landscape", tmp_path / "a", tmp_path / "b", *options, "--permute", "curves", "--out", tmp_path / "r")
+    assert "note: outlines are permuted: the result holds for these images only" in done.stderr
+
+
+def test_a_folder_and_an_experiment_are_named_where_a_comparison_is_asked_for(tmp_path):
+    done = run("rerun", tmp_path)
+    assert done.exit_code == 2
+    assert done.stderr == f"error: {tmp_path} is a folder: give a file\n"
+    write_archive(tmp_path / "x.npz", "shape-ensembles experiment", 1, {})
+    done = run("report", tmp_path / "x.npz", "--out", tmp_path / "r.html")
+    assert done.exit_code == 2
+    assert "not a valid shape-ensembles comparison file, but a shape-ensembles experiment file" in done.stderr
+
+
+def test_an_experiment_is_refused_before_its_images_are_read(tmp_path):
+    design = tmp_path / "design.csv"
+    design.write_text("image,group\na.png,a\nb.png,b\n")
+    done = run("experiment", design, "--pattern", "{group}_{field}", "--out", tmp_path / "r")
+    assert done.exit_code == 2
+    assert done.stderr == f"error: {design} is not a folder: with --pattern, give the folder of the images\n"
+    done = run("experiment", design, "--correction", "best", "--out", tmp_path / "r")
+    assert done.exit_code == 2
+    assert "'best' is not one of" in done.stderr
+
+
+def test_a_table_that_exists_is_kept_and_its_own_option_named(tmp_path):
+    for name, seed in (("a", 1), ("b", 2)):
+        imageio.imwrite(tmp_path / f"{name}.png", labels(seed))
+    (tmp_path / "mine.csv").write_text("mine")
+    done = run("compare", tmp_path / "a.png", tmp_path / "b.png", "--table", tmp_path / "mine.csv")
+    assert done.exit_code == 2
+    assert "choose another --table, or use --force" in done.stderr
+    assert (tmp_path / "mine.csv").read_text() == "mine"
 
 
 @pytest.mark.usefixtures("blank_files")
@@ -946,6 +1002,22 @@ def test_grey_levels_that_are_given_as_labels_are_remarked_on(tmp_path):
     assert "note: " not in run("inspect", tmp_path / "mask.png", "--out", tmp_path / "r").stderr
 
 
+def test_labels_are_not_inspected_with_themselves_as_image(tmp_path):
+    imageio.imwrite(tmp_path / "labels.png", labels(3))
+    done = run("inspect", tmp_path / "labels.png", "--image", tmp_path / "labels.png", "--out", tmp_path / "r")
+    assert done.exit_code == 2
+    assert "is given as labels and as image: give the image that was segmented, or omit it" in done.stderr
+
+
+def test_files_without_a_label_are_named(tmp_path):
+    imageio.imwrite(tmp_path / "empty.png", 0 * labels(3))
+    imageio.imwrite(tmp_path / "labels.png", labels(3))
+    for command in (("inspect",), ("annotators", tmp_path / "labels.png")):
+        done = run(*command, tmp_path / "empty.png", "--out", tmp_path / command[0])
+        assert done.exit_code == 0
+        assert "note: empty.png has no labels: every pixel is 0" in done.stderr
+
+
 def test_labels_without_an_object_are_no_grey_levels_and_recognize_no_other(tmp_path):
     plane = labels(3)
     imageio.imwrite(tmp_path / "empty.png", 0 * plane)
@@ -993,6 +1065,9 @@ def test_inspect_ranks_labels_lists_what_is_missing_and_learns_from_ticks(tmp_pa
     assert again.exit_code == 0, again.stderr
     table = pd.read_csv(tmp_path / "s" / "mask.suspects.csv", keep_default_na=False)
     assert (table["label"].iloc[0], table["label"].iloc[-1]) == (1, 8)
+    (tmp_path / "ticks.csv").write_bytes(b"label;status\r\n8;right\r\n1;wrong\r\n")  # as Excel saves it
+    run("inspect", tmp_path / "mask.png", "--ticks", tmp_path / "ticks.csv", "--out", tmp_path / "e")
+    assert (tmp_path / "e" / "mask.suspects.csv").read_bytes() == (tmp_path / "s" / "mask.suspects.csv").read_bytes()
     tifffile.imwrite(tmp_path / "negative.tif", np.where(plane == 8, -1, plane.astype(np.int16)))
     noted = run("inspect", tmp_path / "negative.tif", "--out", tmp_path / "n")
     assert f"{(plane == 8).sum()} pixels with negative labels are treated as background" in noted.stderr

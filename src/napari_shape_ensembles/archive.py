@@ -266,7 +266,9 @@ def _manifest(archive: zipfile.ZipFile, kind: str, version: int) -> Tree:
         raise ContentError(f"not a valid {kind} file (it contains no {MANIFEST})")
     manifest = _json(archive)
     if not isinstance(manifest, dict) or manifest.get("format") != kind:
-        raise ContentError(f"not a valid {kind} file")
+        other = manifest.get("format") if isinstance(manifest, dict) else None
+        of_this = isinstance(other, str) and other.startswith("shape-ensembles ")
+        raise ContentError(f"not a valid {kind} file" + (f", but a {other} file" if of_this else ""))
     found, tree = manifest.get("version"), manifest.get("data")
     if not isinstance(found, int) or not isinstance(tree, dict):
         raise ContentError("its manifest has no version or no data")

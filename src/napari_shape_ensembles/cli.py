@@ -64,6 +64,14 @@ app = typer.Typer(
 _EXIT_DIFFERS = 1
 
 
+class Correction(StrEnum):
+    """Corrections for several contrasts that `--correction` accepts."""
+
+    auto = "auto"
+    family = "family"
+    fdr = "fdr"
+
+
 class Answer(StrEnum):
     """Results that `--fail-on` accepts."""
 
@@ -262,11 +270,8 @@ def compare(
     samples, resampled = _samples((a, b), files, reading, groups)
     if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG_SECONDS:
         echo_error(f"note: the comparison is expected to take {duration(expected)}")
-    several = groups and max(len(set(sample.images)) for sample in samples) > 1
-    if several and reading.settings.analysis.permute == "curves":
-        echo_error("note: outlines are permuted: the result holds for these images only")
-    elif several:
-        echo_error("note: whole images are permuted")
+    if groups:
+        _note_what_is_permuted(samples, reading)
     with progress_bar("comparing"):
         result = compare_ensembles(*samples, reading.settings.analysis)
     result = replace(result, note=resampled or result.note)
@@ -346,7 +351,9 @@ def experiment(
             help="Read the design from file names, such as {group}_{replicate}_{field}; DESIGN is then a folder."
         ),
     ] = None,
-    correction: Annotated[str, typer.Option(help="Correction for several contrasts: auto, family or fdr.")] = "auto",
+    correction: Annotated[
+        Correction, typer.Option(help="Correction for several contrasts: auto, family or fdr.", show_default=False)
+    ] = Correction.auto,
     margin: Annotated[float, typer.Option(help="Equivalence margin, as a ratio of sizes: 0.1 is 10 %.")] = 0.1,
     given: Annotated[
         list[str] | None,
@@ -367,6 +374,8 @@ def experiment(
     from .io.rerun import inputs_of
     from .io.results import EXPERIMENT, TRENDS, trend_figures, write_experiment
 
+    if pattern is not None and not design.is_dir():
+        raise ContentError(f"{design} is not a folder: with --pattern, give the folder of the images")
     if not (isfinite(margin) and margin > 0):
         raise ContentError(f"--margin {margin:g}: give a positive ratio, such as 0.1 for 10 %")
     parts = None
@@ -390,7 +399,7 @@ def experiment(
     reading = _with_one_recipe(paths, reading, parts)
     ensembles = _made_unique(paths, _ensembles(paths, reading, parts))
     with progress_bar("experiment"):
-        result = run_experiment(ensembles, rows, reading.settings.analysis, control=control, correction=correction)
+        result = run_experiment(ensembles, rows, reading.settings.analysis, control=control, correction=str(correction))
         inputs = inputs_of([[path] for path in paths], reading, parts)
         with recording_outputs(out, names, [TRENDS]) as written:
             written += write_experiment(out, result, margin, asked, design=rows, inputs=inputs)
@@ -545,11 +554,12 @@ def inspect(
     force: Force = False,
 ) -> None:
     """Rank labels by how likely they are wrong, with reasons, and list objects without a label."""
-    import pandas as pd
-
     from .inspection import missing_objects, rank_suspects
+    from .io.design import read_small_table
     from .io.results import write_table
 
+    if image is not None and image.exists() and labels.exists() and image.samefile(labels):
+        raise ContentError(f"{image} is given as labels and as image: give the image that was segmented, or omit it")
     plane = _image_file(labels, memory, labels=True)
     _warn_of_unusual_values(labels, plane.pixels)
     seen = _image_file(image, memory, labels=False).pixels if image else None
@@ -557,12 +567,7 @@ def inspect(
     check_folder(out)
     inputs = [path for path in (labels, image, ticks) if path]
     _check_outputs(out, names, inputs, force)
-    said = None
-    if ticks:
-        try:
-            said = pd.read_csv(ticks)
-        except ValueError as error:  # not text, not a table, or empty
-            raise ContentError(f"{ticks.name} is not a CSV table: {error}") from error
+    said = read_small_table(ticks) if ticks else None
     with progress_bar("inspecting"), named(f"{labels.name} with {ticks.name}" if ticks else labels.name):
         tables = [rank_suspects(plane.pixels, seen, corrections=said)]
         if seen is not None:
@@ -596,7 +601,9 @@ def _warn_of_unusual_values(path: Path, pixels: Any) -> None:
     """Warn of grey levels in place of labels, and of negative labels."""
     from .outlines import content_of
 
-    if pixels.any() and content_of(pixels) == "grey":
+    if not pixels.any():
+        echo_error(f"note: {path.name} has no labels: every pixel is 0")
+    elif content_of(pixels) == "grey":
         echo_error(
             f"note: {path.name} looks like an intensity image; each gray level is treated as a label. Is it "
             "the image instead of the labels?"
@@ -673,6 +680,8 @@ def pairs(
         _check_outputs(out, [f"pairs.{ending}" for ending in STUDY], (folder,), force)
         _check_table(table, (folder,), force)
         paths = files_of(folder, groups=True, labels=bool(reading.labels))
+        if len(paths) < 2:
+            raise ContentError(f"{folder}: all pairs need at least two images, not {len(paths)}")
         ensembles = _made_unique(paths, _ensembles(paths, _with_one_recipe(paths, reading)))
         with progress_bar("all pairs"):
             found = all_pairs(ensembles, reading.settings.analysis, executor=executor)
@@ -710,7 +719,7 @@ def landscape(
         files = _files((a, b), reading, groups)
         samples, resampled = _samples((a, b), files, _with_one_recipe(files[0] + files[1], reading), groups)
         if groups:
-            echo_error("note: curves of all images in a folder are pooled and treated as independent")
+            _note_what_is_permuted(samples, reading)
         with progress_bar("landscape"):
             found = decision_landscape(
                 *samples,
@@ -783,11 +792,16 @@ def _numbers_of(option: str, text: str, least: int = 1) -> list[int]:
         return ranges.whole_numbers(text, least=least)
 
 
-def _check_outputs(out: Path, names: Iterable[str], inputs: Sequence[Path], force: bool) -> None:
+def _check_outputs(out: Path, names: Iterable[str], inputs: Sequence[Path], force: bool, option: str = "--out") -> None:
     """Apply `refuse_overwriting` before any computation; for folders, the files in them are inputs."""
     files = [file for place in inputs for file in (place.iterdir() if place.is_dir() else [place])]
     files = [file for file in files if file in inputs or (file.is_file() and not is_result(file))]
-    refuse_overwriting([out / name for name in names], inputs=files, force=force)
+    refuse_overwriting(
+        [out / name for name in names],
+        inputs=files,
+        force=force,
+        remedy=f"choose another {option}, or use --force to overwrite it",
+    )
 
 
 def _check_table(table: Path | None, inputs: Sequence[Path], force: bool) -> None:
@@ -797,7 +811,7 @@ def _check_table(table: Path | None, inputs: Sequence[Path], force: bool) -> Non
 
         check_folder(table.parent)
         check_ending(table)
-        _check_outputs(table.parent, [table.name], inputs, force)
+        _check_outputs(table.parent, [table.name], inputs, force, option="--table")
 
 
 def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
@@ -854,6 +868,17 @@ def _samples(
     a, b, note = at_one_pixel_size(a, b)
     one, other = _names_of(places)
     return (Ensemble.pooled(a, name=one), Ensemble.pooled(b, name=other)), note
+
+
+def _note_what_is_permuted(samples: Sequence[Any], reading: Reading) -> None:
+    """Tell whether outlines or images are permuted, where a sample has several images."""
+    if max(len(set(sample.images)) for sample in samples) > 1:
+        of_curves = reading.settings.analysis.permute == "curves"
+        echo_error(
+            "note: outlines are permuted: the result holds for these images only"
+            if of_curves
+            else "note: whole images are permuted"
+        )
 
 
 def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:

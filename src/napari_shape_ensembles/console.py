@@ -153,6 +153,8 @@ def errors_as_messages(*, debug: bool = False) -> Iterator[None]:
 def _words_of(error: Exception) -> str:
     if isinstance(error, FileNotFoundError) and error.filename:  # from the operating system
         return f"there is no file or folder {error.filename}: check the path"
+    if isinstance(error, IsADirectoryError) and error.filename:
+        return f"{error.filename} is a folder: give a file"
     if isinstance(error, _EXPECTED_ERRORS):
         return str(error)
     if isinstance(error, MemoryError):

@@ -303,3 +303,11 @@ def test_a_thousand_objects_are_all_ranked():
     labels = near * (rows // 24 * 32 + columns // 24 + 1)
     ranking = rank_suspects(labels, render_image(20 + 80.0 * near))
     assert sorted(ranking["label"]) == list(range(1, 1025))
+
+
+def test_shares_near_the_whole_are_written_without_an_exponent():
+    labels = np.zeros((60, 60), np.int32)
+    labels[:40:2, ::2] = 1  # 600 pixels, none of which touches another
+    labels[45:55, 20:30] = 2
+    reasons = rank_suspects(labels).set_index("label")["reasons"]
+    assert "600 pieces: 100 % lies off the largest" in reasons[1]

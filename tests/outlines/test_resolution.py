@@ -16,6 +16,7 @@ from napari_shape_ensembles import (
     experiment,
     extract_curves,
 )
+from napari_shape_ensembles.outlines import at_one_pixel_size
 
 QUICK = Settings(landmarks=100, rank=30, permutations=300)
 
@@ -81,6 +82,14 @@ def test_a_comparison_is_made_at_the_larger_pixel_size_and_says_so(nuclei, tmp_p
     result.save(tmp_path / "r.npz")
     assert Comparison.load(tmp_path / "r.npz").note == result.note
     assert compare(coarse.subset(half), coarse.subset(~half), QUICK).note == ""
+
+
+def test_outlines_that_the_larger_pixels_do_not_hold_are_counted_in_the_message(nuclei):
+    fine, coarse = pooled(nuclei, 1), pooled(nuclei, 4)
+    lost = len(fine) - len(at_pixel_size(fine, 2.0))
+    assert lost > 1
+    _, _, note = at_one_pixel_size(fine, coarse)
+    assert note.endswith(f"; {lost} outlines too small for these pixels were left out")
 
 
 def test_images_of_one_side_may_differ_in_pixel_size(nuclei):

@@ -515,9 +515,9 @@ def reasons(
     necked &= ~enclosing
     halved = (table["contact"] > 0.8) & (table["join_solid"] > 0.95) & (table["join_gain"] > 0.005)
     rules = [
-        (table["open_holes"] > 0, "hole: {open_holes:.0f} of {open_pixels:.0f} px, {hole_percent:.2g} % of the object"),
+        (table["open_holes"] > 0, "hole: {open_holes:.0f} of {open_pixels:.0f} px, {hole_percent} % of the object"),
         (enclosing, "encloses other labels, of {enclosed_pixels:.0f} px"),
-        (table["pieces"] > 1, "{pieces:.0f} pieces: {loose_percent:.2g} % lies off the largest"),
+        (table["pieces"] > 1, "{pieces:.0f} pieces: {loose_percent} % lies off the largest"),
     ]
     if seen is not None:
         trees = confirming or {fault: trees_of(fault) for fault in _CONFIRMED_REASONS}
@@ -571,23 +571,29 @@ def reasons(
             "one object in two: with label {partner:.0f} it fills {join_solid:.0%} of an ellipse, alone "
             "{ellipse_fit:.0%}",
         ),
-        (far & (size > 0), "large: {area:.0f} px, {ratio:.2g} times the median of this image"),
+        (far & (size > 0), "large: {area:.0f} px, {ratio} times the median of this image"),
         (
             far & (size < 0) & (table["border_share"] == 0),
-            "small: {area:.0f} px, {ratio:.2g} times the median of this image",
+            "small: {area:.0f} px, {ratio} times the median of this image",
         ),
         (dented, f"dented: it fills {{solidity:.0%}} of its convex hull, here {typical['solidity']:.0%} is typical"),
     ]
-    figures: dict[Any, Real] = dict(table)
+    figures: dict[Any, Any] = dict(table)
     # With its holes, an object has hole_pixels / hole_share pixels.
     share = table["hole_share"] * table["open_pixels"] / np.maximum(table["hole_pixels"], 1)
-    figures.update(ratio=ratio, hole_percent=100 * share, loose_percent=100 * table["loose_share"])
+    percents = {"hole_percent": 100 * share, "loose_percent": 100 * table["loose_share"]}
+    figures.update({name: _two_digits(values) for name, values in {"ratio": ratio, **percents}.items()})
     said: list[list[str]] = [[] for _ in range(len(measured))]
     for holds, words in rules:
         for label in np.flatnonzero(holds):
             filled = words.format(**{str(name): values[label] for name, values in figures.items()})
             said[label].append(filled.replace("%", " %").replace("  %", " %"))
     return ["; ".join(each) for each in said]
+
+
+def _two_digits(values: Real) -> list[str]:
+    """Numbers rounded to two digits, without an exponent: 100, not 1e+02."""
+    return [np.format_float_positional(value, precision=2, fractional=False, trim="-") for value in values]
 
 
 def _unusual(size: Real) -> Real:

@@ -135,6 +135,24 @@ def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
     return [file for one in paths for file in files_of(one, groups=False)], table.drop(columns="image")
 
 
+def read_small_table(path: Path) -> "pd.DataFrame":
+    """Read a CSV table, as Excel saves it too: separated as its header is, by commas, semicolons or tabs.
+
+    Raises
+    ------
+    ValueError
+        For a file that is no such table.
+    """
+    import pandas as pd
+
+    text = _text_of(path)
+    header = text.partition("\n")[0]
+    try:
+        return pd.read_csv(StringIO(text), sep=max(",;\t", key=header.count))
+    except ValueError as error:
+        raise ContentError(f"{path.name} is not a CSV table: {error}") from error
+
+
 def _text_of(path: Path) -> str:
     """Decode a table, in Unicode or in Excel's Windows-1252, without its separator line ("sep=;")."""
     content = path.read_bytes()

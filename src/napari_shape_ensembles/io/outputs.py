@@ -35,7 +35,7 @@ def refuse_overwriting(
     force : bool
         Overwrite any file.
     remedy : str
-        Advice in the error about an existing file.
+        Advice in the error.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def refuse_overwriting(
         if force or not path.is_file():
             continue
         if any(item.exists() and path.samefile(item) for item in inputs):
-            raise ContentError(f"{path} is an input and would be overwritten: choose another --out, or use --force")
+            raise ContentError(f"{path} is an input and would be overwritten: {remedy}")
         if _written(path.parent).get(path.name) != file_checksum(path):
             raise ContentError(f"{path} already exists and is not as a run left it: {remedy}")
 

@@ -16,7 +16,7 @@ from ..checks import expect, switch, unmasked
 from ..compiled import kernels
 from ..parameters import parameters_of
 from ..progress import over_blocks
-from .ensemble import DIFFERS, Ensemble
+from .ensemble import DIFFERS, Ensemble, counted
 from .recipe import Recipe, SmoothingUnit
 from .spline import Index, following
 
@@ -623,7 +623,10 @@ def at_one_pixel_size(a: Any, b: Any) -> tuple[Any, Any, str]:
         f"Pixels measure {min(sizes):.4g} to {max(sizes):.4g} {images[0].unit}: all outlines were brought to the "
         "largest, and finer detail is not compared"
     )
+    before = sum(len(image) for side in sides for image in side)
     sides = [[at_pixel_size(image, max(sizes)) for image in side] for side in sides]
+    if lost := before - sum(len(image) for side in sides for image in side):
+        words += f"; {counted(lost, 'outline')} too small for these pixels {'was' if lost == 1 else 'were'} left out"
     return sides[0], sides[1], words
 
 

@@ -367,7 +367,9 @@ class Recipe:
         if self.method == "level" and (self.threshold is None) == (self.quantile is None):
             raise ValueError('method "level" needs either a threshold, in the values of the field, or a quantile')
         if (self.pixel_size is None) != (self.unit is None):
-            raise ValueError("pixel_size and unit go together: give both, or neither")
+            raise ValueError(
+                "pixel_size and unit go together: give both (on the command line --pixel-size and --unit), or neither"
+            )
         if self.unit is not None:
             length_unit(self.unit)
 

@@ -268,7 +268,7 @@ def all_pairs(
     """
     images = several(images, "all_pairs takes a list of images")  # it may be a generator
     if len(images) < 2:
-        raise ValueError(f"{len(images)} image(s): at least two are needed")
+        raise ValueError(f"all pairs need at least two images, not {len(images)}")
     members, note = _at_one_pixel_size(images)
     pooled = [sample_of(image) for image in members]
     empty = [ensemble.name or f"image {i}" for i, ensemble in enumerate(pooled, start=1) if not len(ensemble)]
