@@ -35,6 +35,12 @@ def blocks(path):
     return re.findall(code, text, flags=re.DOTALL)
 
 
+def results_in_comments(path):
+    """What the comments behind calls of `print` say that they print: a value, not words."""
+    code = "".join(code for code, _ in blocks(path))
+    return [text for text in re.findall(r"^print\(.*\)  # (.*)$", code, flags=re.MULTILINE) if not text.islower()]
+
+
 def run(path, capsys, tmp_path, monkeypatch):
     """Run a page from top to bottom; its names, and what each block printed beside what the page says."""
     monkeypatch.chdir(tmp_path)
@@ -56,6 +62,8 @@ def test_code_in_the_documents_runs_and_prints_what_stands_below_it(page, capsys
     for printed, shown in said:
         if shown:
             assert not [*differences(shown.strip(), printed.strip())]
+    printed = "".join(text for text, _ in said).splitlines()
+    assert [text for text in results_in_comments(page) if text not in printed] == []
 
 
 def test_the_pages_with_code_are_found():
