@@ -22,7 +22,7 @@ POINTS = 100
 
 
 def kernel(outlines):
-    """Centred Gram matrix (N, N) of the geodesic distances between outlines (N, POINTS, 2)."""
+    """Centered Gram matrix (N, N) of the geodesic distances between outlines (N, POINTS, 2)."""
     space = DiscreteCurvesStartingAtOrigin(ambient_dim=2, k_sampling_points=POINTS)
     curves = space.projection(outlines)
     i, j = np.triu_indices(len(curves), 1)

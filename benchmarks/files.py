@@ -76,7 +76,7 @@ def million_points(folder: Path) -> Path:
 
 
 def time_map(folder: Path) -> dict[str, str]:
-    """Read, find grains, colour."""
+    """Read, find grains, color."""
     path = million_points(folder)
     ebsd = read_ebsd(path)
     works = {"read": partial(read_ebsd, path), "grains": partial(find_grains, ebsd), "colours": ebsd.ipf_colours}

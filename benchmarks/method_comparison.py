@@ -44,7 +44,7 @@ TRUTH = {
     "cells: dlm8, control, cytd": (None, None, "a drug against control"),
     "powder": (None, None, "two fields of one powder"),
     "battery": (None, None, "before and after cycling"),
-    "carbides": (None, None, "two ageing times; images of one time differ, too"),
+    "carbides": (None, None, "two aging times; images of one time differ, too"),
     "nuclei: wild type, knock-out": (True, None, "a gene of the nuclear envelope knocked out"),
     "hearts: two and two persons": (None, None, "drawn by different persons"),
     "made: size": (False, True, "10 % larger"),

@@ -163,7 +163,7 @@ def steel(data: Path) -> list[Case]:
 
 
 def battery(data: Path) -> list[Case]:
-    """Battery sections in false colour; the reference is the mask of the paper, at the picture's resolution."""
+    """Battery sections in false color; the reference is the mask of the paper, at the picture's resolution."""
     found = []
     for kind in ("new", "old"):
         image = imread(data / "paper" / f"battery_{kind}_falsecolour.jpg")
@@ -215,7 +215,7 @@ def best(run: Callable[[], object], times: int = 5) -> tuple[float, float]:
 
 
 def spots(side: int, spacing: int) -> np.ndarray:
-    """Bright discs of different sizes with noise, uint8."""
+    """Bright disks of different sizes with noise, uint8."""
     rng = np.random.default_rng(0)
     rows, columns = np.indices((side, side))
     radius = rng.uniform(0.3, 0.55, (side // spacing + 1,) * 2)[rows // spacing, columns // spacing] * spacing
@@ -237,7 +237,7 @@ def many_labels(side: int = 4096, across: int = 71) -> np.ndarray:
 # is ground that particles enclose.
 POWDER = Outlines(method="manual", threshold=50, min_size=60, neck=0.99, fill_holes=False, min_area=100)
 NUCLEI = Outlines(method="local", window=41, offset=0.02, min_size=30, neck=0.95, min_area=30)
-# Grey value between matrix and particles; from 24 h to 85 h the pictures get brighter.
+# Gray value between matrix and particles; from 24 h to 85 h the pictures get brighter.
 STEEL = {
     "800C-24H-Q-2": 140,
     "800C-24H-Q-4": 169,

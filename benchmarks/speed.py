@@ -228,7 +228,7 @@ def peer_loop(count=2000):
 
 
 def objects(size=4096, count=4900):
-    """Labels of `count` waved discs in rows."""
+    """Labels of `count` waved disks in rows."""
     rng = np.random.default_rng(0)
     side = int(np.sqrt(count))
     step = size // side

@@ -3,9 +3,9 @@
     python tools/fetch_data.py                   fetch what may be redistributed, checked by SHA-256
     python tools/fetch_data.py --pack FOLDER     pack the sets for a release, and write their checksums down
 
-The sets, with licence and source, stand in tests/data/packages.toml. They are files of the release `data-1` of the
+The sets, with license and source, stand in tests/data/packages.toml. They are files of the release `data-1` of the
 repository that pyproject.toml names. Where there is no network, or no such release yet, this says so and ends with 0:
-tests that need a set are then skipped, and say why. What states no licence (the paper's curves) is in no set.
+tests that need a set are then skipped, and say why. What states no license (the paper's curves) is in no set.
 """
 
 import argparse

@@ -129,7 +129,7 @@ PAIRS = (
     ),
     Pair(
         "Carbides in steel, 24 h against 85 h at 800 °C",
-        "Three images per ageing time, their outlines pooled. The magnification of the images was not recorded, so "
+        "Three images per aging time, their outlines pooled. The magnification of the images was not recorded, so "
         "sizes are compared in pixels.",
         tuple(f"uhcs_spheroidite/{name}_mask.png" for name in (*AGED_24, *AGED_85)),
         lambda: (steel(AGED_24, "24 h"), steel(AGED_85, "85 h")),

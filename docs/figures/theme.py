@@ -1,4 +1,4 @@
-"""Colors of pictures that are read on a light and on a dark page alike: transparent ground, grey words."""
+"""Colors of pictures that are read on a light and on a dark page alike: transparent ground, gray words."""
 
 GREY = "#808080"
 BOTH = {

@@ -598,7 +598,7 @@ def _image_file(path: Path, memory: float | None, *, labels: bool) -> Any:
 
 
 def _warn_of_unusual_values(path: Path, pixels: Any) -> None:
-    """Warn of grey levels in place of labels, and of negative labels."""
+    """Warn of gray levels in place of labels, and of negative labels."""
     from .outlines import content_of
 
     if not pixels.any():

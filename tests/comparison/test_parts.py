@@ -157,7 +157,7 @@ def test_merged_objects_hide_no_difference_between_the_others():
 
 
 def test_few_other_sizes_do_not_make_rounding_a_difference():
-    """Discs that are equal but for rounding, which differs between the sides, and two larger ones."""
+    """Disks that are equal but for rounding, which differs between the sides, and two larger ones."""
     rng = np.random.default_rng(0)
     l = np.zeros((60, 3))
     l[:, [0, 2]] = (1e-12 * rng.normal(size=60) + 3e-12 * (np.arange(60) < 30))[:, None]

@@ -60,7 +60,7 @@ def test_as_many_permutations_as_the_remedy_names_are_enough(m, n):
 
 
 def test_the_least_number_of_permutations_is_enough_for_any_large_samples():
-    """199 permutations reach half of 0.01 exactly, whatever rounding the number of labellings leaves."""
+    """199 permutations reach half of 0.01 exactly, whatever rounding the number of labelings leaves."""
     assert too_few(30, 30, 199, 0.01) is None
     assert too_few(500, 500, 199, 0.01) is None
 

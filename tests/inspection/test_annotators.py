@@ -7,7 +7,7 @@ from napari_shape_ensembles import annotators
 
 
 def drawn(radius=10.0, seed=0, wobble=0.3):
-    """25 discs whose radii vary a little with the person's hand."""
+    """25 disks whose radii vary a little with the person's hand."""
     rng = np.random.default_rng(seed)
     rows, columns = np.indices((200, 200))
     radii = radius + rng.normal(0, wobble, (5, 5))[rows // 40, columns // 40]
@@ -85,7 +85,7 @@ def test_the_order_of_annotators_changes_nothing_but_the_order():
 
 
 def hesitant(seed):
-    """Discs that are moved, split or left out at random, with shuffled numbers."""
+    """Disks that are moved, split or left out at random, with shuffled numbers."""
     rng = np.random.default_rng(seed)
     clean, found = drawn(seed=seed), np.zeros((200, 200), int)
     columns = np.indices(clean.shape)[1]

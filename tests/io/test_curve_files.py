@@ -227,7 +227,7 @@ def test_chain_codes_are_read_in_their_scale(tmp_path):
     )
     assert found.ensemble.ids.tolist() == ["leaf_1", "leaf_2"]
     assert found.ensemble.unit == "mm"
-    assert found.ensemble.features["area"].tolist() == [1.0, 0.25]  # 2 × 2 and 1 × 1 steps of half a millimetre
+    assert found.ensemble.features["area"].tolist() == [1.0, 0.25]  # 2 × 2 and 1 × 1 steps of half a millimeter
     np.testing.assert_allclose(found.ensemble[0][:3], [[0, 0.5], [0, 1.0], [0.5, 1.0]])
     unscaled = read_curves(write(tmp_path / "y.chc", "a 0 0 -1 9 0 6 4 2 -1"))
     assert (unscaled.ensemble.unit, unscaled.ensemble.features["area"].tolist()) == ("pixel", [1.0])

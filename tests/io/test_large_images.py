@@ -1,4 +1,4 @@
-"""Grey images larger than the memory that a file may take: OME-Zarr and TIFF, one plane of a stack, and in pieces."""
+"""Gray images larger than the memory that a file may take: OME-Zarr and TIFF, one plane of a stack, and in pieces."""
 
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor

@@ -54,7 +54,7 @@ def brute_kernels(points, replicate, width):
 
 
 def brute_p(kernel, labellings, statistic):
-    """Share of labellings with a statistic as large as that of the first."""
+    """Share of labelings with a statistic as large as that of the first."""
     values = np.array([statistic(kernel, labels) for labels in labellings])
     return np.mean(values >= values[0] - 1e-12)
 
@@ -227,7 +227,7 @@ def test_many_draws_of_many_replicates_are_those_of_one_at_a_time(covariates):
     kernel = mean_kernels(points, replicate, kernel="energy")
     blocks = None if covariates is not None else np.arange(30) // 10
     hypothesis = Hypothesis(np.eye(4)[groups], blocks, covariates)
-    orders = hypothesis.rearrangements(draws=2500, seed=3).orders  # of several blocks of labellings
+    orders = hypothesis.rearrangements(draws=2500, seed=3).orders  # of several blocks of labelings
     rest = np.eye(30) - hypothesis.nuisance @ hypothesis.nuisance.T
     gram = rest @ (kernel.between if covariates is None else kernel.gram) @ rest
     brute = []

@@ -1,4 +1,4 @@
-"""Thresholds without permutations: closed forms, all labellings, the reference cases, and their level."""
+"""Thresholds without permutations: closed forms, all labelings, the reference cases, and their level."""
 
 import json
 from itertools import combinations

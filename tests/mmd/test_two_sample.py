@@ -96,7 +96,7 @@ def test_turning_and_moving_the_coordinates_changes_nothing(seed):
 
 def test_repeated_observed_labellings_count_as_ties():
     test = mmd_test(np.array([0.0, 0.1]), np.array([5.0, 5.1]), permutations=5000)
-    # 2 of the 6 labellings separate the samples as they were given.
+    # 2 of the 6 labelings separate the samples as they were given.
     assert test.p_value == pytest.approx(1 / 3, abs=0.03)
 
 

@@ -47,7 +47,7 @@ def test_specks_and_merged_objects_are_noted():
     assert checks(Ensemble([*outlines().curves, *dust[:35]]), outlines(seed=2)) == ["specks"]
     a, rows = outlines(60), np.arange(0, 60, 3)
     angle = np.linspace(0, 2 * np.pi, 200, endpoint=False)
-    radius = 5 + 45 * np.abs(np.cos(angle))  # two discs and a waist
+    radius = 5 + 45 * np.abs(np.cos(angle))  # two disks and a waist
     dumbbell = np.stack([radius * np.sin(angle), radius * np.cos(angle)], axis=1) * 1.3
     merged = [dumbbell * (1 + 0.01 * row) for row in rows]
     assert checks(Ensemble([*a.curves, *merged]), outlines(seed=2)) == ["merged"]

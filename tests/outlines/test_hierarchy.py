@@ -11,7 +11,7 @@ from napari_shape_ensembles.outlines.hierarchy import Candidates, described
 
 @pytest.fixture(scope="module")
 def planes():
-    """Probabilities with overlapping blobs, one of them at the border; grey levels and gradients."""
+    """Probabilities with overlapping blobs, one of them at the border; gray levels and gradients."""
     rng = np.random.default_rng(3)
     rows, columns = np.indices((60, 80))
     inside = np.zeros(rows.shape)

@@ -44,7 +44,7 @@ def packed(seed, size=80):
 
 
 def discs(*places, shape=(90, 110)):
-    """Discs of (row, column, radius), and rings of (row, column, radius, width)."""
+    """Disks of (row, column, radius), and rings of (row, column, radius, width)."""
     image = np.zeros(shape)
     for row, column, radius, *width in places:
         distance = np.hypot(*(np.indices(shape) - np.reshape([row, column], (2, 1, 1))))

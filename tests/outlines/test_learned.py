@@ -15,7 +15,7 @@ from napari_shape_ensembles.io import load_settings, save_settings
 
 
 def discs(side=160, spacing=40, radius=11, noise=0.1, seed=0, dark=False):
-    """Return a noisy image of discs on a grid, and their labels."""
+    """Return a noisy image of disks on a grid, and their labels."""
     rows, columns = np.indices((side, side))
     truth = (rows // spacing) * (side // spacing) + columns // spacing + 1
     truth[np.hypot(rows % spacing - spacing / 2, columns % spacing - spacing / 2) > radius] = 0
@@ -53,7 +53,7 @@ def test_objects_like_the_painted_ones_are_found_bright_or_dark(dark):
 
 
 def test_one_kind_of_object_is_found_among_others():
-    """Discs of two sizes: the small ones are not what was painted."""
+    """Disks of two sizes: the small ones are not what was painted."""
     large, truth = discs(radius=14)
     small, others = discs(radius=4)
     rows, columns = np.indices(truth.shape) // 40
@@ -236,7 +236,7 @@ def test_what_cannot_be_learned_from_is_refused(changes, words):
 def test_a_color_image_needs_a_model_learned_from_color(known):
     image, truth, model, labels = known
     colours = np.stack([image, -image, image * 0.5], axis=-1)
-    with pytest.raises(ValueError, match="learned from grey images, and this one is color"):
+    with pytest.raises(ValueError, match="learned from gray images, and this one is color"):
         model.labels(colours)
     assert np.array_equal(model.labels(np.stack([image] * 3, axis=-1)), labels)
     assert len(match_labels(truth, learn_objects(colours, first(truth, 3)).labels(colours)).pairs) == truth.max()

@@ -25,7 +25,7 @@ def discs(side=120, spacing=40, radius=11, noise=5.0, seed=0, bright=False):
 
 @cache
 def proposed(bright=False):
-    """What is proposed for dark or bright discs, the same for all tests."""
+    """What is proposed for dark or bright disks, the same for all tests."""
     return propose(discs(bright=bright)[0], Outlines())
 
 
@@ -59,7 +59,7 @@ def test_proposals_are_ranked_and_differ():
 
 
 def test_what_is_measured_of_perfect_outlines():
-    """Nine discs on a flat ground, found by nearly all recipes; and some of them cut by the border."""
+    """Nine disks on a flat ground, found by nearly all recipes; and some of them cut by the border."""
     image, truth = discs(side=120, noise=0.0)
     best = propose(image)[0]
     measures = best.measures
@@ -123,7 +123,7 @@ def test_one_value_is_refused_and_noise_is_not_an_error():
 
 
 def test_one_recipe_for_all_images_has_the_best_mean_score():
-    """Discs on a flat ground and under uneven light: a recipe scores in the mean over both images."""
+    """Disks on a flat ground and under uneven light: a recipe scores in the mean over both images."""
     bright, _ = discs(side=120, bright=True, noise=20)
     both = bright, np.clip(bright[::-1] + np.linspace(0, 120, 120), 0, 255)
     alone = [{item.recipe: item.score for item in propose(image)} for image in both]

@@ -1,4 +1,4 @@
-"""Labels, masks, classes and grey levels are told apart, in made and in real images."""
+"""Labels, masks, classes and gray levels are told apart, in made and in real images."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_all_shared_images_are_recognized(shared_data):
 
 
 def figure(thick=1):
-    """A noisy grey micrograph with the outlines of nine objects drawn in yellow."""
+    """A noisy gray micrograph with the outlines of nine objects drawn in yellow."""
     rng, plane = np.random.default_rng(0), labels()
     grey = np.clip(rng.normal(90, 25, plane.shape) + 60 * (plane > 0), 0, 255).astype(np.uint8)
     drawn = np.stack([grey] * 3, axis=-1)

@@ -1,4 +1,4 @@
-"""The boundary network: every edge once, junctions fixed, neighbours flush, and the grains of the paper."""
+"""The boundary network: every edge once, junctions fixed, neighbors flush, and the grains of the paper."""
 
 import numpy as np
 import pytest
@@ -139,7 +139,7 @@ def grains(shared_data):
 
 
 def paper_grains(shared_data, key):
-    """Curves of the paper in pixels of the label image: (row, column), integers at pixel centres."""
+    """Curves of the paper in pixels of the label image: (row, column), integers at pixel centers."""
     data = np.load(shared_data / "paper" / "pil184_grains.npz")
     factor, *offset = data[f"{key}_to_steps"]
     steps = factor * data[f"{key}_xy"].astype(float) + offset - 0.5

@@ -11,7 +11,7 @@ from napari_shape_ensembles.shapes import procrustes_distances, shape_distances
 
 
 def brute_force(curve, other):
-    """Least ‖C(p) X - Y R‖ over whole-sample shifts, both directions and O(2), for centred curves of unit norm."""
+    """Least ‖C(p) X - Y R‖ over whole-sample shifts, both directions and O(2), for centered curves of unit norm."""
     x, y = (c - c.mean(axis=0) for c in (curve, other))
     x, y = x / np.linalg.norm(x), y / np.linalg.norm(y)
     best = np.inf

@@ -9,7 +9,7 @@ from napari_shape_ensembles.shapes import grassmann, product, spd
 
 
 def congruent(curve, other):
-    """How far two centred curves are apart after the best turn or reflection, relative to their size."""
+    """How far two centered curves are apart after the best turn or reflection, relative to their size."""
     u, _, vt = np.linalg.svd(curve.T @ other)
     return np.linalg.norm(curve @ u @ vt - other) / np.linalg.norm(other)
 

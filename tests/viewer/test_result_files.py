@@ -678,7 +678,7 @@ def test_a_result_of_opened_files_is_saved_with_them_says_where_they_are_and_com
     viewer, paths = ViewerModel(), [tmp_path / f"{name}.tif" for name in ("one", "two")]
     for seed, path in enumerate(paths):
         labels = measure.label(spots(seed) > 0.5).astype(np.uint16)
-        # Half a micrometre, which napari passes over: the layer is in pixels, and so is what is compared.
+        # Half a micrometer, which napari passes over: the layer is in pixels, and so is what is compared.
         tifffile.imwrite(path, labels, imagej=True, resolution=(2, 2), metadata={"unit": "um"})
         viewer.open(path, plugin="napari", layer_type="labels")
     layers = list(viewer.layers)

@@ -28,7 +28,7 @@ from napari_shape_ensembles.viewer import task
 from napari_shape_ensembles.viewer.docks.study import LandscapeDock
 from napari_shape_ensembles.viewer.inputs import ensemble_of
 
-# Micrometres per pixel, so that places and lengths of the images differ.
+# Micrometers per pixel, so that places and lengths of the images differ.
 IMAGES = {"one": 0.5, "two": 0.5, "three": 0.25, "four": 0.5}
 A, B = ["one", "three"], ["four", "two"]
 

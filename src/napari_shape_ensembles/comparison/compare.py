@@ -281,7 +281,7 @@ class Comparison(Sealed):
         """AnnData for scanpy and squidpy: coordinates as X, all other properties of the curves as obs.
 
         obs holds id, image, sample and group (the name of the sample), features and distances; `obsm["undulation"]` and
-        `obsm["scale"]` hold the coordinates t and l, `obsm["spatial"]` the centres (x, y); `uns["shape_ensembles"]`
+        `obsm["scale"]` hold the coordinates t and l, `obsm["spatial"]` the centers (x, y); `uns["shape_ensembles"]`
         also case, p_undulation and p_scale; see `Ensemble.to_anndata`.
         """
         table, names = self.to_dataframe(), self._names
@@ -420,7 +420,7 @@ class Comparison(Sealed):
         Parameters
         ----------
         path : path
-            Such as "nuclei.comparison.npz", which napari recognises.
+            Such as "nuclei.comparison.npz", which napari recognizes.
         view : dict, optional
             State of a viewer, to be restored: JSON-compatible numbers, strings, lists and dicts of them.
 

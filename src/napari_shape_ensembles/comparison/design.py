@@ -319,7 +319,7 @@ def _similar_group_warnings(groups: Sequence[str]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """Normalise a name: 1.0, as in a table with missing values, becomes "1"; Unicode and whitespace are normalised."""
+    """Normalize a name: 1.0, as in a table with missing values, becomes "1"; Unicode and whitespace are normalized."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return normalize("NFC", " ".join(str(value).split()))

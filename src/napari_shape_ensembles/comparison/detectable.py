@@ -234,7 +234,7 @@ def planned_power(
 
 
 def _without_difference(points: Real, first: int) -> Real:
-    """Centre both samples, so that the difference between them does not count as spread."""
+    """Center both samples, so that the difference between them does not count as spread."""
     return np.concatenate([part - part.mean(axis=0) for part in (points[:first], points[first:])])
 
 

@@ -154,7 +154,7 @@ def edge_width(ensemble: Ensemble, place: Tree) -> float:
 def simplified(curves: Sequence[np.ndarray], tolerance: float = _SIMPLIFY_PX) -> list[np.ndarray]:
     """Simplify curves for display, each by at most a tolerance: for curves in pixels, a quarter of a pixel.
 
-    Vectorised, as a call per curve takes ten times as long. The few that would self-intersect are simplified again with
+    Vectorized, as a call per curve takes ten times as long. The few that would self-intersect are simplified again with
     preserved topology.
     """
     import shapely

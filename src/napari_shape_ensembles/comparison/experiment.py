@@ -398,7 +398,7 @@ class Experiment:
 
     @property
     def _options(self) -> _Options:
-        """Options of drawing labellings. They are cheap: at least ten thousand, including the observed one."""
+        """Options of drawing labelings. They are cheap: at least ten thousand, including the observed one."""
         return {"draws": max(self.settings.permutations, DRAWS), "seed": self.settings.seed}
 
     def _contrast(self, i: int, j: int) -> dict[str, Any]:
@@ -823,7 +823,7 @@ class Experiment:
         return f"{found['b']} against {found['a']}{alone}: {'; '.join(words)}."
 
     def summary(self) -> str:
-        """Summarise groups, replicates and the rows of the table."""
+        """Summarize groups, replicates and the rows of the table."""
         sizes = np.bincount(self.design.group)
         groups = ", ".join(f"{name} ({size})" for name, size in zip(self.design.groups, sizes, strict=True))
         cases = self.table["case"].value_counts(sort=False)
@@ -955,7 +955,7 @@ def experiment(
         One row per image. Columns: group; and optionally replicate (dish, animal, specimen; by default each image is
         one), block (pair, batch, day: permuted only within), numeric covariates such as a dose, and further factors.
     settings : Settings
-        Its number of permutations is used, but at least 9999, if there are more than 20 000 labellings.
+        Its number of permutations is used, but at least 9999, if there are more than 20 000 labelings.
     control : str, optional
         Group that all others are compared with; by default all pairs are compared.
     correction : {"auto", "family", "fdr"}
@@ -984,7 +984,7 @@ def experiment(
     -----
     Undulation and scale are tested by the same parts as in `compare`. The kernel of all outlines is summed over pairs
     of replicates once, then replicates are permuted; parts are combined by their smallest p-value on the same
-    permutations. Up to 20 000 labellings are enumerated. Replicates have equal weights. Of more than 20 000 outlines, a
+    permutations. Up to 20 000 labelings are enumerated. Replicates have equal weights. Of more than 20 000 outlines, a
     random sample of that size enters the tests, with equally many of each replicate; all outlines enter the plain
     quantities.
 

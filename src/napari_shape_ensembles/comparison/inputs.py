@@ -28,7 +28,7 @@ class InputFile:
     excluded : tuple of str
         Ids of manually excluded outlines.
     labels : bool, optional
-        Whether the image holds labels; None if that was recognised automatically.
+        Whether the image holds labels; None if that was recognized automatically.
 
     Examples
     --------

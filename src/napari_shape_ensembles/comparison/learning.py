@@ -113,7 +113,7 @@ def coordinate_precision(ensemble: Ensemble) -> Real:
     """Half a unit in the last place of the coordinates of every curve, (N,), in the ensemble's unit.
 
     Coordinates that were once stored in single precision have 7 digits, whatever type they have now: they are
-    recognised as numbers representable in single precision, possibly times the pixel size or a power of ten.
+    recognized as numbers representable in single precision, possibly times the pixel size or a power of ten.
 
     Parameters
     ----------

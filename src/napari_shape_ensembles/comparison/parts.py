@@ -200,7 +200,7 @@ def _with_squares(values: Real) -> Real:
 
 
 def _uncorrelated(values: Real) -> Real:
-    """Whiten centred columns, so that the difference of means is Hotelling's T."""
+    """Whiten centered columns, so that the difference of means is Hotelling's T."""
     variances, directions = np.linalg.eigh(values.T @ values / len(values))
     kept = variances > 1e-6 * variances.max(initial=0)
     return np.asarray(values @ directions[:, kept] / np.sqrt(variances[kept]))

@@ -20,7 +20,7 @@ DEPENDS_ON_ARCHETYPE = "the result depends on the archetype: use the mean or the
 
 # Upper bound of the MMD for kernels between 0 and 1.
 _MAX_MMD = sqrt(2)
-# From this many curves on the smaller side there are more than 2**1100 labellings.
+# From this many curves on the smaller side there are more than 2**1100 labelings.
 _MAX_COUNTED = 1100
 #: Relative rounding error of a p-value.
 ROUNDING = 1e-9
@@ -34,10 +34,10 @@ def table_row(undulation_rejected: bool, scale_rejected: bool) -> str:
 def smallest_p_value(m: int, n: int, permutations: int) -> float:
     """Smallest p-value to be expected for two perfectly separated samples of m and n.
 
-    A random relabelling of small samples repeats the observed one, or its mirror image if m = n, with a probability of
-    one (two) in all (m + n choose m) labellings.
+    A random relabeling of small samples repeats the observed one, or its mirror image if m = n, with a probability of
+    one (two) in all (m + n choose m) labelings.
     """
-    # For tens of thousands of curves counting labellings takes a second; the inverse is 0 from 2**1100 on.
+    # For tens of thousands of curves counting labelings takes a second; the inverse is 0 from 2**1100 on.
     repeats = (2 if m == n else 1) / comb(m + n, m) if min(m, n) < _MAX_COUNTED else 0.0
     return (1 + permutations * repeats) / (1 + permutations)
 
@@ -67,7 +67,7 @@ def inconclusive(m: int, n: int, permutations: int, significance: float, *, null
     m, n : int
         Number of curves on either side.
     permutations : int
-        Number B of random relabellings.
+        Number B of random relabelings.
     significance : float
         Level of each test.
     null : {"permutation", "gamma", "bound"}

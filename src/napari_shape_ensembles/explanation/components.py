@@ -206,7 +206,7 @@ def component_tests(
         ratios have Student's interval (Welch) over the images' means, spreads over the logarithms of the deviations
         within images. With fewer than 4 images, or curves, a side shares have no interval.
     permutations : int
-        Random relabellings.
+        Random relabelings.
     rounds : int
         Bootstrap resamples of the curves, or the images, of each sample.
     seed : int

@@ -217,7 +217,7 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
 
     Notes
     -----
-    If the comparison permuted images, so do all tests here, exactly for up to 20 000 labellings; images have equal
+    If the comparison permuted images, so do all tests here, exactly for up to 20 000 labelings; images have equal
     weights, and intervals are over images. The witness compares curves.
 
     References

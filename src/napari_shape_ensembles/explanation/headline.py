@@ -35,7 +35,7 @@ class Headline(Sealed):
     scope : str
         Whether the result holds for the conditions or for these images alone; empty without a result.
     mean_a, mean_b : (n, 2) arrays
-        Mean outlines of A and of B, centred, each at its own mean scale, in the unit of the comparison.
+        Mean outlines of A and of B, centered, each at its own mean scale, in the unit of the comparison.
     image_sizes : tuple of two dicts of str to float
         For A and B, the geometric mean size (RMS extent) of the outlines of every image.
     """

@@ -15,7 +15,7 @@ Real = NDArray[np.float64]
 
 # Relative precision of outlines; statistics closer than this fraction are equal.
 _PRECISION, _TIE = 1e-7, 1e-9
-# Labellings per block: of images there may be 20 000.
+# Labelings per block: of images there may be 20 000.
 _LABELLINGS = 2000
 
 
@@ -141,9 +141,9 @@ def outward_normals(curve: Real) -> Real:
 
 
 def _compared(along: Real, squared: Real, in_a: NDArray[np.bool_], floor: float, lost: int) -> tuple[Real, Real, Real]:
-    """Effect, and spreads of A and of B, at every landmark for every labelling: (labellings, n) each.
+    """Effect, and spreads of A and of B, at every landmark for every labeling: (labelings, n) each.
 
-    The observed labelling is included, so that rounding errors are the same for all.
+    The observed labeling is included, so that rounding errors are the same for all.
     """
     moments = []
     for chosen in (in_a, ~in_a):

@@ -37,7 +37,7 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
     Returns
     -------
     matplotlib Figure
-        Grey dots are outlines (at most 2000 a side), black circles the geometric means of images, bars those of the
+        Gray dots are outlines (at most 2000 a side), black circles the geometric means of images, bars those of the
         sides. Axes are logarithmic.
     """
     parts, first = components(result.space, result.t, result.l), len(result.a)

@@ -93,7 +93,7 @@ class ShapePlaces:
         return product.compose((self.undulation(place.t[:rank]), place.scale))
 
     def reach(self) -> float:
-        """Radius around the centre that holds nearly all curves."""
+        """Radius around the center that holds nearly all curves."""
         mean = self.draw(self.mean(""))
         largest = np.exp(np.quantile(self.comparison.l @ SCALE_AXES["size"], 0.9) / np.sqrt(2))
         return float(np.linalg.norm(mean, axis=1).max() * max(largest, 1) * 1.35)

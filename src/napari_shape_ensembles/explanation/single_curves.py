@@ -10,11 +10,11 @@ from ..shapes import register, to_landmarks
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-_LANDMARKS = 200  # enough for figures of a few centimetres
+_LANDMARKS = 200  # enough for figures of a few centimeters
 
 
 def mean_outline(result: Comparison) -> Real:
-    """The mean shape (n, 2), centred, in the comparison's unit."""
+    """The mean shape (n, 2), centered, in the comparison's unit."""
     outline: Real = result.space.reconstruct(np.zeros((1, result.space.rank)), np.zeros((1, 3)))[0]
     return outline
 

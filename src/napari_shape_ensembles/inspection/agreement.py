@@ -54,7 +54,7 @@ class Agreement:
         return plot_agreement(self.objects, self.matching, self.comparison.a.unit, ax)
 
     def summary(self) -> str:
-        """Summarise in two sentences."""
+        """Summarize in two sentences."""
         apart = ""
         if len(self.objects):
             median = self.objects["boundary"].median()

@@ -158,7 +158,7 @@ class Annotators:
         return plot_annotators(self.tendencies, float(self.pairs["f1"].mean()), _LEVEL, ax)
 
     def summary(self) -> str:
-        """Summarise in a few sentences."""
+        """Summarize in a few sentences."""
         if not len(self.objects):
             return f"{len(self.names)} annotators, none of whom marked an object."
         shared, everyone = int((self.objects["label"] > 0).sum()), int((self.objects["votes"] == len(self.names)).sum())

@@ -395,7 +395,7 @@ class CorrectedStack:
     def plane(self, *place: int, axes: tuple[int, int] = (-2, -1)) -> CorrectedLabels:
         """Correct one plane, resuming earlier corrections of it unless the original has changed since.
 
-        Intersecting planes share corrections along their intersection, except those of masks, which are labelled
+        Intersecting planes share corrections along their intersection, except those of masks, which are labeled
         separately in each plane.
 
         Parameters
@@ -435,7 +435,7 @@ class CorrectedStack:
         self._propagate_pixels(key, touched, to=list(self.planes))
 
     def _propagate_pixels(self, key: "Plane", which: Mask, to: "list[Plane]") -> None:
-        """Copy pixels of a plane to intersecting ones, except in masks, which are labelled separately in each plane."""
+        """Copy pixels of a plane to intersecting ones, except in masks, which are labeled separately in each plane."""
         own = self.planes[key]
         for other in to:
             crossing = self.planes[other]
@@ -539,7 +539,7 @@ def _cut_at_neck(own: Mask) -> NDArray[np.integer]:
         return own.astype(np.int64)
     heights = ndimage.maximum(depth, peaks, np.arange(1, count + 1))
     basins = watershed(-depth, peaks, mask=own)
-    # Merge the basin with the shallowest saddle into its neighbour until two are left.
+    # Merge the basin with the shallowest saddle into its neighbor until two are left.
     while count > 2:
         low, into = _shallowest(basins, depth, heights)
         basins[basins == low] = into

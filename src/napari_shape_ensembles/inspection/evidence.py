@@ -1,6 +1,6 @@
 """Evidence on every object of a label image, and the image it was made from: topology, shape, edges.
 
-All measurements are vectorised over objects. Lengths are in pixels, levels in units of the contrast between the objects
+All measurements are vectorized over objects. Lengths are in pixels, levels in units of the contrast between the objects
 and their surroundings, so that the numbers are comparable between images of any kind and bit depth.
 """
 
@@ -224,7 +224,7 @@ def _grown(mask: Mask, reach: float) -> Mask:
     """Pixels within this distance of a mask; for distances of a few pixels faster than a distance transform."""
     found = np.zeros(mask.shape, dtype=bool)
     steps = np.arange(int(reach) + 1)
-    widths = 2 * (np.sqrt(steps**2 + steps[:, None] ** 2) <= reach).sum(axis=1) - 1  # of the rows of a disc
+    widths = 2 * (np.sqrt(steps**2 + steps[:, None] ** 2) <= reach).sum(axis=1) - 1  # of the rows of a disk
     widths = widths[: len(mask)]
     for width in np.unique(widths).tolist():
         wider = ndimage.maximum_filter1d(mask.view(np.uint8), width, axis=1).view(bool)
@@ -479,7 +479,7 @@ def profiles(plane: Plane, grey: Real) -> dict[str, Real]:
         np.clip(np.round(y).astype(int), 0, labels.shape[0] - 1),
         np.clip(np.round(x).astype(int), 0, labels.shape[1] - 1),
     ][1:-1]
-    # Beyond a neighbour, or on the far side of a thin part, an edge belongs to something else.
+    # Beyond a neighbor, or on the far side of a thin part, an edge belongs to something else.
     middle = reach
     stranger = np.where(steps[1:-1, None] > 0, (at != 0), at != own)
     blocked = np.zeros_like(stranger)
@@ -660,7 +660,7 @@ def padded_touch(labels: NDArray[np.int32]) -> Mask:
 
 
 def neighbours(plane: Plane, grey: Real | None, measured: dict[str, Real], inner: Real | None) -> dict[str, Real]:
-    """Evidence that an object and a neighbour are one: contact, shape of their union, a seam between them."""
+    """Evidence that an object and a neighbor are one: contact, shape of their union, a seam between them."""
     labels = plane.labels
     distance, nearest = plane.outside
     grown = np.where(labels > 0, labels, np.where(distance <= 1.5, nearest, 0))
@@ -755,7 +755,7 @@ def evidence(labels: ArrayLike, image: ArrayLike | None = None) -> "pd.DataFrame
 
 
 def unlabelled(labels: ArrayLike, image: ArrayLike, least: float = 0.4) -> "tuple[pd.DataFrame, NDArray[np.integer]]":
-    """Find unlabelled regions that look like the labelled objects; see `missing_objects`.
+    """Find unlabeled regions that look like the labeled objects; see `missing_objects`.
 
     Also returns an array of the shape of the labels in which the pixels of row k of the table are k + 1.
     """
@@ -777,7 +777,7 @@ def unlabelled(labels: ArrayLike, image: ArrayLike, least: float = 0.4) -> "tupl
     if typical <= 0:
         return pd.DataFrame(columns=columns), np.zeros(plane.labels.shape, np.int32)
     area = float(np.median(plane.area))
-    # The halo of a labelled object is not an object.
+    # The halo of a labeled object is not an object.
     candidate = ndimage.binary_opening(ground & (smooth > common + max(least, 0.3) * typical), iterations=1)
     found, count = ndimage.label(candidate)
     numbers = np.arange(1, count + 1)
@@ -785,7 +785,7 @@ def unlabelled(labels: ArrayLike, image: ArrayLike, least: float = 0.4) -> "tupl
     contrast = (ndimage.mean(smooth, found, numbers) - common) / typical if count else np.empty(0)
     deepest = ndimage.maximum(ndimage.distance_transform_edt(found > 0), found, numbers) if count else np.empty(0)
     width = float(np.median(_deepest(plane)))
-    # As wide as objects: rims and bridges between labelled objects are thin.
+    # As wide as objects: rims and bridges between labeled objects are thin.
     kept = (sizes >= least * area) & (np.asarray(deepest) >= 0.5 * width)
     centres = np.array(ndimage.center_of_mass(found > 0, found, numbers[kept])).reshape(-1, 2)
     contrast, sizes = np.asarray(contrast)[kept], sizes[kept]

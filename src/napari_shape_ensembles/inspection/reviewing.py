@@ -40,7 +40,7 @@ _SUGGESTED_FIXES = (
 
 
 class Entry(NamedTuple):
-    """An entry of a review: a label of one of the images, or an unlabelled region, whose number is negative."""
+    """An entry of a review: a label of one of the images, or an unlabeled region, whose number is negative."""
 
     image: int  #: 0 for A, 1 for B
     label: int
@@ -83,8 +83,8 @@ class Review:
     corrected : list of CorrectedLabels or None
         The corrected copy of the labels of each image, with a mask's components numbered; None without labels.
     table : DataFrame
-        One row per label and per unlabelled region, in the order of review: image (0 or 1), label (negative for an
-        unlabelled region), index (of its curve in its ensemble, -1 for none), score, mark ("", "right", "wrong" or
+        One row per label and per unlabeled region, in the order of review: image (0 or 1), label (negative for an
+        unlabeled region), index (of its curve in its ensemble, -1 for none), score, mark ("", "right", "wrong" or
         "corrected") and reasons. Unreviewed entries come first, the most suspicious at the top.
     by : str
 
@@ -225,7 +225,7 @@ class Review:
         return {"all": sum(marks.values())} | {mark: marks.get(mark, 0) for mark in ("right", "wrong", "corrected")}
 
     def pixels(self, entry: Entry) -> NDArray[np.bool_]:
-        """Mask of a label, or of an unlabelled region, in its image."""
+        """Mask of a label, or of an unlabeled region, in its image."""
         own = self._labels(entry.image)
         if entry.label > 0:
             return own.labels == entry.label
@@ -361,7 +361,7 @@ class Review:
         return () if own is None or not own.changes else own.touched
 
     def _numbers(self, image: int) -> "pd.Series":
-        """Stable numbers of the unlabelled regions: those of their central pixels."""
+        """Stable numbers of the unlabeled regions: those of their central pixels."""
         found, regions = self.regions[image]
         assert found is not None
         assert regions is not None

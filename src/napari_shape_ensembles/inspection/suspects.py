@@ -152,7 +152,7 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
     labels : (rows, columns) array
         Integers, 0 = background; a mask is split into connected components.
     image : (rows, columns) array, or with a last axis of channels such as RGB(A), optional
-        The segmented image. Without it only topology, shape, size and neighbours are used.
+        The segmented image. Without it only topology, shape, size and neighbors are used.
     corrections : optional
         Verdicts on some labels: a mapping of label to "right" or "wrong" (or to a bool: whether it was wrong), a
         DataFrame with the columns label and status ("kept", "modified", "deleted"), or `Ticks` of several images. The
@@ -605,19 +605,19 @@ def _unusual(size: Real) -> Real:
 
 
 def missing_objects(labels: ArrayLike, image: ArrayLike, *, least: float = 0.4) -> "pd.DataFrame":
-    """Find unlabelled objects that look like the labelled ones.
+    """Find unlabeled objects that look like the labeled ones.
 
     Parameters
     ----------
     labels, image
         As for `rank_suspects`.
     least : float
-        Minimum area and contrast, relative to the typical ones of the labelled objects.
+        Minimum area and contrast, relative to the typical ones of the labeled objects.
 
     Returns
     -------
     DataFrame
-        The most object-like first: row, column (centroid), area in pixels, contrast (1 is that of a typical labelled
+        The most object-like first: row, column (centroid), area in pixels, contrast (1 is that of a typical labeled
         object), score (0 to 1, not a probability), reasons.
 
     Examples

@@ -30,7 +30,7 @@ _SPELLINGS = {
     "inches": "inch",
 }
 _NO_UNIT = ("", "pixel", "reference frame")
-# ImageJ reports the print resolution as a pixel size in inches or centimetres; these are common screen and print
+# ImageJ reports the print resolution as a pixel size in inches or centimeters; these are common screen and print
 # values.
 _INCH = {"inch": 1.0, "cm": 2.54}
 _DOTS_PER_INCH = (72, 96, 100, 120, 144, 150, 180, 200, 220, 240, 250, 300, 350, 360, 400, 600, 720, 800, 1200, 2400)
@@ -85,7 +85,7 @@ def read_calibration(path: StrPath) -> Calibration:
 
     Supported are OME-TIFF, ImageJ TIFF, and the tags of FEI/Thermo Fisher, Zeiss and Tescan. The print resolution that
     any TIFF may hold is ignored, as it is rarely that of the object; likewise where ImageJ repeats it as a pixel size
-    in inches or centimetres.
+    in inches or centimeters.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def _tescan(tiff: Any) -> Stated | None:
 
 
 def _micrometres(rows: Any, columns: Any) -> Stated | None:
-    """Convert vendor sizes in metres to micrometres."""
+    """Convert vendor sizes in meters to micrometers."""
     return None if rows is None or columns is None else (float(rows) * 1e6, float(columns) * 1e6, _MICROMETRE)
 
 

@@ -82,7 +82,7 @@ def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str
     Returns
     -------
     CurveTable
-        In the unit that the file states, else in pixels, with the centre of the first pixel at (0, 0). Items that are
+        In the unit that the file states, else in pixels, with the center of the first pixel at (0, 0). Items that are
         not closed outlines are counted in `.ensemble.dropped`.
 
     Raises

@@ -20,7 +20,7 @@ Real = NDArray[np.float64]
 
 #: Format name in our own curve files, and the newest version of their layout (docs/files.md).
 FORMAT, LAYOUT = "shape-ensembles curves", 1
-#: Centre of the first pixel in formats whose origin is its outer corner; our origin is its centre.
+#: Center of the first pixel in formats whose origin is its outer corner; our origin is its center.
 CENTRE = 0.5
 
 # Maximum number of table cells per value present, beyond a negligible number of cells.
@@ -76,7 +76,7 @@ class CurveTable:
 
     @property
     def pixels(self) -> list[Real]:
-        """The curves in pixels, with the centre of the first pixel at (0, 0)."""
+        """The curves in pixels, with the center of the first pixel at (0, 0)."""
         return [curve / self.scale for curve in self.ensemble.curves]
 
 

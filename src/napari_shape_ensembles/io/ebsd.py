@@ -1,7 +1,7 @@
 """EBSD orientation maps as images: read through orix, resampled onto pixels, grains by misorientation.
 
 A square grid has one pixel per point. On a hexagonal grid every point is two pixels wide, and odd rows are shifted by
-one pixel: in this brick layout each point touches its six hexagonal neighbours, and areas are preserved.
+one pixel: in this brick layout each point touches its six hexagonal neighbors, and areas are preserved.
 """
 
 import gzip
@@ -134,7 +134,7 @@ class EBSDMap:
         return self.image(self.quality).astype(np.float32)
 
     def ipf_colours(self, direction: tuple[float, float, float] = (0, 0, 1)) -> NDArray[np.uint8]:
-        """Inverse pole figure colours (TSL) for a sample direction, (R, W, 3); black where not indexed."""
+        """Inverse pole figure colors (TSL) for a sample direction, (R, W, 3); black where not indexed."""
         from orix.plot import IPFColorKeyTSL
         from orix.quaternion import Orientation
         from orix.vector import Vector3d

@@ -1,4 +1,4 @@
-"""Curves as GeoJSON, QuPath flavour: annotations in pixels of the full image, with the origin at its corner."""
+"""Curves as GeoJSON, QuPath flavor: annotations in pixels of the full image, with the origin at its corner."""
 
 import json
 import uuid

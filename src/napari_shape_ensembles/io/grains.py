@@ -16,14 +16,14 @@ from .ebsd import EBSDMap
 Real = NDArray[np.float64]
 Labels = NDArray[np.int32]
 
-# Neighbour pairs per block: times 24 symmetries, a block about fits into the CPU cache.
+# Neighbor pairs per block: times 24 symmetries, a block about fits into the CPU cache.
 _PAIRS = 16384
 
 
 def find_grains(ebsd: EBSDMap, *, threshold: float = 10.0, min_points: int = 5, fill: bool = False) -> Labels:
     """Label the grains of a crystal orientation map (EBSD).
 
-    Neighbours belong to the same grain if both are indexed, of the same phase, and misoriented by less than the
+    Neighbors belong to the same grain if both are indexed, of the same phase, and misoriented by less than the
     threshold; grains are the connected components.
 
     Parameters

@@ -23,7 +23,7 @@ class ImagePart:
         For a stack, the index along each leading axis. Empty for an image of one plane.
     region : (int, int, int, int) or str, optional
         Top, bottom, left and right in pixels, with bottom and right exclusive, as in array slices. Or a polygon as
-        well-known text (WKT), x the column and y the row, with the centre of the first pixel at (0, 0).
+        well-known text (WKT), x the column and y the row, with the center of the first pixel at (0, 0).
     value : int, optional
         For a mask of classes: value of the class whose connected components are the objects.
     phase : str, optional
@@ -106,7 +106,7 @@ def objects_inside(labels: NDArray[Any], region: Box | str, *, keep_cut: bool) -
     ----------
     labels : (rows, columns) array
     region : (int, int, int, int) or str
-        See `ImagePart`. A pixel belongs to a polygon if its centre does.
+        See `ImagePart`. A pixel belongs to a polygon if its center does.
     keep_cut : bool
         Keep the parts inside of the objects that the border cuts; else these are removed. A rectangle cuts objects that
         touch its outermost rows and columns, as the image border does.

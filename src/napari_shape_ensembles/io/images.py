@@ -21,7 +21,7 @@ ENDINGS = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp", ".npy")
 _MAX_PAGES = 1000
 # Upper limit of the compression ratio of any codec in use.
 _MAX_COMPRESSION_RATIO = 2000
-# Modes that must be converted to get colours: CMYK, and greyscale or palette with alpha.
+# Modes that must be converted to get colors: CMYK, and grayscale or palette with alpha.
 _READ_AS = {"CMYK": "RGB", "LA": "RGBA", "PA": "RGBA"}
 
 
@@ -31,7 +31,7 @@ class ImageFile:
 
     Attributes
     ----------
-    pixels : (rows, columns) array, or with a last axis of 3 or 4 for colours
+    pixels : (rows, columns) array, or with a last axis of 3 or 4 for colors
     calibration : Calibration
     name : str
         Name of the file, without its extension.

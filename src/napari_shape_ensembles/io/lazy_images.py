@@ -77,7 +77,7 @@ class LazyPlane:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Rows, columns, and colour channels if any."""
+        """Rows, columns, and color channels if any."""
         return tuple(self.array.shape[len(self.before) :])
 
     @property
@@ -118,7 +118,7 @@ def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None 
 
 
 def large_image(path: Path, *, plane: tuple[int, ...] = (), memory: float | None = None) -> LazyImage | None:
-    """Open one plane of a greyscale or colour image file that exceeds the memory limit, even if the plane does not.
+    """Open one plane of a grayscale or color image file that exceeds the memory limit, even if the plane does not.
 
     None for any other file, or if `plane` is not a valid index.
 

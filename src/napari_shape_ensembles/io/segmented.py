@@ -42,7 +42,7 @@ def write_segmented(
     """Write <name>.curves.<form> and <name>.labels.ome.tif; returns their paths.
 
     The labels are an OME-TIFF of 16 or 32 bits, with the pixel size if known; components of a mask have the ids of
-    their curves. Labels beyond 32 bits are relabelled, and <name>.ids.csv maps new to old ones. `name` is by default
+    their curves. Labels beyond 32 bits are relabeled, and <name>.ids.csv maps new to old ones. `name` is by default
     that of the image.
     """
     written = write_outlines(folder, ensemble, form, name or found.name, found.calibration.scale, found.name)

@@ -51,7 +51,7 @@ class Reading:
     settings : SettingsFile
         Supplies the recipe; its pixel size, if any, overrides that of the files.
     labels : bool, optional
-        Images are labels, masks or classes, rather than grey levels; by default detected.
+        Images are labels, masks or classes, rather than gray levels; by default detected.
     memory : float, optional
         Memory limit in GiB per file; see `budget`.
     curve_column : str, optional
@@ -83,7 +83,7 @@ class Reading:
         return None if tiling else lazy_labels(path, labels=self.labels, memory=self.memory)
 
     def large_image(self, path: Path, part: ImagePart = WHOLE) -> LazyImage | None:
-        """Open a greyscale image that exceeds the memory limit, for segmentation in tiles; None for any other file.
+        """Open a grayscale image that exceeds the memory limit, for segmentation in tiles; None for any other file.
 
         For a stack the limit applies to the plane: one that fits is segmented whole, like a single plane.
 
@@ -280,7 +280,7 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
 
 
 def _is_grey(path: Path, part: ImagePart) -> bool:
-    """Whether a file may hold grey levels, judged by its name and the requested part."""
+    """Whether a file may hold gray levels, judged by its name and the requested part."""
     name = path.name.lower()
     image = name.endswith(ENDINGS) and not name.endswith(LABELS)
     return (image or is_ome_zarr(path)) and part.value is None and part.feature is None
@@ -313,7 +313,7 @@ def _image_file(path: Path, reading: Reading, part: ImagePart) -> ImageFile:
 
 
 def _labels_in(path: Path, pixels: NDArray[Any], reading: Reading) -> tuple[NDArray[Any] | None, str]:
-    """Return the labels in an image, None for grey levels; and a note on what was detected."""
+    """Return the labels in an image, None for gray levels; and a note on what was detected."""
     # Outputs of `segment` are labels, even if a single object looks like a mask.
     insist = True if reading.labels is None and path.name.lower().endswith(LABELS) else reading.labels
     return as_labels(pixels, insist=insist)

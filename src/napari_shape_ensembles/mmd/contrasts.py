@@ -1,4 +1,4 @@
-"""Effect sizes: standardised differences, ratios of spreads, and their confidence intervals."""
+"""Effect sizes: standardized differences, ratios of spreads, and their confidence intervals."""
 
 from dataclasses import dataclass
 

@@ -151,7 +151,7 @@ def dependence_test(
     -----
     Gretton et al. 2005 (HSIC); the biased estimate. Gaussian kernels with median distances as widths, in a Nyström
     approximation by 100 seeded points: the p-value is valid whatever their number. Pairings are permuted, and features
-    centred, within each sample, so that a difference between the samples does not count as dependence.
+    centered, within each sample, so that a difference between the samples does not count as dependence.
 
     References
     ----------
@@ -196,7 +196,7 @@ def independence_test(
     one, other : sequence of (N, d) arrays
         Each description is one or several arrays, whose kernels are summed.
     sizes : sequence of int
-        Sizes of the groups, whose rows are contiguous. Pairings are permuted, and features centred, within each.
+        Sizes of the groups, whose rows are contiguous. Pairings are permuted, and features centered, within each.
     permutations, significance, seed
         As in `mmd_test`.
 
@@ -220,7 +220,7 @@ def independence_test(
 
 
 def _features(points: Real, sizes: Sequence[int], seed: int) -> Real:
-    """Kernel features (N, q), centred within each group."""
+    """Kernel features (N, q), centered within each group."""
     phi = nystrom_features(points, median_distance(points, seed), _FEATURES, seed)
     return np.concatenate([part - part.mean(axis=0) for part in np.split(phi, np.cumsum(sizes)[:-1])])
 

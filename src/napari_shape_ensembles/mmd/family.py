@@ -1,6 +1,6 @@
 """Several descriptions of the same two samples, each tested by its own MMD at one joint level (max-T).
 
-All tests use the same permutations. Each statistic is standardised by its own permutations, and each adjusted p-value
+All tests use the same permutations. Each statistic is standardized by its own permutations, and each adjusted p-value
 is the fraction of permutations whose largest statistic reaches it. This controls the family-wise error rate for any
 number of descriptions and any dependence between them.
 """
@@ -70,9 +70,9 @@ def family_tests(
         Number of curves m in A.
     image : (N,) array of int, optional
         Image of each curve, numbered from 0, those of A first: then whole images are permuted, with equal weights. All
-        labellings of images are enumerated if there are at most 20 000.
+        labelings of images are enumerated if there are at most 20 000.
     permutations : int
-        Random relabellings B, shared by all.
+        Random relabelings B, shared by all.
     seed : int
         Seed of the permutations.
 
@@ -88,7 +88,7 @@ def family_tests(
     Notes
     -----
     Westfall and Young 1993, algorithm 2.8 (step-down), with statistics (MMD² - mean) / sd over the permutations,
-    including the observed labelling.
+    including the observed labeling.
     """
     values = {name: np.asarray(x, dtype=np.float64).reshape(len(x), -1) for name, x in descriptions.items()}
     total = _check(values, first)
@@ -121,7 +121,7 @@ def _check(values: Mapping[str, Real], first: int) -> int:
 
 
 def label_weights(first: int, total: int, permutations: int, seed: int) -> Real:
-    """Weights 1/m on A and -1/n on B for every labelling, (1 + B, total); row 0 is the observed one."""
+    """Weights 1/m on A and -1/n on B for every labeling, (1 + B, total); row 0 is the observed one."""
     labels = np.zeros((1 + permutations, total))
     labels[:, :first] = 1
     np.random.default_rng(seed).permuted(labels[1:], axis=1, out=labels[1:])
@@ -129,7 +129,7 @@ def label_weights(first: int, total: int, permutations: int, seed: int) -> Real:
 
 
 def image_label_weights(image: Index, first: int, permutations: int, seed: int) -> Real:
-    """Weights 1/m on A's images and -1/n on B's for every labelling, (1 + B, U); row 0 is the observed one."""
+    """Weights 1/m on A's images and -1/n on B's for every labeling, (1 + B, U); row 0 is the observed one."""
     own, total = int(image[:first].max()) + 1, int(image.max()) + 1
     in_a = np.arange(total) < own
     orders = rearrangements(in_a[:, None].astype(np.float64), draws=permutations, seed=seed).orders
@@ -137,7 +137,7 @@ def image_label_weights(image: Index, first: int, permutations: int, seed: int) 
 
 
 def _squared_mmd_of_images(x: Real, image: Index, weights: Real) -> Real:
-    """MMD² between the mean embeddings of two groups of images, for every labelling of the images, (1 + B,)."""
+    """MMD² between the mean embeddings of two groups of images, for every labeling of the images, (1 + B,)."""
     width = median_gap(x[:, 0]) if x.shape[1] == 1 else median_distance(x)
     kernel = mean_kernels(x, image, bandwidth=width).between
     squared = np.einsum("bu,bu->b", weights @ kernel, weights)
@@ -146,11 +146,11 @@ def _squared_mmd_of_images(x: Real, image: Index, weights: Real) -> Real:
 
 
 def _squared_mmd(x: Real, weights: Real, leave: Callable[[], None]) -> Real:
-    """Biased MMD² for every labelling, (1 + B,)."""
+    """Biased MMD² for every labeling, (1 + B,)."""
     width = median_gap(x[:, 0]) if x.shape[1] == 1 else median_distance(x)
     waves = _wave_numbers(x, width) if x.shape[1] == 1 else None
     squared = _by_kernel(x, weights, width, leave) if waves is None else _by_waves(x[:, 0] / width, weights, waves)
-    # A permutation may repeat the observed labelling; rounding must not break that tie.
+    # A permutation may repeat the observed labeling; rounding must not break that tie.
     squared[np.abs(squared - squared[0]) <= _TIE] = squared[0]
     return squared
 

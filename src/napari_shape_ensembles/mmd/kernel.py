@@ -63,7 +63,7 @@ def squared_distances(x: Real, y: Real) -> Real:
 
 
 def _expanded(x: Real, y: Real) -> Real:
-    """Squared distances as |x|² - 2xy + |y|², for centred points: otherwise cancellation would lose digits."""
+    """Squared distances as |x|² - 2xy + |y|², for centered points: otherwise cancellation would lose digits."""
     # The squared norms are extra columns of one matrix product: separate passes over the result would take as long
     # again.
     rows = np.column_stack([-2 * x, np.einsum("id,id->i", x, x), np.ones(len(x))])
@@ -171,12 +171,12 @@ class Distances:
 
     @cached_property
     def points(self) -> Real:
-        """Centred points, in their order."""
+        """Centered points, in their order."""
         centred = self.given - self.centre
         return centred if self.order is None else centred[self.order]
 
     def some(self, rows: slice | Index) -> Real:
-        """Centred points of some rows, where there are too many to copy all of them."""
+        """Centered points of some rows, where there are too many to copy all of them."""
         return self.given[rows if self.order is None else self.order[rows]] - self.centre
 
     def block(self, rows: slice) -> Real:
@@ -255,8 +255,8 @@ def quadratic_forms(
     """
     kernel = distances.kind.kernel
     first = distances.block(next(row_blocks(len(distances))))
-    # Rows and columns are centred, so that the kernel values left are small: in single precision the error falls some
-    # thirtyfold. The centre need not be the exact mean, so it is estimated from one block of rows.
+    # Rows and columns are centered, so that the kernel values left are small: in single precision the error falls some
+    # thirtyfold. The center need not be the exact mean, so it is estimated from one block of rows.
     means = [kernel(first, s).mean(axis=0) for s in bandwidths]
     centres = [mean - mean.mean() / 2 for mean in means]
 
@@ -275,7 +275,7 @@ def quadratic_forms(
         return singles, doubles
 
     sums = []
-    for weights in (fast, precise):  # contribution of the centres: zero where the weights of a row sum to 0
+    for weights in (fast, precise):  # contribution of the centers: zero where the weights of a row sum to 0
         totals = weights.sum(axis=1, dtype=np.float64)
         squares = np.einsum("br,br->b", weights, weights)
         totals[np.abs(totals) <= np.finfo(weights.dtype).eps * np.sqrt(len(distances) * squares)] = 0

@@ -48,7 +48,7 @@ class Labellings:
     Attributes
     ----------
     bits : (1 + B, ⌈U/8⌉) array of uint8
-        Packed indicators of the first sample, one per bin; row 0 is the observed labelling.
+        Packed indicators of the first sample, one per bin; row 0 is the observed labeling.
     first, total : int
         Sizes m of the first sample and N of both.
     sizes : (U,) array of int, optional
@@ -87,12 +87,12 @@ class Labellings:
         return self.indicators(which) - np.float32(self.first / self.total)
 
 
-# The labellings drawn last, shared by the tests of a comparison.
+# The labelings drawn last, shared by the tests of a comparison.
 drawn: dict[tuple[int, int, int, int, int], Labellings] = {}
 
 
 def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: int = 0) -> Labellings:
-    """Draw random labellings in chunks; the draws do not depend on the chunk size.
+    """Draw random labelings in chunks; the draws do not depend on the chunk size.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: 
     key = first, total, permutations, seed, bins
     if (known := drawn.get(key)) is not None:
         return known
-    # The observed labelling, with the bins that are permuted.
+    # The observed labeling, with the bins that are permuted.
     labels = Labellings(np.packbits(np.arange(total)[None] < first, axis=1), first, total)
     movable: slice | Index = slice(None)
     size = (
@@ -147,7 +147,7 @@ def chunks(count: int, total: int, numbers: int = 2**17) -> list[slice]:
 
 
 class Statistics:
-    """Squared MMD of every labelling, (1 + B,), for one kernel, from wᵀKw of the weights of `Labellings`.
+    """Squared MMD of every labeling, (1 + B,), for one kernel, from wᵀKw of the weights of `Labellings`.
 
     The first `exact` of them, by default all, are in double precision, the others off by up to `error`. Values within
     `tolerance` of the observed one are recomputed exactly, and those near a threshold by `settle` or `settle_rank`.
@@ -179,7 +179,7 @@ class Statistics:
             _, (values,) = quadratic_forms(self._distances, [self._bandwidth], none, weights)
             self.values[some] = values * self._scale
             self.exact[some] = True
-        # A permutation may repeat the observed labelling; rounding must not break that tie.
+        # A permutation may repeat the observed labeling; rounding must not break that tie.
         self.values[np.abs(self.values - cut) <= TIE] = cut
 
     def settle_rank(self, rank: int) -> None:
@@ -195,13 +195,13 @@ class Statistics:
 
 
 def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Sequence[float]) -> list[Statistics]:
-    """Squared MMD of all labellings for several widths of the kernel.
+    """Squared MMD of all labelings for several widths of the kernel.
 
     Parameters
     ----------
     distances : Distances
         Squared distances of N points.
-    labels : Labellings
+    labels : Labelings
     bandwidths : sequence of S floats
 
     Returns
@@ -236,7 +236,7 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
         if not single:
             found.append(Statistics(distances, labels, s, slow))
             continue
-        # Labellings computed in both precisions give an estimate of the error of the others.
+        # Labelings computed in both precisions give an estimate of the error of the others.
         error = max(np.abs(quick[: len(slow)] - slow).max(), 1e-12)
         quick[: len(slow)] = slow
         found.append(Statistics(distances, labels, s, quick, exact=len(slow), error=_SAFETY * error))
@@ -283,14 +283,14 @@ def _binned(distances: Distances, kernel: Callable[[Real], Real], starts: Index)
 
 
 def _weighted_sums(labels: Labellings, features: Real) -> Real:
-    """Σ w φ of every labelling, (1 + B, q), for features φ (N, q) or their sums over bins (U, q)."""
+    """Σ w φ of every labeling, (1 + B, q), for features φ (N, q) or their sums over bins (U, q)."""
     sums = features if len(features) == len(labels.starts) else np.add.reduceat(features, labels.starts)
     parts = chunks(len(labels), len(sums))
     return np.concatenate(over_blocks(lambda some: labels.weights(some) @ sums, parts))
 
 
 def _forms(labels: Labellings, sums: Real) -> Real:
-    """wᵀSw of every labelling, (1 + B,), for sums of the kernel between bins, (U, U)."""
+    """wᵀSw of every labeling, (1 + B,), for sums of the kernel between bins, (U, U)."""
     # The weights of all points sum to 0, so subtracting a constant from the kernel changes nothing but rounding errors.
     sizes = np.diff(labels.starts, append=labels.total)
     sums = sums - np.outer(sizes, sizes) * (sums.sum() / labels.total**2)
@@ -312,7 +312,7 @@ def nystrom_features(
 ) -> Real:
     """Nyström features (N, q) with φφᵀ = K projected on the span of q ≤ `features` seeded points; exact if q = N.
 
-    A kernel such as -d, which is only conditionally positive definite, is first centred at one of those points.
+    A kernel such as -d, which is only conditionally positive definite, is first centered at one of those points.
     """
     kernel, root = projection(lambda rows: points[rows], len(points), bandwidth, features, seed, kind)
     return _projected(lambda rows: points[rows], len(points), kernel, root)

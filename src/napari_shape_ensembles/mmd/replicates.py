@@ -23,7 +23,7 @@ from .kernel import KERNELS, SIGNIFICANCE, Index, Kernel, Real, group_sums, medi
 from .permutations import nystrom_features
 from .two_sample import MMDTest, Widths, widths
 
-#: Up to this many labellings are enumerated; otherwise `DRAWS` are drawn at random.
+#: Up to this many labelings are enumerated; otherwise `DRAWS` are drawn at random.
 MAX_ENUMERATED, DRAWS = 20_000, 9_999
 # With more points than this the kernel is projected on this many of them (Nyström approximation).
 NYSTROM_FROM, _FEATURES = 20_000, 512
@@ -31,7 +31,7 @@ NYSTROM_FROM, _FEATURES = 20_000, 512
 _TIE = 1e-10
 # A kernel that varies by no more than this fraction of its largest value between replicates is constant up to rounding.
 _CONSTANT_KERNEL = 1e-13
-# Elements per product of labellings and kernel, which fit in the CPU cache.
+# Elements per product of labelings and kernel, which fit in the CPU cache.
 _CHUNK = 2**16
 
 
@@ -144,7 +144,7 @@ def mean_kernels_of_widths(
     return {part: mean_kernels(points, replicate, bandwidth=width, seed=seed) for part, width in found.items()}
 
 
-# ---------------------------------------------------------------------------------------------- labellings
+# ---------------------------------------------------------------------------------------------- labelings
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,11 +156,11 @@ class Rearrangements:
     orders : (1 + B, U) array
         Row 0 is the observed order.
     complete : bool
-        Whether they are all distinct labellings.
+        Whether they are all distinct labelings.
     labellings : int
-        Number of distinct labellings.
+        Number of distinct labelings.
     alike : int
-        Number of labellings that no test distinguishes from the observed one, such as two equal-sized groups exchanged.
+        Number of labelings that no test distinguishes from the observed one, such as two equal-sized groups exchanged.
     """
 
     orders: Index
@@ -188,7 +188,7 @@ def rearrangements(
     covariates : (U, z) array, optional
         Further columns of the design, which are not tested.
     draws : int
-        Number of random orders if there are more than 20 000 labellings.
+        Number of random orders if there are more than 20 000 labelings.
     seed : int
 
     Returns
@@ -203,7 +203,7 @@ def rearrangements(
 
 
 def labellings(columns: Real, blocks: Index | None = None, covariates: Real | None = None) -> tuple[int, int]:
-    """Number of distinct labellings of a design, and of those that no test distinguishes from the observed one."""
+    """Number of distinct labelings of a design, and of those that no test distinguishes from the observed one."""
     labels, own = _labels(columns, blocks, covariates)
     members = _members(own)
     sizes = [np.unique(labels[rows], return_counts=True)[1].tolist() for rows in members]
@@ -236,7 +236,7 @@ def _orders(labels: bytes, own: bytes, draws: int, seed: int) -> Index:
     kinds, blocks = np.frombuffer(labels, dtype=np.intp), np.frombuffer(own, dtype=np.intp)
     if draws:
         # Block number, random bits (none in the first row) and row number are packed into one integer: sorting these is
-        # much faster than shuffling one labelling after another.
+        # much faster than shuffling one labeling after another.
         low = len(kinds).bit_length()
         high = 63 - 2 * low
         orders = np.random.default_rng(seed).integers(1 << high, size=(1 + draws, len(kinds)), dtype=np.intp)
@@ -256,7 +256,7 @@ def _orders(labels: bytes, own: bytes, draws: int, seed: int) -> Index:
 
 
 def _all_orders(labels: Index, members: Sequence[Index]) -> Index:
-    """Every distinct labelling as an order of the rows, the observed one first."""
+    """Every distinct labeling as an order of the rows, the observed one first."""
     choices = [_arranged(labels[rows], rows) for rows in members]
     combined = np.unravel_index(np.arange(prod(map(len, choices))), [len(choice) for choice in choices])
     orders = np.empty((len(combined[0]), len(labels)), dtype=np.intp)
@@ -285,7 +285,7 @@ def _arranged(labels: Index, rows: Index) -> Index:
 
 
 def _alike(columns: Real, labels: Index, members: Sequence[Index], *, exchange: bool) -> int:
-    """Number of labellings that span the same space as the observed one, and so have the same statistic.
+    """Number of labelings that span the same space as the observed one, and so have the same statistic.
 
     Groups with the same number of replicates in every block may exchange their names, unless covariates tell them apart
     (`exchange`); numeric columns may be reflected about their means.
@@ -315,7 +315,7 @@ class ReplicateTest:
     Attributes
     ----------
     p_value : float
-        Joint over the parts (min-p): the fraction of labellings whose smallest p-value is at most the observed one.
+        Joint over the parts (min-p): the fraction of labelings whose smallest p-value is at most the observed one.
     statistic : float
         √ of the explained sum of squares of the part with the smallest p-value. Between two groups it is the MMD of
         the replicates' mean embeddings times √(m n / (m + n)).
@@ -324,7 +324,7 @@ class ReplicateTest:
     least_p : float
         Smallest p-value attainable with this number of replicates.
     labellings : int
-        Number of distinct labellings.
+        Number of distinct labelings.
     complete : bool
         Whether all of them were enumerated.
     """
@@ -383,14 +383,14 @@ class Hypothesis:
 
 
 def _centred(columns: Real) -> Real:
-    """Centre the columns and scale them to unit length."""
+    """Center the columns and scale them to unit length."""
     columns = columns - columns.mean(axis=0)
     length = np.linalg.norm(columns, axis=0)
     return columns / np.where(length > 0, length, 1)
 
 
 def _orthonormal(columns: Real) -> Real:
-    """Orthonormal basis of the span of centred columns of unit length, or of their projections."""
+    """Orthonormal basis of the span of centered columns of unit length, or of their projections."""
     u, values, _ = np.linalg.svd(columns, full_matrices=False)
     return u[:, values > 1e-8]
 
@@ -429,7 +429,7 @@ def _forms(kernel: Real, columns: Real, orders: Index) -> Real:
 
 
 def rounded_ties(statistics: Real) -> Real:
-    """Make statistics (..., 1 + B) equal that differ by rounding error only: labellings may repeat or mirror another.
+    """Make statistics (..., 1 + B) equal that differ by rounding error only: labelings may repeat or mirror another.
 
     Values are rounded to a grid that contains the observed one.
     """
@@ -439,20 +439,20 @@ def rounded_ties(statistics: Real) -> Real:
 
 
 def joint_p_values(statistics: Real) -> tuple[Real, Real]:
-    """p-values of each of several statistics under every labelling, and their combination.
+    """p-values of each of several statistics under every labeling, and their combination.
 
     Parameters
     ----------
     statistics : (k, 1 + B) array
-        On the same labellings, the observed one first.
+        On the same labelings, the observed one first.
 
     Returns
     -------
     each : (k, 1 + B) array
-        Fraction of labellings with a statistic at least as large.
+        Fraction of labelings with a statistic at least as large.
     joint : (1 + B,) array
-        Smallest of them; ties between labellings are broken by the largest statistic, in standard deviations of its
-        permutations. The joint p-value of a labelling is the fraction of labellings with a value at most as large.
+        Smallest of them; ties between labelings are broken by the largest statistic, in standard deviations of its
+        permutations. The joint p-value of a labeling is the fraction of labelings with a value at most as large.
     """
     total = statistics.shape[1]
     each = np.stack([_shares_as_large(row) for row in statistics])
@@ -491,7 +491,7 @@ def replicate_test(
         Other columns for the same hypothesis, such as ranks in addition to a dose: tested on the same permutations, and
         combined with it.
     draws : int
-        Random labellings if there are more than 20 000.
+        Random labelings if there are more than 20 000.
     seed : int
 
     Returns
@@ -569,7 +569,7 @@ def replicate_mmd_test(
     -------
     MMDTest
         MMD between the groups' mean embeddings, with equal weights of the replicates. Its null holds all other
-        labellings if there are few.
+        labelings if there are few.
     """
     total = len(next(iter(kernels.values())).counts)
     hypothesis = Hypothesis(np.arange(total) >= first)

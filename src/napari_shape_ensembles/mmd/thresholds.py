@@ -44,7 +44,7 @@ def distribution_free_threshold(m: int, n: int, significance: float) -> float:
 
 
 def permutation_moments(points: Real, first: int, bandwidth: float) -> tuple[float, float]:
-    """Exact mean and variance of the biased MMD² over all labellings.
+    """Exact mean and variance of the biased MMD² over all labelings.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def permutation_moments(points: Real, first: int, bandwidth: float) -> tuple[flo
 
     Notes
     -----
-    Moments of tr(A P B Pᵀ) over permutations P, for centred A and B: Kazi-Aoual et al. 1995. B = wwᵀ here.
+    Moments of tr(A P B Pᵀ) over permutations P, for centered A and B: Kazi-Aoual et al. 1995. B = wwᵀ here.
     """
     _, mean, variance = _moments(points, first, bandwidth)
     return mean, variance
@@ -108,7 +108,7 @@ def gretton_test(
 
 
 def _moments(points: Real, first: int, bandwidth: float) -> tuple[float, float, float]:
-    """Observed MMD², and its mean and variance over all labellings."""
+    """Observed MMD², and its mean and variance over all labelings."""
     total = len(points)
     weights = np.where(np.arange(total) < first, 1 / first, -1 / (total - first))
     row_sums, observed, squares = np.empty(total), 0.0, 0.0
@@ -133,7 +133,7 @@ def _moments(points: Real, first: int, bandwidth: float) -> tuple[float, float, 
 
 
 def _permuted_trace(n: int, a: tuple[float, float, float], b: tuple[float, float, float]) -> tuple[float, float]:
-    """Mean and variance of tr(A P B Pᵀ), given trace, squared norm and squared diagonal of centred A and B."""
+    """Mean and variance of tr(A P B Pᵀ), given trace, squared norm and squared diagonal of centered A and B."""
 
     def spread(trace: float, norm: float, _: float) -> float:
         return (n - 1) * norm - trace**2
@@ -175,7 +175,7 @@ def _bound_p_value(mmd: float, sizes: tuple[int, int]) -> float:
 
 def _gamma(observed: float, mean: float, variance: float, significance: float) -> tuple[float, float]:
     """p-value of an MMD² and threshold of the MMD."""
-    if not variance > 0:  # all labellings give the same value
+    if not variance > 0:  # all labelings give the same value
         return 1.0, float(np.sqrt(max(mean, observed)))
     shape, scale = mean**2 / variance, variance / mean
     return float(gammaincc(shape, observed / scale)), float(np.sqrt(scale * gammainccinv(shape, significance)))

@@ -105,7 +105,7 @@ def mmd_test(
     x, y : (m, d) and (n, d) arrays
         The samples; one-dimensional arrays count as d = 1.
     permutations : int
-        Number B of random relabellings.
+        Number B of random relabelings.
     significance : float
         Level of the test, between 0 and 1.
     bandwidth : float or sequence of floats, optional
@@ -350,7 +350,7 @@ def _thresholds(tests: Mapping[str, MMDTest], smallest: Real, significance: floa
     found = {}
     for name, test in tests.items():
         found[name] = _exceeded_when(test.null, p_value_at_most=level)
-        if 0 < level < 1 / len(smallest):  # only some of the labellings with the largest statistic of a part
+        if 0 < level < 1 / len(smallest):  # only some of the labelings with the largest statistic of a part
             values = np.append(test.mmd, test.null)
             least = values.mean() - values.std() * np.log(level * len(smallest))
             found[name] = max(float(test.null.max()), float(least) * (1 - 1e-12))
@@ -358,11 +358,11 @@ def _thresholds(tests: Mapping[str, MMDTest], smallest: Real, significance: floa
 
 
 def _refined_p_values(tests: Mapping[str, MMDTest]) -> Real:
-    """p-value that each labelling would have in each test if it were the observed one, (number, 1 + B).
+    """p-value that each labeling would have in each test if it were the observed one, (number, 1 + B).
 
     The largest statistic of a test has the smallest p-value that B permutations can give, however large it is. To break
     ties between tests, a larger distance from the mean, in standard deviations, counts as a smaller p-value, so that
-    few permutations do not blur the joint test. As the same function is applied to all labellings, the level is exact.
+    few permutations do not blur the joint test. As the same function is applied to all labelings, the level is exact.
     """
     values = np.stack([np.append(test.mmd, test.null) for test in tests.values()])
     below = np.stack([np.searchsorted(np.sort(row), row, side="left") for row in values])

@@ -34,7 +34,7 @@ _BLOCK = 1 << 15
 _SMALLEST, _LARGEST = 1e-30, 1e30
 # Units come from files, and pint would evaluate any formula in place of a unit, without end if need be.
 _UNIT_NAME = re.compile(r"[^\W\d]\w*")
-# The most common units: recognised as lengths without pint, which is slow to import.
+# The most common units: recognized as lengths without pint, which is slow to import.
 _LENGTH_UNITS = frozenset(("µm", "um", "nm", "mm", "cm", "m"))
 # For pint, "px" is 1/96 inch, as in CSS.
 _PIXEL_UNITS = ("px", "pix", "pixel", "pixels")
@@ -426,7 +426,7 @@ class Ensemble:
     def to_anndata(self) -> Any:
         """AnnData for scanpy and squidpy: features as X, id, image and metadata as obs.
 
-        `obsm["spatial"]` holds the centres (x, y), `uns["shape_ensembles"]` the outlines, which `from_anndata`
+        `obsm["spatial"]` holds the centers (x, y), `uns["shape_ensembles"]` the outlines, which `from_anndata`
         restores.
 
         Raises
@@ -558,7 +558,7 @@ class Ensemble:
     def from_contours(cls, contours: Sequence[ArrayLike], *, order: str = "xy", **options: Any) -> "Ensemble":
         """Create an ensemble from contours as OpenCV's `findContours` returns them, (m, 1, 2) arrays of x and y.
 
-        OpenCV's contours run through the centres of the outermost pixels, half a pixel inside the boundary.
+        OpenCV's contours run through the centers of the outermost pixels, half a pixel inside the boundary.
 
         Parameters
         ----------
@@ -844,12 +844,12 @@ def counted(count: int, noun: str) -> str:
 
 
 def unit_name(unit: str) -> str:
-    """Normalise a unit: all names of pixels become "pixel", of others surrounding whitespace is removed."""
+    """Normalize a unit: all names of pixels become "pixel", of others surrounding whitespace is removed."""
     return "pixel" if unit.strip().lower() in _PIXEL_UNITS else unit.strip()
 
 
 def length_unit(unit: str) -> str:
-    """Normalise a unit; raise unless it is pixels or a length.
+    """Normalize a unit; raise unless it is pixels or a length.
 
     Raises
     ------

@@ -192,7 +192,7 @@ def anndata(
     obsm: Mapping[str, NDArray[Any]] = MappingProxyType({}),
     **more: Any,
 ) -> Any:
-    """AnnData of the features and annotations of every curve, its centre, and the outlines.
+    """AnnData of the features and annotations of every curve, its center, and the outlines.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def anndata(
     ensemble : Ensemble
         The curves.
     obsm : mapping of str to (N, d) arrays
-        In addition to "spatial", the centres.
+        In addition to "spatial", the centers.
     **more
         Further entries of `uns["shape_ensembles"]`: arrays, numbers and strings.
     """

@@ -68,9 +68,9 @@ def extract_curves(
     min_length: float = Recipe.min_length,
     name: str = "",
 ) -> Ensemble:
-    """Trace the outline of every labelled object.
+    """Trace the outline of every labeled object.
 
-    The outline is the 0.5 level set of the object's mask after a Gaussian filter. Pixel centres have integer
+    The outline is the 0.5 level set of the object's mask after a Gaussian filter. Pixel centers have integer
     coordinates. Curves have positive signed area in (row, column) axes.
 
     Parameters
@@ -208,7 +208,7 @@ def outlines_of_labels(
 
 
 def _surveyed(plane: NDArray[np.integer], fast: Any) -> tuple[Index, NDArray[np.integer], Index, Index]:
-    """Label values, and the plane relabelled consecutively, so that no array is as long as the largest label.
+    """Label values, and the plane relabeled consecutively, so that no array is as long as the largest label.
 
     Also the areas and bounding boxes of the background and all labels: first row and column, and exclusive ends.
     """
@@ -387,7 +387,7 @@ def trace_mask(
     """Trace the 0.5 level set of a mask after a Gaussian filter (paper, "Segmentation Efficacy").
 
     Unlike `extract_curves`, which smooths each object separately, this smooths the whole image: under a wide filter
-    neighbours merge and small objects vanish.
+    neighbors merge and small objects vanish.
 
     Parameters
     ----------

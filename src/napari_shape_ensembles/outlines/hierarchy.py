@@ -63,9 +63,9 @@ class Candidates:
     measures : mapping of str to (N,) array
         Features of the candidates. In standard deviations of the examples from their median: `size`, the logarithm of
         its area, and `off size`, the absolute value; `dents`, one minus its solidity; `texture`, the standard deviation
-        of its grey levels; `edge`, the mean gradient along its boundary. Not standardised: `concavity`, one minus
+        of its gray levels; `edge`, the mean gradient along its boundary. Not standardized: `concavity`, one minus
         solidity; `inside`, the mean probability of its pixels, and `rim` of those along its boundary; `joined`, the
-        saddle between its parts relative to the lower peak, and `joins`, the saddle to its neighbour relative to its
+        saddle between its parts relative to the lower peak, and `joins`, the saddle to its neighbor relative to its
         own peak; `at border`, whether the image cuts it.
     possible : (N,) bool array
         Whether its area is in the range of the examples.
@@ -92,7 +92,7 @@ class Candidates:
         core : (rows, columns) array
             Evidence for the inner part of objects, between -1 and 1.
         levels, edges : (rows, columns) array
-            Grey levels, and the magnitude of their gradient.
+            Gray levels, and the magnitude of their gradient.
         examples : (K, 4) array
             From `described`.
         """
@@ -126,7 +126,7 @@ class Candidates:
         return cls(basins, tree.children, measures, possible)
 
     def objects(self) -> NDArray[np.int64]:
-        """Labels of disjoint candidates that approximately maximise the expected F1.
+        """Labels of disjoint candidates that approximately maximize the expected F1.
 
         References
         ----------
@@ -182,7 +182,7 @@ def described(labels: Labels, levels: Real, edges: Real) -> NDArray[np.float64]:
     Returns
     -------
     (K, 4) array
-        Area in pixels, one minus solidity, standard deviation of the grey levels, and mean gradient along the boundary.
+        Area in pixels, one minus solidity, standard deviation of the gray levels, and mean gradient along the boundary.
     """
     numbers = np.searchsorted(np.unique(labels[labels > 0]), labels) + (labels > 0)
     regions = _Regions.of(numbers, (levels, levels**2), (edges,))
@@ -192,7 +192,7 @@ def described(labels: Labels, levels: Real, edges: Real) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class _Regions:
-    """Sums over the regions 1, 2, … of a plane, and over steps from their pixels to neighbours in other regions.
+    """Sums over the regions 1, 2, … of a plane, and over steps from their pixels to neighbors in other regions.
 
     Sums over a union are sums over its parts; along its boundary, minus the steps between the parts.
     """

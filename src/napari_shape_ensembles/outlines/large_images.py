@@ -68,7 +68,7 @@ class SmoothedImage:
 
     @property
     def reach(self) -> int:
-        """Radius in pixels of the neighbourhood that a value depends on."""
+        """Radius in pixels of the neighborhood that a value depends on."""
         # Background subtraction applies a minimum, a maximum and a mean filter of one width.
         return int(_TRUNCATE_SIGMAS * self.recipe.smoothing + 0.5) + 3 * int(np.ceil(self.recipe.background))
 
@@ -298,7 +298,7 @@ class _Passes:
 
 
 def _refuse_untileable(recipe: Recipe) -> None:
-    """Raise for recipes whose result at a pixel depends on more than a threshold, its neighbourhood and its cluster."""
+    """Raise for recipes whose result at a pixel depends on more than a threshold, its neighborhood and its cluster."""
     instead = {
         "auto": "choose the recipe on a typical part of it (propose), and give that",
         "li": "choose otsu or triangle, or give the threshold found on a typical part (manual)",

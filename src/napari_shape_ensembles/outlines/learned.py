@@ -40,7 +40,7 @@ _RIM_WIDTH, _GROUND_WIDTH = 0.25, 1.0
 # Training pixels per class and image, and pixels sampled from all of the image.
 _PIXELS_PER_CLASS, _BACKGROUND_SAMPLES = 2500, 3000
 _TREES, _LEAF = 30, 30
-# Features of a grey image: its values, four per scale, and six per window.
+# Features of a gray image: its values, four per scale, and six per window.
 _GREY_FEATURE_COUNT = 1 + 4 * len(_SCALES) + 6 * len(_SURROUNDINGS)
 # Randomly sampled background counts as object where the density of examples, relative to their median, exceeds this.
 _MAX_DENSITY = 0.3
@@ -64,12 +64,12 @@ class PixelFeatures:
     Attributes
     ----------
     values : (rows, columns, F) float32 array
-        For the grey image, or each of the three colors: its values scaled between the first and the 99.8th percentile;
+        For the gray image, or each of the three colors: its values scaled between the first and the 99.8th percentile;
         then, under Gaussian filters of 1, 2, 4, 8 and 16 pixels, the filtered values, the magnitude of their gradient
         and the two eigenvalues of their Hessian matrix; then, for dim objects, the finest of these in units of the
         standard deviation under Gaussian windows of 8 and of 16 pixels, and this standard deviation.
     digest : str
-        SHA-256 of the image, by which a model recognises its training images.
+        SHA-256 of the image, by which a model recognizes its training images.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class PixelFeatures:
             pixels = pixels.astype(np.uint8)
         if pixels.ndim == 3 and pixels.shape[-1] in (3, 4):
             pixels = pixels[..., :3]
-            if (pixels == pixels[..., :1]).all():  # grey, stored as color
+            if (pixels == pixels[..., :1]).all():  # gray, stored as color
                 pixels = pixels[..., 0]
         colours = range(3) if pixels.ndim == 3 else ("luminance",)
         planes = [plane_of(pixels, channel) for channel in colours]
@@ -217,7 +217,7 @@ class ObjectModel:
     areas : (K,) array
         Areas of the painted objects, in pixels.
     looks : (K, 3) array
-        For each painted object one minus its solidity, the standard deviation of its grey levels, and the mean gradient
+        For each painted object one minus its solidity, the standard deviation of its gray levels, and the mean gradient
         along its boundary.
     sources : tuple of TrainingImage
         The training images.
@@ -258,7 +258,7 @@ class ObjectModel:
         Raises
         ------
         ValueError
-            For an image that `PixelFeatures` rejects, or a grey one if the model was trained on color.
+            For an image that `PixelFeatures` rejects, or a gray one if the model was trained on color.
         """
         found = PixelFeatures.of(image)
         labels = self.candidates(found, step=step).objects()
@@ -270,7 +270,7 @@ class ObjectModel:
         """Return candidate objects before the selection; parameters and errors are those of `labels`."""
         found = PixelFeatures.of(image)
         if found.values.shape[-1] != self.features.shape[1]:
-            kinds = {_GREY_FEATURE_COUNT: "grey", 3 * _GREY_FEATURE_COUNT: "color"}
+            kinds = {_GREY_FEATURE_COUNT: "gray", 3 * _GREY_FEATURE_COUNT: "color"}
             learned, given = (kinds.get(n, f"{n} features") for n in (self.features.shape[1], found.values.shape[-1]))
             raise ValueError(
                 f"the model was learned from {learned} images, and this one is {given}: learn another model"
@@ -419,7 +419,7 @@ def learn_objects(
     """Learn the appearance of the objects of a study from a few painted ones.
 
     Paint some objects completely, about five that differ from each other. Unpainted pixels are unknown, except for a
-    ring around each painted object, which is background or a neighbour: pixels there that look like objects are
+    ring around each painted object, which is background or a neighbor: pixels there that look like objects are
     excluded, and the model is retrained. Use one model for all images of a study. With one model per group, differences
     in what was painted would become differences between the groups.
 

@@ -46,7 +46,7 @@ class Matching:
     splits: dict[int, tuple[int, ...]]
 
     def summary(self) -> str:
-        """Summarise in one line."""
+        """Summarize in one line."""
         mean = self.pairs["iou"].mean() if len(self.pairs) else 0.0
         return (
             f"{len(self.pairs)} matched (mean IoU {mean:.3f}), {len(self.only_a)} only in A, {len(self.only_b)} only "
@@ -55,7 +55,7 @@ class Matching:
 
 
 def match_labels(a: ArrayLike, b: ArrayLike, *, min_iou: float = 0.5) -> Matching:
-    """Match the objects of two segmentations one to one, maximising the sum of their IoU.
+    """Match the objects of two segmentations one to one, maximizing the sum of their IoU.
 
     Parameters
     ----------

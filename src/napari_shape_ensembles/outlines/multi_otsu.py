@@ -1,4 +1,4 @@
-"""Otsu thresholds between several classes of grey levels, by dynamic programming.
+"""Otsu thresholds between several classes of gray levels, by dynamic programming.
 
 The exhaustive search of scikit-image takes seconds for five classes and minutes for six; this takes milliseconds.
 """
@@ -17,7 +17,7 @@ def multi_otsu(counts: NDArray[np.integer], levels: Real, classes: int) -> Real:
     counts : (bins,) array of int
         Pixels in each bin.
     levels : (bins,) array
-        Centres of the bins, ascending.
+        Centers of the bins, ascending.
     classes : int
         Number of classes, at least two.
 

@@ -63,9 +63,9 @@ _MAX_OBJECTS = 2500
 _MAX_IMAGES = 6
 # Objects below this many pixels are specks.
 _SPECK = 60
-# Widths of the neighbourhood used as background for contrast, and of the part next to the outline excluded from it.
+# Widths of the neighborhood used as background for contrast, and of the part next to the outline excluded from it.
 _RING, _EXCLUDED_RING_PX = 7, 3
-# Two objects are the same if the distance of their centres, relative to the radius, and the difference of their log
+# Two objects are the same if the distance of their centers, relative to the radius, and the difference of their log
 # areas are below these; the increase in edge strength that multiplies a recipe's weight by e.
 _MAX_CENTRE_DISTANCE, _MAX_LOG_AREA_DIFFERENCE, _EDGE_GAIN = 0.3, 0.4, 0.1
 # Proposals whose objects agree by more than this (F1) are variants of one.
@@ -97,14 +97,14 @@ class Proposal:
     measures : mapping of str to float
         Terms of the score, averaged over the images in which it finds something: `closed`, the fraction of the objects'
         area that does not touch the border; `covered`, the fraction of the image that objects cover; `contrast`, the
-        mean difference in rank between the grey levels in an object and those around it; `edge`, the mean rank of the
+        mean difference in rank between the gray levels in an object and those around it; `edge`, the mean rank of the
         gradient along its outline, and `sharp`, its excess over the background nearby; `round`, mean circularity;
         `specks`, the fraction of objects below 60 pixels; `repeatable`, the agreement (F1) of its objects with those of
         the other recipes, weighted towards recipes with stronger edges.
     labels : (rows, columns) int32 array
         The objects in the thumbnail.
     thumbnail : (rows, columns) array
-        The part of the image that was tried, in grey.
+        The part of the image that was tried, in gray.
     finds : tuple of bool
         For each image that was tried, whether it finds an object in the part that was tried: one that does not touch
         the border, unless such objects are kept.
@@ -208,7 +208,7 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
 
 
 def _plane_to_try(image: ArrayLike, recipe: Recipe) -> Real:
-    """Return the grey levels of an image; raise a ValueError if it is constant."""
+    """Return the gray levels of an image; raise a ValueError if it is constant."""
     plane = plane_of(unmasked(image, "the image"), recipe.channel).astype(np.float64)
     if plane.min() == plane.max():
         raise ValueError(f"every pixel is {plane.flat[0]:g}: objects cannot be told from background")
@@ -325,7 +325,7 @@ def _tried(scene: "_Scene", way: Recipe) -> list[tuple[Recipe, Labels, dict[str,
     """A recipe with every way of splitting, its labels and their measures; empty if it finds nothing or texture."""
     try:
         values, mask = heights_and_mask(scene.part, way)
-    except ValueError:  # too few grey levels for several classes
+    except ValueError:  # too few gray levels for several classes
         return []
     found: list[tuple[Recipe, Labels, dict[str, float]]] = []
     for how in _SPLITS:
@@ -365,7 +365,7 @@ def _score(measures: Mapping[str, float]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Scene:
-    """Part of an image that recipes are tried on, with normalised ranks of its grey levels and their gradient."""
+    """Part of an image that recipes are tried on, with normalized ranks of its gray levels and their gradient."""
 
     part: Real
     levels: Real
@@ -379,7 +379,7 @@ class _Scene:
 
 
 def _ranks(values: Real) -> Real:
-    """Normalised ranks from 0 to 1, averaged over ties."""
+    """Normalized ranks from 0 to 1, averaged over ties."""
     ordered = np.sort(values, axis=None)
     both = [np.searchsorted(ordered, values, side) for side in ("left", "right")]
     return (both[0] + both[1]) / (2 * values.size)
@@ -448,6 +448,6 @@ def _agreement(tried: Sequence[_Tried]) -> Real:
 
 
 def _centres_and_areas(labels: Labels, sides: Real) -> Real:
-    """Row and column of the centre, and area, (objects, 3)."""
+    """Row and column of the center, and area, (objects, 3)."""
     area, *sums = (np.bincount(labels, weights)[1:] for weights in (None, *sides))
     return np.column_stack([*(total / area for total in sums), area])

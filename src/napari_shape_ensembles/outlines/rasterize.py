@@ -1,4 +1,4 @@
-"""Rasterization of closed curves into a label image: thousands of polygons in one vectorised pass."""
+"""Rasterization of closed curves into a label image: thousands of polygons in one vectorized pass."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,14 +15,14 @@ _BLOCK = 2**16
 def rasterize(curves: Sequence[Real], shape: tuple[int, int], dtype: DTypeLike = np.int32) -> NDArray[Any]:
     """Rasterize closed curves into a label image: the first with 1, the next with 2, and so on.
 
-    A pixel belongs to a curve if its centre lies inside, by the even-odd rule; of overlapping curves, the later is on
-    top. A centre exactly on an edge belongs to the curve below or right of the edge, so that curves which share an edge
+    A pixel belongs to a curve if its center lies inside, by the even-odd rule; of overlapping curves, the later is on
+    top. A center exactly on an edge belongs to the curve below or right of the edge, so that curves which share an edge
     leave no gap. Curves are clipped to the image.
 
     Parameters
     ----------
     curves : sequence of (m, 2) arrays
-        Vertices in rows and columns; integers are centres of pixels.
+        Vertices in rows and columns; integers are centers of pixels.
     shape : (int, int)
         Height and width of the image.
     dtype : data type, optional
@@ -31,7 +31,7 @@ def rasterize(curves: Sequence[Real], shape: tuple[int, int], dtype: DTypeLike =
     Returns
     -------
     (height, width) array
-        0 is the background. A curve that contains no pixel centre is absent.
+        0 is the background. A curve that contains no pixel center is absent.
 
     See Also
     --------

@@ -37,7 +37,7 @@ class Finder(Protocol):
         ...
 
 
-#: Methods that partition the whole plane between neighbours, without background.
+#: Methods that partition the whole plane between neighbors, without background.
 TILINGS: tuple[Method, ...] = ("boundaries", "superpixels")
 
 _FIND, _CLEAN, _TRACE, _PIXEL = "Find", "Clean up and split", "Trace", "Pixel size"
@@ -375,7 +375,7 @@ class Recipe:
 
     @property
     def is_tiling(self) -> bool:
-        """Whether the labels partition the plane between neighbours, with shared boundaries."""
+        """Whether the labels partition the plane between neighbors, with shared boundaries."""
         return self.method == "boundaries" or (self.method == "superpixels" and self.all_regions)
 
     @property

@@ -1,4 +1,4 @@
-"""Recognise the content of an image: grey levels, labels, a mask, or classes; and label the objects of classes."""
+"""Recognize the content of an image: gray levels, labels, a mask, or classes; and label the objects of classes."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -14,21 +14,21 @@ Content = Literal["grey", "mask", "labels", "classes"]
 
 # Values from this one on are sorted rather than counted.
 _SORT_FROM = 1 << 22
-# Connected components of one value have at least this many pixels on average in labels and classes; in grey images, 1
+# Connected components of one value have at least this many pixels on average in labels and classes; in gray images, 1
 # to 4.
 _MIN_COMPONENT_PX = 10
 # Labels have up to this many components per value; classes have more, and no values above this.
 _MAX_COMPONENTS_PER_LABEL, _MAX_CLASS = 2, 20
 
 
-# Minimum difference between the channels of coloured lines, and maximum of grey pixels (of 255).
+# Minimum difference between the channels of colored lines, and maximum of gray pixels (of 255).
 _MIN_COLOUR_DIFFERENCE, _MAX_GREY_DIFFERENCE = 40, 30
 # Drawn lines cover less than this fraction, vanish after this many erosions, and enclose at least this many regions.
 _MAX_LINE_FRACTION, _MAX_EROSIONS, _MIN_ENCLOSED_REGIONS = 0.25, 4, 3
 
 
 def content_of(image: ArrayLike) -> Content:
-    """Distinguish labels, masks and classes from grey levels.
+    """Distinguish labels, masks and classes from gray levels.
 
     Labels are integers in flat regions, nearly each value in one connected component. Classes are few values in many
     components, such as the phases of a material. A mask has two values, one of them 0.
@@ -36,7 +36,7 @@ def content_of(image: ArrayLike) -> Content:
     Parameters
     ----------
     image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
-        Colors count as grey levels.
+        Colors count as gray levels.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def objects_of_classes(image: ArrayLike, classes: Sequence[int] | None = None) -
     ----------
     image : (rows, columns) array of integers
     classes : sequence of int, optional
-        Values whose components are labelled; by default all above 0. Called once per class, this gives two groups to
+        Values whose components are labeled; by default all above 0. Called once per class, this gives two groups to
         compare.
 
     Returns
@@ -128,7 +128,7 @@ def objects_of_classes(image: ArrayLike, classes: Sequence[int] | None = None) -
 
 
 def drawn_outlines(image: ArrayLike) -> int:
-    """Number of regions enclosed by thin coloured lines on a grey image, as in a figure; 0 for all other images.
+    """Number of regions enclosed by thin colored lines on a gray image, as in a figure; 0 for all other images.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def drawn_outlines(image: ArrayLike) -> int:
     colour = np.ptp(pixels[..., :3].astype(np.int16), axis=2)
     lines = colour > _MIN_COLOUR_DIFFERENCE
     grey = pixels[..., 0][colour <= _MAX_GREY_DIFFERENCE]
-    # Coloured objects on black are not a drawing: drawn lines are thin, and surrounded by an image.
+    # Colored objects on black are not a drawing: drawn lines are thin, and surrounded by an image.
     if not (
         0 < lines.mean() < _MAX_LINE_FRACTION and grey.size > 0.5 * lines.size and grey.std() > _MAX_GREY_DIFFERENCE
     ):
@@ -174,12 +174,12 @@ def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDAr
     pixels : array
         Pixels of a file.
     insist : bool, optional
-        Whether the user declared them as labels; by default their content is recognised.
+        Whether the user declared them as labels; by default their content is recognized.
 
     Raises
     ------
     ValueError
-        For grey levels that are declared as labels.
+        For gray levels that are declared as labels.
     """
     if insist is None and (count := drawn_outlines(pixels)):
         raise ValueError(

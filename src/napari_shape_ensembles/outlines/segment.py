@@ -26,7 +26,7 @@ Labels = NDArray[np.int32]
 Index = NDArray[np.int64]
 Value = TypeVar("Value", bound=np.generic)
 
-#: Index pairs that align each pixel of a plane with its left, and with its upper, neighbour.
+#: Index pairs that align each pixel of a plane with its left, and with its upper, neighbor.
 NEIGHBOURS = (np.s_[:, 1:], np.s_[:, :-1]), (np.s_[1:, :], np.s_[:-1, :])
 
 # Weights of red, green and blue in the luminance (Rec. 709, as in scikit-image).
@@ -37,7 +37,7 @@ _MIN_ROWS_PER_THREAD = 128
 _TRUNCATE_SIGMAS = 4
 # Peaks closer to each other than this many pixels are one.
 _MIN_PEAK_DISTANCE = 3
-# Additional smoothing of grey levels before splitting: texture inside an object is not a neck.
+# Additional smoothing of gray levels before splitting: texture inside an object is not a neck.
 _TEXTURE = 2.0
 
 
@@ -188,7 +188,7 @@ def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any
 
 
 def plane_of(image: NDArray[Any], channel: str | int = "luminance") -> NDArray[Any]:
-    """Reduce an image to one validated plane: colours to luminance or to one channel.
+    """Reduce an image to one validated plane: colors to luminance or to one channel.
 
     Raises
     ------
@@ -290,7 +290,7 @@ def above_neighbourhood(values: Real, settings: Recipe, span: float | None = Non
 
 
 def opened_by_disc(mask: Mask, radius: float) -> Mask:
-    """Morphological opening of a mask by a disc."""
+    """Morphological opening of a mask by a disk."""
     if mask.all():  # there is no edge to measure a distance to
         return mask
     left = isotropic_erosion(mask, radius)
@@ -298,7 +298,7 @@ def opened_by_disc(mask: Mask, radius: float) -> Mask:
 
 
 def closed_by_disc(mask: Mask, radius: float) -> Mask:
-    """Morphological closing of a mask by a disc."""
+    """Morphological closing of a mask by a disk."""
     return ~opened_by_disc(~mask, radius)
 
 
@@ -344,13 +344,13 @@ def _split(mask: Mask, height: Real, neck: float) -> NDArray[np.integer]:
     basins = only[components]
     if contested.any():
         basins = np.where(contested, watershed(-height, np.where(contested, peaks, 0), mask=contested), basins)
-    # Components without a peak are labelled as well, so that nothing of the mask is lost.
+    # Components without a peak are labeled as well, so that nothing of the mask is lost.
     missed = mask & (basins == 0)
     if missed.any():
         basins = np.where(missed, ndimage.label(missed)[0] + basins.max(), basins)
     summits = np.zeros(basins.max() + 1)
     np.maximum.at(summits, basins[mask], height[mask])
-    # From the highest saddle down, each basin is merged with the neighbour of higher peak unless a neck separates them.
+    # From the highest saddle down, each basin is merged with the neighbor of higher peak unless a neck separates them.
     parent = np.arange(len(summits))
     for low, high, level in passes(basins, height):
         while parent[low] != low:
@@ -392,7 +392,7 @@ def _unique_pairs(one: NDArray[np.integer], other: NDArray[np.integer]) -> tuple
 
 
 def _cells(values: Real, settings: Recipe) -> NDArray[np.integer]:
-    """Cells between lines that are lower than their surroundings; neighbours meet along the bottom of the line.
+    """Cells between lines that are lower than their surroundings; neighbors meet along the bottom of the line.
 
     Gaps in a line are closed if they are narrower than a neck (`split_touching`).
     """
@@ -405,7 +405,7 @@ def _cells(values: Real, settings: Recipe) -> NDArray[np.integer]:
 
 
 def _superpixels(image: NDArray[np.generic], values: Real, settings: Recipe) -> NDArray[np.integer]:
-    """SLIC regions, merged by similar colour, restricted to those on the objects' side (or all)."""
+    """SLIC regions, merged by similar color, restricted to those on the objects' side (or all)."""
     coloured = image.ndim == 3 and settings.channel == "luminance"
     colours = image[..., :3].astype(np.float64) if coloured else values[..., None]
     colours = (colours - colours.min()) / np.ptp(colours)
@@ -417,7 +417,7 @@ def _superpixels(image: NDArray[np.generic], values: Real, settings: Recipe) -> 
         convert2lab=False,
         start_label=0,
     )
-    # Adjacent regions that differ by less than `merge` in colour are merged.
+    # Adjacent regions that differ by less than `merge` in color are merged.
     means = _region_means(fine, colours)
     pairs = np.concatenate([np.stack([fine[here].ravel(), fine[there].ravel()]) for here, there in NEIGHBOURS], axis=1)
     pairs = np.unique(pairs[:, pairs[0] != pairs[1]], axis=1)
@@ -433,7 +433,7 @@ def _superpixels(image: NDArray[np.generic], values: Real, settings: Recipe) -> 
 
 
 def _region_means(regions: NDArray[np.integer], colours: Real) -> Real:
-    """Mean colour of regions 0, 1, …, (regions, channels)."""
+    """Mean color of regions 0, 1, …, (regions, channels)."""
     flat = regions.ravel()
     sums = [np.bincount(flat, channel.ravel()) for channel in np.moveaxis(colours, -1, 0)]
     return np.stack(sums, axis=-1) / np.bincount(flat)[:, None]

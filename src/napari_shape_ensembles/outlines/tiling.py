@@ -1,4 +1,4 @@
-"""Tilings: boundaries shared by neighbours in a label image, smoothed once for both sides.
+"""Tilings: boundaries shared by neighbors in a label image, smoothed once for both sides.
 
 The network lies on the corners between pixels; pixel (r, c) has its corners at (r ± ½, c ± ½). Each step from corner to
 corner between two different labels is one edge, stored once. Corners where three or four edges meet are junctions. The
@@ -23,7 +23,7 @@ from .spline import Index, Real
 
 OUTSIDE = -1
 
-# Relaxation factor of a smoothing step: a corner moves to the mean of itself and its two neighbours. A full step would
+# Relaxation factor of a smoothing step: a corner moves to the mean of itself and its two neighbors. A full step would
 # never remove the zigzag of a diagonal line.
 _RELAXATION = 2 / 3
 # Directions of a step, in (row, column), each a quarter turn to the left of the one before.
@@ -33,7 +33,7 @@ _DIRECTIONS = np.array([(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)])
 
 @dataclass(frozen=True, eq=False)
 class Boundary:
-    """A boundary between two neighbours.
+    """A boundary between two neighbors.
 
     Attributes
     ----------
@@ -111,9 +111,9 @@ class Tiling:
         return fixed
 
     def smoothed(self, iterations: int) -> "Tiling":
-        """Move every free corner to the mean of itself and its two neighbours, `iterations` times.
+        """Move every free corner to the mean of itself and its two neighbors, `iterations` times.
 
-        Junctions and the border are fixed, and each corner is shared by both sides, so neighbours stay flush
+        Junctions and the border are fixed, and each corner is shared by both sides, so neighbors stay flush
         (constrained Laplacian smoothing).
 
         Raises
@@ -156,7 +156,7 @@ class Tiling:
             yield int(halves.left[cycle[0]]), halves.tail[cycle], signed_area(np.cumsum(steps, axis=0)) > 0
 
     def boundaries(self) -> list[Boundary]:
-        """Return every boundary between two neighbours, once."""
+        """Return every boundary between two neighbors, once."""
         halves = self._halves
         chained = np.where(self.degrees[halves.head] > 2, -1, halves.following)
         starts = np.flatnonzero(self.degrees[halves.tail] > 2)

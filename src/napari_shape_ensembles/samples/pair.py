@@ -1,4 +1,4 @@
-"""Container of a pair of samples, with source and licence."""
+"""Container of a pair of samples, with source and license."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..outlines import Ensemble, extract_curves, segment
 
 @dataclass(frozen=True, eq=False)
 class SamplePair:
-    """Two samples to compare, with their source and licence.
+    """Two samples to compare, with their source and license.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class SamplePair:
     names : (str, str)
         Names of A and B.
     kind : {"image", "labels", "curves"}
-        Grey images, label images, or closed outlines.
+        Gray images, label images, or closed outlines.
     a, b : array, or sequence of (m, 2) arrays
         According to `kind`; curves are in pixels, in (row, column) order.
     width : int

@@ -1,4 +1,4 @@
-"""Real samples that come with the package; `data/` holds them with their licences.
+"""Real samples that come with the package; `data/` holds them with their licenses.
 
 The result of each pair with the default settings is tabulated in docs/samples.md.
 """
@@ -17,7 +17,7 @@ from .pair import SamplePair
 Curves = list[NDArray[np.float64]]
 
 _DATA = files(__package__).joinpath("data")
-# Source and licence.
+# Source and license.
 _POWDER = ("rccohn/AMPIS (Cohn et al., JOM 73 (2021) 2159); Ames Laboratory", "MIT")
 _NUCLEI = ("stardist/stardist; 2018 Data Science Bowl (BBBC038)", "BSD-3-Clause")
 _CELLS = ("geomstats/geomstats", "MIT")

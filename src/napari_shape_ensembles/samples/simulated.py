@@ -1,6 +1,6 @@
 """Simulated samples: pairs of micrographs that differ only in the simulated effect.
 
-Both images of a pair follow the same distributions of grey levels, texture, illumination, blur and noise. Other seeds
+Both images of a pair follow the same distributions of gray levels, texture, illumination, blur and noise. Other seeds
 draw other images from the same distributions.
 """
 

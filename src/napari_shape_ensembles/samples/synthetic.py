@@ -1,7 +1,7 @@
 """Synthetic micrographs whose outlines follow a known distribution.
 
 An outline is drawn as two independent factors, like the decomposition in the method: a *form* of unit second moment
-(its undulation) times a symmetric positive definite matrix P (its scale). Everything else (grey levels, texture,
+(its undulation) times a symmetric positive definite matrix P (its scale). Everything else (gray levels, texture,
 debris, illumination, blur, noise) follows one distribution in all images of a kind, so that the images of a pair differ
 only in their outlines.
 
@@ -291,7 +291,7 @@ def random_field(
 
 
 def etch(rng: Generator, distance: Floats, grain: NDArray[np.intp]) -> Floats:
-    """Render a polished and etched section: grey grains, dark boundaries, pits, scratches.
+    """Render a polished and etched section: gray grains, dark boundaries, pits, scratches.
 
     Parameters
     ----------
@@ -355,13 +355,13 @@ def scan(rng: Generator, coverage: Floats, labels: NDArray[np.int32]) -> Floats:
 
 
 def _tones(rng: Generator, labels: NDArray[np.signedinteger], mean: float, deviation: float) -> Floats:
-    """Draw one grey level per object, clipped at two standard deviations so that no object is too dark to detect."""
+    """Draw one gray level per object, clipped at two standard deviations so that no object is too dark to detect."""
     tones = deviation * rng.standard_normal(labels.max() + 1).clip(-2, 2) + mean
     return np.asarray(tones[labels])
 
 
 def _specks(rng: Generator, shape: tuple[int, ...], *, count: int, radius: tuple[float, float]) -> Floats:
-    """Draw small discs of 1 on 0."""
+    """Draw small disks of 1 on 0."""
     specks = np.zeros(shape)
     for place, size in zip(rng.random((count, 2)) * shape, rng.uniform(*radius, count), strict=True):
         specks[disk(tuple(place), size, shape=shape)] = 1
@@ -392,7 +392,7 @@ def expose(rng: Generator, scene: Floats, *, photons: float, shading: float) -> 
     photons : float
         Number of photons per pixel at brightness 1.
     shading : float
-        Fraction of the light lost between the centre of the image and the middle of an edge.
+        Fraction of the light lost between the center of the image and the middle of an edge.
 
     Returns
     -------

@@ -54,7 +54,7 @@ def decompose(landmarks: NDArray[np.floating], weights: NDArray[np.floating] | N
     Parameters
     ----------
     landmarks : (N, n, 2) array
-        Landmarks of N curves; they are centred here.
+        Landmarks of N curves; they are centered here.
     weights : (n,) or (N, n) array, optional
         Positive quadrature weights of the measure; scaled to sum to 1. Equal weights when left out.
 
@@ -141,7 +141,7 @@ def separate(points: Real, undulation: Real, measure: Real | None = None) -> Rea
 def affine_standardization(
     landmarks: NDArray[np.floating], weights: NDArray[np.floating] | None = None
 ) -> tuple[Real, Real]:
-    """Split centred landmarks as W^½ T = V M along their principal axes; `decompose` is the polar standardization.
+    """Split centered landmarks as W^½ T = V M along their principal axes; `decompose` is the polar standardization.
 
     Parameters
     ----------

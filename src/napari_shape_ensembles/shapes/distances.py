@@ -107,8 +107,8 @@ def procrustes_distances(x: Real, y: Real | None = None, *, reflections: bool = 
     Returns
     -------
     (N, M) array
-        min ‖C(p) X - Y R‖ over shifts p and R in O(2), for centred curves of unit norm. A metric on shapes modulo rigid
-        motions and size: symmetric, 0 only for equal shapes, and satisfies the triangle inequality.
+        min ‖C(p) X - Y R‖ over shifts p and R in O(2), for centered curves of unit norm. A metric on shapes modulo
+        rigid motions and size: symmetric, 0 only for equal shapes, and satisfies the triangle inequality.
 
     Raises
     ------

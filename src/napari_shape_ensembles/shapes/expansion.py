@@ -1,6 +1,6 @@
 """Curves as orthogonal expansions: smooth functions of u on [0, 1] with exact derivatives.
 
-The paper's quasi-matrices. Both bases are orthonormal on the interval, so a curve's centre, its second moment and the
+The paper's quasi-matrices. Both bases are orthonormal on the interval, so a curve's center, its second moment and the
 angles between undulations are sums over coefficients, independent of any number of landmarks.
 """
 

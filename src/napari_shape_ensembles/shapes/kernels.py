@@ -41,7 +41,7 @@ def _oriented(given, x, y):
 
 @njit(cache=True, nogil=True)
 def _fan_moment(x, y):
-    """Centre, and second moment of the triangle fan; as `landmarks._placed`."""
+    """Center, and second moment of the triangle fan; as `landmarks._placed`."""
     m = len(x)
     cx, cy = 0.0, 0.0
     for i in range(m):
@@ -369,7 +369,7 @@ _block, _waves = types.float64[:, :, ::1], types.complex128[:, ::1]
     error_model="numpy",
 )
 def separate(points, undulation, scale):
-    """Polar factors of centred curves, all (N, 2, n), and scale (N, 2, 2); as `decomposition._polar`.
+    """Polar factors of centered curves, all (N, 2, n), and scale (N, 2, 2); as `decomposition._polar`.
 
     `undulation` may be the points themselves.
     """
@@ -420,7 +420,7 @@ def separate(points, undulation, scale):
     fastmath=_FAST_MATH_FLAGS,
 )
 def centre(points, direction, z, against):
-    """Curves (N, 2, n) as complex z (N, n), centred; reversed where they run `against` a direction.
+    """Curves (N, 2, n) as complex z (N, n), centered; reversed where they run `against` a direction.
 
     As at the start of `registration.match`. The direction is any number with the sign of the target's area, or 0.
     """
@@ -457,7 +457,7 @@ def multiply(spectra, aims, products):
 
 @njit(types.float64(types.float64[:, ::1], types.int64), cache=True, nogil=True)
 def _peak_height(scores, place):
-    """Height of the parabola through a sample and its two neighbours; as `registration._peak_height`."""
+    """Height of the parabola through a sample and its two neighbors; as `registration._peak_height`."""
     n = scores.shape[1]
     way, shift = place // n, place % n
     at = scores[way, shift]
@@ -491,7 +491,7 @@ def two_best(waves, first, second, margin):
                     place = way * n + i
                     apart = abs(place - places[0])
                     if best == 1 and place // n == places[0] // n and (apart <= 1 or apart == n - 1):
-                        continue  # a neighbour of the best shift is not a separate match
+                        continue  # a neighbor of the best shift is not a separate match
                     if score >= scores[way, i - 1] and score >= scores[way, i + 1 if i + 1 < n else 0]:
                         highest, found = score, place
             places = (found, -1) if best == 0 else (places[0], found)

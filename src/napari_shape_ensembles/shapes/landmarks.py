@@ -1,6 +1,6 @@
 """Landmarks: n points on every curve, at equal weights of the arc-length measure.
 
-`measure="affine"` measures length on the *whitened* curve: the fixed point of "standardise the curve by its second
+`measure="affine"` measures length on the *whitened* curve: the fixed point of "standardize the curve by its second
 moment, measure arc length on the result". Landmarks are then equivariant under linear maps, so the undulation captures
 exactly what no linear map can produce. `"arc-length"` is the paper's measure, invariant to rigid motions only.
 
@@ -131,7 +131,7 @@ def to_landmarks(
 
 
 def _placed(given: Real, offsets: Index, kind: int, affine: bool, landmarks: Real, settled: NDArray[np.bool_]) -> None:
-    """Place landmarks (N, 2, n) of a block of curves, vectorised; mark converged affine measures in `settled`.
+    """Place landmarks (N, 2, n) of a block of curves, vectorized; mark converged affine measures in `settled`.
 
     NumPy equivalent of `kernels.place_landmarks`.
     """

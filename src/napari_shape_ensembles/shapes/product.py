@@ -18,7 +18,7 @@ Point = tuple[Real, Real]
 
 
 def compose(point: Point) -> Real:
-    """Landmarks √n · X̃ P of points, (..., n, 2), centred: the inverse of `decompose` at equal weights.
+    """Landmarks √n · X̃ P of points, (..., n, 2), centered: the inverse of `decompose` at equal weights.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Quadrature on closed curves of any parametrization.
 
 A curve is given by its values at n nodes of a parameter u from 0 to 1. The measure is arc length, so a node's weight is
-its share of the length: speed × Δu, normalised. Only such weights give the same undulation and scale for every
+its share of the length: speed × Δu, normalized. Only such weights give the same undulation and scale for every
 parametrization; with equidistant parameters the error falls geometrically with n for smooth curves.
 """
 
@@ -160,7 +160,7 @@ class Eigenfunctions:
     Attributes
     ----------
     centre : (N, 2) array
-        Mean of each curve under its measure; τ is the curve minus its centre.
+        Mean of each curve under its measure; τ is the curve minus its center.
     axes : (N, 2, 2) array
         The orthonormal α₁, α₂ as columns; the larger entry of each is positive.
     extents : (N, 2) array
@@ -168,7 +168,7 @@ class Eigenfunctions:
 
     Notes
     -----
-    Nyström's method: paper, eq. (evalvs) and (discrete_evalprob), normalised as in eq. (ortho_eigfunc). The axes of
+    Nyström's method: paper, eq. (evalvs) and (discrete_evalprob), normalized as in eq. (ortho_eigfunc). The axes of
     a curve with equal extents, such as a circle, are arbitrary; `undulation` is not.
 
     References

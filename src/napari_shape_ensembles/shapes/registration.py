@@ -49,7 +49,7 @@ class Registration:
     Attributes
     ----------
     landmarks : (N, n, 2) array
-        The centred curves, shifted, reversed and rotated onto the archetype; their size is kept.
+        The centered curves, shifted, reversed and rotated onto the archetype; their size is kept.
     shift : (N,) array
         p* in samples, 0 to n, refined to a fraction of a sample: registered landmark i is the given curve at index i +
         shift, or shift - i where it was reversed.
@@ -102,7 +102,7 @@ def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> R
     Parameters
     ----------
     landmarks : (N, n, 2) array
-        Landmarks at equal weights. Curves are centred, and reversed if their signed area differs in sign from the
+        Landmarks at equal weights. Curves are centered, and reversed if their signed area differs in sign from the
         archetype's, so the direction of tracing does not matter.
     archetype : (n, 2) array
         The curve to register to.
@@ -202,7 +202,7 @@ def match(
     z : (N, n) complex array
         Landmarks.
     target : (n,) or (N, n) complex array
-        Centred, with unit norm: one for all curves, or one per curve.
+        Centered, with unit norm: one for all curves, or one per curve.
     reflections : bool
         Also try the mirror images.
     registered : (N, 2, n) array, optional
@@ -280,7 +280,7 @@ def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Re
     n = spectrum.shape[-1]
     shift, mirrored = (place % n).astype(np.float64), place >= n
     products = np.where(mirrored[:, None], aim, aim.conj()) * spectrum / n
-    # Newton's method for the offset from the whole sample, at most one, that maximises |Σ productsₖ
+    # Newton's method for the offset from the whole sample, at most one, that maximizes |Σ productsₖ
     # exp(2πik·offset/n)|.
     terms = products * _phases(shift, n) @ _taylor_series(n)
     once = terms[:, 1:] * np.arange(1, _TERMS)
@@ -387,7 +387,7 @@ def two_best(waves: Complex) -> tuple[Index, Index, Real]:
     Returns
     -------
     first, second : (N,) int arrays
-        As `way · n + shift`. Neighbours of the best shift do not count as separate matches.
+        As `way · n + shift`. Neighbors of the best shift do not count as separate matches.
     distinctness : (N,) array
         1 - (second) / (first) of the scores themselves, with peaks interpolated between samples.
     """
@@ -410,7 +410,7 @@ def two_best(waves: Complex) -> tuple[Index, Index, Real]:
 
 
 def _peak_height(scores: Real, place: Index) -> Real:
-    """Height of the parabola through a sample and its two neighbours."""
+    """Height of the parabola through a sample and its two neighbors."""
     count, n = len(scores), scores.shape[-1]
     way, shift = np.divmod(place, n)
     before, at, after = scores[np.arange(count)[:, None], way[:, None], (shift[:, None] + [-1, 0, 1]) % n].T
@@ -483,7 +483,7 @@ def choose_archetype(preshapes: Real, choice: Choice, *, reflections: bool = Tru
     Returns
     -------
     (n, 2) array
-        Centred, in a canonical pose: see `posed`.
+        Centered, in a canonical pose: see `posed`.
 
     Raises
     ------

@@ -344,7 +344,7 @@ class ShapeSpace:
         else:
             squared, directions = principal(gram, rank)
         values = np.sqrt(np.maximum(squared, 0))
-        if wide:  # nearly orthogonal: orthonormalised; arbitrary directions for zero singular values
+        if wide:  # nearly orthogonal: orthonormalized; arbitrary directions for zero singular values
             q, r = np.linalg.qr((directions @ rows).T)
             directions = (q * np.where(np.diag(r) < 0, -1, 1)).T
         strongest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
@@ -437,7 +437,7 @@ class ShapeSpace:
         Returns
         -------
         (N, n, 2) array
-            Landmarks of the nearest curves of rank r, registered, centred at the origin; see `reconstruct`.
+            Landmarks of the nearest curves of rank r, registered, centered at the origin; see `reconstruct`.
         """
         self._require_fit(archetype=False)
         points = np.atleast_2d(np.asarray(X, dtype=np.float64))
@@ -483,7 +483,7 @@ class ShapeSpace:
         return t, spd.coordinates(self.scale_mean_, scale)
 
     def reconstruct(self, t: Real, l: Real) -> Real:
-        """Curves with given coordinates: landmarks √n · X̃(t) P(l), centred at the origin.
+        """Curves with given coordinates: landmarks √n · X̃(t) P(l), centered at the origin.
 
         Parameters
         ----------

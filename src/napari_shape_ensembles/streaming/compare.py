@@ -130,7 +130,7 @@ class StreamedComparison(Sealed):
 
     @property
     def case(self) -> str:
-        """Row of the truth table, as in `Comparison.case`; outlines are not checked for artefacts."""
+        """Row of the truth table, as in `Comparison.case`; outlines are not checked for artifacts."""
         return INCONCLUSIVE if self._inconclusive else table_row(self.undulation.rejected, self.scale.rejected)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":

@@ -175,7 +175,7 @@ def pieces_of(
     ----------
     sample : Ensemble, path, or a sequence of them
         An ensemble is split into pieces of `rows` curves; a file is one piece, except that of labels in OME-Zarr, and
-        of labels or greyscale images that exceed the memory limit, every tile is one.
+        of labels or grayscale images that exceed the memory limit, every tile is one.
     rows : int
         Number of curves per piece of an ensemble.
     reading : Reading, optional

@@ -118,7 +118,7 @@ class ChoiceStudy:
         return found
 
     def summary(self) -> str:
-        """Summarise in how many choices the row is unchanged, where each decision changes, and any resampling."""
+        """Summarize in how many choices the row is unchanged, where each decision changes, and any resampling."""
         return f"{self._summary()} {self.note}." if self.note else self._summary()
 
     def _summary(self) -> str:

@@ -242,7 +242,7 @@ class DecisionLandscape:
         return plot_decisions(self, ax, test=test)
 
     def summary(self) -> str:
-        """Summarise the landscape in a few sentences, with any resampling, and faults of the outlines."""
+        """Summarize the landscape in a few sentences, with any resampling, and faults of the outlines."""
         said = self._summary()
         return " ".join([said, *(f"{words}." for words in (self.note, self.fault) if words and words not in said)])
 

@@ -200,7 +200,7 @@ class PairTable(Sealed):
         return plot_pairs(self, figure)
 
     def summary(self) -> str:
-        """Summarise how many pairs differ, the family-wise level, and faults of the outlines."""
+        """Summarize how many pairs differ, the family-wise level, and faults of the outlines."""
         i, j = np.triu_indices(len(self.names), 1)
         answers, counts = np.unique(self.case[i, j], return_counts=True)
         shares = ", ".join(

@@ -41,7 +41,7 @@ class Recommendation:
 def recommend(sigmas: Real, answers: Answers, sizes: Real) -> Recommendation | None:
     """Choose a range of σ with a stable result.
 
-    A σ is *consistent* if all its cells give the same result. Of the runs of neighbouring consistent σ with the same
+    A σ is *consistent* if all its cells give the same result. Of the runs of neighboring consistent σ with the same
     result, the one with the most curves is chosen: the smaller side's number, summed over the run. So a long run at
     strong smoothing, which has merged or lost most objects, is not chosen for its length alone.
 
@@ -57,7 +57,7 @@ def recommend(sigmas: Real, answers: Answers, sizes: Real) -> Recommendation | N
     Returns
     -------
     Recommendation or None
-        None if no two neighbouring σ, or the only one, are consistent.
+        None if no two neighboring σ, or the only one, are consistent.
     """
     unanimous = [_unanimous(cells) for cells in answers]
     runs = [list(run) for answer, run in groupby(range(len(sigmas)), unanimous.__getitem__) if answer]

@@ -214,7 +214,7 @@ def smoothing_study(
     Parameters
     ----------
     masks_a, masks_b : (rows, columns) array, or a sequence of them
-        The images of each sample. A mask (booleans, or one value besides 0) is smoothed as a whole, so that neighbours
+        The images of each sample. A mask (booleans, or one value besides 0) is smoothed as a whole, so that neighbors
         merge, as in the paper; of labels each object is smoothed separately and keeps its identity.
     sigmas : sequence of S floats
         Standard deviations of the Gaussian filter in pixels; 0 for none.

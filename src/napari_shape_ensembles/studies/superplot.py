@@ -43,7 +43,7 @@ def superplot(result: Experiment, quantities: Sequence[str] = _DEFAULT_QUANTITIE
     Returns
     -------
     matplotlib Figure
-        Grey dots are outlines (at most 200 of each replicate), markers are replicates (geometric means), with the same
+        Gray dots are outlines (at most 200 of each replicate), markers are replicates (geometric means), with the same
         shape in all panels; the line is the mean of the replicates of a group, the bar its 95 % interval.
 
     References

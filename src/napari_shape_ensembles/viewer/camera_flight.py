@@ -26,7 +26,7 @@ def camera_of(viewer: ViewerModel) -> "Camera":
 
 
 def view_of(viewer: ViewerModel, drawn: Real, around: float = _VIEW_EXTENT) -> tuple[Real, float]:
-    """Return the camera centre and zoom for a close-up of an outline (n, 2) in world coordinates.
+    """Return the camera center and zoom for a close-up of an outline (n, 2) in world coordinates.
 
     The camera itself is not moved.
     """
@@ -50,7 +50,7 @@ class Flight:
         self._frame_timer = Debouncer(self._frame, _FRAME_MS)
 
     def to(self, centre: Real, zoom: float) -> None:
-        """Animate to a centre (depth, row, column) in world coordinates, and a zoom."""
+        """Animate to a center (depth, row, column) in world coordinates, and a zoom."""
         if (viewer := self._viewer()) is not None:
             camera = camera_of(viewer)
             start = np.asarray(camera.center, dtype=np.float64), float(camera.zoom)

@@ -121,7 +121,7 @@ def map_reader(path: str | Sequence[str]) -> Reader | None:
 
 
 def map_layers(ebsd: EBSDMap) -> list[LayerData]:
-    """Return layer data of a map: IPF colours, pattern quality if available, phases and grains.
+    """Return layer data of a map: IPF colors, pattern quality if available, phases and grains.
 
     All have the pixel size as scale, with its unit; phases and grains are Labels layers, the phases hidden.
     """

@@ -109,7 +109,7 @@ class Source:
     plane: str  #: description of the plane of a stack; empty for 2D data
     left_out: dict[str, int]  #: reason -> number of shapes left out
     path: str = ""  #: file of the layer, or empty
-    #: (2,) position of the centre of the first pixel, in `unit`
+    #: (2,) position of the center of the first pixel, in `unit`
     origin: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
     mirrored: bool = False  #: whether the layer transform mirrors the data; outlines are not mirrored
     region: Box | str | None = None  #: region to which objects are restricted; see `ImagePart`
@@ -149,7 +149,7 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
             else:
                 found.append(ellipse_outline(outline) if form == "ellipse" else outline)
         data: Any = found
-    else:  # colour images keep their last axis
+    else:  # color images keep their last axis
         data = pixels[place]
         data = data if getattr(data, "nbytes", 0) > at_most else np.array(data)
         data = data.swapaxes(0, 1) if axes[0] > axes[1] else data

@@ -400,7 +400,7 @@ class OwnLayers:
             self._selection.pick(np.union1d(picked, self._rows_in(rows_and_columns(line, viewer.dims))))
 
     def _rows_in(self, lasso: Real) -> list[int]:
-        """Return the curves whose centres are drawn within a lasso (n, 2) of rows and columns."""
+        """Return the curves whose centers are drawn within a lasso (n, 2) of rows and columns."""
         found: list[int] = []
         for layer, start in self._under_mouse():
             if isinstance(layer, Labels):

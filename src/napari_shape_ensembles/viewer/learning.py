@@ -29,7 +29,7 @@ from .world import drawn_axes, pixels_at, rows_and_columns
 
 #: Label of painted background; all others are objects.
 BACKGROUND = 1
-# Colors of the background, and cyclically of objects, to distinguish touching neighbours.
+# Colors of the background, and cyclically of objects, to distinguish touching neighbors.
 _BACKGROUND_COLOR = "#808080"
 _OBJECT_COLORS = ("#ff3ea5", "#00c2b2", "#ff8a1f", "#9b6bff", "#b7d932", "#2fa8ff")
 # Painted pieces of fewer pixels are ignored as accidental.

@@ -72,7 +72,7 @@ def label_layer(curves: list[Real], options: dict[str, Any], kind: str = "shapes
     Returns
     -------
     (levels, options, "labels")
-        Pixels are those of the layer in which the curves were found (centres at integers): finer if a typical outline
+        Pixels are those of the layer in which the curves were found (centers at integers): finer if a typical outline
         is less than 16 pixels across, coarser if there would be more than `MAX_PIXELS`. Later outlines are on top.
         Levels are downsampled by 2. For more than `MAX_LABELS` outlines, levels are `ShadeArray`. If each outline would
         be only a few pixels, the Shapes data are returned, simplified.

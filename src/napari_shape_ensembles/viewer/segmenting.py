@@ -53,7 +53,7 @@ LabelImage = NDArray[np.integer]
 
 # Maximum side length in pixels: of an image without a draft, if all steps are fast, and of a draft.
 _MAX_UNDRAFTED_PX, _DRAFT_PX = 1024, 400
-# Size of the feature cache in bytes; the features of a grey level image of 1024 × 1024 pixels take 90 MB.
+# Size of the feature cache in bytes; the features of a gray level image of 1024 × 1024 pixels take 90 MB.
 _CACHE_BYTES = 1.5e9
 _KEPT, _LEFT_OUT = 1, 2
 _COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segmentation preview", interpolation="zero")
@@ -485,7 +485,7 @@ def _blank(source: Source) -> NDArray[np.uint8]:
 
 
 def grey_levels(source: Source) -> dict[str, Any]:
-    """Return whether an image is RGB, its grey level range and an initial threshold, for the form."""
+    """Return whether an image is RGB, its gray level range and an initial threshold, for the form."""
     rgb = source.data.ndim == 3
     values = source.data[..., :3].mean(axis=-1) / 255 if rgb else source.data
     finite = values[np.isfinite(values)]

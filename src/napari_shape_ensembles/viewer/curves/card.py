@@ -1,4 +1,4 @@
-"""The card of a curve: its measurements, its outline over the mean, its nearest neighbours, and an exclude button."""
+"""The card of a curve: its measurements, its outline over the mean, its nearest neighbors, and an exclude button."""
 
 from html import escape
 
@@ -25,14 +25,14 @@ _SHORT_LABELS = {"product": "from the mean", "equivalent_diameter": "diameter", 
 class CurveCard(QWidget):
     """Shows the selected curve, or a hint how to select one."""
 
-    picked = Signal(object)  #: array: index of the clicked neighbour into the pooled sample
-    hovered = Signal(int)  #: int: pooled index of the hovered neighbour, or -1
+    picked = Signal(object)  #: array: index of the clicked neighbor into the pooled sample
+    hovered = Signal(int)  #: int: pooled index of the hovered neighbor, or -1
     excluded = Signal(int)  #: int: pooled index of a curve; requests to toggle its exclusion
 
     def __init__(self, parent: QWidget | None = None, *, brief: bool = False) -> None:
         super().__init__(parent)
         self.row = -1
-        self._brief = brief  # few measurements, no neighbours
+        self._brief = brief  # few measurements, no neighbors
         self.numbers = wrapped_label(rich=True)
         self.outline = ShapeCanvas()
         self.outline.setMinimumSize(120, 90 if brief else 140)
@@ -96,7 +96,7 @@ class CurveCard(QWidget):
             self._nearest.addWidget(one, 0 if above else 1, place if above else place - first)
 
     def minimumSizeHint(self) -> QSize:
-        """Allow less width than one row of neighbours needs: `_arrange` wraps them into two."""
+        """Allow less width than one row of neighbors needs: `_arrange` wraps them into two."""
         return QSize(_NARROW, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -104,6 +104,6 @@ class CurveCard(QWidget):
         self._arrange()
 
     def highlight(self, row: int) -> None:
-        """Highlight the neighbour that is hovered in any linked view; -1 for none."""
+        """Highlight the neighbor that is hovered in any linked view; -1 for none."""
         for one in self.buttons:
             one.highlight(row)

@@ -105,7 +105,7 @@ class SegmentCurves(Dock):
         self.previewed.emit()
 
     def _fit_form(self) -> None:
-        """Set the ranges of the threshold controls from the image's grey levels."""
+        """Set the ranges of the threshold controls from the image's gray levels."""
         if self.segmentation.source is not None:
             self.form.show_image(**grey_levels(self.segmentation.source))
 

@@ -50,9 +50,9 @@ def paint_labels(painter: QPainter, line: QRectF, labels: Sequence[str]) -> None
 
 
 class Histogram(Drawing):
-    """A histogram with a labelled axis, a caption and markers; subclasses define the data.
+    """A histogram with a labeled axis, a caption and markers; subclasses define the data.
 
-    The axis is labelled at its minimum, center and maximum. The observed value is marked by a solid line with a
+    The axis is labeled at its minimum, center and maximum. The observed value is marked by a solid line with a
     triangle, the threshold by a dashed line; neither is drawn if it is not finite.
     """
 

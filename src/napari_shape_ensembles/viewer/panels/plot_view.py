@@ -41,7 +41,7 @@ class RenderedPlot:
 
 
 class PlotView(Drawing):
-    """Shows a plot in the theme's colours, and emits the data coordinates of clicks."""
+    """Shows a plot in the theme's colors, and emits the data coordinates of clicks."""
 
     #: (int, float, float): index of the clicked axes, from the top, and the position in data coordinates.
     clicked = Signal(int, float, float)

@@ -65,7 +65,7 @@ class ShapeCanvas(Drawing):
         self.setMinimumSize(200, 200)
 
     def set_scale(self, reach: float, unit: str) -> None:
-        """Set the visible extent to `reach` units around the centre, so that growth of an animated shape is visible."""
+        """Set the visible extent to `reach` units around the center, so that growth of an animated shape is visible."""
         self._reach, self._unit = max(reach, 1e-12), UNIT_SYMBOLS.get(unit, unit)
         self.update()
 

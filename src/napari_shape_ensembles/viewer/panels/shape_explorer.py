@@ -33,7 +33,7 @@ class ShapeExplorer(QWidget):
         super().__init__(parent)
         self.places: ShapePlaces | None = None  #: shape space of the comparison explored
         self.moved = False  #: whether the user has moved a slider or reassigned its mode
-        self.shape: tuple[Real, str] | None = None  #: the outline shown (n, 2), centred, and its caption
+        self.shape: tuple[Real, str] | None = None  #: the outline shown (n, 2), centered, and its caption
         self._path: tuple[tuple[int, ...], Geodesic] | None = None  # cached, keyed by the indices of its ends
         self._curve: tuple[int, Place, Real] | None = None  # cached, keyed by its row
         self._mean: Real = np.zeros((3, 2))
