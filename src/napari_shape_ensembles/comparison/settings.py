@@ -35,7 +35,7 @@ class Settings:
 
     References
     ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+    Z. Grey, N. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
 
     Examples
     --------

@@ -5,7 +5,7 @@ product.
 
 References
 ----------
-Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+Z. Grey, N. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
 """
 
 import numpy as np

@@ -101,7 +101,7 @@ def quadrature_weights(
 
     References
     ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+    Z. Grey, N. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
 
     Examples
     --------
@@ -173,7 +173,7 @@ class Eigenfunctions:
 
     References
     ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+    Z. Grey, N. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
 
     Examples
     --------

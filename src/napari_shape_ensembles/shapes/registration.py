@@ -125,7 +125,7 @@ def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> R
 
     References
     ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+    Z. Grey, N. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
 
     Examples
     --------

@@ -99,7 +99,7 @@ class ShapeSpace:
 
     References
     ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+    Z. Grey, N. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
 
     Examples
     --------
