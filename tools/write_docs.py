@@ -318,12 +318,21 @@ def method_comparison(results):
     return page.tables()
 
 
+def defaults_of(option, words):
+    """What the help of an option does not say yet: that it is required, or its default."""
+    if option.required:
+        return " Required." if option.opts[0].startswith("-") else ""
+    if option.default in (None, False, (), []) or "Default:" in words:
+        return ""
+    return f" Default: {option.default}."
+
+
 def command_line(results):
     """Every command with its own options; those that every setting has are left to their page."""
     settings = {*parameters_of(Outlines), *parameters_of(Settings)}
     parts = []
     for name, command in typer.main.get_command(cli.app).commands.items():
-        own = [option for option in command.params if option.name not in settings]
+        own = [option for option in command.params if option.name not in settings or option.default is not None]
         rows = []
         for option in own:
             words = (getattr(option, "help", None) or "").replace("\n", " ").replace("|", "\\|")
@@ -332,7 +341,7 @@ def command_line(results):
                 if option.opts[0].startswith("-")
                 else f"`{option.name.upper()}`"
             )
-            rows.append(f"| {spelled} | {words} |")
+            rows.append(f"| {spelled} | {words}{defaults_of(option, words)} |")
         more = " Every [setting](settings.md) is an option, too." if len(own) < len(command.params) else ""
         parts.append(
             "\n".join(

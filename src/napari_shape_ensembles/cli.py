@@ -97,7 +97,11 @@ Labels = Annotated[
 ]
 FailOn = Annotated[
     list[Answer] | None,
-    typer.Option("--fail-on", help="Exit with code 1 for this result; can be repeated."),
+    typer.Option(
+        "--fail-on",
+        help="Exit with code 1 for this result: differs, undulation, scale, inconclusive, or quality (outlines with a "
+        "serious fault); can be repeated.",
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite inputs and files that no earlier run wrote.")]
 Memory = Annotated[
