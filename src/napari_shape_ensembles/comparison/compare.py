@@ -343,14 +343,13 @@ class Comparison(Sealed):
     def _witnesses(self) -> "pd.DataFrame":
         table = self._distances[["source", "id"]].copy()
         first, settings = len(self.a), self.settings
+        if min(first, len(self.b)) < 2:
+            return table.assign(undulation=np.nan, scale=np.nan)
         features = FEATURES if 0 < settings.approximate_above < len(table) else None
         for name, test, parts in (
             ("undulation", self.undulation, self.form_parts()),
             ("scale", self.scale, self.scale_parts()),
         ):
-            if min(first, len(self.b)) < 2:
-                table[name] = np.nan
-                continue
             # The part with the smallest p-value, without its width; none if the test has no parts.
             deciding = min(test.parts, key=lambda part: test.parts[part].p_value, default="").split(", s = ")[0]
             part = parts.tested.get(deciding, next(iter(parts.tested.values())))
