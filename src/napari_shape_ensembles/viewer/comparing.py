@@ -129,17 +129,12 @@ class ComparisonTask(Task[Comparison]):
 
     # The run.
 
-    def work_function(self, sources: Sources) -> Callable[[], Outcome]:
-        assert self._pending_inputs is not None
+    def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
+        """Compare A and B, replace the curve layers one by one, then show the answer."""
         self.is_new_result = False
-        return partial(run_comparison, sources, self._pending_inputs)
-
-    def apply_outcome(self, outcome: Outcome) -> Iterator[None]:
-        """Show the result of a run: replace the curve layers one by one, then show the answer."""
+        outcome: Outcome = yield partial(run_comparison, sources, run_inputs)
         with batched_changes(self.choices):  # the curves, and their arrangement
-            images = [
-                ref() for side in (() if self._pending_inputs is None else self._pending_inputs.layers) for ref in side
-            ]
+            images = [ref() for ref in itertools.chain(*run_inputs.layers)]
             over = images if self.side_by_side.on else ()
             yield from self.curves.replace(outcome.layers, shown=False, over=over)
             for image, own in zip(images, outcome.layers, strict=False):
@@ -147,7 +142,7 @@ class ComparisonTask(Task[Comparison]):
                     name_after(own, image, "curves")
             self.recoverable = None
             yield from self.show_in_turns(outcome.shown)
-        yield
+        yield None
         yield from self.curves.replace(outcome.layers, new=False)
         if (self.color_by, self.percentile) != ("product", DEFAULT_PERCENTILE):  # the coloring of new layers
             self.recolor()

@@ -30,11 +30,12 @@ from .design_files import layer_data, source_in_file
 from .designing import DesignTable, Row, frame_of, requested_tests_of, requested_tests_tree
 from .inputs import OWN, ImageRow, Source, Sources, fingerprint, inputs_of_sources, source_of, trace
 from .layers import batched_changes, remove_in_turns
-from .task import RunInputs, Task
+from .task import JobSteps, RunInputs, Task
 
 # Maximum number of groups for all pairwise contrasts, of contrasts listed unsorted, and of images opened per group.
 _MAX_PAIRED_GROUPS, _MAX_UNSORTED, _MAX_GROUP_IMAGES = 7, 20, 12
-_REQUESTED = "the choice of covariates and interactions"
+# Inputs of a run besides layers, recipe and settings, as named where a result is out of date.
+_TABLE, _CONTROL, _REQUESTED = "the design table", "the control", "the choice of covariates and interactions"
 
 
 ENDING = ".experiment.npz"
@@ -79,8 +80,8 @@ class ExperimentTask(Task[ExperimentAnswer]):
         choices, layers = self.choices, [layer for own in self.design.groups().values() for layer in own]
         excluded = choices.exclusions.of(layers, choices.recipe)
         more = {
-            "the design table": self.design.rows(),
-            "the control": self.control,
+            _TABLE: self.design.rows(),
+            _CONTROL: self.control,
             _REQUESTED: self._requested,
         }
         return RunInputs((tuple(map(weakref.ref, layers)), ()), choices.recipe, choices.settings, excluded, more)
@@ -102,21 +103,11 @@ class ExperimentTask(Task[ExperimentAnswer]):
             tuple(pair for pair in requested.interactions if known.issuperset(pair)),
         )
 
-    def work_function(self, sources: Sources) -> Callable[[], ExperimentAnswer]:
-        assert self._pending_inputs is not None
-        rows = self._pending_inputs.more["the design table"]
-        assert isinstance(rows, tuple)
-        control, requested = (
-            str(self._pending_inputs.more["the control"]) or None,
-            self._pending_inputs.more[_REQUESTED],
-        )
-        assert isinstance(requested, RequestedTests)
-        return partial(compare_groups, sources, self._pending_inputs, rows, control, requested)
-
-    def apply_outcome(self, outcome: ExperimentAnswer) -> Iterable[None]:
-        self._set_result(outcome)
+    def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
+        """Compare the groups."""
+        self.result = yield partial(compare_groups, sources, run_inputs)
+        self.run_inputs = run_inputs
         self.unsaved, self._view, self._inputs = True, {}, None
-        return ()
 
     def overrule(self) -> None:
         """Show the cases despite serious faults of the outlines, as the user has checked them."""
@@ -302,22 +293,19 @@ class ExperimentTask(Task[ExperimentAnswer]):
         self.message = str(opened[-1][1].metadata["said"])
 
 
-def compare_groups(
-    sources: Sources,
-    run_inputs: RunInputs,
-    rows: tuple[tuple[str, ...], ...],
-    control: str | None,
-    requested: RequestedTests,
-) -> ExperimentAnswer:
+def compare_groups(sources: Sources, run_inputs: RunInputs) -> ExperimentAnswer:
     """Trace the images, compare their groups, and describe the result."""
-    recipe, settings = run_inputs.recipe, run_inputs.settings
+    recipe, settings, more = run_inputs.recipe, run_inputs.settings, run_inputs.more
+    rows, requested = more[_TABLE], more[_REQUESTED]
+    assert isinstance(rows, tuple)
+    assert isinstance(requested, RequestedTests)
     images, ensembles, total = list(chain(*sources)), [], 2 * len(list(chain(*sources))) + 10
     for place, (source, ids) in enumerate(zip(images, run_inputs.excluded, strict=True)):
         with as_part(2 * place, total):
             found = trace(source, recipe)
         ensembles.append(found.subset(np.array([str(one) not in ids for one in found.ids.tolist()], dtype=bool)))
     with as_part(2 * len(images), total):
-        result = experiment(ensembles, frame_of(rows), settings, control=control)
+        result = experiment(ensembles, frame_of(rows), settings, control=str(more[_CONTROL]) or None)
     notes = []
     if (result.table["permuted"] == "curves").all():  # unreplicated images: the test of the page Trust
         try:

@@ -1,7 +1,7 @@
 """The explanation of a comparison: why A and B differ, computed in the background and cached for the same data."""
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from ..explanation.headline import Headline, headline
 from .choices import Choices
 from .comparing import ComparisonTask, write_explanation_report
 from .inputs import Sources
-from .task import CANCELLED, Debouncer, JobSteps, Task
+from .task import CANCELLED, Debouncer, JobSteps, RunInputs, Task
 
 # Idle time after a comparison before the explanation starts, in milliseconds.
 _IDLE_MS = 300
@@ -39,17 +39,18 @@ class ExplanationTask(Task[Explanation]):
     def blocking_reason(self) -> str:
         return "" if self.explained_comparison is not None else NO_COMPARISON
 
-    def work_function(self, sources: Sources = ((), ())) -> Callable[[], Explanation]:
-        """Explain the comparison from its results, without reading the layers again."""
-        assert self.explained_comparison is not None
-        return partial(explain, self.explained_comparison)
-
     def main_job(self) -> JobSteps:
-        if self.headline is None and self.explained_comparison is not None:
+        """Do the work without copying the layers: the comparison has their outlines."""
+        return self.work(((), ()), self.current_inputs())
+
+    def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
+        """Find the headline if it is not known, then the explanation."""
+        assert self.explained_comparison is not None
+        if self.headline is None:
             self.headline = yield partial(headline, self.explained_comparison)
             self.changed.emit()
-        outcome = yield self.work_function()
-        yield from self.apply_outcome(outcome)
+        outcome: Explanation = yield partial(explain, self.explained_comparison)
+        self.result = replace(outcome, comparison=self.explained_comparison)  # which may have gained results by now
 
     def set_automatic(self, automatic: bool) -> None:
         """Set whether every comparison is explained automatically, or only on request."""
@@ -60,12 +61,6 @@ class ExplanationTask(Task[Explanation]):
         known = self.result is not None or self.failed or self.message == CANCELLED
         if self.automatic and self._active and not (known or self.comparison.busy):
             self.run()
-
-    def apply_outcome(self, outcome: Explanation) -> Iterable[None]:
-        """Store the explanation, with the comparison as it is by now (it may have gained results)."""
-        assert self.explained_comparison is not None
-        self.result = replace(outcome, comparison=self.explained_comparison)
-        return ()
 
     def on_secondary_job_failed(self, reason: str) -> None:
         """Report why there is no report file; the explanation is kept."""

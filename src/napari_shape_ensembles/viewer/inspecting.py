@@ -175,26 +175,41 @@ class InspectionTask(Task[Inspection]):
             return "Choose two labels layers (or images) of the same scene."
         return ""
 
-    def work_function(self, sources: Sources) -> "Callable[[], InspectionOutcome]":
-        assert self._pending_inputs is not None
-        both = tuple(itertools.chain(*sources))
-        chosen = both, self._pending_inputs.recipe, self._pending_inputs.settings
-        layers = [ref() for ref in itertools.chain(*self._pending_inputs.layers)]
+    def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
+        """Inspect the layers, and replace the previous curve layers; no curve is excluded yet."""
+        outcome: InspectionOutcome = yield self._inspection_function(sources, run_inputs)
+        self.update_runner.cancel()
+        yield from self.curves.replace(outcome.layers)
+        self.result, self.run_inputs = outcome.review.inspection, run_inputs
+        self.excluded_curves = [np.zeros(len(one), dtype=bool) for one in outcome.review.inspection.ensembles]
+        self.again = self.current = None
+        self.review, self._sources, self._in_stacks = outcome.review, outcome.sources, outcome.in_stacks
+        self._copies = {
+            image: weakref.ref(layer)
+            for image, own in enumerate(outcome.review.corrected)
+            for layer, known in self._corrected.items()
+            if known is own and layer in self.choices.layers
+        }
+        for image in self._copies:
+            self._hide_other_planes(image)
+        self._show_corrected()
+        self._refresh_review()
+        yield from self._show_unlisted(outcome.unlisted)
+        self._name_layers()
+
+    def _inspection_function(self, sources: Sources, run_inputs: RunInputs) -> "Callable[[], InspectionOutcome]":
+        """Return the function that answers the question in a worker thread."""
+        both, recipe = tuple(itertools.chain(*sources)), run_inputs.recipe
+        layers = [ref() for ref in itertools.chain(*run_inputs.layers)]
         in_stacks = [self._in_stack(layer) if isinstance(layer, Labels) else None for layer in layers]
         if self.question == ANNOTATORS:
-            return partial(
-                inspect_consensus,
-                both,
-                self._pending_inputs.recipe,
-                self._image_under(both[0], in_stacks[0]),
-                by=self.by,
-            )
+            return partial(inspect_consensus, both, recipe, self._image_under(both[0], in_stacks[0]), by=self.by)
         if self.question != SUSPICIOUS:
-            return partial(inspect_disagreement, *chosen)
+            return partial(inspect_disagreement, both, recipe, run_inputs.settings)
         going_on = [self._corrected.get(layer) if isinstance(layer, Labels) else None for layer in layers]
         known: dict[str, Any] = {"ticks": self.ticks, "by": self.by, "corrected": going_on}
         images = [self._image_under(source, place) for source, place in zip(both, in_stacks, strict=True)]
-        return partial(inspect_suspicious, *chosen, images, in_stacks=in_stacks, **known)
+        return partial(inspect_suspicious, both, recipe, run_inputs.settings, images, in_stacks=in_stacks, **known)
 
     def _in_stack(self, layer: Labels) -> "StackPlane | None":
         """Return the position in a stack of the plane that a layer shows; None for a 2D layer."""
@@ -240,27 +255,6 @@ class InspectionTask(Task[Inspection]):
             if data.shape[:2] == source.data.shape and np.allclose(scale, source.scale):
                 return np.array(data)
         return None
-
-    def apply_outcome(self, outcome: "InspectionOutcome") -> Iterator[None]:
-        """Replace the previous curve layers; no curve is excluded yet."""
-        self.update_runner.cancel()
-        yield from self.curves.replace(outcome.layers)
-        self._set_result(outcome.review.inspection)
-        self.excluded_curves = [np.zeros(len(one), dtype=bool) for one in outcome.review.inspection.ensembles]
-        self.again = self.current = None
-        self.review, self._sources, self._in_stacks = outcome.review, outcome.sources, outcome.in_stacks
-        self._copies = {
-            image: weakref.ref(layer)
-            for image, own in enumerate(outcome.review.corrected)
-            for layer, known in self._corrected.items()
-            if known is own and layer in self.choices.layers
-        }
-        for image in self._copies:
-            self._hide_other_planes(image)
-        self._show_corrected()
-        self._refresh_review()
-        yield from self._show_unlisted(outcome.unlisted)
-        self._name_layers()
 
     def activate(self) -> None:
         """Follow changes of the layer list and of the result's layers."""

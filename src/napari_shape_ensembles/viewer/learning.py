@@ -20,11 +20,11 @@ from ..outlines.proposals import describe_finding, places_tried, reason_not_trie
 from ..progress import report
 from .choices import Choices
 from .comparing import file_errors_named, saved_message
-from .inputs import OWN, Sources, is_own, source_of
+from .inputs import OWN, Refs, Sources, is_own, source_of
 from .layers import name_after
 from .overlap import are_disjoint
 from .segmenting import FAILED, FeatureCache, SegmentationTask
-from .task import Debouncer, JobFunction, RunInputs, Task
+from .task import Debouncer, JobSteps, RunInputs, Task
 from .world import drawn_axes, pixels_at, rows_and_columns
 
 #: Label of painted background; all others are objects.
@@ -183,21 +183,19 @@ class LearningTask(Task[ObjectModel]):
             return []
         return ["the painted examples were changed"] if self.current_inputs().more != self.run_inputs.more else []
 
-    def work_function(self, sources: Sources) -> JobFunction:
-        known = dict(self.examples())
-        assert self._pending_inputs is not None
-        layers = [
-            known[image] for ref in self._pending_inputs.layers[0] if (image := ref()) in known and image is not None
-        ]
-        planes = [np.array(source_of(layer, self.choices.dims).data) for layer in layers]
+    def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
+        """Train a model, and set it in the recipe, which updates all previews."""
+        planes = self._painted_planes(run_inputs.layers[0])
         images = [(source.name, source.data, plane) for source, plane in zip(sources[0], planes, strict=True)]
-        return partial(train_model, images, self.segmentation.features)
+        model: ObjectModel = yield partial(train_model, images, self.segmentation.features)
+        self.result, self.run_inputs = model, run_inputs
+        self.choices.set(recipe=replace(self.choices.recipe, find=model))
 
-    def apply_outcome(self, outcome: ObjectModel) -> Iterable[None]:
-        """Set the model in the recipe, which updates all previews."""
-        self._set_result(outcome)
-        self.choices.set(recipe=replace(self.choices.recipe, find=outcome))
-        return ()
+    def _painted_planes(self, images: Refs) -> list[NDArray[Any]]:
+        """Return copies of what is painted over images."""
+        known = dict(self.examples())
+        layers = [known[image] for ref in images if (image := ref()) in known and image is not None]
+        return [np.array(source_of(layer, self.choices.dims).data) for layer in layers]
 
     def on_cancelled(self) -> None:
         """Report nothing: the run was superseded by another stroke."""
@@ -318,17 +316,15 @@ class ProposingTask(Task[Proposed]):
         """Return an empty list: thumbnails of another image are not a result that could be out of date."""
         return []
 
-    def work_function(self, sources: Sources) -> Callable[[], Proposed]:
+    def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
+        """Try recipes, and choose the best if the user has chosen none."""
         images = [(source.name, source.data) for source in sources[0]]
-        return partial(propose_recipes, images, replace(self.choices.recipe, find=None))
-
-    def apply_outcome(self, outcome: Proposed) -> Iterable[None]:
-        self._set_result(outcome)
+        outcome: Proposed = yield partial(propose_recipes, images, replace(self.choices.recipe, find=None))
+        self.result, self.run_inputs = outcome, run_inputs
         if outcome.proposals and self._may_set_recipe():
             self.choose(0)
             self._set_recipe = self.choices.recipe
         self._discard_if_removed()  # meanwhile
-        return ()
 
     def _sides_changed(self) -> None:
         if not self.busy:

@@ -8,7 +8,7 @@ import itertools
 import weakref
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -445,29 +445,28 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     # The run.
 
-    def work_function(self, sources: Sources) -> "Callable[[], SegmentationOutcome]":
-        """Segment and trace the displayed plane, or every plane of the stack."""
-        assert self._pending_inputs is not None
-        recipe, source, image = self._pending_inputs.recipe, sources[0][0], self._pending_inputs.layers[0][0]()
+    def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
+        """Segment and trace, add both layers, which belong to the user, to the viewer, and remove the preview."""
+        outcome: SegmentationOutcome = yield self._segmentation_function(sources[0][0], run_inputs)
+        self._remove_preview_layers()
+        if (image := run_inputs.layers[0][0]()) is not None:
+            self._created_layers[image] = [weakref.ref(outcome.labels), weakref.ref(outcome.curves)]
+        for layer in (outcome.labels, outcome.curves):
+            yield None
+            self.choices.layers.append(layer)
+        self._previewed_samples = self._samples()
+        self.result, self.run_inputs = outcome.ensembles, run_inputs
+        self.show_message(outcome.account())
+
+    def _segmentation_function(self, source: Source, run_inputs: RunInputs) -> "Callable[[], SegmentationOutcome]":
+        """Return the function that segments and traces the displayed plane, or every plane of the stack."""
+        recipe, image = run_inputs.recipe, run_inputs.layers[0][0]()
         if not self.all_planes or image is None or image.ndim == 2:
             return partial(run_segmentation, source, recipe)
         rows, columns = drawn_axes(image, self.choices.dims)
         data = image.data[0] if image.multiscale else image.data
         placement = {name: getattr(image, name) for name in ("scale", "translate", "rotate", "affine", "units")}
         return partial(run_segmentation, source, recipe, data, placement, (rows, columns))
-
-    def apply_outcome(self, outcome: "SegmentationOutcome") -> Iterator[None]:
-        """Add both layers, which belong to the user, to the viewer, and remove the preview."""
-        self._remove_preview_layers()
-        assert self._pending_inputs is not None
-        if (image := self._pending_inputs.layers[0][0]()) is not None:
-            self._created_layers[image] = [weakref.ref(outcome.labels), weakref.ref(outcome.curves)]
-        for layer in (outcome.labels, outcome.curves):
-            yield
-            self.choices.layers.append(layer)
-        self._previewed_samples = self._samples()
-        self._set_result(outcome.ensembles)
-        self.show_message(outcome.account())
 
     def show_message(self, words: str, _: str = "") -> None:
         """Show a message beside the result."""

@@ -1,7 +1,7 @@
 """The sensitivity studies of the two samples: swept ranges, runs, and partial results."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -20,9 +20,10 @@ from ..studies.choices import CHOICES
 from ..studies.ranges import LANDSCAPE, SMOOTHING, numbers
 from .choices import Choices
 from .inputs import Excluded, LayersOfSides, Sources, trace_sides
-from .task import CANCELLED, RunInputs, Task
+from .task import CANCELLED, JobFunction, JobSteps, RunInputs, Task
 
-Study = TypeVar("Study", bound=DecisionLandscape | SmoothingStudy)
+Study = TypeVar("Study", bound=DecisionLandscape | SmoothingStudy | ChoiceStudy)
+SweptStudy = TypeVar("SweptStudy", bound=DecisionLandscape | SmoothingStudy)
 
 #: The tests that can be plotted, and their labels.
 TESTS = {
@@ -62,14 +63,37 @@ class Range:
 class StudyTask(Task[Study]):
     """A study of A and B; while it runs, `result` is the partial result."""
 
+    def __init__(self, choices: Choices) -> None:
+        super().__init__(choices)
+        self._studied: RunInputs | None = None  # the inputs of the last study that was started
+        self.progressed.connect(self._on_partial_result)
+
+    @abstractmethod
+    def study_function(self, sources: Sources, run_inputs: RunInputs) -> JobFunction:
+        """Return the function that does the study in a worker thread."""
+
+    def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
+        """Do the study."""
+        self._studied = run_inputs
+        self.result = yield self.study_function(sources, run_inputs)
+        self.run_inputs = run_inputs
+
+    def _on_partial_result(self, step: Progress) -> None:
+        """Store a partial result."""
+        if step.result is not None and step.result.done_something:
+            self.result, self.run_inputs = step.result, self._studied
+
+
+class SweepTask(StudyTask[SweptStudy]):
+    """A study that sweeps ranges of parameters."""
+
     ranges: ClassVar[Mapping[str, Range]]  #: swept parameters
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
         self.texts = {name: swept.default for name, swept in self.ranges.items()}  #: the ranges as text
         self.test = "undulation"  #: the test of `TESTS` to plot
-        self._previous: tuple[Study | None, RunInputs | None] = (None, None)
-        self.progressed.connect(self._on_partial_result)
+        self._previous: tuple[SweptStudy | None, RunInputs | None] = (None, None)
 
     @abstractmethod
     def load(self, place: Any) -> None:
@@ -128,15 +152,6 @@ class StudyTask(Task[Study]):
             self._previous = self.result, self.run_inputs
         super().run()
 
-    def apply_outcome(self, outcome: Study) -> Iterable[None]:
-        self._set_result(outcome)
-        return ()
-
-    def _on_partial_result(self, step: Progress) -> None:
-        """Store a partial result."""
-        if step.result is not None and step.result.done_something:
-            self._set_result(step.result)
-
     def on_failed(self, reason: str) -> None:
         """Restore the previous result after a failed run; without one, keep the partial result."""
         super().on_failed(reason)
@@ -163,7 +178,7 @@ class StudyTask(Task[Study]):
         return self.result.summary()
 
 
-class LandscapeTask(StudyTask[DecisionLandscape]):
+class LandscapeTask(SweepTask[DecisionLandscape]):
     """Sensitivity of the result to the rank and the number of landmarks."""
 
     ranges: ClassVar = {
@@ -171,9 +186,8 @@ class LandscapeTask(StudyTask[DecisionLandscape]):
         "landmarks": Range("Landmarks", LANDSCAPE["landmarks"], _LANDMARKS_HELP, least=20),
     }
 
-    def work_function(self, sources: Sources) -> Callable[[], DecisionLandscape]:
-        assert self._pending_inputs is not None
-        return partial(landscape_of, sources, *self.parts(), self._pending_inputs.excluded, **self.values())
+    def study_function(self, sources: Sources, run_inputs: RunInputs) -> JobFunction:
+        return partial(landscape_of, sources, *self.parts(), run_inputs.excluded, **self.values())
 
     def load(self, place: tuple[int, int]) -> None:
         assert self.result is not None
@@ -181,7 +195,7 @@ class LandscapeTask(StudyTask[DecisionLandscape]):
         self.choices.set(settings=self.result.settings_at(self.result.landmarks[i], self.result.ranks[j]))
 
 
-class SmoothingTask(StudyTask[SmoothingStudy]):
+class SmoothingTask(SweepTask[SmoothingStudy]):
     """Sensitivity of the result to the smoothing of the outlines."""
 
     ranges: ClassVar = {
@@ -218,7 +232,7 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
         """Exclude no curves, as their ids differ at every σ."""
         return tuple(frozenset() for _ in chain(*sides))
 
-    def work_function(self, sources: Sources) -> Callable[[], SmoothingStudy]:
+    def study_function(self, sources: Sources, run_inputs: RunInputs) -> JobFunction:
         return partial(smoothing_of, sources, *self.parts(), merge=self.merge, **self.values())
 
     @property
@@ -233,30 +247,11 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
         self.choices.set(replace(self.choices.recipe, outline_smoothing=sigma, smoothing_unit="pixel"))
 
 
-class ChoiceTask(Task[ChoiceStudy]):
+class ChoiceTask(StudyTask[ChoiceStudy]):
     """One-at-a-time sensitivity of the truth-table row to all settings."""
 
-    def __init__(self, choices: Choices) -> None:
-        super().__init__(choices)
-        self.progressed.connect(self._on_partial_result)
-
-    def work_function(self, sources: Sources) -> Callable[[], ChoiceStudy]:
-        assert self._pending_inputs is not None
-        return partial(
-            choices_of,
-            sources,
-            self._pending_inputs.recipe,
-            self._pending_inputs.settings,
-            self._pending_inputs.excluded,
-        )
-
-    def apply_outcome(self, outcome: ChoiceStudy) -> Iterable[None]:
-        self._set_result(outcome)
-        return ()
-
-    def _on_partial_result(self, step: Progress) -> None:
-        if isinstance(step.result, ChoiceStudy) and step.result.done_something:
-            self._set_result(step.result)
+    def study_function(self, sources: Sources, run_inputs: RunInputs) -> JobFunction:
+        return partial(choices_of, sources, run_inputs.recipe, run_inputs.settings, run_inputs.excluded)
 
 
 # In the worker thread.

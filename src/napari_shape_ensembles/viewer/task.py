@@ -68,8 +68,8 @@ class Debouncer:
     def start(self, _: object = None) -> None:
         """Schedule the call; a pending one is postponed."""
         self._requests += 1
-        request, own = self._requests, weakref.ref(self)
-        QTimer.singleShot(self._wait, lambda: None if (soon := own()) is None else soon._call_if_latest(request))
+        request = self._requests
+        QTimer.singleShot(self._wait, lambda: self._call_if_latest(request))
 
     def stop(self) -> None:
         self._requests += 1
@@ -262,7 +262,6 @@ class Task(JobRunner, ABC, Generic[Result]):
         self.run_inputs: RunInputs | None = None  #: the inputs of the result; None if they are not in the viewer
         self.message = ""  #: why the last run failed, or that it was cancelled
         self.failed = self.running = False  #: running: a run, not a secondary job
-        self._pending_inputs: RunInputs | None = None
         self._last_layers: list[set[weakref.ref[Layer]]] = []
         self._active = False
         self._watched_events: list[Any] = []
@@ -287,12 +286,11 @@ class Task(JobRunner, ABC, Generic[Result]):
         return "Choose two different layers." if a == b else ""
 
     @abstractmethod
-    def work_function(self, sources: Sources) -> JobFunction:
-        """Return the function that does the work on copies of the layers, in a worker thread."""
+    def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
+        """Do the work on snapshots of the layers: `yield` a function for the worker thread, then show its outcome.
 
-    @abstractmethod
-    def apply_outcome(self, outcome: Any) -> Iterable[None]:
-        """Store and show the outcome of the work, in turns with the event loop."""
+        Keep no layer in a local variable while the function runs: the user may delete it meanwhile.
+        """
 
     def current_inputs(self) -> RunInputs:
         """Return the inputs of a run with the current choices."""
@@ -338,7 +336,7 @@ class Task(JobRunner, ABC, Generic[Result]):
             self.begin(self._supervised(self.main_job(), self.on_failed))
 
     def main_job(self) -> JobSteps:
-        """Copy the layers, one per turn and large ones in the background; do the work; take its outcome."""
+        """Copy the layers, one per turn and large ones in the background, then do the work."""
         run_inputs, dims = self.current_inputs(), self.choices.dims
         copies: list[Source] = []
         fingerprints: list[str] = []
@@ -362,9 +360,8 @@ class Task(JobRunner, ABC, Generic[Result]):
             run_inputs = replace(run_inputs, recipe=(yield partial(best_recipe, images, run_inputs.recipe)))
             self.choices.set(recipe=run_inputs.recipe)
         first = len(run_inputs.layers[0])
-        self._pending_inputs = replace(run_inputs, fingerprints=tuple(fingerprints))
-        outcome = yield self.work_function((tuple(copies[:first]), tuple(copies[first:])))
-        yield from self.apply_outcome(outcome)
+        sources = tuple(copies[:first]), tuple(copies[first:])
+        yield from self.work(sources, replace(run_inputs, fingerprints=tuple(fingerprints)))
 
     def start_secondary_job(self, function: JobFunction, then: Callable[[Any], Iterable[JobFunction | None]]) -> None:
         """Start a secondary job, such as writing a file; `then` is called with its return value."""
@@ -395,7 +392,7 @@ class Task(JobRunner, ABC, Generic[Result]):
         given_up = super().cancel()
         if given_up:
             self.on_cancelled()
-            self.running, self._pending_inputs = False, None
+            self.running = False
             self.changed.emit()
             self.finished.emit()
         return given_up
@@ -468,6 +465,3 @@ class Task(JobRunner, ABC, Generic[Result]):
             if self._active:
                 self._watch_layers()
             self.changed.emit()
-
-    def _set_result(self, result: Result) -> None:
-        self.result, self.run_inputs = result, self._pending_inputs

@@ -26,7 +26,7 @@ from ..panels.widgets import (
     wrapped_label,
 )
 from ..session import Session
-from ..studying import TESTS, StudyTask
+from ..studying import TESTS, SweepTask
 from .base import SamplesDock
 
 _FOLDED = ("Find", "Clean up and split", "Trace", "Analysis", "Advanced")
@@ -47,7 +47,7 @@ class StudyDock(SamplesDock):
     """
 
     def __init__(
-        self, viewer: ViewerModel, study: StudyTask[Any], marked: dict[str, str], *own: QWidget, folded: bool = False
+        self, viewer: ViewerModel, study: SweepTask[Any], marked: dict[str, str], *own: QWidget, folded: bool = False
     ) -> None:
         super().__init__(
             viewer,
