@@ -341,7 +341,7 @@ class ComparisonTask(Task[Comparison]):
     def overrule(self) -> None:
         """Show the case despite serious faults of the outlines, as the user has checked them."""
         if self.shown is not None:
-            self.start_secondary_job(partial(overruled, self.shown), self._on_overruled)
+            self.start_secondary_job(partial(overruled_result, self.shown), self._on_overruled)
 
     def _on_overruled(self, shown: DisplayedResult) -> Iterator[None]:
         self.choices.set(settings=replace(self.choices.settings, overrule=True))
@@ -592,7 +592,7 @@ def checked(shown: DisplayedResult) -> DisplayedResult:
     return prepared(robustness_of(shown.result).judged(shown))
 
 
-def overruled(shown: DisplayedResult) -> DisplayedResult:
+def overruled_result(shown: DisplayedResult) -> DisplayedResult:
     """Return a result whose case is shown despite serious faults of the outlines."""
     report("showing the answer")
     settings = replace(shown.result.settings, overrule=True)

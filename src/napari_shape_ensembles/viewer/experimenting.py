@@ -113,7 +113,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
         """Show the cases despite serious faults of the outlines, as the user has checked them."""
         if self.result is not None:
             self.message = ""
-            self.start_secondary_job(partial(overruled, self.result), self._on_overruled)
+            self.start_secondary_job(partial(overruled_answer, self.result), self._on_overruled)
 
     def _on_overruled(self, answer: ExperimentAnswer) -> Iterable[None]:
         settings = answer.experiment.settings
@@ -340,7 +340,7 @@ def answer_of(result: Experiment, requested: RequestedTests, notes: Sequence[str
     )
 
 
-def overruled(answer: ExperimentAnswer) -> ExperimentAnswer:
+def overruled_answer(answer: ExperimentAnswer) -> ExperimentAnswer:
     """Describe an experiment with the cases that faults of the outlines withheld."""
     report("answering anyway")
     result = replace(answer.experiment, settings=replace(answer.experiment.settings, overrule=True))
