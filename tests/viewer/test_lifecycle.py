@@ -496,3 +496,31 @@ def test_leaving_napari_while_permutations_are_under_way_is_clean(leave):
     assert completed.returncode == 0, completed.stderr
     assert "Error" not in completed.stderr
     assert "Traceback" not in completed.stderr
+
+
+FAILING = """
+import sys, napari
+sys.path.insert(0, {tests!r})
+from docks import spots
+from qtpy.QtTest import QTest
+viewer = napari.Viewer()
+for seed in (1, 2):
+    viewer.add_image(spots(seed), name=str(seed))
+viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape bench")
+QTest.qWait(1000)
+raise SystemExit("the script has failed")
+"""
+
+
+def test_a_script_that_fails_while_the_bench_is_open_tells_its_own_error_alone():
+    completed = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", FAILING.format(tests=str(Path(__file__).parents[1]))],
+        capture_output=True,
+        text=True,
+        timeout=300,  # a process that hangs
+        check=False,
+    )
+    assert completed.returncode == 1
+    assert "the script has failed" in completed.stderr
+    assert "Traceback" not in completed.stderr
+    assert "RuntimeError" not in completed.stderr

@@ -1,5 +1,6 @@
 """The state of the plugin in a viewer: choices and results. Docks are its views, and it outlives them."""
 
+import atexit
 import gc
 import weakref
 from collections import Counter
@@ -158,6 +159,13 @@ class Session:
         if not is_own(layer):
             self._unfreeze()
             self._freeze_debouncer.start()
+
+
+@atexit.register
+def _deactivate_all() -> None:
+    """Restore the canvases while they exist: after an exception, Qt destroys the windows without closing them."""
+    for session in list(_sessions.values()):
+        session.deactivate()
 
 
 def _has_result(*tasks: Task[Any]) -> bool:
