@@ -871,7 +871,7 @@ def test_outlines_lie_in_the_cell_of_the_image_that_they_are_drawn_on(model, qtb
     Session.of(model).choices.sides.choose([model.layers["left drawn"]], [model.layers["right drawn"]])
     bench = Bench(model)
     qtbot.addWidget(bench)
-    side_by_side = [[layer.name for layer in cell.layers] for cell in bench.session.comparison.cells()]
+    side_by_side = [[layer.name for layer in cell.layers] for cell in bench.session.image_cells.cells()]
     assert side_by_side == [["left", "left drawn"], ["right", "right drawn"]]
 
 
@@ -955,7 +955,7 @@ def test_images_in_another_unit_in_place_of_those_of_an_answer_get_cells(bench_o
     for name in ("three", "four"):
         model.add_labels(labels_of(1), name=name, scale=(0.5, 0.5), units=("um", "um"))
     bench_of_two.session.comparison.side_by_side.arrange()
-    named = {one.name for own in (cell.layers for cell in comparison.cells()) for one in own}
+    named = {one.name for own in (cell.layers for cell in bench_of_two.session.image_cells.cells()) for one in own}
     assert named == {"three", "four"}
     assert not named & {one.name for one in is_unchanged_in_file}
 

@@ -434,7 +434,7 @@ def test_in_another_viewer_it_is_shown_as_it_was_found(finished_task, session, m
     assert session.comparison.run_inputs is None
     assert "Its original layers are not in the viewer" in session.comparison.shown.origin
     assert [layer.name for layer in other.layers] == ["more curves", "one curves", "two curves"]
-    assert [cell.group for cell in session.comparison.cells()] == ["A", "A", "B"]
+    assert [cell.group for cell in session.image_cells.cells()] == ["A", "A", "B"]
     session.detach()
 
 

@@ -235,6 +235,6 @@ def test_a_group_b_alone_is_the_sample_b(session, model):
     session.design.write([(one, "group", ""), (two, "group", "B")])
     assert list(map(list, session.choices.sides.chosen())) == [[], [two]]
     assert session.design.cell(two, "group") == "B"
-    assert session.comparison.cells()[0].group == "B"
+    assert session.image_cells.cells()[0].group == "B"
     session.design.write([(one, "group", "A")])
     assert list(map(list, session.choices.sides.chosen())) == [[one], [two]]

@@ -5,7 +5,7 @@ Slow work is done in the background by the functions at the end: compare; write,
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from napari.layers import Layer
 from psygnal import Signal
 
 from ..archive import Tree, replacing, write_bytes
@@ -26,8 +25,8 @@ from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..mmd import DependenceTest, dependence_test
 from ..progress import as_part, report
-from .choices import Choices, sorted_by_name
-from .curves.side_by_side import Cell, SideBySide
+from .choices import Choices
+from .curves.side_by_side import SideBySide
 from .displayed_result import DisplayedResult
 from .inputs import Sources, own_ids, trace_sides
 from .layers import (
@@ -45,7 +44,6 @@ from .layers import (
     repaint,
     update_own_names,
 )
-from .overlap import images_below
 from .report import script_of
 from .task import CANCELLED, Debouncer, JobSteps, RunInputs, Task
 
@@ -109,12 +107,9 @@ class ComparisonTask(Task[Comparison]):
         self.color_by, self.percentile = "product", DEFAULT_PERCENTILE
         self.selection = CurveSelection()
         self.curves = OwnLayers(choices, self.selection)
-        self.side_by_side = SideBySide(choices, self.cells)
-        self.layers_over: Callable[[Layer], Sequence[Layer]] = lambda _: ()  #: returns further layers over an image
-        self.extra_images: Callable[[], Sequence[Layer]] = lambda: ()  #: returns further images, which are not compared
+        self.side_by_side = SideBySide(choices)
         self.extra_state: Callable[[], Tree] = dict  #: returns state saved with a result: design table and experiment
         self.restore_extra_state: Callable[[Tree], None] = lambda _: None  #: restores that state
-        self.group_of: Callable[[Layer], str] = lambda _: ""  #: returns the group of an image
         self._shown_results: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._opened_debouncer, self._link_debouncer = Debouncer(self.show_opened), Debouncer(self._link_images)
         choices.exclusions.changed.connect(self._show_excluded)
@@ -229,44 +224,6 @@ class ComparisonTask(Task[Comparison]):
             self.side_by_side.arrange()
         else:
             self.side_by_side.restore()
-
-    def cells(self) -> list[Cell]:
-        """Return the grid cells: each image of the result, and each chosen one, with the layers over it."""
-        run_inputs, curves = (None if self.result is None else self.run_inputs), self.curves.by_image()
-        sides = self.choices.sides.chosen()
-        found: list[tuple[str, Layer | None, Layer | None]] = []
-        if run_inputs is not None:
-            refs = [(side, ref()) for side, own in zip("AB", run_inputs.layers, strict=True) for ref in own]
-            over = curves if len(curves) == len(refs) else [None for _ in refs]
-            # A deleted layer may be kept alive elsewhere; its units may be incompatible with the current layers.
-            there = [(side, layer if layer in self.choices.layers else None) for side, layer in refs]
-            found = [(side, layer, own) for (side, layer), own in zip(there, over, strict=True)]
-        elif self.result is not None:
-            found = [(own.metadata[MARK]["source"], None, own) for own in curves if own is not None]
-        known = [layer for _, layer, _ in found]
-        found += [(s, layer, None) for s, own in zip("AB", sides, strict=True) for layer in own if layer not in known]
-        below: dict[Layer, Layer] = {}
-        if self.side_by_side.captioned:  # the bench has cells for images that are not compared, too
-            shown = [layer for _, layer, _ in found if layer is not None]
-            shown += [over for layer in shown for over in self.layers_over(layer)]
-            others = [layer for layer in sorted_by_name(self.choices.sides.offered()) if layer not in shown]
-            known = [layer for _, layer, _ in found if layer is not None]
-            below = images_below(known, others, self.choices)
-            others = [layer for layer in (*others, *self.extra_images()) if layer not in below.values()]
-            above = images_below(others, [*known, *below.values(), *others], self.choices)
-            # A layer with outlines over it, such as a corrected consensus, has its own cell.
-            found += [
-                (self.group_of(layer), layer, None) for layer in others if layer not in above or self.layers_over(layer)
-            ]
-        parts: list[Cell] = []
-        for side, layer, own in found:
-            lowest = None if layer is None else below.pop(layer, None)
-            below = {one: image for one, image in below.items() if image is not lowest}  # show it in a single cell
-            over = [other for one in (lowest, layer) if one is not None for other in self.layers_over(one)]
-            here = [one for one in (lowest, layer, *over, own) if one is not None]
-            named = layer if layer is not None else own
-            parts.append(Cell(side, here, "" if named is None else named.name))
-        return parts
 
     # Excluded curves.
 

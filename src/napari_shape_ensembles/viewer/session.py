@@ -10,9 +10,9 @@ from typing import Any
 from napari.components import ViewerModel
 from napari.layers import Layer
 
-from ..comparison.design import GROUP
 from .choices import Choices
 from .comparing import ComparisonTask
+from .curves.image_cells import ImageCells
 from .design_files import DesignWork
 from .designing import DesignTable
 from .experimenting import ExperimentTask
@@ -60,10 +60,10 @@ class Session:
         self.design = DesignTable(self.choices.sides)
         self.design_work = DesignWork(self.choices, self.design)
         self.experiment = ExperimentTask(self.choices, self.design)
-        self.comparison.layers_over = partial(
-            _layers_over, self.segmentation, self.experiment, self.inspection, self.learning
+        self.image_cells = ImageCells(
+            self.comparison, self.segmentation, self.learning, self.inspection, self.experiment, self.design
         )
-        self.comparison.group_of = partial(self.design.cell, column=GROUP)
+        self.comparison.side_by_side.follow(self.image_cells.cells)
         self.segmentation.extra_layers = self.design.open_layers
         self.proposing.has_answer = partial(_has_result, self.comparison, self.experiment)
         self.design.changed.connect(self.comparison.side_by_side.schedule_arrange)
@@ -76,7 +76,6 @@ class Session:
             self.experiment.to_tree,
             self.experiment.restore_tree,
         )
-        self.comparison.extra_images = self.experiment.opened_images
         self._open_pages: list[object] = []  # an entry for each open page, see `attach`
         self._pages = Counter[Task[Any]]()
         self._layers, self._is_frozen = viewer.layers, False
@@ -170,15 +169,3 @@ def _deactivate_all() -> None:
 
 def _has_result(*tasks: Task[Any]) -> bool:
     return any(task.busy or task.result is not None for task in tasks)
-
-
-def _layers_over(
-    segmentation: SegmentationTask,
-    experiment: ExperimentTask,
-    inspection: InspectionTask,
-    learning: LearningTask,
-    layer: Layer,
-) -> list[Layer]:
-    """Return all layers over an image."""
-    examples = [painted for image, painted in learning.examples() if image is layer]
-    return [*segmentation.layers_over(layer), *experiment.layers_over(layer), *inspection.layers_over(layer), *examples]

@@ -123,16 +123,17 @@ class SideBySide:
     """Shows each image with its curves in a cell of the viewer's grid, A's first, with linked pan and zoom.
 
     While on, added and removed layers are arranged too; points, labels and shapes that the user adds on an image share
-    its cell. The callback `cells` defines the other cells. The arrangement is suspended while the user has the grid
-    switched off.
+    its cell. The other cells are those of `follow`. The arrangement is suspended while the user has the grid switched
+    off.
     """
 
     switched_off = Signal()  #: the user switched the grid off
     arranged = Signal()  #: the arrangement or the captions may have changed
 
-    def __init__(self, choices: Choices, cells: Callable[[], Sequence[Cell]]) -> None:
+    def __init__(self, choices: Choices) -> None:
         viewer, self._choices = choices.viewer, choices
-        self._viewer, self._layers, self._cells = weakref.ref(viewer), viewer.layers, weakref.WeakMethod(cells)
+        self._viewer, self._layers = weakref.ref(viewer), viewer.layers
+        self._cells: Callable[[], Callable[[], Sequence[Cell]] | None] = lambda: None
         canvas = getattr(viewer, "canvas", viewer)
         self._grid = canvas.grid
         self._resized = getattr(canvas.events, "size", None)  # napari >= 0.9 emits canvas.events.size
@@ -152,6 +153,10 @@ class SideBySide:
             Debouncer(self._fit_settled, _SETTLE_MS),
         )
         self._late_fit_debouncer = Debouncer(self._fit_settled, _LATE_SETTLE_MS)
+
+    def follow(self, cells: Callable[[], Sequence[Cell]]) -> None:
+        """Set the method that returns the cells; it is held by a weak reference."""
+        self._cells = weakref.WeakMethod(cells)
 
     def arrange(self) -> None:
         """Assign the layers to cells, and move them to the end of the layer list, A's last."""

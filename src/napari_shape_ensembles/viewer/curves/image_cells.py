@@ -1,0 +1,79 @@
+"""The grid cells of the images shown side by side, each with everything that lies over its image."""
+
+from napari.layers import Layer
+
+from ...comparison.design import GROUP
+from ...comparison.display import MARK
+from ..choices import sorted_by_name
+from ..comparing import ComparisonTask
+from ..designing import DesignTable
+from ..experimenting import ExperimentTask
+from ..inspecting import InspectionTask
+from ..layers import CurveLayer
+from ..learning import LearningTask
+from ..overlap import images_below
+from ..segmenting import SegmentationTask
+from .side_by_side import Cell
+
+
+class ImageCells:
+    """Finds the cells from the tasks of a session, whose layers lie over the images."""
+
+    def __init__(
+        self,
+        comparison: ComparisonTask,
+        segmentation: SegmentationTask,
+        learning: LearningTask,
+        inspection: InspectionTask,
+        experiment: ExperimentTask,
+        design: DesignTable,
+    ) -> None:
+        self._comparison, self._choices, self._design = comparison, comparison.choices, design
+        self._segmentation, self._learning = segmentation, learning
+        self._inspection, self._experiment = inspection, experiment
+
+    def cells(self) -> list[Cell]:
+        """Return the cells: each image of the result, and each chosen one, with the layers over it."""
+        found, choices, below = self._compared(), self._choices, dict[Layer, Layer]()
+        if self._comparison.side_by_side.captioned:  # the bench has cells for images that are not compared, too
+            known = [layer for _, layer, _ in found if layer is not None]
+            shown = [*known, *(over for layer in known for over in self._layers_over(layer))]
+            others = [layer for layer in sorted_by_name(choices.sides.offered()) if layer not in shown]
+            below = images_below(known, others, choices)
+            others = [layer for layer in (*others, *self._experiment.opened_images()) if layer not in below.values()]
+            above = images_below(others, [*known, *below.values(), *others], choices)
+            # A layer with outlines over it, such as a corrected consensus, has its own cell.
+            own_cell = [layer for layer in others if layer not in above or self._layers_over(layer)]
+            found += [(self._design.cell(layer, GROUP), layer, None) for layer in own_cell]
+        cells = []
+        for group, layer, curves in found:
+            lowest = None if layer is None else below.pop(layer, None)
+            below = {one: image for one, image in below.items() if image is not lowest}  # show it in a single cell
+            over = [other for one in (lowest, layer) if one is not None for other in self._layers_over(one)]
+            here = [one for one in (lowest, layer, *over, curves) if one is not None]
+            named = layer if layer is not None else curves
+            cells.append(Cell(group, here, "" if named is None else named.name))
+        return cells
+
+    def _compared(self) -> list[tuple[str, Layer | None, CurveLayer | None]]:
+        """Return side, image and curves of each image of the result, then of each chosen one that is not in it."""
+        comparison, layers = self._comparison, self._choices.layers
+        curves, found = comparison.curves.by_image(), list[tuple[str, Layer | None, CurveLayer | None]]()
+        if comparison.result is not None and comparison.run_inputs is not None:
+            refs = [(side, ref) for side, own in zip("AB", comparison.run_inputs.layers, strict=True) for ref in own]
+            over = curves if len(curves) == len(refs) else [None for _ in refs]
+            for (side, ref), own in zip(refs, over, strict=True):
+                layer = ref()
+                # A deleted layer may be kept alive elsewhere; its units may be incompatible with the current layers.
+                found.append((side, layer if layer in layers else None, own))
+        elif comparison.result is not None:
+            found = [(own.metadata[MARK]["source"], None, own) for own in curves if own is not None]
+        known = [layer for _, layer, _ in found]
+        sides = zip("AB", self._choices.sides.chosen(), strict=True)
+        return found + [(side, layer, None) for side, own in sides for layer in own if layer not in known]
+
+    def _layers_over(self, image: Layer) -> list[Layer]:
+        """Return all layers over an image."""
+        tasks = self._segmentation, self._experiment, self._inspection
+        examples = [painted for annotated, painted in self._learning.examples() if annotated is image]
+        return [*(layer for task in tasks for layer in task.layers_over(image)), *examples]
