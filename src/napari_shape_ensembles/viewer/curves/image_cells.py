@@ -17,7 +17,7 @@ from .side_by_side import Cell
 
 
 class ImageCells:
-    """Finds the cells from the tasks of a session, whose layers lie over the images."""
+    """Finds the cells from the tasks of a session, whose layers lie over the images, and has them arranged."""
 
     def __init__(
         self,
@@ -31,6 +31,12 @@ class ImageCells:
         self._comparison, self._choices, self._design = comparison, comparison.choices, design
         self._segmentation, self._learning = segmentation, learning
         self._inspection, self._experiment = inspection, experiment
+        side_by_side = comparison.side_by_side
+        side_by_side.follow(self.cells)
+        design.changed.connect(side_by_side.schedule_arrange)
+        inspection.finished.connect(side_by_side.schedule_arrange)  # the layers below its curves are known then
+        for layers_changed in (segmentation.layers_changed, experiment.layers_changed):
+            layers_changed.connect(side_by_side.arrange_now)
 
     def cells(self) -> list[Cell]:
         """Return the cells: each image of the result, and each chosen one, with the layers over it."""
