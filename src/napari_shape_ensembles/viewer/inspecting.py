@@ -88,8 +88,6 @@ class InspectionTask(Task[Inspection]):
     uncertain_first : bool
         Whether to review labels by uncertainty (score closest to 0.5), from which the ranking learns most, rather than
         by suspicion.
-    copies : dict of int to Labels
-        The layers on which labels are corrected, by image: 0 for A and 1 for B.
     ticks : Ticks
         All verdicts since the viewer was opened, which the ranking of later inspections learns from.
     by : str
@@ -115,9 +113,8 @@ class InspectionTask(Task[Inspection]):
         self.update_runner = JobRunner()
         self._copies: dict[int, weakref.ref[Labels]] = {}
         self._corrected: weakref.WeakKeyDictionary[Labels, CorrectedLabels] = weakref.WeakKeyDictionary()
-        self._files: weakref.WeakKeyDictionary[Layer, LabelsFile] = (
-            weakref.WeakKeyDictionary()
-        )  # of layers, and of copies
+        # Files of layers, and of copies.
+        self._files: weakref.WeakKeyDictionary[Layer, LabelsFile] = weakref.WeakKeyDictionary()
         self._stacks: weakref.WeakKeyDictionary[Layer, CorrectedStack] = weakref.WeakKeyDictionary()
         self._planes: weakref.WeakKeyDictionary[Labels, StackPlane] = weakref.WeakKeyDictionary()  # copies of planes
         self._in_stacks: tuple[StackPlane | None, ...] = ()  # position in a stack, per image

@@ -38,11 +38,11 @@ class LayerChoice(NarrowList):
 
     def __init__(self, layer: ChosenLayer, tooltip: str, *, nothing: str = "") -> None:
         super().__init__(tooltip)
-        self._layer, self._ignore_result = layer, nothing
+        self._layer, self._nothing = layer, nothing
         self.currentIndexChanged.connect(lambda _: layer.choose(self.currentData()))
 
     def refresh(self) -> None:
-        _fill(self, self._layer.offered(), self._layer.chosen(), self._ignore_result)
+        _fill(self, self._layer.offered(), self._layer.chosen(), self._nothing)
 
 
 class SidesChoice(QWidget):

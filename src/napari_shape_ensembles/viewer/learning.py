@@ -24,7 +24,7 @@ from .inputs import OWN, Refs, Sources, is_own, source_of
 from .layers import name_after
 from .overlap import are_disjoint
 from .segmenting import FAILED, FeatureCache, SegmentationTask
-from .task import Debouncer, JobSteps, RunInputs, Task
+from .task import Debouncer, JobSteps, RunInputs, Task, step_text
 from .world import drawn_axes, pixels_at, rows_and_columns
 
 #: Label of painted background; all others are objects.
@@ -371,7 +371,7 @@ class ProposingTask(Task[Proposed]):
     def status_text(self) -> str:
         """Return the progress, the error message, or which proposal is used."""
         if self.busy:
-            return f"{self.step.name[:1].upper()}{self.step.name[1:]} …"
+            return step_text(self.step)
         if self.result is None or self.message:
             return self.message
         named = {finding.where for finding in self.segmentation.verdict.quality.findings if finding.check == FAILED}

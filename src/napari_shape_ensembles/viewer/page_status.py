@@ -10,7 +10,7 @@ from ..comparison import INCONCLUSIVE
 from ..outlines import conversion_factor, counted
 from .inputs import pixel_size_of
 from .session import Session
-from .task import Task
+from .task import Task, step_text
 from .world import drawn_axes
 
 STEPS = ("Images", "Outlines", "Answer", "Why", "Trust")
@@ -62,8 +62,7 @@ def page_statuses(session: Session) -> dict[str, PageStatus]:
         else PageStatus("open", "Compare first.")
     )
     trusted = [_status_of_task(task) for task in (session.trust, session.landscape, session.smoothing)]
-    order = ("running", "stale", "done", "open")
-    trust = min(trusted, key=lambda step: order.index(step.state) if step.state in order else len(order))
+    trust = min(trusted, key=lambda step: ("running", "stale", "done", "open").index(step.state))
     return dict(zip(STEPS, (images, outlines, answer, why, trust), strict=True))
 
 
@@ -97,7 +96,7 @@ def images_status(session: Session) -> PageStatus:
 def _status_of_task(task: Task[Any]) -> PageStatus:
     """Return the state of a task as a step."""
     if task.busy:
-        return PageStatus("running", f"{task.step.name[:1].upper()}{task.step.name[1:]} …")
+        return PageStatus("running", step_text(task.step))
     if task.result is None:
         return PageStatus("open", task.blocking_reason())
     changed = task.changed_since()

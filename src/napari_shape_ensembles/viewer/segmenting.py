@@ -354,9 +354,9 @@ class SegmentationTask(Task[list[Ensemble]]):
         """
         layers = self.choices.layers
         if lines is not None and lines in layers:
-            for field, value in placement.items():
-                if not np.array_equal(getattr(lines, field), value):
-                    setattr(lines, field, value)
+            for name, value in placement.items():
+                if not np.array_equal(getattr(lines, name), value):
+                    setattr(lines, name, value)
             lines.data = pixels
             return lines
         selected = set(layers.selection)

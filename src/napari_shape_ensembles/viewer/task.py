@@ -218,6 +218,12 @@ class JobRunner:
         return False
 
 
+def step_text(step: Progress) -> str:
+    """Return a step as text for display: "Testing scale …"."""
+    first = step.name[:1]  # do not capitalize a σ
+    return f"{first.upper() if first.isascii() else first}{step.name[1:]} …"
+
+
 def stop_all_workers() -> None:
     """Stop all workers and wait for them: a thread that outlives the interpreter crashes the process."""
     try:

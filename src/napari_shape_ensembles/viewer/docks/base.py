@@ -17,7 +17,7 @@ from ..form import Form, OutlinesForm
 from ..layer_choice import SidesChoice
 from ..panels.widgets import Notice, button, column, row, run_keys, single_shot_timer, wrapped_label
 from ..session import Session
-from ..task import Task
+from ..task import Task, step_text
 
 _MAX_LISTED = 3  # maximum number of changes listed
 
@@ -222,8 +222,7 @@ class Dock(Page):
         self.progress.setRange(0, step.total)
         self.progress.setValue(step.done)
         self.progress.setUpdatesEnabled(True)
-        first = step.name[:1]  # do not capitalize a σ
-        self.step.setText(f"{first.upper() if first.isascii() else first}{step.name[1:]} …")
+        self.step.setText(step_text(step))
         if not (self.task.running or self.task.delivering):
             self.show_note(f"{self.step.text()} Esc cancels.")
 
@@ -272,7 +271,7 @@ class SessionConnection:
     """
 
     def __init__(self, session: Session, *tasks: Task[Any]) -> None:
-        # Weak references to the slots, or the tie would keep the page alive.
+        # Weak references to the slots, or the connection would keep the page alive.
         self.links: list[tuple[SignalInstance, weakref.WeakMethod[Callable[..., Any]]]] = []
         self.close_handlers: list[Callable[[], object]] = []
         self._session, self._tasks, self._is_connected = session, tasks, False
@@ -296,14 +295,14 @@ class SessionConnection:
         for action in self.close_handlers:
             action()
         self._session.detach(*self._tasks, by=self)
-        self._disconnect()
+        self._disconnect_links()
 
     def on_page_destroyed(self, _: object = None) -> None:
         """Disconnect after the page was destroyed: its slots are not called any more."""
-        self._disconnect()
+        self._disconnect_links()
         self.disconnect()
 
-    def _disconnect(self) -> None:
+    def _disconnect_links(self) -> None:
         for signal, ref in self.links:
             if (slot := ref()) is not None:
                 signal.disconnect(slot, missing_ok=True)

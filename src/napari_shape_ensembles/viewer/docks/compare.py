@@ -83,6 +83,7 @@ class CompareShapes(SamplesDock):
     def show_result(self) -> None:
         """Show the result, its origin, and the actions on it."""
         task, results = self.comparison, self.results
+        shown, message = (None, "") if task.running else (task.shown, task.message)
         result = None if task.running else task.result
         count, kept = sum(map(len, task.current_inputs().excluded)), task.recoverable
         self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
@@ -91,17 +92,17 @@ class CompareShapes(SamplesDock):
         self.files.setEnabled(not task.busy)
         if task.running and not results.message.isHidden():
             results.show_note("")
-        if (task.shown, task.message, task.running) != self._shown:
-            self._shown = task.shown, task.message, task.running
-            results.show_result(None if task.running else task.shown, "" if task.running else task.message)
+        if (shown, message) != self._shown:
+            self._shown = shown, message
+            results.show_result(shown, message)
             withheld = result is not None and result.withheld
             self.faults.set_message("⚠ No answer until the outlines have been checked." if withheld else "")
         colored = result, task.color_by, task.percentile
         if colored != self._colored:
             self._colored = colored
-            self.color_by.setVisible(colored[0] is not None)
-            if colored[0] is not None:
-                self.color_by.show_colors(task.color_by, task.percentile, colored[0])
+            self.color_by.setVisible(result is not None)
+            if result is not None:
+                self.color_by.show_colors(task.color_by, task.percentile, result)
         results.show_state(busy=task.busy, stale=not self.stale.isHidden())
         if task.is_new_result and not task.busy:
             task.is_new_result = False

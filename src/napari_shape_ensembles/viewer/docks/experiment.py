@@ -58,8 +58,10 @@ class ExperimentPage(Dock):
         self.table = PickTable("contrast", "row", "p form", "p scale", "size")
         self.table.setMinimumHeight(120)
         self.table.setAccessibleName("Contrasts")
-        self.table.setToolTip("One row per pair of groups; adjusted p-values; size: ratio of the means.")
-        self.table.setToolTip(f"{self.table.toolTip()} Double click: open the group with its outlines.")
+        self.table.setToolTip(
+            "One row per pair of groups; adjusted p-values; size: ratio of the means. Double click: open the group "
+            "with its outlines."
+        )
         self.table.cellDoubleClicked.connect(self._open_row)
         self.control = NarrowList("Compare all pairs of groups, or all groups with one control")
         self.control.setAccessibleName("Compared with")
@@ -132,15 +134,14 @@ class ExperimentPage(Dock):
             self.view.show_plot(draw)
 
     def _offer_controls(self) -> None:
-        task = Session.of(self.viewer).experiment
-        names = list(task.design.groups())
+        names = list(self.session.design.groups())
         words = [_ALL_PAIRS_TEXT, *(f"all with {name}" for name in names)]
         with QSignalBlocker(self.control):
             if words != [self.control.itemText(place) for place in range(self.control.count())]:
                 self.control.clear()
                 for text, name in zip(words, ["", *names], strict=True):
                     self.control.addItem(text, name)
-            self.control.setCurrentIndex(max(self.control.findData(task.control), 0))
+            self.control.setCurrentIndex(max(self.control.findData(self.session.experiment.control), 0))
         self.control.setVisible(len(names) > 2)
 
     def _offer_questions(self) -> None:
@@ -161,7 +162,7 @@ class ExperimentPage(Dock):
                     ticked.addItems(list(entries))
                     ticked.setFixedHeight(ticked.sizeHintForRow(0) * min(max(len(entries), 1), _MAX_LIST_ROWS) + 6)
                 for place, wanted in enumerate(entries.values()):
-                    ticked.item(place).setCheckState(Qt.CheckState.Checked if wanted else Qt.CheckState.Unchecked)
+                    ticked.item(place).setCheckState(_CHECKED if wanted else Qt.CheckState.Unchecked)
         self.requested.setVisible(bool(more))
         count = len(requested.given) + len(requested.interactions)
         self.requested.rename(f"Covariates and interactions{f' ({count})' if count else ''}")

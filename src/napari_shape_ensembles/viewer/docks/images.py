@@ -117,7 +117,7 @@ class ImagesPage(Page):
         buttons = row(self.split, self.table_menu)
         scrolling(self, self.table, buttons, *said, self.tour, names, self.pixels, grows=self.table)
         for signal in (self.design.changed, self.session.choices.sides.changed):
-            self.link(signal, self._ask)
+            self.link(signal, self._schedule_refresh)
         self.link(self.session.design_work.message_posted, self._show_message)
         self._refresh_timer, self._check_timer = (
             single_shot_timer(self, self.refresh),
@@ -134,7 +134,7 @@ class ImagesPage(Page):
         super().showEvent(event)
         self.refresh()
 
-    def _ask(self) -> None:
+    def _schedule_refresh(self) -> None:
         self._refresh_timer.start()
 
     def _show_message(self, words: str) -> None:

@@ -3,7 +3,7 @@
 from napari.components import ViewerModel
 
 from ..panels.choices import ChoicePicture
-from ..panels.widgets import scrolling, wrapped_label
+from ..panels.widgets import headline_label, scrolling, wrapped_label
 from ..session import Session
 from .base import Dock
 
@@ -22,11 +22,7 @@ class TrustPage(Dock):
             run_again="Try the choices again, on the current samples",
         )
         self.run_button.setText("Tr&y other choices")
-        self.sentence, self.message, self.notes = wrapped_label(), wrapped_label(), wrapped_label()
-        font = self.sentence.font()
-        font.setPointSizeF(font.pointSizeF() * 1.15)
-        font.setBold(True)
-        self.sentence.setFont(font)
+        self.sentence, self.message, self.notes = headline_label(), wrapped_label(), wrapped_label()
         self.picture = ChoicePicture()
         self.position = wrapped_label()
         self.position.setToolTip("Where shape depends on position, images of two places differ for that reason alone.")

@@ -11,6 +11,7 @@ from ...outlines.proposals import describe_finding, distinguishing_descriptions
 from ...palette import OUTLINE
 from ..dialogs import Dialogs
 from ..session import Session
+from ..task import step_text
 from .fonts import with_label_font
 from .widgets import button, column, menu_button, row, wrapped_label
 
@@ -85,7 +86,7 @@ class ByExample(QWidget):
         self.painted.setText(f"Painted: {'; '.join(counts)}." if counts else reason)
         words = ""
         if task.busy:
-            words = f"{task.step.name[:1].upper()}{task.step.name[1:]} …"
+            words = step_text(task.step)
         elif task.message:
             words = task.message
         elif task.result is not None:

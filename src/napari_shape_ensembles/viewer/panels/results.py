@@ -12,7 +12,7 @@ from ...comparison import INCONCLUSIVE
 from ...outlines import counted
 from ..displayed_result import DisplayedResult, counts_of, is_withheld, settings_lines, tests_of
 from .distributions import NullPlot
-from .widgets import Entries, Section, button, column, menu_button, tip, wrapped_label
+from .widgets import Entries, Section, button, column, headline_label, menu_button, tip, wrapped_label
 
 #: Meaning of each case: undulation, scale, and a sentence about both.
 ROWS = {
@@ -33,17 +33,8 @@ class ResultsPanel(QWidget):
     def __init__(self, entries: Entries) -> None:
         super().__init__()
         self._checkable = False
-        self.answer, self.origin, self.warnings, self.message = (
-            wrapped_label(),
-            wrapped_label(),
-            wrapped_label(),
-            wrapped_label(),
-        )
-        self.details, self.used = wrapped_label(rich=True), wrapped_label()
-        font = self.answer.font()
-        font.setPointSizeF(font.pointSizeF() * 1.15)
-        font.setBold(True)
-        self.answer.setFont(font)
+        self.answer, self.origin, self.warnings = headline_label(), wrapped_label(), wrapped_label()
+        self.details, self.used, self.message = wrapped_label(rich=True), wrapped_label(), wrapped_label()
         self.table = TruthTable()
         self.tests = QLabel()
         self.tests.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -106,9 +97,10 @@ class ResultsPanel(QWidget):
             warnings = "\n".join(line if line.startswith("✓") else f"⚠ {line}" for line in lines)
             tests = "<table cellspacing=0 cellpadding=3><tr><td><small>difference</small>"
             tests += "".join(f"<td align=right><small>{heading}</small>" for heading in _NUMBERS)
-            undecided = "withheld" if is_withheld(result) else "too few"
             for name, test in tests_of(result):
-                decision = ("detected" if test.rejected else "not detected") if decided else undecided
+                decision = "detected" if test.rejected else "not detected"
+                if not decided:
+                    decision = "withheld" if is_withheld(result) else "too few"
                 threshold = f"{test.threshold:.3f}" if np.isfinite(test.threshold) else "–"
                 numbers = f"{test.mmd:.3f}", threshold, f"{test.p_value:.2g}"
                 tests += f"<tr><td>{name.replace(' and ', ' and<br>')}:<br><b>{decision}</b>"

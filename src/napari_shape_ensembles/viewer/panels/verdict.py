@@ -12,7 +12,7 @@ from ...palette import SIDE_COLORS
 from .distributions import paint_labels
 from .fonts import Drawing
 from .shape_canvas import ShapeCanvas, StyledOutline, radius
-from .widgets import column, wrapped_label
+from .widgets import column, headline_label, wrapped_label
 
 _DOT, _LINE = 5.0, 22  # pixels
 
@@ -28,11 +28,7 @@ class VerdictPanel(QWidget):
         # An expanding canvas would push the sentences apart on a tall screen.
         self.picture.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.picture.setToolTip("Mean outline of A (filled) and of B (dashed), at the same scale.")
-        self.sentence, self.beside = wrapped_label(), wrapped_label()
-        font = self.sentence.font()
-        font.setPointSizeF(font.pointSizeF() * 1.15)
-        font.setBold(True)
-        self.sentence.setFont(font)
+        self.sentence, self.beside = headline_label(), wrapped_label()
         column(self.picture, self.dots, self.sentence, self.beside, page=self)
 
     def show_headline(self, result: Comparison | None, known: Headline | None, said: str = "") -> None:

@@ -46,6 +46,7 @@ _LONG_WORD = re.compile(r"[^\s<>&;]{16,}")
 _WORD_PART = re.compile(r"[^_./\\-]*[_./\\-]?")
 _MAX_PART_LETTERS = 16
 _MIN_LETTERS = 8  # minimum contents length of a combo box
+_HEADLINE_SCALE = 1.15  # font size of the main sentence of a page, relative to other labels
 _INITIAL_WIDTH_PX = 370  # initial width of a dock, in pixels
 _TEXT_PADDING_PX = 4  # padding of a combo box's text, in pixels
 #: Style sheet of a focus frame, which napari's theme draws for text inputs only; the purple has a contrast of at least
@@ -332,6 +333,16 @@ def _breakable(word: re.Match[str]) -> str:
 def wrapped_label(text: str = "", *, rich: bool = False) -> WrappedLabel:
     """Return a word-wrapped label with selectable text; `rich` for HTML."""
     return WrappedLabel(text, rich=rich)
+
+
+def headline_label() -> WrappedLabel:
+    """Return a word-wrapped label for the main sentence of a page, larger and bold."""
+    label = WrappedLabel()
+    font = label.font()
+    font.setPointSizeF(font.pointSizeF() * _HEADLINE_SCALE)
+    font.setBold(True)
+    label.setFont(font)
+    return label
 
 
 class Notice(QFrame):
