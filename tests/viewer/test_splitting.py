@@ -145,7 +145,7 @@ def test_a_table_is_saved_run_by_the_command_line_and_opened_again(session, mode
     paths, read = read_design(folder / "design.csv")
     sizes, read = take_pixel_sizes(paths, read, "")
     parts, _ = take_parts(paths, read, "")
-    layers = [row for own in session.design.groups().values() for row in own]
+    layers = session.design.grouped()
     for path, own, layer in zip(paths, parts, layers, strict=True):
         one, other = ensemble_of_file(path, Reading(pixel_sizes=sizes), own), outlines(session, layer)
         assert all(np.allclose(x, y) for x, y in zip(one.curves, other.curves, strict=True))
@@ -159,7 +159,7 @@ def test_a_table_is_saved_run_by_the_command_line_and_opened_again(session, mode
     wait_until_idle(session.design_work, qtbot)
     assert said[-1] == "design.csv: 4 rows."
     assert session.design.rows() == rows
-    again = [row for own in session.design.groups().values() for row in own]
+    again = session.design.grouped()
     for path, own, layer in zip(paths, parts, again, strict=True):
         one, other = ensemble_of_file(path, Reading(pixel_sizes=sizes), own), outlines(session, layer)
         assert all(np.allclose(x, y) for x, y in zip(one.curves, other.curves, strict=True))

@@ -47,7 +47,7 @@ class Flight:
         self._viewer = weakref.ref(viewer)
         self._ends: tuple[tuple[Real, float], tuple[Real, float]] | None = None
         self._start_time = 0.0
-        self._frame_timer = Debouncer(self._frame, _FRAME_MS)
+        self._frame_debouncer = Debouncer(self._frame, _FRAME_MS)
 
     def to(self, centre: Real, zoom: float) -> None:
         """Animate to a center (depth, row, column) in world coordinates, and a zoom."""
@@ -68,6 +68,6 @@ class Flight:
         camera.center = tuple(centre + eased * (last - centre))
         camera.zoom = zoom * (nearest / zoom) ** eased
         if share < 1:
-            self._frame_timer.start()
+            self._frame_debouncer.start()
         else:
             self._ends = None

@@ -90,7 +90,7 @@ class DesignWork(JobRunner):
         design, dims, written = self.design, self.choices.dims, {}
         rows: list[tuple[Path, ImagePart, Mapping[str, str]]] = []
         names, *cells = design.rows()
-        layers = [row for own in design.groups().values() for row in own]
+        layers = design.grouped()
         for row, texts in zip(layers, cells, strict=True):
             told = dict(zip(names, texts, strict=True))
             if isinstance(row, ImageRow):

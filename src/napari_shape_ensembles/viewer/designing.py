@@ -66,9 +66,13 @@ class DesignTable:
                 found.setdefault(name, []).append(layer)
         return {name: own for name, own in found.items() if own}
 
+    def grouped(self) -> list[Row]:
+        """Return the rows of all groups, which are compared."""
+        return [row for own in self.groups().values() for row in own]
+
     def open_layers(self) -> list[Layer]:
         """Return the rows of all groups that are open as layers."""
-        return [row for own in self.groups().values() for row in own if isinstance(row, Layer)]
+        return [row for row in self.grouped() if isinstance(row, Layer)]
 
     def write(self, rows: Iterable[tuple[Row, str, str]]) -> None:
         """Set cells, given as (layer, column, text); new columns are added."""
@@ -200,7 +204,7 @@ class DesignTable:
 
     def extra_columns(self) -> list[str]:
         """Return the covariates and factors: additional columns that are not empty."""
-        layers = [layer for own in self.groups().values() for layer in own]
+        layers = self.grouped()
         more = (name for name in self.columns if name not in OWN_COLUMNS)
         return [name for name in more if any(self.cell(layer, name) for layer in layers)]
 
@@ -242,7 +246,7 @@ class DesignTable:
 
     def rows(self) -> tuple[tuple[str, ...], ...]:
         """Return the nonempty columns as text: a header, then a row per layer with a group."""
-        layers = [layer for own in self.groups().values() for layer in own]
+        layers = self.grouped()
         used = [name for name in self.columns if any(self.cell(layer, name) for layer in layers)]
         images = [layer.name if isinstance(layer, ImageRow) else root_of(layer)[0].name for layer in layers]
         if REPLICATE in used:  # empty cells default to the image

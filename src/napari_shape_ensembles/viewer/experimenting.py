@@ -77,7 +77,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
 
     def current_inputs(self) -> RunInputs:
         """Return all layers with a group, as a single sample, and the table."""
-        choices, layers = self.choices, [layer for own in self.design.groups().values() for layer in own]
+        choices, layers = self.choices, self.design.grouped()
         excluded = choices.exclusions.of(layers, choices.recipe)
         more = {
             _TABLE: self.design.rows(),
@@ -228,7 +228,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
     def _rows_of(self, view: Tree) -> list[Row]:
         """Return the rows of the table that match the names and fingerprints of a file; empty if any does not."""
         dims, names, fingerprints = self.choices.dims, view.get("images", []), view.get("prints", [])
-        chosen = [row for own in self.design.groups().values() for row in own]
+        chosen = self.design.grouped()
         if [row.name for row in chosen] != names or [fingerprint(row, dims) for row in chosen] != fingerprints:
             return []
         return chosen if len(view.get("excluded", ())) == len(chosen) else []

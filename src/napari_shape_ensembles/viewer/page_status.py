@@ -69,8 +69,7 @@ def page_statuses(session: Session) -> dict[str, PageStatus]:
 def images_status(session: Session) -> PageStatus:
     """Return whether the images can be compared: they need equal pixel sizes in convertible units."""
     recipe = session.choices.recipe
-    rows = [row for own in session.design.groups().values() for row in own]
-    layers, sizes = session.design.open_layers(), []
+    rows, layers, sizes = session.design.grouped(), session.design.open_layers(), []
     if not layers:
         return PageStatus("done", f"{counted(len(rows), 'image')}.")
     for layer in layers:

@@ -18,7 +18,7 @@ from ..panels.widgets import button, clear_layout, column, wrapped_label
 Index = NDArray[np.int64]
 
 _NARROW, _GAP, _MARGINS = 230, 3, 20  # pixels
-_MAX_REASON_LETTERS = 80  # characters
+_MAX_NAME_LETTERS = 80
 _SHORT_LABELS = {"product": "from the mean", "equivalent_diameter": "diameter", "circularity": "circularity"}
 
 
@@ -63,8 +63,8 @@ class CurveCard(QWidget):
             self.outline.show_shapes([])
         else:
             side, name = ("A", result.a.name) if self.row < len(result.a) else ("B", result.b.name)
-            if len(name) > _MAX_REASON_LETTERS:  # such as the joined name of several images
-                name = f"{name[: _MAX_REASON_LETTERS // 2]}…{name[-_MAX_REASON_LETTERS // 2 :]}"
+            if len(name) > _MAX_NAME_LETTERS:  # such as the joined name of several images
+                name = f"{name[: _MAX_NAME_LETTERS // 2]}…{name[-_MAX_NAME_LETTERS // 2 :]}"
             lines = [f"<b>{side}</b> {escape(name)}, curve {escape(str(result.distances['id'].iloc[self.row]))}"]
             symbol = UNIT_SYMBOLS.get(result.a.unit, result.a.unit)
             for feature in COLOR_FEATURES.values():
