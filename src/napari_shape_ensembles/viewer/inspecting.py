@@ -824,9 +824,14 @@ def scores(result: Inspection) -> list[NDArray[np.float64]]:
     """Return the scores of the curves of each ensemble; 0 for those that are not listed."""
     every = [np.zeros(len(ensemble)) for ensemble in result.ensembles]
     for values, source in zip(every, "AB", strict=False):
-        listed = result.ranking[(result.ranking["source"] == source) & (result.ranking["index"] >= 0)]
+        listed = listed_curves(result, source)
         values[listed["index"].to_numpy()] = listed["score"].to_numpy()
     return every
+
+
+def listed_curves(result: Inspection, side: str) -> pd.DataFrame:
+    """Return the rows of the ranking that are curves of a side, not labels without one."""
+    return result.ranking[(result.ranking["source"] == side) & (result.ranking["index"] >= 0)]
 
 
 def inspected_layers(result: Inspection, sources: tuple[Source, ...]) -> list[Shapes]:
@@ -837,7 +842,7 @@ def inspected_layers(result: Inspection, sources: tuple[Source, ...]) -> list[Sh
     layers = []
     for side, source, ensemble, score in zip("AB", sources, result.ensembles, scores(result), strict=False):
         features = ensemble.features.assign(score=score, reasons="", excluded=False)
-        listed = result.ranking[(result.ranking["source"] == side) & (result.ranking["index"] >= 0)]
+        listed = listed_curves(result, side)
         features.loc[listed["index"].to_numpy(), "reasons"] = listed["reasons"].to_numpy()
         layer = Shapes(
             simplified([curve / source.scale for curve in ensemble.curves]),
