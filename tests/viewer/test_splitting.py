@@ -8,12 +8,13 @@ import tifffile
 from napari.layers import Shapes
 from typer.testing import CliRunner
 
-from docks import labels_of, spots, wait_until_idle
+from docks import execute, labels_of, same, set_choices, spots, wait_until_idle
 from napari_shape_ensembles.cli import app
 from napari_shape_ensembles.io.design import read_design, take_parts, take_pixel_sizes
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.inputs import ensemble_of
+from napari_shape_ensembles.viewer.report import script_of
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.splitting import split_options
 
@@ -88,6 +89,25 @@ def test_objects_of_a_region_are_found_in_the_whole_plane(session, model, qtbot)
         one for one, curve in zip(whole.ids.tolist(), whole.curves, strict=True) if curve[:, 1].min() > 44.75
     }
     assert zones.visible
+
+
+def test_the_script_of_two_regions_of_a_file_compares_these_regions(session, model, tmp_path, qtbot):
+    tifffile.imwrite(tmp_path / "slide.tif", spots(1, rows=6))
+    image = model.open(tmp_path / "slide.tif", plugin="napari")[0]
+    rows, columns = image.data.shape
+    half = np.array([[0, 0], [0, columns // 2 - 1], [rows, columns // 2 - 1], [rows, 0]])
+    model.add_shapes([half, half + (0, columns // 2)], name="zones")
+    left, right = split(session, image, "Regions of zones", qtbot)
+    set_choices(session.choices, landmarks=60, rank=5, permutations=99, significance=0.1)
+    session.choices.sides.choose([left], [right])
+    session.comparison.run()
+    wait_until_idle(session.comparison, qtbot)
+    result = session.comparison.result
+    assert len(result.a) + len(result.b) <= len(outlines(session, image))
+    code = script_of(session.comparison.shown)
+    assert "viewer" not in code
+    model.layers.clear()
+    same(execute(code)[0]["result"], result)
 
 
 def test_classes_and_kinds_are_rows(session, model, qtbot):

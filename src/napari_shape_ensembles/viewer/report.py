@@ -69,6 +69,8 @@ def script(sources: Sources, recipe: Outlines, settings: Settings, excluded: Exc
     resized &= bool(pooled)
     if resized:
         lines.append("from napari_shape_ensembles.outlines import at_one_pixel_size")
+    if any(source.region is not None and files[source.name] for side in sources for source in side):
+        lines.append("from napari_shape_ensembles.io.image_parts import objects_inside")
     if not all(files.values()):
         lines += [
             "import napari  # run this in napari's console: a compared layer is not a file",
@@ -87,6 +89,8 @@ def script(sources: Sources, recipe: Outlines, settings: Settings, excluded: Exc
             if file := files[source.name]:
                 pixels = f"imread({file!r})"
                 labels = f"outlines.labels({pixels})" if source.kind == "image" else pixels
+                if source.region is not None:
+                    labels = f"objects_inside({labels}, {source.region!r}, keep_cut=outlines.keep_border)[0]"
                 options = {"scale": tuple(source.scale.tolist()), "unit": source.unit, "name": source.name}
                 lines.append(f"{part} = {_call('outlines.trace', options.items(), labels)}")
             else:
