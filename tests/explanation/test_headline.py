@@ -1,6 +1,7 @@
 """The answer in a sentence: direction, size, interval, what could have been missed and what it speaks for."""
 
 import re
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Outlines, Settings, compare, detectable_differences
+from napari_shape_ensembles.explanation.components import PARTS
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.explanation.paper import answer_figure, image_table, methods, object_table
 
@@ -127,3 +129,32 @@ def test_a_paper_gets_every_number(images):
     assert all(not text or float(text) for text in ticks)  # no powers of ten, where the range is less than one
     boxes = [box.get_tightbbox() for box in (*figure.axes, *figure.legends)]
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said", "unsaid"),
+    [
+        (("image",), ("Objects were segmented", "method otsu", "smallest object"), ("labels", "as they are")),
+        (("labels",), ("Given labels were not segmented", "smallest object"), ("otsu", "neck", "Objects were")),
+        (("shapes",), ("Given outlines were used as they are",), ("otsu", "smallest object", "segmented")),
+        (("labels", "image"), ("Objects were segmented", "Given labels were not segmented"), ("as they are",)),
+    ],
+)
+def test_a_paper_tells_only_of_what_was_done_to_the_sources(larger, kinds, said, unsaid):
+    words = methods(larger, Outlines(), headline(larger), kinds=kinds)
+    assert all(part in words for part in said)
+    assert not any(part in words for part in unsaid)
+
+
+def test_a_paper_tells_of_resampling_faults_and_combined_parts():
+    a, b = (Ensemble(list(blobs(12, 80, seed=side)), unit="µm", name="ab"[side]) for side in (0, 1))
+    few = compare(a[np.arange(6)], b, QUICK, overrule=True, significance=0.1)
+    words = methods(replace(few, note="All outlines were brought to the largest pixels"), None, headline(few))
+    assert " All outlines were brought to the largest pixels. " in words
+    assert "despite faults of the outlines: a has only 6 curves; at least 10 are needed." in words
+    for test in (few.undulation, few.scale):
+        assert all(PARTS.get(part, part) in words for part in test.parts)
+    assert "combined by their smallest p-value" in words
+    raw = compare(a, b, QUICK, coordinates="raw", significance=0.1)
+    assert "combined by their smallest p-value" not in methods(raw, None, headline(raw))
+    assert "despite faults of the outlines" not in methods(raw, None, headline(raw))

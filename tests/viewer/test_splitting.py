@@ -96,7 +96,7 @@ def test_the_script_of_two_regions_of_a_file_compares_these_regions(session, mod
     image = model.open(tmp_path / "slide.tif", plugin="napari")[0]
     rows, columns = image.data.shape
     half = np.array([[0, 0], [0, columns // 2 - 1], [rows, columns // 2 - 1], [rows, 0]])
-    model.add_shapes([half, half + (0, columns // 2)], name="zones")
+    model.add_shapes([half, half + np.array([0, columns // 2])], name="zones")
     left, right = split(session, image, "Regions of zones", qtbot)
     set_choices(session.choices, landmarks=60, rank=5, permutations=99, significance=0.1)
     session.choices.sides.choose([left], [right])
@@ -258,3 +258,25 @@ def test_a_group_b_alone_is_the_sample_b(session, model):
     assert session.image_cells.cells()[0].group == "B"
     session.design.write([(one, "group", "A")])
     assert list(map(list, session.choices.sides.chosen())) == [[one], [two]]
+
+
+def test_methods_of_labels_claim_no_segmentation(session, model, tmp_path, qtbot):
+    one, two = (model.add_labels(labels_of(seed), name=f"field {seed}") for seed in (1, 2))
+    set_choices(session.choices, landmarks=60, rank=5, permutations=99, significance=0.1)
+    session.choices.sides.choose([one], [two])
+    session.comparison.run()
+    wait_until_idle(session.comparison, qtbot)
+    session.comparison.export_for_paper(tmp_path / "first")
+    wait_until_idle(session.comparison, qtbot)
+    said = (tmp_path / "first" / "methods.txt").read_text()
+    assert "Given labels were not segmented" in said
+    assert "otsu" not in said
+
+    model.layers.clear()
+    session.comparison.open(tmp_path / "first" / "pair.comparison.npz")
+    wait_until_idle(session.comparison, qtbot)
+    session.comparison.export_for_paper(tmp_path / "again")
+    wait_until_idle(session.comparison, qtbot)
+    assert (tmp_path / "again" / "methods.txt").read_text() == said
+    for table in ("objects.csv", "images.csv"):
+        assert (tmp_path / "again" / table).read_text() == (tmp_path / "first" / table).read_text()

@@ -1,5 +1,6 @@
 """Output for a publication: one figure, a paragraph of methods, tables of objects and of images."""
 
+from collections.abc import Collection
 from math import comb
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,10 @@ from numpy.typing import NDArray
 
 from ..comparison import Comparison
 from ..outlines import Outlines, account_of, counted
+from ..outlines.recipe import PIXEL_SIZE, TRACING
 from ..palette import COLOR_A, COLOR_B, with_log_ticks
 from ..parameters import matters, parameters_of
-from .components import components
+from .components import PARTS, components
 from .figures import style
 from .headline import Headline
 
@@ -72,7 +74,9 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
     return figure
 
 
-def methods(result: Comparison, outlines: Outlines | None, known: Headline) -> str:
+def methods(
+    result: Comparison, outlines: Outlines | None, known: Headline, *, kinds: Collection[str] = ("image",)
+) -> str:
     """Write the paragraph on methods, with counts, settings and versions, followed by the result.
 
     Parameters
@@ -82,6 +86,8 @@ def methods(result: Comparison, outlines: Outlines | None, known: Headline) -> s
         Recipe of the outlines, if known.
     known : Headline
         Headline of this result.
+    kinds : collection of {"image", "labels", "shapes"}
+        What the outlines come from: only images are segmented, and shapes are not traced either.
     """
     settings, said = result.settings, []
     for letter, side in (("A", result.a), ("B", result.b)):
@@ -92,8 +98,11 @@ def methods(result: Comparison, outlines: Outlines | None, known: Headline) -> s
             f"{f' ({left_out})' if left_out else ''}."
         )
     if outlines is not None:
-        changed = _described(outlines)
-        said.append(f"Objects were segmented and outlined with these parameters: {changed}.")
+        said += _origin(outlines, kinds)
+    if result.note:
+        said.append(f"{result.note}.")
+    if result.settings.overrule and (faults := [one.text for one in result.quality.findings if one.serious]):
+        said.append(f"The result is given despite faults of the outlines: {'; '.join(faults)}.")
     said.append(
         f"Each outline was sampled at {settings.landmarks} landmarks, split into undulation (form) and scale (size and "
         f"elongation) as separable shape tensors (Grey et al.), and registered; {result.space.rank} undulation "
@@ -101,7 +110,7 @@ def methods(result: Comparison, outlines: Outlines | None, known: Headline) -> s
     )
     said.append(
         f"Both were compared by the maximum mean discrepancy (Gretton et al. 2012), with p-values from "
-        f"{_null(result)}, at a level of {settings.significance:g} each (seed {settings.seed})."
+        f"{_null(result)}, at a level of {settings.significance:g} each (seed {settings.seed}).{_combination(result)}"
     )
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     said.append(f"Software: {versions}.")
@@ -127,9 +136,39 @@ def _null(result: Comparison) -> str:
     )
 
 
-def _described(choices: Outlines | object) -> str:
-    """List every relevant parameter, with its unit."""
-    fields = parameters_of(type(choices))
+def _origin(outlines: Outlines, kinds: Collection[str]) -> list[str]:
+    """Describe how the outlines were found, for each kind of source."""
+    said = []
+    if "image" in kinds:
+        said.append(f"Objects were segmented and outlined with these parameters: {_described(outlines)}.")
+    if "labels" in kinds:
+        tracing = _described(outlines, (TRACING, PIXEL_SIZE))
+        said.append(f"Given labels were not segmented, but traced with these parameters: {tracing}.")
+    if "shapes" in kinds:
+        said.append("Given outlines were used as they are.")
+    return said
+
+
+def _combination(result: Comparison) -> str:
+    """Describe which parts the tests combine."""
+    tests = {"undulation": result.undulation, "scale": result.scale}
+    listed = [
+        f"{name}: {', '.join(PARTS.get(part, part) for part in test.parts)}"
+        for name, test in tests.items()
+        if test.parts
+    ]
+    if not listed:
+        return ""
+    return f" The parts of each test ({'; '.join(listed)}) were combined by their smallest p-value (min-p)."
+
+
+def _described(choices: Outlines | object, groups: Collection[str] = ()) -> str:
+    """List every relevant parameter, with its unit; only those of some groups, if any are given."""
+    fields = {
+        name: declared
+        for name, declared in parameters_of(type(choices)).items()
+        if declared.group in (groups or (declared.group,))
+    }
     values = {name: getattr(choices, name) for name in fields if matters(choices, name)}
     return ", ".join(
         f"{fields[name].label.lower()} {value} {fields[name].unit}".rstrip()

@@ -40,7 +40,9 @@ class Finder(Protocol):
 #: Methods that partition the whole plane between neighbors, without background.
 TILINGS: tuple[Method, ...] = ("boundaries", "superpixels")
 
-_FIND, _CLEAN, _TRACE, _PIXEL = "Find", "Clean up and split", "Trace", "Pixel size"
+_FIND, _CLEAN = "Find", "Clean up and split"
+#: Groups of the parameters that apply to labels, too, which are only traced.
+TRACING, PIXEL_SIZE = "Trace", "Pixel size"
 _THRESHOLDS: tuple[Method, ...] = tuple(method for method in get_args(Method) if method not in TILINGS)
 _TILING = ({"method": ("boundaries",)}, {"method": ("superpixels",), "all_regions": (True,)})
 _NO_TILING = ({"method": _THRESHOLDS}, {"method": ("superpixels",), "all_regions": (False,)})
@@ -286,7 +288,7 @@ class Recipe:
         least=0,
         step=0.5,
         decimals=1,
-        group=_TRACE,
+        group=TRACING,
         needs=_NO_TILING,
     )
     smoothing_unit: SmoothingUnit = parameter(
@@ -296,7 +298,7 @@ class Recipe:
         "pixels.",
         label="Smoothing unit",
         choices={"pixel": "pixels", "physical": "the image's unit", "window": "the paper's σ (a window)"},
-        group=_TRACE,
+        group=TRACING,
         needs=_NO_TILING,
     )
     iterations: int = parameter(
@@ -305,7 +307,7 @@ class Recipe:
         label="Smoothing steps",
         least=0,
         most=_MAX_ITERATIONS,
-        group=_TRACE,
+        group=TRACING,
         needs=_TILING,
     )
     min_area: float = parameter(
@@ -316,23 +318,23 @@ class Recipe:
         least=0,
         step=1,
         decimals=0,
-        group=_TRACE,
+        group=TRACING,
     )
     keep_border: bool = parameter(
         False,
         "Keep objects cut by the image border, closed along it; otherwise they are left out and counted, as their "
         "outlines are incomplete.",
         label="Keep border objects",
-        group=_TRACE,
+        group=TRACING,
     )
-    holes: bool = parameter(False, "Trace holes as separate curves.", label="Trace holes", group=_TRACE)
+    holes: bool = parameter(False, "Trace holes as separate curves.", label="Trace holes", group=TRACING)
     min_vertices: int = parameter(
         3,
         "Outlines with fewer vertices are left out and counted; marching squares gives about 1.3 vertices per "
         "pixel of length.",
         label="Fewest vertices",
         least=0,
-        group=_TRACE,
+        group=TRACING,
         needs=_NO_TILING,
     )
     min_length: float = parameter(
@@ -343,17 +345,17 @@ class Recipe:
         least=0,
         step=1,
         decimals=1,
-        group=_TRACE,
+        group=TRACING,
         needs=_NO_TILING,
     )
     pixel_size: float | tuple[float, float] | None = parameter(
         None,
         "Side of a pixel, or its height and width, in `unit`; overrides the image's metadata.",
         above=0,
-        group=_PIXEL,
+        group=PIXEL_SIZE,
     )
     unit: str | None = parameter(
-        None, "Unit of the pixel size and of the outlines, such as µm or nm; give both or neither.", group=_PIXEL
+        None, "Unit of the pixel size and of the outlines, such as µm or nm; give both or neither.", group=PIXEL_SIZE
     )
 
     def __post_init__(self) -> None:

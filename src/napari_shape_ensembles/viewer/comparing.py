@@ -531,7 +531,7 @@ def write_paper_files(shown: DisplayedResult, painted: str, folder: Path) -> lis
                 with style(), replacing(path) as file:
                     figure.savefig(file, format=path.suffix[1:], dpi=300)
             report("writing the tables", 2, 5)
-            write_bytes(paths[2], methods(result, shown.recipe, known).encode())
+            write_bytes(paths[2], methods(result, shown.recipe, known, kinds=shown.kinds).encode())
             write_bytes(paths[3], object_table(result).to_csv(index=False).encode())
             write_bytes(paths[4], image_table(result).to_csv(index=False).encode())
             written += paths

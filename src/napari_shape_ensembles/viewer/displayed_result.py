@@ -35,6 +35,7 @@ class DisplayedResult:
     sources: Sources | None = None  #: snapshots of its layers
     path: str = ""  #: file it was opened from, or empty
     origin: str = ""  #: sentences on the origin of a result that was not computed in this session
+    kinds: tuple[str, ...] = ("image",)  #: kinds of its sources: "image", "labels", "shapes"
 
     @classmethod
     def of_run(cls, result: Comparison, run_inputs: RunInputs, sources: Sources) -> "DisplayedResult":
@@ -48,9 +49,9 @@ class DisplayedResult:
         planes = [f"{one.name}: the {one.plane} is compared." for one in itertools.chain(*sources) if one.plane]
         notes = (*([pooled] if several else []), *planes)
         view = comparison_view(result, sources)
-        return cls(
-            result, run_inputs.recipe, view, notes, run_inputs.excluded, run_inputs.fingerprints, run_inputs, sources
-        )
+        kinds = tuple(dict.fromkeys(one.kind for one in itertools.chain(*sources)))
+        found = run_inputs.recipe, view, notes, run_inputs.excluded, run_inputs.fingerprints, run_inputs, sources
+        return cls(result, *found, kinds=kinds)
 
     @classmethod
     def of_file(cls, result: Comparison, view: Tree, path: str = "") -> "DisplayedResult":
@@ -62,7 +63,8 @@ class DisplayedResult:
         )
         recipe = None if known is None else recipe_of(known)
         notes, fingerprints = (tuple(_texts_of(view, name)) for name in ("notes", "prints"))
-        return cls(result, recipe, view, notes, _excluded(view), fingerprints, path=path, origin=origin)
+        kinds = tuple(_texts_of(view, "kinds")) or cls.kinds  # not in files of earlier versions
+        return cls(result, recipe, view, notes, _excluded(view), fingerprints, path=path, origin=origin, kinds=kinds)
 
     def to_view(self, painted: str) -> Tree:
         """Return the view to store in a file."""
@@ -74,6 +76,7 @@ class DisplayedResult:
             "painted": painted,
             "notes": list(self.notes),
             "prints": list(self.fingerprints),
+            "kinds": list(self.kinds),
             "excluded": [sorted(ids) for ids in self.excluded],
         }
 
