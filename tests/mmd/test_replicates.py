@@ -15,6 +15,7 @@ from napari_shape_ensembles.mmd.replicates import (
     closure,
     explained,
     joint_p_values,
+    labellings,
     least_p,
     mean_kernels,
     rearrangements,
@@ -166,6 +167,20 @@ def test_blocks_are_permuted_within():
     assert test.labellings == 16
     assert test.p_value == pytest.approx(brute_p(kernel.between, labellings, between))
     assert test.p_value == test.least_p == 2 / 16
+
+
+def test_blocks_of_one_group_do_not_lower_the_least_p():
+    """Exchanging the names of two groups in the blocks that hold both gives the same statistic."""
+    groups = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
+    blocks = np.array([0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 3, 3])
+    points, replicate = drawn((4,) * 12, shift=9 * groups)
+    test = replicate_test({"": mean_kernels(points, replicate)}, Hypothesis(groups, blocks))
+    assert test.labellings == 36
+    assert test.p_value == test.least_p == 2 / 36
+    assert labellings(groups[[0, 1, 6, 7, 10]], blocks[[0, 1, 6, 7, 10]]) == (6, 2)
+    assert labellings(np.array([0.0, 0, 1]), np.array([0, 0, 1])) == (1, 1)
+    three = np.eye(3)[[0, 1, 0, 1, 2, 2]]  # the third group has a block of its own
+    assert labellings(three, np.array([0, 0, 1, 1, 2, 2])) == (4, 2)
 
 
 def test_a_trend_is_tested_on_all_orders():

@@ -288,12 +288,17 @@ def _alike(columns: Real, labels: Index, members: Sequence[Index], *, exchange: 
     """Number of labelings that span the same space as the observed one, and so have the same statistic.
 
     Groups with the same number of replicates in every block may exchange their names, unless covariates tell them apart
-    (`exchange`); numeric columns may be reflected about their means.
+    (`exchange`); numeric columns may be reflected about their means. Blocks with one label do not matter to any test.
     """
-    table = np.stack([np.bincount(labels[rows], minlength=labels.max() + 1) for rows in members], axis=1)
-    names_only = len(table) == 2 or np.isin(columns, (0, 1)).all()
-    if exchange and names_only and np.linalg.matrix_rank(columns - columns.mean(axis=0)) == len(table) - 1:
-        return prod(factorial(count) for count in np.unique(table, axis=0, return_counts=True)[1].tolist())
+    kinds = labels.max() + 1
+    informative = [rows for rows in members if len(np.unique(labels[rows])) > 1]
+    names_only = kinds == 2 or np.isin(columns, (0, 1)).all()
+    if exchange and names_only and np.linalg.matrix_rank(columns - columns.mean(axis=0)) == kinds - 1:
+        table = np.zeros((kinds, len(informative)), dtype=np.intp)
+        for place, own in enumerate(informative):
+            table[:, place] = np.bincount(labels[own], minlength=kinds)
+        compared = table[table.any(axis=1)]
+        return prod(factorial(count) for count in np.unique(compared, axis=0, return_counts=True)[1].tolist())
     for places in members:
         rows = columns[places]
         rows = (
