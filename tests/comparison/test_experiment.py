@@ -410,6 +410,10 @@ def test_doses_without_groups_have_a_trend_and_no_contrasts():
     assert "0 contrasts" in result.summary()
     with pytest.raises(ValueError, match="there is only one group"):
         result.omnibus  # noqa: B018 - it is computed
+    assert list(result.effects) == ["contrast", "quantity", "ratio", "low", "high", "difference"]
+    assert not any("per group" in sentence for sentence in result.overall())
+    with pytest.raises(ValueError, match="only one group"):
+        result.plot()
 
 
 def test_very_many_outlines_are_drawn_equally_from_each_replicate(monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, ShapeSpace, compare, decompose, explain
-from napari_shape_ensembles.explanation.components import COMPONENTS, component_tests, components
+from napari_shape_ensembles.explanation.components import COMPONENTS, component_tests, components, ratio_words
 from napari_shape_ensembles.mmd import median_distance
 
 
@@ -102,6 +102,12 @@ def test_ratios_are_told_from_one_and_from_zero():
     assert "larger: size 1.003 times A's, 95 % interval 1.00" in found.sentence("size")
     assert "1.00 " not in found.sentence("size").split("interval")[1]
     assert "elongation 0.00 " not in found.sentence("elongation")
+
+
+def test_extreme_ratios_keep_their_digits():
+    assert ratio_words(1.026e-8, 9.5e-9, 1.11e-8) == ["1.03e-08", "9.5e-09", "1.11e-08"]
+    assert ratio_words(1026285.6, 951079.6, np.inf) == ["1.03e+06", "9.51e+05", "inf"]
+    assert ratio_words(0.0012, 0.0, 99_999.0) == ["0.00120", "0.00000", "99999.00000"]
 
 
 def test_what_is_the_same_up_to_rounding_does_not_differ():

@@ -62,6 +62,12 @@ def test_of_several_images_intervals_are_over_images(images):
     assert f"({np.exp(interval.low):.2f} to {np.exp(interval.high):.2f})" in found.sentence
 
 
+def test_of_images_without_a_difference_in_scale_both_its_ratios_could_have_been_missed():
+    a, b = ([sample(10 * side + i, 1.0, 12, f"{'ab'[side]}{i}") for i in range(6)] for side in (0, 1))
+    said = headline(compare(a, b, QUICK)).missed
+    assert re.match(r"Could have been missed: a ratio of size up to 1\.\d+, a ratio of elongation up to 1\.\d+", said)
+
+
 def test_parts_that_differ_are_each_told_once():
     """Sizes that spread more about the same mean: no ratio tells of them."""
     spread = [outline * (0.5, 2.0)[place % 2] for place, outline in enumerate(blobs(40, 80, seed=1))]

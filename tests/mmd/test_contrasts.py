@@ -1,5 +1,7 @@
 """Ratios of means and of spreads: their intervals against closed forms, and how often they hold the truth."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -97,6 +99,15 @@ def test_samples_that_do_not_vary_have_no_uncertain_spread(still, ends):
     values = np.random.default_rng(2).normal(size=(20, 1))
     values[still] = 0.5
     assert (spread_interval(values, 10, bootstrap_counts(10, 20, 50, 0)) == ends).all()
+
+
+def test_an_interval_without_bounds_gives_no_warning():
+    """Some resamples of four values vary so little that the upper end exceeds all numbers."""
+    values = np.random.default_rng(0).normal(size=(8, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        low, high = spread_interval(values, 4, bootstrap_counts(4, 8, 500, 0))
+    assert (low[0], high[0]) == (0, np.inf)
 
 
 def test_percentiles_move_out_as_samples_shrink():

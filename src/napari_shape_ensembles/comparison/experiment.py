@@ -242,7 +242,7 @@ class Experiment:
         for one, other in interactions:
             words = self._joint_sentence(partial(self.interaction, one, other), "detected", "not detected", " in")
             said.append(f"Interaction {one} × {other}:{words}.")
-        if not self.variance["between"].isna().any():
+        if groups > 1 and not self.variance["between"].isna().any():
             least = max(int(np.bincount(self.design.group).min()), FEW_REPLICATES + 1)
             plans = self.planning((least, 2 * least))
             first, more = (f"{ratio:.2f}" if ratio > 1.005 else f"{ratio:.4f}" for ratio in plans["size"])
@@ -506,7 +506,7 @@ class Experiment:
         """
         import pandas as pd
 
-        rows = []
+        rows: list[dict[str, Any]] = []
         for i, j in self.design.pairs:
             for quantity in map(str, self.means):
                 found = self._difference(quantity, i, j)
@@ -521,7 +521,7 @@ class Experiment:
                         "difference": found.value / self._within[quantity] if self._within[quantity] else 0.0,
                     }
                 )
-        return pd.DataFrame(rows)
+        return pd.DataFrame(rows, columns=["contrast", "quantity", "ratio", "low", "high", "difference"])
 
     def slopes(self, column: str, given: Sequence[str] = ()) -> "pd.DataFrame":
         """Ratio of every plain quantity per unit of a covariate, with its 95 % interval over replicates."""
@@ -928,8 +928,15 @@ class Experiment:
         """Plot the ratios of size and roughness of every contrast with their intervals.
 
         `studies.superplot.superplot` plots the replicates over their outlines.
+
+        Raises
+        ------
+        ValueError
+            For a single group, which has no contrasts.
         """
-        return plot_experiment(self.table, self.effects, self.settings.significance, ax)
+        if not self.design.pairs:
+            raise ValueError("there is only one group, so no contrast to plot: see trend and slopes")
+        return plot_experiment(self.table, self.effects, ax)
 
     def __repr__(self) -> str:
         return f"Experiment({self.summary()})"

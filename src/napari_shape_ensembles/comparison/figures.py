@@ -165,23 +165,21 @@ def plot_effects(standardized: Mapping[str, Estimate], ratio: Estimate, ax: "Axe
     return ax
 
 
-def plot_experiment(
-    table: "pd.DataFrame", effects: "pd.DataFrame", significance: float, ax: "Axes | None" = None
-) -> "Axes":
+def plot_experiment(table: "pd.DataFrame", effects: "pd.DataFrame", ax: "Axes | None" = None) -> "Axes":
     """Plot the ratio of size and of roughness of every contrast, with its 95 % interval over replicates.
 
     Parameters
     ----------
     table, effects : DataFrame
         Attributes of an `Experiment`.
-    significance : float
     ax : matplotlib Axes, optional
         By default the axes of a new figure.
 
     Returns
     -------
     matplotlib Axes
-        Filled markers where the test of the contrast (scale for the size, undulation for the roughness) rejects.
+        Filled markers where the row of the contrast holds a difference (in scale for the size, in undulation for the
+        roughness).
         Without replicates there is no interval.
     """
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
@@ -190,8 +188,8 @@ def plot_experiment(
     ax = axes_of(ax, height=1.2 + 0.5 * len(contrasts))
     effects = effects.set_index(["contrast", "quantity"])
     ax.axvline(1, color="0.3", linestyle=":")
-    for shift, ((quantity, mark), test) in enumerate(zip(_QUANTITIES, ("scale", "undulation"), strict=True)):
-        rejected = (table[f"{test}_p_adjusted"] <= significance).tolist()
+    for shift, ((quantity, mark), sign) in enumerate(zip(_QUANTITIES, (-1, 0), strict=True)):
+        rejected = [case[sign] == "0" for case in table["case"]]
         for place, contrast in enumerate(reversed(contrasts)):
             found, y = effects.loc[(contrast, quantity)], place + 0.15 - 0.3 * shift
             style = "full" if rejected[len(contrasts) - 1 - place] else "none"

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,8 @@ _WORDS = {
 _ROWS = 512
 # A ratio of spreads below this factor is not reported in sentences.
 _MIN_SPREAD_RATIO = 1.15
+# Ratios from here to there are written without an exponent.
+_MIN_FIXED, _MAX_FIXED = 1e-3, 1e5
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +107,10 @@ class Components(Sealed):
         listed, known = [], False
         for name in _WORDS:
             i = COMPONENTS.index(name)
-            ratio, low, high = self.ratio[i], *self.ratio_interval[:, i]
-            finite = bool(np.isfinite([low, high]).all())
-            listed.append(f"{name} {ratio:.2f}" + (f" ({low:.2f} to {high:.2f})" if finite else ""))
+            interval = self.ratio_interval[:, i]
+            finite = bool(np.isfinite(interval).all())
+            ratio, low, high = ratio_words(self.ratio[i], *(interval if finite else (self.ratio[i],) * 2))
+            listed.append(f"{name} {ratio}" + (f" ({low} to {high})" if finite else ""))
             known = known or finite
         intervals = ", with 95 % intervals" if known else ""
         return f"Ratios of the means of images, B over A{intervals}: {', '.join(listed)}."
@@ -145,12 +149,15 @@ def _holds_one(interval: Real) -> bool:
 
 
 def ratio_words(*ratios: float) -> list[str]:
-    """Format ratios with two digits, or as many more as distinguish them from 0 and from 1."""
+    """Format ratios with two digits, or as many more as distinguish them from 0 and from 1; or as 1.03e-08."""
     for digits in range(2, 6):
         words = [f"{ratio:.{digits}f}" for ratio in ratios]
         if not {0.0, 1.0} & {float(word) for word in words}:
             break
-    return words
+    return [
+        word if ratio in (0, 1) or _MIN_FIXED <= ratio < _MAX_FIXED or not isfinite(ratio) else f"{ratio:.3g}"
+        for word, ratio in zip(words, ratios, strict=True)
+    ]
 
 
 @one_library_thread()

@@ -142,10 +142,10 @@ def _missed(result: Comparison, ratios: dict[str, Real]) -> str:
     missed = []
     if result.permuted == "images":
         for test, found in (("scale", result.scale), ("undulation", result.undulation)):
-            name = _OF_TEST[test][0]
-            largest = max(ratios[name][2], 1 / max(ratios[name][1], np.finfo(float).tiny))
-            if not found.rejected and np.isfinite(largest):
-                missed.append(f"a ratio of {name} up to {largest:.2f}")
+            for name in () if found.rejected else _OF_TEST[test]:
+                largest = max(ratios[name][2], 1 / max(ratios[name][1], np.finfo(float).tiny))
+                if np.isfinite(largest):
+                    missed.append(f"a ratio of {name} up to {ratio_words(largest)[0]}")
     elif len(result.undulation.null) and not (result.undulation.rejected and result.scale.rejected):
         mean = result.space.scale_mean
         tests = result.undulation, result.scale

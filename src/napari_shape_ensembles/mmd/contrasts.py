@@ -78,7 +78,9 @@ def spread_interval(values: Real, first: int, counts: Real, coverage: float = 0.
     ratios = _ratio(*spreads)
     with np.errstate(divide="ignore"):
         logarithms = np.log(np.where(np.isnan(ratios), 1, ratios))
-    return np.exp(np.stack(_symmetric(logarithms, np.sqrt(np.sum(squared_errors, axis=0)), coverage)))
+    ends = _symmetric(logarithms, np.sqrt(np.sum(squared_errors, axis=0)), coverage)
+    with np.errstate(over="ignore"):
+        return np.exp(np.stack(ends))
 
 
 def _moments(values: Real, counts: Real) -> tuple[Real, Real, Real]:
