@@ -68,6 +68,20 @@ def test_of_images_without_a_difference_in_scale_both_its_ratios_could_have_been
     assert re.match(r"Could have been missed: a ratio of size up to 1\.\d+, a ratio of elongation up to 1\.\d+", said)
 
 
+def test_pictures_of_images_of_unequal_numbers_of_outlines_show_what_the_sentence_says():
+    """The large image of A and the small one of B hold most outlines: pooled outlines would show B as smaller."""
+    sizes, counts = (1.5, 1.0, 1.1, 1.05, 1.0), (80, 8, 8, 8, 8)
+    a = [sample(i, size, n, f"a{i}") for i, (size, n) in enumerate(zip(sizes, counts, strict=True))]
+    b = [sample(9 + i, 1.4 / size, n, f"b{i}") for i, (size, n) in enumerate(zip(sizes, counts, strict=True))]
+    result = compare(a, b, QUICK, significance=0.05)
+    known = headline(result)
+    means = [np.log(list(side.values())).mean() for side in known.image_sizes]
+    drawn = [np.sqrt(np.linalg.eigvalsh(one.T @ one / len(one))).prod() for one in (known.mean_a, known.mean_b)]
+    assert np.sqrt(drawn[1] / drawn[0]) == pytest.approx(np.exp(means[1] - means[0]), rel=1e-6)
+    bars = [line.get_ydata() for line in answer_figure(result, known).axes[1].lines if len(line.get_ydata()) == 2]
+    np.testing.assert_allclose([bar[0] for bar in bars], np.exp(means))
+
+
 def test_parts_that_differ_are_each_told_once():
     """Sizes that spread more about the same mean: no ratio tells of them."""
     spread = [outline * (0.5, 2.0)[place % 2] for place, outline in enumerate(blobs(40, 80, seed=1))]

@@ -40,7 +40,7 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
     -------
     matplotlib Figure
         Gray dots are outlines (at most 2000 a side), black circles the geometric means of images, bars those of the
-        sides. Axes are logarithmic.
+        sides: of the images' means if images were permuted. Axes are logarithmic.
     """
     parts, first = components(result.space, result.t, result.l), len(result.a)
     rng = np.random.default_rng(0)
@@ -66,7 +66,8 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
                 offsets = np.linspace(-0.2, 0.2, len(means)) if len(means) > 1 else np.zeros(1)
                 if len(means) > 1:
                     axis.plot(place + offsets, means, "o", color=_COLORS[side], markeredgecolor="black", markersize=5)
-                axis.plot([place - 0.35, place + 0.35], [np.exp(np.log(own).mean())] * 2, color="black")
+                weighed = means if result.permuted == "images" else own
+                axis.plot([place - 0.35, place + 0.35], [np.exp(np.log(weighed).mean())] * 2, color="black")
             with_log_ticks(axis)
             axis.set(xlim=(-0.6, 1.6), title=f"{name}, {result.a.unit}" if name == "size" else name)
             axis.set_xticks([0, 1], ["A", "B"])

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..comparison import Comparison
+from ..comparison.effects import image_numbers
 from ..outlines import Ensemble
 from ..shapes import decompose, grassmann, product, register, spd, to_landmarks
 
@@ -34,15 +35,23 @@ class ShapePlaces:
     def __init__(self, comparison: Comparison) -> None:
         self.comparison = comparison
         self.space = comparison.space
+        self._weights = np.ones(len(comparison.t))
+        if comparison.permuted == "images":
+            image = image_numbers((comparison.a, comparison.b))
+            self._weights = 1 / np.bincount(image)[image]
         self.t_spread = comparison.t.std(axis=0)
         self.l_spread = {name: float((comparison.l @ axis).std()) for name, axis in SCALE_AXES.items()}
 
     def mean(self, side: str) -> Place:
-        """Mean coordinates of "A", of "B", or of all curves ("")."""
+        """Mean coordinates of "A", of "B", or of all curves ("").
+
+        Those of the sides differ as the result says: images have equal weights if they were permuted.
+        """
         first = len(self.comparison.a)
         rows = {"A": slice(None, first), "B": slice(first, None), "": slice(None)}[side]
-        l = self.comparison.l[rows].mean(axis=0)
-        return Place(self.comparison.t[rows].mean(axis=0), self._scale(l), f"mean of {side or 'all curves'}")
+        weights = self._weights[rows] if side else None
+        t, l = (np.average(points[rows], axis=0, weights=weights) for points in (self.comparison.t, self.comparison.l))
+        return Place(t, self._scale(l), f"mean of {side or 'all curves'}")
 
     def _scale(self, l: Real) -> Real:
         return spd.from_coordinates(self.space.scale_mean, l[None])[0]
