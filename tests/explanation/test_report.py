@@ -1,8 +1,9 @@
 """The report and its figures: whole, harmless whatever layers are called, and the same every time."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis
-from napari_shape_ensembles.explanation.figures import FIGURES, null_distributions, save_figures
+from napari_shape_ensembles.explanation.figures import FIGURES, figures, null_distributions, plot_shares, save_figures
 from napari_shape_ensembles.explanation.report import report_html, save_report, table_page, tables, text_pages
 
 NASTY = "<script>alert('x')</script> & \"$\\frac{1}{0}$\" --><svg onload=alert(1)> 核"
@@ -130,6 +131,27 @@ def test_figures_are_saved_at_the_set_resolution(explanation, tmp_path):
             pixels = imread(path)
             assert pixels.shape[1] == pytest.approx(7.2 * 50, abs=1)
             assert np.ptp(pixels[..., :3]) > 200
+
+
+def test_panels_of_the_tests_do_not_overlap(explanation):
+    figure = figures(explanation, ["tests"])["tests"]
+    figure.draw_without_rendering()
+    result = explanation.comparison
+    assert len(figure.axes) == len(result.undulation.parts) + len(result.scale.parts)
+    boxes = [axis.get_tightbbox() for axis in figure.axes]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 for box in boxes)
+    for axis in figure.axes:
+        texts = [text.get_window_extent() for text in axis.get_xticklabels() if text.get_text()]
+        assert not any(one.overlaps(other) for one, other in pairwise(texts))
+
+
+def test_the_bar_of_a_share_is_its_interval_even_if_that_does_not_hold_it(explanation):
+    found = explanation.components
+    interval = np.tile([[0.1], [0.4]], 4)
+    given = replace(explanation, components=replace(found, share=np.zeros(4), share_interval=interval))
+    (segments,) = (one.get_segments() for one in plot_shares(given).collections)
+    np.testing.assert_allclose([np.sort(line[:, 0]) for line in segments], np.tile([0.1, 0.4], (4, 1)))
 
 
 def test_a_resolution_below_1_is_refused(explanation, tmp_path):

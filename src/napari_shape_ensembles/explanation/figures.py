@@ -45,16 +45,21 @@ def null_distributions(explanation: Explanation) -> Figure:
     """MMD under permuted labels, with the observed value and the threshold, for every test."""
     result = explanation.comparison
     both = {"undulation": result.undulation, "scale": result.scale}
-    tests = {f"{of}, {name}": part for of, test in both.items() for name, part in test.parts.items()}
-    tests |= {of: test for of, test in both.items() if not test.parts}
-    figure, axes = _panels(1, len(tests), height=2.3)
-    for axis, (name, test) in zip(axes.flat, tests.items(), strict=True):
-        axis.hist(test.null, bins=40, histtype="stepfilled", color="0.75", label="permuted labels")
-        axis.axvline(test.threshold, color="0.2", linestyle=":", label="threshold")
-        axis.axvline(test.mmd, color="#b2182b", label="observed")
-        axis.set(xlabel="MMD", yticks=[])
-        axis.locator_params(axis="x", nbins=4)
-        axis.set_title(f"{name}\np = {test.p_value:.2g}", fontsize=8)
+    lines = [
+        {f"{of}, {name}": part for name, part in test.parts.items()} if test.parts else {of: test}
+        for of, test in both.items()
+    ]
+    figure, axes = _panels(len(lines), max(map(len, lines)), height=3.9)
+    for line, tests in zip(axes, lines, strict=True):
+        for axis in line[len(tests) :]:
+            axis.remove()
+        for axis, (name, test) in zip(line, tests.items(), strict=False):
+            axis.hist(test.null, bins=40, histtype="stepfilled", color="0.75", label="permuted labels")
+            axis.axvline(test.threshold, color="0.2", linestyle=":", label="threshold")
+            axis.axvline(test.mmd, color="#b2182b", label="observed")
+            axis.set(xlabel="MMD", yticks=[])
+            axis.locator_params(axis="x", nbins=3)
+            axis.set_title(f"{name}\np = {test.p_value:.2g}", fontsize=8)
     figure.legend(
         *axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False, fontsize=8
     )
@@ -73,8 +78,10 @@ def plot_shares(explanation: Explanation, ax: Axes | None = None) -> Axes:
     found = explanation.components
     axis = axes_of(ax, height=1.9)
     rows = np.arange(len(COMPONENTS))[::-1]
-    reach = np.abs(found.share_interval - found.share)
-    axis.barh(rows, found.share, color="0.7", edgecolor="0.2", xerr=reach, error_kw={"capsize": 3})
+    axis.barh(rows, found.share, color="0.7", edgecolor="0.2")
+    # The interval of a share need not hold it, as shares below zero count as zero.
+    middle, reach = found.share_interval.mean(axis=0), np.ptp(found.share_interval, axis=0) / 2
+    axis.errorbar(middle, rows, xerr=reach, fmt="none", ecolor="black", capsize=3)
     axis.set_yticks(rows, COMPONENTS)
     axis.set(xlim=(0, 1.02), xlabel="share of the squared MMD of all components (bar: 95 % bootstrap interval)")
     return axis
