@@ -102,9 +102,13 @@ def test_outlines_of_one_form_have_no_shift_that_could_have_been_missed():
 
 
 def test_without_an_answer_it_says_why():
-    found = headline(compare(sample(1, count=5), sample(2, count=5), QUICK))
+    few = compare(sample(1, count=5), sample(2, count=5), QUICK)
+    found = headline(few)
     assert found.sentence.startswith("No answer yet: ")
     assert found.missed == found.scope == ""
+    words = methods(few, None, found)
+    assert f"{found.sentence} (inconclusive; undulation p = " in words
+    assert "brackets" not in words
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Parts of one layer as rows of the design table, and the table as a file; without a window."""
 
 import imageio.v3 as iio
+import napari
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +10,7 @@ from napari.layers import Shapes
 from typer.testing import CliRunner
 
 from docks import execute, labels_of, same, set_choices, spots, wait_until_idle
+from napari_shape_ensembles import Settings, archetype_sensitivity
 from napari_shape_ensembles.cli import app
 from napari_shape_ensembles.io.design import read_design, take_parts, take_pixel_sizes
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
@@ -280,3 +282,22 @@ def test_methods_of_labels_claim_no_segmentation(session, model, tmp_path, qtbot
     assert (tmp_path / "again" / "methods.txt").read_text() == said
     for table in ("objects.csv", "images.csv"):
         assert (tmp_path / "again" / table).read_text() == (tmp_path / "first" / table).read_text()
+
+
+def test_the_script_of_a_row_that_depends_on_the_archetype_withholds_it_too(session, model, qtbot, monkeypatch):
+    one, two = (model.add_labels(labels_of(seed), name=f"field {seed}") for seed in (1, 2))
+    quick = {"landmarks": 40, "rank": 5, "permutations": 199, "coordinates": "raw"}
+    found = archetype_sensitivity(outlines(session, one), outlines(session, two), Settings(**quick))
+    low, high = max((found.p_values(test) for test in ("undulation", "scale")), key=np.ptp)
+    set_choices(session.choices, **quick, significance=(low + high) / 2)
+    session.choices.sides.choose([one], [two])
+    session.comparison.run()
+    wait_until_idle(session.comparison, qtbot)
+    session.comparison.check_robustness()
+    wait_until_idle(session.comparison, qtbot)
+    result = session.comparison.shown.result
+    assert result.row_depends_on_archetype
+    monkeypatch.setattr(napari, "current_viewer", lambda: model)
+    again = execute(script_of(session.comparison.shown))[0]["result"]
+    same(again, result)
+    assert again.summary() == result.summary()

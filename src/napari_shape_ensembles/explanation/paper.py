@@ -117,7 +117,8 @@ def methods(
     said.append(f"Software: {versions}.")
     p = f"undulation p = {result.undulation.p_value:.2g}, scale p = {result.scale.p_value:.2g}"
     found = " ".join(words for words in (known.sentence, known.missed, known.scope) if words)
-    answer = f"{found} ({result.case}; {p}; brackets hold 95 % intervals.)"
+    intervals = "" if result.inconclusive else "; brackets hold 95 % intervals"
+    answer = f"{found} ({result.case}; {p}{intervals}.)"
     used = f"All settings of the comparison: {_described(settings)}."
     return "\n\n".join(["Methods", " ".join(said), "Result", answer, used]) + "\n"
 

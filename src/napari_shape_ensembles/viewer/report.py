@@ -42,9 +42,14 @@ def script_of(shown: DisplayedResult) -> str:
         for side, refs in zip(shown.sources, shown.run_inputs.layers, strict=True):  # by the layers' current names
             now = ((source, ref()) for source, ref in zip(side, refs, strict=True))
             sides.append(tuple(one if layer is None else replace(one, name=layer.name) for one, layer in now))
-        run_inputs, resized = shown.run_inputs, bool(shown.result.note)
+        run_inputs, result = shown.run_inputs, shown.result
         return script(
-            (sides[0], sides[1]), run_inputs.recipe, run_inputs.settings, run_inputs.excluded, resized=resized
+            (sides[0], sides[1]),
+            run_inputs.recipe,
+            run_inputs.settings,
+            run_inputs.excluded,
+            resized=bool(result.note),
+            archetypes=result.row_depends_on_archetype,
         )
     if not Path(shown.path).is_file():
         return ""
@@ -54,17 +59,27 @@ def script_of(shown: DisplayedResult) -> str:
     )
 
 
-def script(sources: Sources, recipe: Outlines, settings: Settings, excluded: Excluded, *, resized: bool = False) -> str:
+def script(
+    sources: Sources,
+    recipe: Outlines,
+    settings: Settings,
+    excluded: Excluded,
+    *,
+    resized: bool = False,
+    archetypes: bool = False,
+) -> str:
     """Return a script that repeats a comparison: from files if they have the compared data, else in napari's console.
 
-    If outlines were `resized`, images are resampled to a common pixel size, as in the comparison.
+    If outlines were `resized`, images are resampled to a common pixel size, as in the comparison. If it was withheld as
+    other `archetypes` lead to another row, it is repeated with these, too.
     """
+    function = "archetype_sensitivity" if archetypes else "compare"
     files = {source.name: _file_of(source) for side in sources for source in side}
     pooled = ["Ensemble"] if max(map(len, sources)) > 1 else []
     lines = [
         *(["import numpy as np"] if any(excluded) else []),
         *(["from skimage.io import imread"] if any(files.values()) else []),
-        f"from napari_shape_ensembles import {', '.join([*pooled, 'Outlines', 'Settings', 'compare'])}",
+        f"from napari_shape_ensembles import {', '.join([*pooled, 'Outlines', 'Settings', function])}",
     ]
     resized &= bool(pooled)
     if resized:
@@ -106,7 +121,8 @@ def script(sources: Sources, recipe: Outlines, settings: Settings, excluded: Exc
             whole = pooled_name([source.name for source in side])
             lines.append(f"{name} = Ensemble.pooled({name}, name={whole!r})")
     call = _call("Settings", asdict(settings).items())
-    return "\n".join([*lines, f"result = compare(a, b, {call})", "print(result.summary())", ""])
+    whole = ".comparison" if archetypes else ""
+    return "\n".join([*lines, f"result = {function}(a, b, {call}){whole}", "print(result.summary())", ""])
 
 
 def _file_of(source: Source) -> str | None:
