@@ -1,5 +1,6 @@
 """A comparison to look at without a viewer."""
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -59,6 +60,24 @@ def test_an_inconclusive_answer_marks_no_row():
     page = Reader(made(3)._repr_html_())
     assert "►" not in page.cells
     assert "too few curves" in page.cells
+
+
+def test_the_notebook_says_why_there_is_no_decision():
+    few, many = made(3), made()
+    twice = compare(many.a, many.a, many.settings)
+    images = [[side[np.arange(len(side)) % 2 == part] for part in range(2)] for side in (many.a, many.b)]
+    depends = replace(many, row_depends_on_archetype=True)
+    permutations = compare(many.a, many.b, many.settings, permutations=19)
+    for result, words in (
+        (few, "too few curves"),
+        (compare(*images, many.settings), "too few images"),
+        (permutations, "too few permutations"),
+        (twice, "withheld"),
+        (depends, "withheld"),
+    ):
+        assert result.undecided == words
+        assert words in Reader(result._repr_html_()).cells
+    assert many.undecided == ""
 
 
 @pytest.mark.parametrize("painted", ["product", "undulation", "scale"])

@@ -70,6 +70,8 @@ LONG_SECONDS = 10.0
 _PER_PAIR, _PROBE = 100, 256
 # With fewer curves than this on one side, a missed difference means little.
 _MIN_CURVES_FOR_POWER = 30
+# So many permutations that they do not limit a p-value.
+_MANY_PERMUTATIONS = 10**9
 
 
 # Cached, as reading the metadata of a package takes as long as comparing twenty curves.
@@ -189,6 +191,17 @@ class Comparison(Sealed):
             too_large = least > settings.significance
             return cannot_reach(*self.image_counts, settings.significance, least) if too_large else None
         return inconclusive(len(self.a), len(self.b), settings.permutations, settings.significance, null=settings.null)
+
+    @property
+    def undecided(self) -> str:
+        """Why the tests have no decision, in two words: "too few curves", "withheld" and so on; "" if they have one."""
+        if not self._out_of_reach:
+            return "withheld" if self.inconclusive else ""
+        if self.permuted == "images":
+            return "too few images"
+        settings, counts = self.settings, (len(self.a), len(self.b))
+        with_more = inconclusive(*counts, _MANY_PERMUTATIONS, settings.significance, null=settings.null)
+        return "too few curves" if with_more else "too few permutations"
 
     @cached_property
     def quality(self) -> Quality:
@@ -476,7 +489,7 @@ class Comparison(Sealed):
 
     def _repr_html_(self) -> str:
         tests = {"undulation": self.undulation, "scale": self.scale}
-        return summary_html(self.summary(), self.case, tests, self.warnings)
+        return summary_html(self.summary(), self.case, tests, self.warnings, self.undecided)
 
     @classmethod
     def load(cls, path: StrPath, *, memory: float | None = None) -> "Comparison":

@@ -173,10 +173,15 @@ def simplified(curves: Sequence[np.ndarray], tolerance: float = _SIMPLIFY_PX) ->
     return [part[:-1] for part in parts]
 
 
-def summary_html(summary: str, case: str, tests: Mapping[str, MMDTest], warnings: Sequence[str]) -> str:
-    """HTML of a result: the truth table with its row marked, and the tests by name; names are escaped."""
+def summary_html(
+    summary: str, case: str, tests: Mapping[str, MMDTest], warnings: Sequence[str], undecided: str = ""
+) -> str:
+    """HTML of a result: the truth table with its row marked, and the tests by name; names are escaped.
+
+    `undecided` says why the tests have no decision, if they have none.
+    """
     rows = "".join(_row_html(row, words, row == case) for row, words in TRUTH_TABLE.items())
-    lines = "".join(_test_html(name, test, case in TRUTH_TABLE) for name, test in tests.items())
+    lines = "".join(_test_html(name, test, undecided) for name, test in tests.items())
     notes = "".join(f"<li>{escape(text)}</li>" for text in warnings)
     tables = _table_html(("", "undulation ∧ scale", "meaning"), rows) + _table_html(_TEST_HEADINGS, lines)
     return f"<div><p><b>{escape(summary)}</b></p>{tables}{f'<ul>{notes}</ul>' if notes else ''}</div>"
@@ -192,7 +197,7 @@ def _row_html(case: str, words: str, holds: bool) -> str:
     return f"<tr><td>{sign}</td><td><{tag}>{case}</{tag}></td><td><{tag}>{escape(words)}</{tag}></td></tr>"
 
 
-def _test_html(name: str, test: MMDTest, decided: bool) -> str:
-    decision = ("detected" if test.rejected else "not detected") if decided else "too few curves"
+def _test_html(name: str, test: MMDTest, undecided: str) -> str:
+    decision = undecided or ("detected" if test.rejected else "not detected")
     cells = (name, f"{test.mmd:.3g}", f"{test.threshold:.3g}", f"{test.p_value:.2g}", decision)
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

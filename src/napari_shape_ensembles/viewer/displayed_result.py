@@ -12,7 +12,6 @@ from napari.components import Dims, LayerList
 from ..archive import ContentError, Tree
 from ..comparison import Comparison, Inputs, Settings
 from ..comparison.display import image_names
-from ..comparison.verdict import DEPENDS_ON_ARCHETYPE
 from ..io.rerun import find_inputs, recipe_of, recipe_tree
 from ..mmd import MMDTest
 from ..outlines import Ensemble, Outlines, account_of, conversion_factor, counted
@@ -172,11 +171,6 @@ def tests_of(result: Comparison) -> Iterator[tuple[str, MMDTest]]:
     for name, test in (("Undulation", result.undulation), ("Scale", result.scale)):
         yield name, test
         yield from ((words.get(part, f"– {part}"), of_part) for part, of_part in test.parts.items())
-
-
-def is_withheld(result: Comparison) -> bool:
-    """Whether there is no row although the p-values can reach the significance level."""
-    return result.inconclusive in (result.withheld, DEPENDS_ON_ARCHETYPE)
 
 
 def counts_of(ensemble: Ensemble) -> list[str]:

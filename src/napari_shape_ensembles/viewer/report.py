@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..comparison import INCONCLUSIVE, Settings
+from ..comparison import Settings
 from ..outlines import ObjectModel, Outlines, counted
 from ..outlines.ensemble import UNIT_SYMBOLS
-from .displayed_result import DisplayedResult, counts_of, is_withheld, settings_lines, tests_of
+from .displayed_result import DisplayedResult, counts_of, settings_lines, tests_of
 from .inputs import Excluded, Source, Sources, pooled_name
 
 
@@ -22,8 +22,8 @@ def text_of(shown: DisplayedResult, changed: Sequence[str] = ()) -> str:
     lines = [result.summary(), *(f"Note: {note}" for note in notes), ""]
     for name, test in tests_of(result):
         decision = "a difference is detected" if test.rejected else "no difference detected"
-        if result.case == INCONCLUSIVE:
-            decision = "withheld" if is_withheld(result) else "too few curves to tell"
+        if result.undecided:
+            decision = result.undecided
         numbers = f"MMD {test.mmd:.4f}, threshold {test.threshold:.4f}, p = {test.p_value:.2g}"
         lines.append(f"{name}: {numbers}: {decision}")
     lines.append("")

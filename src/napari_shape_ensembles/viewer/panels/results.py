@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
 from ...comparison import INCONCLUSIVE
 from ...outlines import counted
-from ..displayed_result import DisplayedResult, counts_of, is_withheld, settings_lines, tests_of
+from ..displayed_result import DisplayedResult, counts_of, settings_lines, tests_of
 from .distributions import NullPlot
 from .widgets import Entries, Section, button, column, headline_label, menu_button, tip, wrapped_label
 
@@ -100,7 +100,7 @@ class ResultsPanel(QWidget):
             for name, test in tests_of(result):
                 decision = "detected" if test.rejected else "not detected"
                 if not decided:
-                    decision = "withheld" if is_withheld(result) else "too few"
+                    decision = "withheld" if result.undecided == "withheld" else "too few"
                 threshold = f"{test.threshold:.3f}" if np.isfinite(test.threshold) else "–"
                 numbers = f"{test.mmd:.3f}", threshold, f"{test.p_value:.2g}"
                 tests += f"<tr><td>{name.replace(' and ', ' and<br>')}:<br><b>{decision}</b>"
