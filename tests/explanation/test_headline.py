@@ -117,6 +117,16 @@ def test_without_an_answer_it_says_why():
         (3, {}, "p-values from all 20 permutations of whole images, at a level"),
         (9, {}, "p-values from 9999 random permutations of whole images, at a level"),
         (1, {}, "p-values from 199 random permutations of single outlines, at a level"),
+        (
+            20,
+            {"permute": "curves", "bins": 100},
+            "p-values from 199 random permutations of random bins of 4 outlines, at",
+        ),
+        (
+            1,
+            {"approximate_above": 10},
+            "p-values from 199 random permutations of single outlines (kernel projected on 512 of 20 points), at",
+        ),
         (1, {"null": "gamma"}, "p-values from a null approximated by a gamma distribution, at a level"),
     ],
 )
@@ -178,7 +188,11 @@ def test_a_paper_tells_of_resampling_faults_and_combined_parts():
     assert "despite faults of the outlines: a has only 6 curves; at least 10 are needed." in words
     for test in (few.undulation, few.scale):
         assert all(PARTS.get(part, part) in words for part in test.parts)
-    assert "combined by their smallest p-value" in words
+    assert "combined by their smallest p-value on the same permutations (min-p)." in words
+    gamma = compare(a, b, QUICK, null="gamma", significance=0.1)
+    assert "(undulation: raw, normalized) were combined by their smallest p-value with Bonf" in methods(
+        gamma, None, headline(gamma)
+    )
     raw = compare(a, b, QUICK, coordinates="raw", significance=0.1)
     assert "combined by their smallest p-value" not in methods(raw, None, headline(raw))
     assert "despite faults of the outlines" not in methods(raw, None, headline(raw))

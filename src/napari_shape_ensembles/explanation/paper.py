@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..comparison import Comparison
+from ..mmd.permutations import bin_size
 from ..outlines import Outlines, account_of, counted
 from ..outlines.recipe import PIXEL_SIZE, TRACING
 from ..palette import COLOR_A, COLOR_B, with_log_ticks
@@ -129,7 +130,11 @@ def _null(result: Comparison) -> str:
     if not len(test.null):
         return f"a {test.approximation}"
     if result.permuted == "curves":
-        return f"{len(test.null)} random permutations of single outlines"
+        first, total = len(result.a), len(result.a) + len(result.b)
+        size = bin_size(first, total, result.settings.bins)
+        units = "single outlines" if size == 1 else f"random bins of {size} outlines"
+        approximate = f" ({test.approximation})" if test.approximation else ""
+        return f"{len(test.null)} random permutations of {units}{approximate}"
     every = len(test.null) + 1 == comb(a + b, a)
     return (
         f"all {comb(a + b, a)} permutations of whole images"
@@ -152,16 +157,16 @@ def _origin(outlines: Outlines, kinds: Collection[str]) -> list[str]:
 
 
 def _combination(result: Comparison) -> str:
-    """Describe which parts the tests combine."""
+    """Describe which parts the tests combine, and how."""
     tests = {"undulation": result.undulation, "scale": result.scale}
-    listed = [
-        f"{name}: {', '.join(PARTS.get(part, part) for part in test.parts)}"
-        for name, test in tests.items()
-        if test.parts
-    ]
-    if not listed:
+    if max(len(test.parts) for test in tests.values()) < 2:
         return ""
-    return f" The parts of each test ({'; '.join(listed)}) were combined by their smallest p-value (min-p)."
+    parts = {name: [PARTS.get(part, part) for part in test.parts] for name, test in tests.items() if test.parts}
+    listed = "; ".join(f"{name}: {', '.join(own)}" for name, own in parts.items())
+    how = "their smallest p-value on the same permutations (min-p)"
+    if not len(result.undulation.null):
+        how = "their smallest p-value with Bonferroni's correction"
+    return f" The parts of each test ({listed}) were combined by {how}."
 
 
 def _described(choices: Outlines | object, groups: Collection[str] = ()) -> str:

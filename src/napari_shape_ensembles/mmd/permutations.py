@@ -91,6 +91,14 @@ class Labellings:
 drawn: dict[tuple[int, int, int, int, int], Labellings] = {}
 
 
+def bin_size(first: int, total: int, bins: int) -> int:
+    """Number of points per bin that `permuted_labels` permutes as one; 1 if it permutes single points."""
+    if not bins or total < _MIN_POINTS_PER_BIN * bins:
+        return 1
+    size = min(total // bins, min(first, total - first) // _MIN_BINS)
+    return size if size >= 2 and total // size <= 2 * bins else 1
+
+
 def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: int = 0) -> Labellings:
     """Draw random labelings in chunks; the draws do not depend on the chunk size.
 
@@ -113,12 +121,7 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: 
     # The observed labeling, with the bins that are permuted.
     labels = Labellings(np.packbits(np.arange(total)[None] < first, axis=1), first, total)
     movable: slice | Index = slice(None)
-    size = (
-        min(total // bins, min(first, total - first) // _MIN_BINS)
-        if bins and total >= _MIN_POINTS_PER_BIN * bins
-        else 1
-    )
-    if size >= 2 and total // size <= 2 * bins:
+    if (size := bin_size(first, total, bins)) > 1:
         rng = np.random.default_rng([seed, 2])  # a separate stream from those of the permutations and the subsets
         order = np.concatenate([rng.permutation(first), first + rng.permutation(total - first)])
         numbers = [[size] * (count // size) + [count % size] * (count % size > 0) for count in (first, total - first)]
