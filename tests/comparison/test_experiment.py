@@ -142,6 +142,16 @@ def test_the_table_names_each_contrast_with_its_numbers(three):
     assert {f"undulation_{name}" for name in ("p", "p_adjusted", "statistic", "effect", "low", "high")} <= {*table}
 
 
+def test_a_plot_fills_no_marker_of_a_withheld_row(three):
+    def filled(result):
+        return [line.get_fillstyle() == "full" for line in result.plot().lines if line.get_marker() in ("o", "s", "^")]
+
+    assert any(filled(three))
+    withheld = replace(three, faults=("duplicates",) * len(three.table))
+    assert len(filled(withheld)) == len(filled(three))
+    assert not any(filled(withheld))
+
+
 def test_omnibus_and_trend_find_what_was_put_in(three):
     assert three.omnibus.scale < 0.01 < three.omnibus.undulation
     assert three.trend("dose").scale < 0.01 < three.trend("dose").undulation
