@@ -383,6 +383,15 @@ def test_approximations_are_chosen_and_named():
     assert "exceeds any possible MMD" in compare(*pair(12, stretch=2), Settings(**QUICK, null="bound")).summary()
 
 
+def test_a_null_distribution_for_single_outlines_is_said_to_be_of_no_use_with_images():
+    samples = [[Ensemble(list(side[i : i + 6]), name=f"{i}") for i in range(0, 36, 6)] for side in pair(36)]
+    permuted, gamma = (compare(*samples, Settings(**QUICK, null=null)) for null in ("permutation", "gamma"))
+    assert gamma.permuted == "images"
+    assert gamma.scale.p_value == permuted.scale.p_value
+    assert not any("null distribution" in words for words in permuted.warnings)
+    assert "the null distribution 'gamma' is for single outlines, and was not used" in " ".join(gamma.warnings)
+
+
 def test_an_archetype_outside_the_ensembles_is_refused():
     with pytest.raises(ValueError, match="there are curves 0 to 79"):
         compare(*pair(), Settings(**QUICK, archetype=80))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Outlines, Settings, compare, detectable_differences
-from napari_shape_ensembles.explanation.components import PARTS
+from napari_shape_ensembles import Ensemble, Outlines, Settings, compare, detectable_differences, explain
+from napari_shape_ensembles.explanation.components import COMPONENTS, PARTS, ratio_words
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.explanation.paper import answer_figure, image_table, methods, object_table
 
@@ -196,3 +196,21 @@ def test_a_paper_tells_of_resampling_faults_and_combined_parts():
     raw = compare(a, b, QUICK, coordinates="raw", significance=0.1)
     assert "combined by their smallest p-value" not in methods(raw, None, headline(raw))
     assert "despite faults of the outlines" not in methods(raw, None, headline(raw))
+
+
+def test_a_ratio_has_the_same_interval_wherever_it_is_stated(larger):
+    stated = re.search(r"larger: ([\d.]+) times A's \(([\d.]+) to ([\d.]+)\)", headline(larger).sentence).groups()
+    parts, size = explain(larger).components, larger.effects.size_ratio
+    place = COMPONENTS.index("size")
+    np.testing.assert_allclose([parts.ratio[place], *parts.ratio_interval[:, place]], [size.value, size.low, size.high])
+    assert list(stated) == ratio_words(size.value, size.low, size.high)
+
+
+def test_one_image_against_several_speaks_for_itself():
+    """The level is reached with 1 against 19 images: 1/20."""
+    one = sample(1, 1.5, 12, "a0")
+    others = [sample(20 + i, 1, 12, f"b{i}") for i in range(20)]
+    scope = headline(compare([one], others, replace(QUICK, significance=0.05))).scope
+    assert scope.startswith("It holds for the one image of A, compared with the condition of B: whole images were per")
+    scope = headline(compare(others, [one], replace(QUICK, significance=0.05))).scope
+    assert scope.startswith("It holds for the one image of B, compared with the condition of A")

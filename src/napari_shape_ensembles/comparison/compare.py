@@ -381,6 +381,11 @@ class Comparison(Sealed):
             found.append(
                 "Single outlines were permuted: the result holds for these images only, not for the conditions."
             )
+        if self.permuted == "images" and self.settings.null != "permutation":
+            found.append(
+                f"Whole images were permuted: the null distribution {self.settings.null!r} is for single outlines, and "
+                "was not used."
+            )
         if self.inconclusive is None:
             found += caveats_of_few(len(self.a), len(self.b))
         scale = spd.from_coordinates(self.space.scale_mean, self.l)

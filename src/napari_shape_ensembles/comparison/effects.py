@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..checks import RandomState, seed_of
 from ..mmd import median_distance
-from ..mmd.contrasts import Estimate, difference_of_means, percentile_ends, welch_interval
+from ..mmd.contrasts import RESAMPLES, Estimate, bootstrap_counts, difference_of_means, percentile_ends, welch_interval
 from ..mmd.dependence import Compared, coordinates_of
 from ..mmd.kernel import Distances, Real, quadratic_forms
 from ..mmd.replicates import mean_kernels
@@ -118,7 +118,7 @@ def effect_sizes(
     l: Real | None = None,
     first: int | None = None,
     *,
-    resamples: int = 400,
+    resamples: int = RESAMPLES,
     random_state: RandomState = 0,
     seed: int | None = None,
 ) -> EffectSizes:
@@ -181,7 +181,7 @@ def effect_sizes(
             "and at least two curves of each sample"
         )
     if resamples < 20:
-        raise ValueError(f"{resamples} resamples: an interval needs at least 20 (400 is the default)")
+        raise ValueError(f"{resamples} resamples: an interval needs at least 20 ({RESAMPLES} is the default)")
     parts = aspects(t, l)
     units, own = (len(t), first) if image is None else (int(image.max()) + 1, int(image[:first].max()) + 1)
     counts = resample(own, units, resamples, seed)
@@ -230,9 +230,7 @@ def image_numbers(sides: Sequence[Ensemble]) -> NDArray[np.intp]:
 
 def resample(first: int, total: int, resamples: int, seed: int) -> Real:
     """Bootstrap counts of each curve, (1 + resamples, N); row 0 holds the samples as they are."""
-    rng = np.random.default_rng(seed)
-    sides = [rng.multinomial(size, np.full(size, 1 / size), resamples) for size in (first, total - first)]
-    return np.concatenate([np.ones((1, total)), np.concatenate(sides, axis=1)])
+    return np.concatenate([np.ones((1, total)), bootstrap_counts(first, total, resamples, seed)])
 
 
 def unbiased(points: Real, counts: Real, first: int, bandwidth: float) -> tuple[Real, Real]:

@@ -12,7 +12,7 @@ from ..comparison.effects import MIN_UNITS, resample, unbiased_of_images
 from ..comparison.learning import KNOWN
 from ..mmd import PERMUTATIONS, SIGNIFICANCE, MMDTest, median_distance
 from ..mmd.contrasts import (
-    bootstrap_counts,
+    RESAMPLES,
     difference_of_means,
     percentile_ends,
     spread_interval,
@@ -197,7 +197,7 @@ def component_tests(
     *,
     image: Index | None = None,
     permutations: int = PERMUTATIONS,
-    rounds: int = 500,
+    rounds: int = RESAMPLES,
     seed: int = 0,
 ) -> Components:
     """Test the four components jointly, and compute their shares in the difference.
@@ -230,11 +230,10 @@ def component_tests(
     if image is not None:
         return _over_images(parts, first, image, permutations, rounds, seed)
     total = len(parts["size"])
-    counts = bootstrap_counts(first, total, rounds, seed)
-    weights = np.concatenate([np.ones((1, total)), counts])
-    squared = np.stack([_unbiased_squared_mmd(parts[name], first, weights) for name in COMPONENTS], axis=1)
+    counts = resample(first, total, rounds, seed)
+    squared = np.stack([_unbiased_squared_mmd(parts[name], first, counts) for name in COMPONENTS], axis=1)
     shares = _shares(squared)
-    ratios = _ratios(parts, first, counts)
+    ratios = _ratios(parts, first, counts[1:])
     return Components(
         family_tests(parts, first, permutations=permutations, seed=seed),
         shares[0],

@@ -19,7 +19,6 @@ _WORDS = {
     "roughness": ("smoother", "rougher"),
 }
 _OF_TEST = {"scale": ("size", "elongation"), "undulation": ("roughness",)}
-_RESAMPLES = 500  # of the bootstrap
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +93,12 @@ def headline(result: Comparison) -> Headline:
 def _scope(result: Comparison) -> str:
     """State whether the result holds for the conditions or for these images alone."""
     if result.permuted == "images":
-        return (
-            f"It holds for the conditions: whole images were permuted ({' and '.join(map(str, result.image_counts))})."
-        )
+        counts = result.image_counts
+        permuted = f"whole images were permuted ({counts[0]} and {counts[1]})"
+        if min(counts) > 1:
+            return f"It holds for the conditions: {permuted}."
+        single, other = ("A", "B") if counts[0] == 1 else ("B", "A")
+        return f"It holds for the one image of {single}, compared with the condition of {other}: {permuted}."
     if max(result.image_counts) > 1:
         return "It holds for these images only: single outlines were permuted."
     return "It holds for these two images, not for the conditions: there are no replicates."
@@ -106,9 +108,7 @@ def _ratios(parts: dict[str, Real], result: Comparison) -> dict[str, Real]:
     """Ratio of B over A with its 95 % interval, (3,), for each of `_WORDS`; over images if these were permuted."""
     first, values = len(result.a), np.stack([parts[name] for name in _WORDS], axis=1)
     if result.permuted != "images":
-        found = difference_of_means(
-            values, first, bootstrap_counts(first, len(values), _RESAMPLES, result.settings.seed)
-        )
+        found = difference_of_means(values, first, bootstrap_counts(first, len(values), seed=result.settings.seed))
     else:
         means = []
         for side, own in ((result.a, values[:first]), (result.b, values[first:])):

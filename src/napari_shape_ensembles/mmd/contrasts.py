@@ -8,6 +8,9 @@ from scipy.special import ndtr, stdtrit
 
 Real = NDArray[np.float64]
 
+#: Bootstrap resamples of all intervals, so that one quantity has the same interval wherever it is stated.
+RESAMPLES = 500
+
 # Standard deviations below this are rounding error.
 _MIN_DEVIATION = 1e-9
 # Resamples of fewer curves too often repeat a single one for a bootstrap interval of means; with fewer of these, the
@@ -114,7 +117,7 @@ def _ratio(a: Real, b: Real) -> Real:
         return np.asarray(b / a)
 
 
-def bootstrap_counts(first: int, total: int, rounds: int, seed: int) -> Real:
+def bootstrap_counts(first: int, total: int, rounds: int = RESAMPLES, seed: int = 0) -> Real:
     """Number of times each curve is drawn in every resample, drawn within each sample: (rounds, total)."""
     rng = np.random.default_rng(seed)
     parts = [rng.multinomial(size, np.full(size, 1 / size), size=rounds) for size in (first, total - first)]
