@@ -15,6 +15,13 @@ from napari_shape_ensembles import Ensemble, extract_curves
 SQUARE = np.array([[0.0, 0], [0, 2], [2, 2], [2, 0]])
 
 
+def test_an_ensemble_of_an_ensemble_is_refused_with_what_to_write():
+    squares = Ensemble([SQUARE, SQUARE])
+    with pytest.raises(ValueError, match=r"already: select some with ensemble\[rows\], .* list\(ensemble\)"):
+        Ensemble(squares)
+    assert len(Ensemble(list(squares))) == 2
+
+
 @pytest.mark.parametrize("curves", [None, 5])
 def test_what_is_no_sequence_of_curves_is_refused_in_words(curves):
     with pytest.raises(ValueError, match=f"curves must be a sequence of .* arrays, .*, not {curves}"):

@@ -734,6 +734,11 @@ def _pooled_ids(ids: Sequence[NDArray[Any]], names: list[str]) -> NDArray[Any]:
 
 def _arrays(curves: Sequence[ArrayLike] | Real) -> list[NDArray[Any]]:
     """Convert curves to arrays of vertices; raise for anything else."""
+    if isinstance(curves, Ensemble):
+        raise ValueError(
+            "the curves are an Ensemble already: select some with ensemble[rows], join two with one + other, or give "
+            "list(ensemble) to make another of them, without their unit, images and ids"
+        )
     if not isinstance(curves, Iterable):
         raise ValueError(
             f"curves must be a sequence of (m, 2) arrays, rows and columns of their vertices, not {curves!r}"
