@@ -192,6 +192,7 @@ def test_few_replicates_are_inconclusive_by_permutation_and_have_a_second_answer
     assert row["scale_p"] == row["scale_least_p"] == pytest.approx(0.1)
     assert row["scale_small_sample_p"] < 0.01
     assert "3 and 3 images cannot reach p < 0.05 by permutation" in " ".join(result.warnings)
+    assert all(words.endswith(".") for words in result.warnings)
     assert "small-sample test p =" in result.sentences()[0]
 
 

@@ -730,7 +730,7 @@ class Experiment:
         by_curves = self.settings.permute == "curves"
         found = [*self.design.notes]
         if not by_curves:
-            found += self.design.forecast(self.settings.significance)[:3]
+            found += [f"{words}." for words in self.design.forecast(self.settings.significance)[:3]]
         if self.note:
             found.append(f"{self.note}.")
         reasons = [reason for reason in dict.fromkeys(self.faults) if reason] or [*filter(None, [self.overall_fault])]
