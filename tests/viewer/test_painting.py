@@ -9,7 +9,7 @@ from napari.settings import get_settings
 from napari.utils.color import ColorValue
 from napari.utils.colormaps import ensure_colormap
 from qtpy.QtCore import QPoint
-from qtpy.QtGui import QImage
+from qtpy.QtGui import QImage, QRegion
 from qtpy.QtWidgets import QMessageBox, QWidget
 from scipy import ndimage
 from skimage.io import imread
@@ -337,7 +337,7 @@ def test_where_few_are_in_view_the_outlines_themselves_are_drawn(
     size = drawn.size()
     picture = QImage(size, QImage.Format.Format_Grayscale8)
     picture.fill(0)
-    drawn.render(picture, flags=QWidget.RenderFlag(0))
+    drawn.render(picture, QPoint(), QRegion(), QWidget.RenderFlag(0))  # its name differs between Qt bindings
     picture.save(str(tmp_path / "lines.png"))
     lines = imread(tmp_path / "lines.png") > 100
     clear = np.zeros_like(lines)  # of the borders of the cells
