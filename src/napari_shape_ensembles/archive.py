@@ -106,6 +106,13 @@ def write_bytes(path: StrPath, content: bytes) -> None:
         file.write(content)
 
 
+def exact_csv_options() -> dict[str, Any]:
+    """Return the options with which `pandas.read_csv` reads numbers exactly as they were written."""
+    import pandas as pd  # slow to import
+
+    return {"float_precision": "round_trip"} if pd.__version__ < "3" else {}  # deprecated: the default from 3 on
+
+
 def write_archive(path: StrPath, kind: str, version: int, tree: Mapping[str, Any]) -> None:
     """Write a tree of mappings whose leaves are arrays or JSON values.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..archive import ContentError, StrPath, write_bytes
+from ..archive import ContentError, StrPath, exact_csv_options, write_bytes
 from ..progress import report
 from .evidence import evidence, unlabelled
 
@@ -127,7 +127,7 @@ class Ticks:
         import pandas as pd  # slow to import, and not needed for a comparison
 
         try:
-            table = pd.read_csv(path, keep_default_na=False, float_precision="round_trip")
+            table = pd.read_csv(path, keep_default_na=False, **exact_csv_options())
         except ValueError as error:  # not text, not a table, or empty
             raise ContentError(f"{path} is not a CSV table: {error}") from error
         if not {"image", "label", "wrong"} <= set(table.columns):

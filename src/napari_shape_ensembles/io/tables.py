@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..archive import ContentError, StrPath, Tree
+from ..archive import ContentError, StrPath, Tree, exact_csv_options
 from ..budget import reserve, reserve_curves
 from .content import bytes_of
 from .curve_table import FORMAT, CurveTable, Found, metadata
@@ -27,8 +27,6 @@ _SYNONYMS = {
     "column": ("column", "axis-1", "col", "x"),
 }
 _VERTEX_COLUMNS = ("id", "vertex", "row", "column")
-# The default from pandas 3 on, where the argument is deprecated.
-_ROUND_TRIP_OPTIONS: dict[str, Any] = {"float_precision": "round_trip"}
 _OPEN_KINDS = {"line", "path", "point", "points"}
 # Minimum vertices of a curve; minimum vertices for jump detection; and jump threshold in median steps.
 _MIN_VERTICES, _MANY_VERTICES, _MIN_JUMP = 3, 30, 20
@@ -103,7 +101,7 @@ def read_csv(path: StrPath, curve_column: str | None = None) -> Found:
         encoding="utf-8-sig",
         keep_default_na=False,
         na_values={} if not meta else {name: [""] for name in meta.get("columns", {}) if name not in words},
-        **_ROUND_TRIP_OPTIONS if pd.__version__ < "3" else {},
+        **exact_csv_options(),
     )
     if meta:
         frame = frame.rename(columns=_unescaped_cell)

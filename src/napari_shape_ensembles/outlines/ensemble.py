@@ -732,7 +732,7 @@ def _pooled_ids(ids: Sequence[NDArray[Any]], names: list[str]) -> NDArray[Any]:
     return np.array(distinct([f"{name}:{value}" for group, name in groups for value in group.tolist()]))
 
 
-def _arrays(curves: Sequence[ArrayLike] | Real) -> list[NDArray[Any]]:
+def _arrays(curves: "Sequence[ArrayLike] | Real | Ensemble") -> list[NDArray[Any]]:
     """Convert curves to arrays of vertices; raise for anything else."""
     if isinstance(curves, Ensemble):
         raise ValueError(
