@@ -458,6 +458,123 @@ def test_a_copy_that_was_deleted_comes_back_with_its_corrections_and_can_be_insp
     assert reviewed.changed_since() == []
 
 
+def test_an_inspection_run_again_resumes_corrections_verdicts_and_undo(reviewed, model, qtbot):
+    reviewed.choices.sides.connect_events()
+    reviewed.tick(wrong=True)
+    reviewed.tick(wrong=False)
+    reviewed.go_to(0)
+    deleted = reviewed.current
+    fixed(reviewed, qtbot, "delete")
+    before = reviewed.review.counts()
+    ended(reviewed, qtbot, reviewed.run)
+    assert reviewed.a.chosen() is model.layers["nuclei"]
+    assert reviewed.review.counts() == before == {"all": 65, "right": 1, "wrong": 1, "corrected": 1}
+    assert deleted.label not in set(reviewed.rows["label"])
+    reviewed.go_to(reviewed.rows.index[reviewed.rows["label"] > 0][0])
+    fixed(reviewed, qtbot, "delete")
+    assert [layer.name for layer in model.layers if "corrected" in layer.name] == ["nuclei corrected"]
+    for _ in range(2):
+        reviewed.undo()
+    assert reviewed.message == ""
+    np.testing.assert_array_equal(model.layers["nuclei corrected"].data, model.layers["nuclei"].data)
+    qtbot.waitUntil(lambda: not reviewed.update_runner.busy, timeout=30_000)
+    assert reviewed.current == deleted
+    assert reviewed.row >= 0
+    reviewed.choices.sides.disconnect_events()
+
+
+def test_changed_labels_and_those_whose_copy_was_deleted_are_inspected_from_the_start(reviewed, model, qtbot):
+    reviewed.tick(wrong=False)
+    fixed(reviewed, qtbot, "delete")
+    model.layers.remove("nuclei corrected")
+    ended(reviewed, qtbot, reviewed.run)
+    assert reviewed.review.counts() == {"all": 64, "right": 0, "wrong": 0, "corrected": 0}
+    reviewed.go_to(0)
+    reviewed.tick(wrong=False)
+    changed = model.layers["nuclei"].data.copy()
+    changed[changed == 9] = 0
+    model.layers["nuclei"].data = changed
+    ended(reviewed, qtbot, reviewed.run)
+    assert reviewed.review.counts()["right"] == 0
+
+
+def test_undo_goes_to_the_label_whose_correction_it_undid(reviewed, qtbot):
+    fixed(reviewed, qtbot)
+    reviewed.go_to(len(reviewed.rows) // 2)
+    assert reviewed.current.label != ODD
+    reviewed.undo()
+    assert reviewed.current == (0, ODD)
+
+
+def test_a_copy_whose_name_is_taken_gets_a_number_and_follows_its_layer_all_the_same(reviewed, model, qtbot):
+    reviewed.choices.sides.connect_events()
+    model.add_labels(model.layers["nuclei"].data, name="nuclei corrected")  # the user's own
+    fixed(reviewed, qtbot)
+    copy = reviewed.copy_of(0)
+    assert copy.name == "nuclei corrected [1]"
+    model.layers["field"].name = "photograph"
+    assert copy.name == "nuclei corrected [1]"
+    model.layers["nuclei"].name = "cells"
+    assert copy.name == "cells corrected"
+    assert "nuclei corrected" in model.layers
+    reviewed.choices.sides.disconnect_events()
+
+
+def paint(layer, value, rows=5):
+    layer.data_setitem((np.arange(rows), np.arange(rows)), value)
+    layer.events.paint(value=[])
+
+
+def test_strokes_undone_by_napari_are_undone_in_the_corrections(reviewed, model, qtbot):
+    fixed(reviewed, qtbot)
+    copy = model.layers["nuclei corrected"]
+    paint(copy, 3)
+    qtbot.waitUntil(lambda: len(reviewed.review.corrected[0].changes) == 2, timeout=5000)
+    copy.undo()
+    assert copy.data[2, 2] == 0
+    qtbot.waitUntil(lambda: reviewed.review.corrected[0].labels[2, 2] == 0, timeout=5000)
+    np.testing.assert_array_equal(reviewed.review.corrected[0].labels, copy.data)
+
+
+@pytest.mark.parametrize("action", ["fix", "undo"])
+def test_a_stroke_is_not_lost_to_the_action_that_follows_at_once(reviewed, model, qtbot, action):
+    fixed(reviewed, qtbot)
+    own = reviewed.review.corrected[0]
+    paint(model.layers["nuclei corrected"], 3)
+    if action == "fix":
+        fixed(reviewed, qtbot, "delete")
+        assert own.log["action"].tolist() == ["fill holes", "paint", "delete"]
+    else:
+        reviewed.undo()  # of the stroke, the last change
+        assert own.log["action"].tolist() == ["fill holes"]
+
+
+def test_strokes_on_a_copy_that_is_not_under_review_stay(reviewed, model, qtbot):
+    fixed(reviewed, qtbot)
+    copy, own = model.layers["nuclei corrected"], reviewed.review.corrected[0]
+    labels, _, _ = faulty("cut")
+    model.add_labels(labels, name="others", scale=(0.5, 0.5), units=("um", "um"))
+    reviewed.a.choose(model.layers["others"])
+    ended(reviewed, qtbot, reviewed.run)
+    paint(copy, 3)
+    reviewed.go_to(0)
+    fixed(reviewed, qtbot, "delete")
+    assert copy.data[2, 2] == own.labels[2, 2] == 3
+    assert own.log["action"].tolist() == ["fill holes", "paint"]
+
+
+def test_a_copy_that_is_given_labels_of_another_shape_is_none_any_more(reviewed, model, qtbot):
+    fixed(reviewed, qtbot)
+    copy = model.layers["nuclei corrected"]
+    copy.data = np.ones((5, 5), dtype=copy.data.dtype)
+    reviewed.undo()
+    assert reviewed.review.corrected[0].changes == []
+    reviewed.go_to(0)
+    fixed(reviewed, qtbot, "delete")
+    assert copy.data.shape == (5, 5)
+    np.testing.assert_array_equal(reviewed.copy_of(0).data, reviewed.review.corrected[0].labels)
+
+
 def test_the_most_uncertain_label_can_come_next(reviewed, model, qtbot):
     task = reviewed
     task.uncertain_first = True

@@ -43,6 +43,8 @@ class Change:
         Date and time (UTC, ISO 8601).
     by : str
         Its author.
+    number : int
+        The order of all changes: several are made within a second.
     """
 
     action: str
@@ -53,7 +55,7 @@ class Change:
     _box: tuple[slice, ...]
     _before: NDArray[Any]
     _differs: Mask  # changed pixels within the box, restored by undo
-    _number: int = field(default_factory=partial(next, itertools.count()))  # several are made within a second
+    number: int = field(default_factory=partial(next, itertools.count()))
 
 
 class CorrectedLabels:
@@ -486,7 +488,7 @@ class CorrectedStack:
             others = (axis for axis in range(self.original.ndim) if axis not in axes)
             words = ", ".join(f"axis {axis} = {at}" for axis, at in zip(others, place, strict=True))
             logged = own.log.itertuples(index=False, name=None)
-            rows += [(change._number, words, *row) for change, row in zip(own.changes, logged, strict=True)]
+            rows += [(change.number, words, *row) for change, row in zip(own.changes, logged, strict=True)]
         return pd.DataFrame([row for _, *row in sorted(rows)], columns=["plane", *_LOG_COLUMNS])
 
     def _highest_of_all(self) -> int:

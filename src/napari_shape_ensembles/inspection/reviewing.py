@@ -1,6 +1,6 @@
 """Review of labels, one after the other: verdicts, corrections, and the order of review."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -74,7 +74,9 @@ class Review:
     by : str
         The reviewer, for the logs.
     corrected : sequence of CorrectedLabels or None, optional
-        Labels whose correction is resumed, instead of new copies.
+        Labels whose correction is resumed, instead of new copies; their changes can be undone, too.
+    verdicts : sequence of mappings, optional
+        Earlier verdicts on each image: label -> whether it is wrong.
 
     Attributes
     ----------
@@ -86,6 +88,8 @@ class Review:
         One row per label and per unlabeled region, in the order of review: image (0 or 1), label (negative for an
         unlabeled region), index (of its curve in its ensemble, -1 for none), score, mark ("", "right", "wrong" or
         "corrected") and reasons. Unreviewed entries come first, the most suspicious at the top.
+    verdicts : list of dict
+        Verdicts on each image: label -> whether it is wrong.
     by : str
 
     Examples
@@ -120,6 +124,7 @@ class Review:
         ticks: Ticks | None = None,
         by: str = "",
         corrected: Sequence[CorrectedLabels | None] = (),
+        verdicts: Sequence[Mapping[int, bool]] = (),
     ) -> None:
         expect(inspection, Inspection, "a review takes the Inspection that inspect_curves returns")
         count = len(inspection.ensembles)
@@ -137,9 +142,17 @@ class Review:
             None if own is None else (own.labels.copy(), ensemble)
             for own, ensemble in zip(self.corrected, inspection.ensembles, strict=True)
         ]
-        self._verdicts: list[dict[int, bool]] = [{} for _ in range(count)]
+        self.verdicts = [dict(known) for known in [*verdicts, *[{}] * count][:count]]
         # Verdicts with the previous one, and corrections: their image, and the entries marked as wrong since.
-        self._history: list[tuple[Entry, bool | None] | tuple[int, list[Entry]]] = []
+        resumed = [
+            (change.number, image)
+            for image, own in enumerate(self.corrected)
+            if own is not None
+            for change in own.changes
+        ]
+        self._history: list[tuple[Entry, bool | None] | tuple[int, list[Entry]]] = [
+            (image, []) for _, image in sorted(resumed)
+        ]
         self._unmeasured: set[int] = set()
         self.regions = [
             (None, None) if own is None or image is None else unlabelled(own.labels, image)
@@ -181,7 +194,7 @@ class Review:
         touched = [set(self._touched(image)) for image in range(len(self.corrected))]
         said = {True: "wrong", False: "right", None: ""}
         table["mark"] = [
-            "corrected" if label in touched[image] else said[self._verdicts[image].get(label)]
+            "corrected" if label in touched[image] else said[self.verdicts[image].get(label)]
             for image, label in zip(table["image"].tolist(), table["label"].tolist(), strict=True)
         ]
         seen = (table["mark"] != "").to_numpy()
@@ -239,7 +252,7 @@ class Review:
 
     def tick(self, entry: Entry, wrong: bool) -> None:
         """Record whether a label is wrong, and rank all others again, in all images."""
-        self._history.append((entry, self._verdicts[entry.image].get(entry.label)))
+        self._history.append((entry, self.verdicts[entry.image].get(entry.label)))
         self._set_verdict(entry, wrong)
         self._rank()
 
@@ -370,7 +383,7 @@ class Review:
     def _record_change(self, image: int, change: Change) -> Change:
         suspects = self.inspection.suspects[image]
         known = () if suspects is None else suspects.table.index
-        wrong = [Entry(image, one) for one in change.labels if one in known and one not in self._verdicts[image]]
+        wrong = [Entry(image, one) for one in change.labels if one in known and one not in self.verdicts[image]]
         for entry in wrong:
             self._set_verdict(entry, True)
         self._history.append((image, wrong))
@@ -382,10 +395,10 @@ class Review:
         suspects = self.inspection.suspects[entry.image]
         name = self.inspection.ensembles[entry.image].name
         if wrong is None:
-            self._verdicts[entry.image].pop(entry.label, None)
+            self.verdicts[entry.image].pop(entry.label, None)
             self.ticks.remove(entry.label, name)
             return
-        self._verdicts[entry.image][entry.label] = wrong
+        self.verdicts[entry.image][entry.label] = wrong
         if suspects is not None and entry.label in suspects.table.index:
             verdict = {entry.label: wrong}
             self.ticks.add(self._labels(entry.image).labels, verdicts=verdict, name=name, measured=suspects.table)
@@ -393,7 +406,7 @@ class Review:
     def _rank(self) -> None:
         """Rank all images again by the verdicts, and list them."""
         said = []
-        for image, verdicts in enumerate(self._verdicts):
+        for image, verdicts in enumerate(self.verdicts):
             own, touched = self.inspection.suspects[image], self._touched(image)
             listed = set() if own is None else {*own.table.index} - {*touched}
             said.append({label: wrong for label, wrong in verdicts.items() if label in listed})

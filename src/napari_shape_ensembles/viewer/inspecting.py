@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..comparison import Comparison, Settings, compare
 from ..comparison.display import MARK, simplified
 from ..inspection import CorrectedLabels, CorrectedStack, Entry, Inspection, Review, Ticks, disagreement, inspect_curves
+from ..inspection.correcting import numbered_pieces
 from ..inspection.ranking import disputed
 from ..io import Calibration
 from ..io.corrected import read_log, write_corrected
@@ -44,7 +45,7 @@ from .inputs import (
     trace,
 )
 from .layers import ColorFeature, OwnLayers, name_after
-from .task import Debouncer, JobRunner, JobSteps, RunInputs, Task
+from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_at
 
 #: The questions, and their labels.
@@ -113,6 +114,9 @@ class InspectionTask(Task[Inspection]):
         self.update_runner = JobRunner()
         self._copies: dict[int, weakref.ref[Labels]] = {}
         self._corrected: weakref.WeakKeyDictionary[Labels, CorrectedLabels] = weakref.WeakKeyDictionary()
+        # Inspected layer -> its labels in the last review of it, and these -> the verdicts.
+        self._reviewed: weakref.WeakKeyDictionary[Layer, CorrectedLabels] = weakref.WeakKeyDictionary()
+        self._verdicts: weakref.WeakKeyDictionary[CorrectedLabels, dict[int, bool]] = weakref.WeakKeyDictionary()
         # Files of layers, and of copies.
         self._files: weakref.WeakKeyDictionary[Layer, LabelsFile] = weakref.WeakKeyDictionary()
         self._stacks: weakref.WeakKeyDictionary[Layer, CorrectedStack] = weakref.WeakKeyDictionary()
@@ -181,6 +185,10 @@ class InspectionTask(Task[Inspection]):
         self.excluded_curves = [np.zeros(len(one), dtype=bool) for one in outcome.review.inspection.ensembles]
         self.again = self.current = None
         self.review, self._sources, self._in_stacks = outcome.review, outcome.sources, outcome.in_stacks
+        if run_inputs.more["the question"] == SUSPICIOUS:
+            for ref, own, verdicts in zip(self._inspected, self.review.corrected, self.review.verdicts, strict=True):
+                if own is not None and isinstance(layer := ref(), Labels):
+                    self._reviewed[layer], self._verdicts[own] = own, verdicts
         self._copies = {
             image: weakref.ref(layer)
             for image, own in enumerate(outcome.review.corrected)
@@ -203,10 +211,25 @@ class InspectionTask(Task[Inspection]):
             return partial(inspect_consensus, both, recipe, self._image_under(both[0], in_stacks[0]), by=self.by)
         if self.question != SUSPICIOUS:
             return partial(inspect_disagreement, both, recipe, run_inputs.settings)
-        going_on = [self._corrected.get(layer) if isinstance(layer, Labels) else None for layer in layers]
-        known: dict[str, Any] = {"ticks": self.ticks, "by": self.by, "corrected": going_on}
+        self._apply_strokes()
+        going_on = [self._resumed(layer) if isinstance(layer, Labels) else None for layer in layers]
+        verdicts = [self._verdicts.get(own, {}) if own is not None else {} for own in going_on]
+        known: dict[str, Any] = {"ticks": self.ticks, "by": self.by, "corrected": going_on, "verdicts": verdicts}
         images = [self._image_under(source, place) for source, place in zip(both, in_stacks, strict=True)]
         return partial(inspect_suspicious, both, recipe, run_inputs.settings, images, in_stacks=in_stacks, **known)
+
+    def _resumed(self, layer: Labels) -> CorrectedLabels | None:
+        """Return the corrections of a layer that an inspection resumes, unless the layer was changed since.
+
+        Those of a layer whose corrected copy was deleted are not resumed.
+        """
+        if layer in self._corrected:
+            return self._corrected[layer]
+        own = self._reviewed.get(layer)
+        if own is None or layer.ndim > 2:  # planes are resumed by their stack
+            return None
+        there = any(known is own and copy in self.choices.layers for copy, known in self._corrected.items())
+        return own if there or not own.changes else None
 
     def _in_stack(self, layer: Labels) -> "StackPlane | None":
         """Return the position in a stack of the plane that a layer shows; None for a 2D layer."""
@@ -363,6 +386,7 @@ class InspectionTask(Task[Inspection]):
         review, entry = self.review, self.current
         if review is None or entry is None:
             return
+        self._apply_strokes()
         self.message = ""
         try:
             action = action or review.suggestion(entry)
@@ -388,7 +412,9 @@ class InspectionTask(Task[Inspection]):
         """Undo the last verdict or correction."""
         if self.review is None:
             return
+        self._apply_strokes()
         self.message = ""
+        latest = [() if own is None else own.changes[-1].labels if own.changes else () for own in self.review.corrected]
         try:
             last = self.review.undo()
         except ValueError as error:
@@ -396,7 +422,9 @@ class InspectionTask(Task[Inspection]):
             self.changed.emit()
             return
         if isinstance(last, int):
+            self.current = Entry(last, min(latest[last]))
             self._show_correction()
+            self.go_to(self.row)  # nowhere, if the label was deleted: it is listed again once it is measured
         else:
             self._refresh_review()
             self.go_to(self._row_of(last))
@@ -481,7 +509,7 @@ class InspectionTask(Task[Inspection]):
     def copy_of(self, image: int) -> Labels | None:
         """Return the layer on which the labels of an image are corrected; None before the first correction."""
         layer = self._copies[image]() if image in self._copies else None
-        return layer if layer is not None and layer in self.choices.layers else None
+        return layer if layer in self._corrected and layer in self.choices.layers else None
 
     def name_of_copy(self, image: int) -> str:
         """Return the name of the corrected labels of an image, with the plane of a stack."""
@@ -534,8 +562,8 @@ class InspectionTask(Task[Inspection]):
         if proposed:  # a new label set, which replaces no annotator's
             self._proposals.add(layer)
             self.choices.sides.opted_out.add(layer)
-        for event in (layer.events.paint, layer.events.labels_update, layer.events.data):
-            event.connect(self._stroke_debouncer.start)
+        for name in PIXEL_EVENTS:
+            getattr(layer.events, name).connect(self._stroke_debouncer.start)
         active = self.choices.layers.selection.active
         self.choices.layers.append(layer)
         self.choices.layers.selection.active = active
@@ -573,15 +601,28 @@ class InspectionTask(Task[Inspection]):
         self.changed.emit()
 
     def _apply_strokes(self) -> None:
-        """Apply brush strokes on the copies to the review."""
-        for image in list(self._copies):
-            layer = self.copy_of(image)
+        """Apply brush strokes on the copies to the review, and to corrections that are not under review."""
+        painted = False
+        for layer, own in list(self._corrected.items()):
+            if layer not in self.choices.layers:
+                continue
+            if np.shape(layer.data) != own.labels.shape:
+                del self._corrected[layer]
+                self.message = f"⚠ {layer.name} holds labels of another shape now: a new copy will be corrected."
+                self.changed.emit()
+                continue
+            image = next((image for image in self._copies if self.copy_of(image) is layer), None)
             try:
-                if layer is not None and self.review is not None and self.review.paint(image, layer.data) is not None:
-                    self._show_correction()
+                if self.review is not None and image is not None:
+                    painted = self.review.paint(image, layer.data) is not None or painted
+                elif not np.array_equal(layer.data, own.labels):
+                    own.by = self.by
+                    own.paint(layer.data)
             except ValueError as error:
                 self.message = f"⚠ {error}"
                 self.changed.emit()
+        if painted:
+            self._show_correction()
 
     def _show_corrected(self) -> None:
         """Update all corrected layers, also after a correction in a crossing plane."""
@@ -735,22 +776,29 @@ def inspect_suspicious(
     images: Sequence[Any] = (None, None),
     *,
     corrected: Sequence[CorrectedLabels | None] = (None, None),
+    verdicts: Sequence[dict[int, bool]] = ({}, {}),
     in_stacks: Sequence[StackPlane | None] = (None, None),
     **known: Any,
 ) -> InspectionOutcome:
     """Rank the curves of one or two layers by suspicion; for labels, with the image below, if any.
 
-    The `Review` continues with earlier corrections (`corrected`), and with verdicts and reviewer (`known`). A plane of
-    a stack that was corrected before is inspected in its corrected state.
+    The `Review` continues with earlier corrections (`corrected`) and `verdicts` on the same labels, and with all ticks
+    and the reviewer (`known`). Labels that were corrected before are inspected in their corrected state, unless they
+    were changed since.
     """
     going_on = [
-        before if before is not None or place is None else place.stack.plane(*place.place, axes=place.axes)
-        for before, place in zip(corrected, in_stacks, strict=False)
+        place.stack.plane(*place.place, axes=place.axes)
+        if before is None and place is not None
+        else before
+        if before is not None and _is_correction(source.data, before)
+        else None
+        for source, before, place in zip(sources, corrected, in_stacks, strict=False)
     ]
     sources = tuple(
-        source if own is None or place is None else replace(source, data=own.labels.copy())
-        for source, own, place in zip(sources, going_on, in_stacks, strict=False)
+        source if own is None else replace(source, data=own.labels.copy())
+        for source, own in zip(sources, going_on, strict=False)
     )
+    known["verdicts"] = [{} if own is None else said for own, said in zip(going_on, verdicts, strict=False)]
     planes = tuple(
         None if one.kind == "shapes" else recipe.labels(one.data) if one.kind == "image" else one.data
         for one in sources
@@ -765,6 +813,11 @@ def inspect_suspicious(
     review = Review(result, planes, pictures, outlines=recipe, corrected=going_on, **known)
     import_module("sklearn.linear_model")  # verdicts need it on the main thread, where its import would take a second
     return InspectionOutcome(review, sources, *both_layers(review, sources), tuple(in_stacks))
+
+
+def _is_correction(labels: NDArray[Any], corrected: CorrectedLabels) -> bool:
+    """Whether labels are those that were corrected, before or after."""
+    return np.array_equal(labels, corrected.labels) or np.array_equal(numbered_pieces(labels), corrected.original)
 
 
 def inspect_disagreement(sources: tuple[Source, ...], recipe: Outlines, settings: Settings) -> InspectionOutcome:

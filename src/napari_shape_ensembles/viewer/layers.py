@@ -197,23 +197,23 @@ def remove_in_turns(refs: "Iterable[weakref.ref[Layer]]", choices: Choices) -> I
             yield
 
 
-#: Own layer -> the layer it is named after, its role, and the generated name.
-NAMED_AFTER: "weakref.WeakKeyDictionary[Layer, tuple[weakref.ref[Layer], str, str]]" = weakref.WeakKeyDictionary()
+#: Own layer -> the layer it is named after and its name then, its role, and the generated name.
+NAMED_AFTER: "weakref.WeakKeyDictionary[Layer, tuple[weakref.ref[Layer], str, str, str]]" = weakref.WeakKeyDictionary()
 
 
 def name_after(own: Layer, layer: Layer, role: str) -> None:
     """Name an own layer after the layer it belongs to, such as "field 1 curves"."""
-    own.name = f"{layer.name} {role}"
-    NAMED_AFTER[own] = weakref.ref(layer), role, own.name
+    own.name = f"{layer.name} {role}"  # napari appends a number if there is such a layer
+    NAMED_AFTER[own] = weakref.ref(layer), layer.name, role, own.name
 
 
 def update_own_names(layers: Iterable[Layer]) -> None:
     """Rename own layers after those they belong to were renamed, unless the user has named them."""
     for own in layers:
         if own in NAMED_AFTER:
-            ref, role, given = NAMED_AFTER[own]
+            ref, before, role, given = NAMED_AFTER[own]
             layer = ref()
-            if layer is not None and own.name == given != f"{layer.name} {role}":
+            if layer is not None and own.name == given and layer.name != before:
                 name_after(own, layer, role)
 
 

@@ -35,19 +35,10 @@ log = logging.getLogger(__name__)
 CANCELLED = "Cancelled."
 # Timeout for running workers at exit, in milliseconds.
 _EXIT_TIMEOUT_MS = 10_000
+#: Events of a labels layer after which its pixels may differ; napari's undo and redo emit only the last one.
+PIXEL_EVENTS = ("data", "paint", "labels_update", "set_data")
 # Layer events that may affect its outlines; whether they do is determined by fingerprints.
-_LAYER_EVENTS = (
-    "data",
-    "set_data",
-    "scale",
-    "shear",
-    "rotate",
-    "affine",
-    "units",
-    "features",
-    "paint",
-    "labels_update",
-)
+_LAYER_EVENTS = (*PIXEL_EVENTS, "scale", "shear", "rotate", "affine", "units", "features")
 #: Maximum number of bytes of pixels copied on the main thread at once.
 MAX_SYNC_COPY_BYTES = 2**24
 _DEBOUNCE_MS = 150  # debounce of layer events, in ms
