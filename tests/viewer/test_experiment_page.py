@@ -289,6 +289,46 @@ def test_a_saved_comparison_brings_the_design_back(model, qtbot, tmp_path):
         one.detach(one.comparison)
 
 
+def test_an_experiment_is_opened_with_its_own_images_where_others_were_added_to_its_groups(
+    model, qtbot, tmp_path, monkeypatch
+):
+    session, page = Session.of(model), ExperimentPage(model)
+    qtbot.addWidget(page)
+    set_choices(session.choices, landmarks=40, rank=5, permutations=99)
+    for seed in range(6):
+        model.add_labels(labels_of(seed), name=f"{'abc'[seed // 2]}_{seed % 2}")
+    session.design.fill("{group}_{replicate}")
+    press(page.run_button, qtbot)
+    wait_until_idle(session.experiment, qtbot)
+    rows, path = session.design.rows(), tmp_path / "groups.experiment.npz"
+    session.experiment.save(path)
+    wait_until_idle(session.experiment, qtbot)
+    more = model.add_labels(labels_of(7), name="a_7")
+    session.design.write([(more, "group", "a"), (more, "replicate", "7")])
+    assert page.state == "stale"
+    session.experiment.open(path)
+    wait_until_idle(session.experiment, qtbot)
+    assert session.design.rows() == rows
+    assert more in session.design.layers()
+    assert (page.state, page.message.text()) == ("done", "Opened from groups.experiment.npz.")
+    page.table.cellDoubleClicked.emit(0, 0)
+    wait_until_idle(session.experiment, qtbot)
+    assert "outlines colored by" in page.message.text()
+    session.design.write([(more, "group", "a")])
+    assert page.state == "stale"
+
+    viewer = ViewerModel()  # without the images
+    other = ExperimentPage(viewer)
+    qtbot.addWidget(other)
+    mine = viewer.add_labels(labels_of(0), name="mine")
+    Session.of(viewer).design.write([(mine, "group", "a")])
+    Session.of(viewer).experiment.open(path)
+    wait_until_idle(Session.of(viewer).experiment, qtbot)
+    assert Session.of(viewer).design.groups() == {"a": [mine]}
+    other.table.cellDoubleClicked.emit(0, 0)
+    assert "images of this result are not in the viewer" in other.message.text()
+
+
 def test_rows_that_faults_of_the_outlines_withhold_are_given_after_a_look(model, qtbot):
     session, page = Session.of(model), ExperimentPage(model)
     qtbot.addWidget(page)

@@ -171,7 +171,10 @@ class DesignTable:
         return {"columns": self.columns, "rows": cells, "files": files, **chosen}
 
     def restore_tree(self, tree: Tree) -> None:
-        """Restore a serialized table for the existing layers; ignore an invalid one."""
+        """Restore a serialized table for the existing layers; ignore an invalid one.
+
+        Other layers are taken out of their groups, unless none of the table's images is known.
+        """
         kept = [tree.get(name) for name in ("columns", "rows", "groups")]
         columns, rows, groups = (one if isinstance(one, list) else [] for one in kept)
         if not columns or not all(isinstance(row, list) and len(row) == len(columns) + 1 for row in rows):
@@ -182,12 +185,19 @@ class DesignTable:
         self.requested = requested_tests_of(tree.get("asked"))
         found = [(named[name], cells) for name, *cells in rows if name in named]
         files = [(row, cells) for row, cells in map(_file_of, tree.get("files", [])) if len(cells) == len(columns)]
-        if files:
+        if found or files:
             self.files = [row for row, _ in files]
+            self._cells.clear()
+        others = [row for row in self.layers() if row not in dict([*found, *files])] if found or files else []
         self.write(
-            (row, str(column), str(text))
-            for row, cells in [*found, *files]
-            for column, text in zip(columns, cells, strict=True)
+            [
+                *((row, GROUP, "") for row in others),
+                *(
+                    (row, str(column), str(text))
+                    for row, cells in [*found, *files]
+                    for column, text in zip(columns, cells, strict=True)
+                ),
+            ]
         )
 
     def set_control(self, control: str) -> None:

@@ -237,7 +237,10 @@ class ExperimentTask(Task[ExperimentAnswer]):
 
     def show_group(self, name: str) -> None:
         """Show the images of a group with their outlines, colored by the quantity in which it differs most."""
-        if self.result is None or self.run_inputs is None or self.busy:
+        if self.result is None or self.busy:
+            return
+        if self.run_inputs is None:  # opened from a file
+            self.show_message("⚠ The images of this result are not in the viewer: open them, then the result again.")
             return
         found, run_inputs = self.result.experiment, self.run_inputs
         rows = [ref() for ref in run_inputs.layers[0]]
