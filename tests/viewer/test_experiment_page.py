@@ -125,6 +125,12 @@ def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, m
     wait_until_idle(again.experiment, qtbot)
     assert [layer.name for layer in viewer.layers] == ["A01_f0 outlines"]
     (plate / "A01_f0.labels.ome.tif").unlink()
+    other.table.cellDoubleClicked.emit(0, 0)
+    wait_until_idle(again.experiment, qtbot)
+    assert "A01_f0.labels.ome.tif cannot be opened: No such file or directory" in other.message.text()
+    press(other.stale.button, qtbot)
+    wait_until_idle(again.experiment, qtbot)
+    assert "A01_f0.labels.ome.tif cannot be opened" in other.message.text()
     entry(other.files, "Open").trigger()
     wait_until_idle(again.experiment, qtbot)
     assert "Its original images are not in the viewer" in other.message.text()

@@ -195,6 +195,21 @@ def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtb
     assert "1 merged in B" in dock.verdict.text()
 
 
+def test_labels_of_two_segmentations_are_said_to_be_corrected_elsewhere(viewer, qtbot):
+    labels = segment(spots(1), split_touching=False)
+    for name, rows in (("one", 0), ("two", 1)):
+        viewer.add_labels(np.roll(labels, rows, axis=0), name=name)
+    dock = opened(viewer, qtbot)
+    dock.session.choices.set(settings=FAST)
+    dock.inspection.a.choose(viewer.layers["one"])
+    dock.inspection.b.choose(viewer.layers["two"])
+    dock.question.setCurrentIndex(1)
+    pressed(dock.run_button, dock, qtbot)
+    dock.inspection.go_to(0)
+    dock.inspection.trigger("fix")  # by its key
+    assert dock.message.text() == '⚠ labels are corrected under the question "Which curves are suspicious?"'
+
+
 def test_annotators_of_one_image_are_compared_and_their_consensus_is_corrected_and_saved(
     viewer, qtbot, tmp_path, monkeypatch
 ):

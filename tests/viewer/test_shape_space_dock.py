@@ -72,6 +72,7 @@ def shown(space):
 def test_without_a_comparison_it_says_how_to_get_one_and_opens_the_dock(viewer, qtbot):
     space = opened_space(viewer)
     assert "have not been compared" in space.reason.text()
+    assert "Open two images" in space.reason.text()
     assert space.explorer.isHidden()
     for seed in (1, 2):
         viewer.add_image(spots(seed), name=str(seed))

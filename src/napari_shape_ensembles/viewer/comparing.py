@@ -6,7 +6,6 @@ Slow work is done in the background by the functions at the end: compare; write,
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,7 @@ from ..progress import as_part, report
 from .choices import Choices
 from .curves.side_by_side import SideBySide
 from .displayed_result import DisplayedResult
-from .inputs import Sources, own_ids, trace_sides
+from .inputs import Sources, file_errors_named, own_ids, trace_sides
 from .layers import (
     COLOR_FEATURES,
     DEFAULT_PERCENTILE,
@@ -566,14 +565,3 @@ def robustness_of(result: Comparison, archetypes: int = 5) -> Robustness:
         test = dependence_test(result.t, result.l, len(result.a), significance=settings.significance, **draws)
     with as_part(1, total):
         return Robustness(test, archetype_sensitivity(result.a, result.b, settings, archetypes=archetypes))
-
-
-@contextmanager
-def file_errors_named(path: Path, done: str = "written") -> Iterator[None]:
-    """Convert I/O errors and missing optional libraries to a ValueError that names the file."""
-    try:
-        yield
-    except ImportError as error:
-        raise ValueError(f"{path.name} cannot be {done}: {error}") from error
-    except OSError as error:
-        raise ValueError(f"{path.name} cannot be {done}: {error.strerror or error}") from error

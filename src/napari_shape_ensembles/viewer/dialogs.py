@@ -9,8 +9,9 @@ from pathlib import Path
 from qtpy.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from ..io import SettingsFile, load_settings, save_settings
-from .comparing import ENDING, file_errors_named, paths_of_sides, saved_message
+from .comparing import ENDING, paths_of_sides, saved_message
 from .experimenting import ENDING as _ENDING
+from .inputs import file_errors_named
 from .panels.widgets import Entries, tip
 from .session import Session
 

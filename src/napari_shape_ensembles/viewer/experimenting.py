@@ -25,10 +25,20 @@ from ..io.results import EXPERIMENT, TRENDS, experiment_numbers, trend_figures, 
 from ..outlines import Outlines
 from ..progress import as_part, report
 from .choices import Choices
-from .comparing import OTHER_FOLDER, file_errors_named, saved_message
+from .comparing import OTHER_FOLDER, saved_message
 from .design_files import layer_data, source_in_file
 from .designing import DesignTable, Row, frame_of, requested_tests_of, requested_tests_tree
-from .inputs import OWN, ImageRow, Source, Sources, fingerprint, inputs_of_sources, source_of, trace
+from .inputs import (
+    OWN,
+    ImageRow,
+    Source,
+    Sources,
+    file_errors_named,
+    fingerprint,
+    inputs_of_sources,
+    source_of,
+    trace,
+)
 from .layers import batched_changes, remove_in_turns
 from .task import JobSteps, RunInputs, Task
 

@@ -37,7 +37,9 @@ class ExplanationTask(Task[Explanation]):
         self._idle_debouncer = Debouncer(self._begin_automatically, _IDLE_MS)
 
     def blocking_reason(self) -> str:
-        return "" if self.explained_comparison is not None else NO_COMPARISON
+        if self.explained_comparison is not None:
+            return ""
+        return f"{NO_COMPARISON} {self.comparison.blocking_reason()}".strip()
 
     def main_job(self) -> JobSteps:
         """Do the work without copying the layers: the comparison has their outlines."""

@@ -9,6 +9,7 @@ import itertools
 import weakref
 import zlib
 from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -60,6 +61,17 @@ _FOLD_FROM_BYTES, _FOLDED_WORDS = 2**24, 4093
 OWN: "weakref.WeakSet[Layer]" = weakref.WeakSet()
 
 
+@contextmanager
+def file_errors_named(path: Path, done: str = "written") -> Iterator[None]:
+    """Convert I/O errors and missing optional libraries to a ValueError that names the file."""
+    try:
+        yield
+    except ImportError as error:
+        raise ValueError(f"{path.name} cannot be {done}: {error}") from error
+    except OSError as error:
+        raise ValueError(f"{path.name} cannot be {done}: {error.strerror or error}") from error
+
+
 @dataclass(frozen=True, eq=False)
 class PartOf:
     """The part of another layer, or of a file, that a layer is."""
@@ -79,9 +91,10 @@ class ImageRow:
     pixel: tuple[float | tuple[float, float], str] | None = None  #: size and unit, overriding the file's
 
     def ensemble(self, recipe: Outlines) -> Ensemble:
-        """Read the file, and return its outlines."""
+        """Read the file, and return its outlines; a ValueError names a file that is gone or cannot be read."""
         sizes = {} if self.pixel is None else {self.path.resolve(): self.pixel}
-        found = ensemble_of_file(self.path, Reading(SettingsFile(outlines=recipe), pixel_sizes=sizes), self.part)
+        with file_errors_named(self.path, "opened"):
+            found = ensemble_of_file(self.path, Reading(SettingsFile(outlines=recipe), pixel_sizes=sizes), self.part)
         found.name = self.name
         return found
 

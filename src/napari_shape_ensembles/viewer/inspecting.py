@@ -29,7 +29,6 @@ from ..palette import EXCLUDED, OUTLINE, RANKED
 from ..progress import report
 from .camera_flight import camera_of, view_of
 from .choices import Choices, ChosenLayer
-from .comparing import file_errors_named
 from .inputs import (
     ACCEPTED,
     OWN,
@@ -37,6 +36,7 @@ from .inputs import (
     Refs,
     Source,
     Sources,
+    file_errors_named,
     fingerprint,
     is_own,
     pixel_size_of,
@@ -548,6 +548,8 @@ class InspectionTask(Task[Inspection]):
             return layer
         own, source = self.review.corrected[image], self._sources[image]
         if own is None:
+            if source.kind != "shapes":
+                raise ValueError(f'labels are corrected under the question "{QUESTIONS[SUSPICIOUS]}"')
             raise ValueError("only labels can be corrected here: edit shapes in their own layer")
         layer = Labels(own.labels.copy(), name=self.name_of_copy(image), opacity=0.4, **source.placement)
         layer.preserve_labels = True  # neighbors keep their pixels

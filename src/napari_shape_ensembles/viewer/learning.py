@@ -19,8 +19,8 @@ from ..outlines import ObjectModel, Outlines, Proposal, counted, learn_objects, 
 from ..outlines.proposals import describe_finding, places_tried, reason_not_tried, sets_finding, varied
 from ..progress import report
 from .choices import Choices
-from .comparing import file_errors_named, saved_message
-from .inputs import OWN, Refs, Sources, is_own, source_of
+from .comparing import saved_message
+from .inputs import OWN, Refs, Sources, file_errors_named, is_own, source_of
 from .layers import name_after
 from .overlap import are_disjoint
 from .segmenting import FAILED, FeatureCache, SegmentationTask
