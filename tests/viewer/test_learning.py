@@ -84,6 +84,21 @@ def test_paint_in_both_images_is_one_model_and_a_stroke_makes_it_outdated(sessio
     assert session.learning.changed_since() == ["the painted examples were changed"]
 
 
+def test_a_live_model_follows_strokes_and_their_undo(session, qtbot):
+    layer = paint(session, 3)
+    ended(session.learning, qtbot, session.learning.run)
+    session.learning.live = True
+    counts = []
+    for change in (lambda: layer.data_setitem(np.nonzero(TRUTH[1] == 4), 9), layer.undo):
+        with qtbot.waitSignal(session.learning.finished, timeout=30_000):
+            change()
+        counts.append(session.learning.result.sources[0].objects)
+    assert counts == [4, 3]
+    with qtbot.assertNotEmitted(session.learning.finished, wait=500):
+        layer.refresh()  # nothing was painted
+    session.learning.live = False
+
+
 def test_the_layer_of_examples_is_not_offered_for_comparison_and_takes_the_place_of_its_image(session):
     layer = paint(session, 1)
     assert isinstance(layer, Labels)

@@ -6,7 +6,7 @@ import weakref
 import numpy as np
 import pytest
 
-from docks import spots
+from docks import labels_of, spots
 from napari_shape_ensembles import Outlines, Settings, extract_curves, segment
 from napari_shape_ensembles.progress import reporting
 from napari_shape_ensembles.viewer.docks.segment import verdict_lines
@@ -363,3 +363,26 @@ def test_images_are_reduced_by_block_means():
     np.testing.assert_allclose(downsampled(np.arange(24.0).reshape(4, 6), 2), [[3.5, 5.5, 7.5], [15.5, 17.5, 19.5]])
     assert downsampled(np.ones((9, 9, 3), dtype=np.uint8), 2).shape == (4, 4, 3)
     assert downsampled(np.ones((9, 9), dtype=bool), 2).dtype == bool
+
+
+def test_the_preview_follows_strokes_on_labels_and_their_undo(model, qtbot):
+    model.add_image(spots(1), name="one")
+    labels = model.add_labels(labels_of(2), name="two")
+    session = Session.of(model)
+    session.attach()
+    task = session.segmentation
+    session.choices.sides.choose((model.layers["one"],), (labels,))
+    task.activate()
+    with qtbot.waitSignal(task.verdict_changed, timeout=30_000):
+        task.image.choose(model.layers["one"])
+    count = task.verdict.counts["two"]
+    with qtbot.waitSignal(task.verdict_changed, timeout=30_000):
+        labels.data_setitem(np.nonzero(labels.data == 6), 0)
+    assert task.verdict.counts["two"] == count - 1
+    with qtbot.waitSignal(task.verdict_changed, timeout=30_000):
+        labels.undo()
+    assert task.verdict.counts["two"] == count
+    with qtbot.assertNotEmitted(task.verdict_changed, wait=300):
+        labels.refresh()  # nothing was painted
+    task.deactivate()
+    session.detach()

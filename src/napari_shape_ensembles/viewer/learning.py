@@ -24,7 +24,7 @@ from .inputs import OWN, Refs, Sources, file_errors_named, is_own, source_of
 from .layers import name_after
 from .overlap import are_disjoint
 from .segmenting import FAILED, FeatureCache, SegmentationTask
-from .task import Debouncer, JobSteps, RunInputs, Task, step_text
+from .task import PIXEL_EVENTS, Debouncer, JobSteps, RunInputs, Task, step_text
 from .world import drawn_axes, pixels_at, rows_and_columns
 
 #: Label of painted background; all others are objects.
@@ -52,6 +52,7 @@ class LearningTask(Task[ObjectModel]):
         self._examples: weakref.WeakKeyDictionary[Layer, weakref.ref[Labels]] = weakref.WeakKeyDictionary()
         self._counts: weakref.WeakKeyDictionary[Labels, tuple[int, tuple[int, bool]]] = weakref.WeakKeyDictionary()
         self._stroke_debouncer = Debouncer(self._on_stroke, _DEBOUNCE_MS)
+        self._painted: list[int] = []  # checksums of the examples at the last stroke
 
     # Annotations.
 
@@ -101,8 +102,8 @@ class LearningTask(Task[ObjectModel]):
             OWN.add(layer)  # so that it is not offered for comparison
             self._examples[image] = weakref.ref(layer)
             layer.mouse_drag_callbacks.append(self._on_click)
-            for event in (layer.events.paint, layer.events.labels_update, layer.events.data):
-                event.connect(self._stroke_debouncer.start)
+            for name in PIXEL_EVENTS:
+                getattr(layer.events, name).connect(self._stroke_debouncer.start)
             self.choices.layers.append(layer)
         self._bring_to_front(image)
         self.clicking = False
@@ -154,6 +155,10 @@ class LearningTask(Task[ObjectModel]):
             layer.data_setitem(np.nonzero((found == found[row, column]) & (painted == 0)), number)
 
     def _on_stroke(self) -> None:
+        painted = [painted_checksum(layer) for _, layer in self.examples()]
+        if painted == self._painted:  # the event had another cause
+            return
+        self._painted = painted
         if self.live and self.segmentation.source is not None and not self.blocking_reason():
             if self.busy:
                 self.cancel()

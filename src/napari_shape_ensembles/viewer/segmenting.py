@@ -46,7 +46,7 @@ from ..progress import Progress, as_part, report
 from .choices import Choices, ChosenLayer
 from .inputs import OWN, Refs, Source, Sources, fingerprint, is_own, source_of
 from .layers import batched_changes, name_after
-from .task import Debouncer, JobRunner, JobSteps, RunInputs, Task
+from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_axes
 
 LabelImage = NDArray[np.integer]
@@ -62,7 +62,6 @@ _DEBOUNCE_MS = 25
 _IMAGE_EVENTS = ("data", "scale", "units", "translate")
 FAILED = "failed"  #: check of the findings on images that cannot be segmented
 _NO_IMAGE = "Open an image to segment."
-_LABELS_EVENTS = ("paint", "labels_update", "data")
 
 
 class SegmentationTask(Task[list[Ensemble]]):
@@ -97,6 +96,8 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._preview_layer: Image | None = None
         self._previewed_samples: tuple[Refs, ...] = ()
         self._watched_labels: list[Any] = []  # connected events of labels layers
+        self._previewed_labels: list[str] = []  # and the fingerprints of these layers
+        self._labels_debouncer = Debouncer(self._follow_labels, _DEBOUNCE_MS)
         self._preview_debouncer = Debouncer(self._start_preview, _DEBOUNCE_MS)
         self.image.changed.connect(self._on_image_chosen)
         choices.changed.connect(self._on_recipe_changed)
@@ -138,6 +139,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             self._watch_labels(())
             self.source, self._snapshot_error, self.is_preview_pending = None, "", False
             self._preview_debouncer.stop()
+            self._labels_debouncer.stop()
             self._clear_preview()
 
     def _on_image_chosen(self) -> None:
@@ -208,14 +210,21 @@ class SegmentationTask(Task[list[Ensemble]]):
     def _watch_labels(self, samples: tuple[Refs, ...]) -> None:
         """Connect to edits of labels in the samples, to update the preview."""
         for event in self._watched_labels:
-            event.disconnect(self._on_labels_edited)
+            event.disconnect(self._labels_debouncer.start)
         layers = [layer for side in samples for ref in side if isinstance(layer := ref(), Labels)]
-        self._watched_labels = [getattr(layer.events, name) for layer in layers for name in _LABELS_EVENTS]
+        self._watched_labels = [getattr(layer.events, name) for layer in layers for name in PIXEL_EVENTS]
         for event in self._watched_labels:
-            event.connect(self._on_labels_edited)
+            event.connect(self._labels_debouncer.start)
+        self._previewed_labels = self._label_fingerprints()
 
-    def _on_labels_edited(self, event: object = None) -> None:
-        self.schedule_preview()
+    def _label_fingerprints(self) -> list[str]:
+        dims, refs = self.choices.dims, itertools.chain(*self._previewed_samples)
+        return [fingerprint(layer, dims) for ref in refs if isinstance(layer := ref(), Labels)]
+
+    def _follow_labels(self) -> None:
+        """Update the preview if labels were edited; some of the events have other causes."""
+        if self._active and self._label_fingerprints() != self._previewed_labels:
+            self.schedule_preview()
 
     def _start_preview(self) -> None:
         self._previewed_samples = self._samples()
