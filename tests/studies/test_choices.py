@@ -120,6 +120,8 @@ def test_what_is_known_is_told_and_the_work_can_be_stopped():
     with pytest.raises(Stopped):
         choice_study(pair, settings=QUICK, choices={"rank": (5, 6, 7)}, progress=listen)
     assert [len(one.choices) for one in known if one is not None] == [0, 1]
+    assert known[-1].summary().startswith("1∧0 in 2 of 2 choices (2 more not compared)")
+    assert "not compared" not in choice_study(pair, settings=QUICK, choices={"rank": (5,)}).summary()
 
 
 def test_a_choice_that_does_not_exist_is_refused():

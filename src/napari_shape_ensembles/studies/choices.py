@@ -82,6 +82,8 @@ class ChoiceStudy:
         Value in use of each field.
     note : str
         Resampling of images of unequal pixel size, or why there was none, as in `compare`.
+    missing : int
+        Number of choices not compared, in a study that is running or was cancelled.
 
     Examples
     --------
@@ -98,6 +100,7 @@ class ChoiceStudy:
     choices: tuple[Choice, ...]
     values: Mapping[str, Any]
     note: str = ""
+    missing: int = 0
 
     @property
     def done_something(self) -> bool:
@@ -125,6 +128,8 @@ class ChoiceStudy:
         every = [self.used, *self.choices]
         counts = {case: [one.case for one in every].count(case) for case in dict.fromkeys(one.case for one in every)}
         said = [f"{self.used.case} in {counts[self.used.case]} of {len(every)} choices"]
+        if self.missing:
+            said[0] += f" ({self.missing} more not compared)"
         if self.used.case == INCONCLUSIVE:
             return f"{said[0]}{f': {self.used.reason}' if self.used.reason else ''}."
         said += [words for place, test in enumerate(_NAMES) if (words := self._exceptions(test, 2 * place))]
@@ -224,7 +229,7 @@ def choice_study(
         with as_part(0, total, "unchanged: "):
             pair = trace(outlines)
             used, note = _compared("", None, pair, settings)
-        study = ChoiceStudy(used, (), {name: known[name] for name in choices}, note)
+        study = ChoiceStudy(used, (), {name: known[name] for name in choices}, note, len(items))
         for place, (name, value) in enumerate(items, 1):
             words = f"{_FIELDS[name].label.lower()} {value}"
             report(words, steps * place, total, study)
@@ -236,7 +241,7 @@ def choice_study(
                         found, _ = _compared(name, value, trace(replace(outlines, **{name: value})), settings)
                 except ValueError as error:
                     found = Choice(name, value, INCONCLUSIVE, reason=str(error))
-            study = replace(study, choices=(*study.choices, found))
+            study = replace(study, choices=(*study.choices, found), missing=len(items) - place)
     return study
 
 
