@@ -77,6 +77,27 @@ def test_lines_over_other_images_are_shown_when_they_are_found_and_the_selection
     assert model.layers.selection.active is one
 
 
+@pytest.mark.parametrize("name", ["one", "two"])
+def test_lines_and_counts_follow_every_image_that_is_changed(task, model, qtbot, name):
+    model.add_image(spots(2), name="two", scale=(0.5, 0.5), units=("um", "um"))
+    task.choices.sides.choose([model.layers["one"]], [model.layers["two"]])
+    qtbot.waitUntil(lambda: len(task.verdict.counts) == 2, timeout=30_000)
+    assert task.image.chosen() is model.layers["one"]
+    image, lines = model.layers[name], model.layers[PREVIEW if name == "one" else f"{name} preview"]
+    for change, place in (
+        ("translate", (7, 9)),
+        ("rotate", 20),
+        ("affine", np.diag([2.0, 2.0, 1.0])),
+        ("data", spots(3, rows=3)),
+    ):
+        setattr(image, change, place)
+        assert task.is_preview_pending
+        qtbot.waitUntil(lambda: not task.is_preview_pending, timeout=30_000)
+        np.testing.assert_allclose(lines.data_to_world((10, 20)), image.data_to_world((10, 20)))
+    assert task.verdict.counts == {"one": 36, "two": 36, name: 9}
+    assert lines.data.shape == image.data.shape
+
+
 def test_lines_over_many_images_leave_one_in_each_turn_and_are_gone_before_others_come(task, model, qtbot):
     for seed in range(2, 7):
         model.add_image(spots(seed, rows=2), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))

@@ -59,7 +59,8 @@ _KEPT, _LEFT_OUT = 1, 2
 _COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segmentation preview", interpolation="zero")
 # Debounce of changes before a preview starts, in milliseconds.
 _DEBOUNCE_MS = 25
-_IMAGE_EVENTS = ("data", "scale", "units", "translate")
+# Events of a layer that change its pixels or its place; those of painted labels are `PIXEL_EVENTS`.
+_IMAGE_EVENTS = ("data", "scale", "units", "translate", "rotate", "shear", "affine")
 FAILED = "failed"  #: check of the findings on images that cannot be segmented
 _NO_IMAGE = "Open an image to segment."
 
@@ -98,6 +99,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._watched_labels: list[Any] = []  # connected events of labels layers
         self._previewed_labels: list[str] = []  # and the fingerprints of these layers
         self._labels_debouncer = Debouncer(self._follow_labels, _DEBOUNCE_MS)
+        self._watched_others: list[Any] = []  # connected events of the layers previewed besides the image
         self._preview_debouncer = Debouncer(self._start_preview, _DEBOUNCE_MS)
         self.image.changed.connect(self._on_image_chosen)
         choices.changed.connect(self._on_recipe_changed)
@@ -137,6 +139,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             self.image.disconnect_events()
             self._watch_image(None)
             self._watch_labels(())
+            self._watch_others(())
             self.source, self._snapshot_error, self.is_preview_pending = None, "", False
             self._preview_debouncer.stop()
             self._labels_debouncer.stop()
@@ -226,9 +229,22 @@ class SegmentationTask(Task[list[Ensemble]]):
         if self._active and self._label_fingerprints() != self._previewed_labels:
             self.schedule_preview()
 
+    def _watch_others(self, samples: tuple[Refs, ...]) -> None:
+        """Connect to changes of the layers in the samples besides the image, to update the preview."""
+        for event in self._watched_others:
+            event.disconnect(self._on_other_changed)
+        layers = {layer for side in samples for ref in side if (layer := ref()) is not None} - {self._watched_image}
+        self._watched_others = [getattr(layer.events, name) for layer in layers for name in _IMAGE_EVENTS]
+        for event in self._watched_others:
+            event.connect(self._on_other_changed)
+
+    def _on_other_changed(self, event: object = None) -> None:
+        self.schedule_preview()
+
     def _start_preview(self) -> None:
         self._previewed_samples = self._samples()
         self._watch_labels(self._previewed_samples)
+        self._watch_others(self._previewed_samples)
         if self.source is None or not self.live:
             self._clear_preview()
             self.changed.emit()
