@@ -71,6 +71,34 @@ def test_the_grid_is_that_of_napari_again_afterwards(model):
     assert (grid.stride, grid.shape, grid.spacing) == before
 
 
+def test_the_camera_is_where_it_was_again_unless_the_user_has_moved_it(model):
+    for name in ("one", "two"):
+        model.add_image(np.zeros((60, 80)), name=name)
+    comparison, camera = Session.of(model).comparison, camera_of(model)
+    camera.center, camera.zoom = (0, 12, 34), 3.5
+    comparison.arrange(True, captioned=True)
+    assert camera.zoom != 3.5
+    comparison.arrange(False)
+    assert (camera.center, camera.zoom) == ((0, 12, 34), 3.5)
+    comparison.arrange(True, captioned=True)
+    camera.center = 0, 5, 6
+    comparison.arrange(False)
+    assert camera.center == (0, 5, 6)
+
+
+def test_images_opened_meanwhile_are_in_view_afterwards(model):
+    comparison, camera = Session.of(model).comparison, camera_of(model)
+    camera.center, camera.zoom = (0, 12, 34), 3.5
+    comparison.arrange(True, captioned=True)
+    for name in ("one", "two"):
+        model.add_image(np.zeros((60, 80)), name=name)
+    comparison.arrange(True, captioned=True)
+    comparison.arrange(False)
+    left = camera.center, camera.zoom
+    model.reset_view()
+    assert left == (camera.center, camera.zoom)
+
+
 # Without a screen ----------------------------------------------------------------------------------------------
 
 

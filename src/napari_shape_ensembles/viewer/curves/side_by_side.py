@@ -145,6 +145,7 @@ class SideBySide:
         self._cell_of: weakref.WeakKeyDictionary[Layer, int] = weakref.WeakKeyDictionary()
         self._captions: list[tuple[str, str, list[weakref.ref[Layer]]]] = []  # captions: text, color, and layers
         self._cell_count, self._fitted_camera = 0, object()
+        self._view_before: tuple[bytes, Any, float] | None = None  # extent of the layers; center and zoom of the camera
         self._fit_key: tuple[object, ...] = ()  # cache key of `_fit`: canvas size, grid shape, extent of the images
         self._shown_cell_count, self._largest_extent = 0, np.ones(2)  # nonempty cells; size of the largest image
         self._fitted_shapes: dict[int, tuple[int, int]] = {}  # number of cells -> fitted grid shape
@@ -235,6 +236,9 @@ class SideBySide:
         self.on = True
         self._grid_before = {name: getattr(self._grid, name) for name in ("enabled", "stride", "shape", "spacing")}
         self._order_before = list(map(weakref.ref, self._layers))
+        if (viewer := self._viewer()) is not None:
+            camera = camera_of(viewer)
+            self._view_before = self._layers.extent.world.tobytes(), camera.center, camera.zoom
         object.__setattr__(self._grid, "cells_of_layers", self._cells_of_layers)
         object.__setattr__(self._grid, "__class__", CellGrid)
         self._grid.stride = _GRID_STRIDE
@@ -347,9 +351,10 @@ class SideBySide:
             self.arrange()
 
     def restore(self) -> None:
-        """Restore the previous grid, and the layer order unless the user has changed it since."""
+        """Restore the previous grid; unless the user has changed them since, the layer order and the camera too."""
         if not self.on:
             return
+        is_camera_fitted = self._camera_state() == self._fitted_camera
         self._grid_before["enabled"] = self._grid_before["enabled"] and not self._is_suspended
         self.on, self._cell_count, self._is_suspended = False, 0, False
         self._grid.events.enabled.disconnect(self._on_grid_switched)
@@ -370,7 +375,20 @@ class SideBySide:
             if kept:
                 first = self._existing(self._order_before)
                 self._reorder([*first, *(layer for layer in self._layers if layer not in first)])
+        if is_camera_fitted:
+            self._restore_camera()
         self.arranged.emit()
+
+    def _restore_camera(self) -> None:
+        """Restore the previous view, of the same images only: else fit the camera to what is there now."""
+        viewer = self._viewer()
+        if viewer is None or self._view_before is None:
+            return
+        extent, center, zoom = self._view_before
+        if extent == self._layers.extent.world.tobytes():
+            camera_of(viewer).center, camera_of(viewer).zoom = center, zoom
+        else:
+            viewer.reset_view()
 
     def _reorder(self, layers: Sequence[Layer]) -> None:
         """Reorder the layers, with a single `reordered` event: each takes tens of milliseconds.
