@@ -386,6 +386,31 @@ def test_another_recipe_finds_other_outlines_and_nothing_is_left_out_of_them(fin
     assert sum(map(len, session.comparison.current_inputs().excluded)) == 1
 
 
+@pytest.mark.parametrize("moved_first", [False, True])
+def test_a_curve_is_left_out_of_its_own_plane_of_a_stack(model, qtbot, moved_first):
+    for seed, name in enumerate(("one", "two"), 1):
+        model.add_image(np.stack([spots(seed), spots(seed + 2)]), name=name)
+    model.dims.set_current_step(0, 0)
+    session = Session.of(model)
+    session.attach()
+    task = session.comparison
+    task.choices.set(settings=QUICK)
+    compared(task, qtbot)
+    if moved_first:  # the result is of the first plane still
+        model.dims.set_current_step(0, 1)
+    task.exclude(3)
+    assert task.excluded_rows() == {3}
+    model.dims.set_current_step(0, 1)
+    assert task.current_inputs().excluded == (frozenset(), frozenset())
+    assert task.excluded_rows() == {3}
+    compared(task, qtbot)
+    assert "excluded by hand" not in task.result.a.dropped
+    assert task.excluded_rows() == frozenset()
+    model.dims.set_current_step(0, 0)
+    assert list(map(len, task.current_inputs().excluded)) == [1, 0]
+    session.detach()
+
+
 def test_without_a_result_nothing_can_be_left_out(comparison):
     noted = []
     comparison.message_posted.connect(lambda words, _: noted.append(words))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from napari.components import ViewerModel
+from napari.components import Dims, ViewerModel
 from napari.layers import Image, Labels, Layer, Shapes
 from napari.utils.events import Event
 from psygnal import Signal
@@ -17,7 +17,7 @@ from psygnal import Signal
 from ..comparison import Settings
 from ..comparison.display import MARK
 from ..outlines import Outlines
-from .inputs import ACCEPTED, PARTS, Excluded, Ids, LayersOfSides, is_own
+from .inputs import ACCEPTED, PARTS, Excluded, Ids, LayersOfSides, Plane, is_own, plane_of
 
 PLUGIN = "napari-shape-ensembles"
 #: Settings whose initial values are read from napari's preferences.
@@ -247,33 +247,49 @@ def sorted_by_name(layers: Iterable[Layer]) -> tuple[Layer, ...]:
 
 
 class Exclusions:
-    """Ids of curves excluded per layer, valid for one recipe. No data are deleted."""
+    """Ids of curves excluded per plane of a layer, valid for one recipe. No data are deleted.
+
+    Another plane of a stack has other objects with the same ids, so a curve is excluded from its own plane only: the
+    one displayed, unless told otherwise.
+    """
 
     changed = Signal()  #: the set of excluded curves has changed
 
-    def __init__(self) -> None:
-        self._ids: weakref.WeakKeyDictionary[Layer, Ids] = weakref.WeakKeyDictionary()
+    def __init__(self, dims: Dims) -> None:
+        self._dims = dims
+        self._ids: weakref.WeakKeyDictionary[Layer, dict[Plane, Ids]] = weakref.WeakKeyDictionary()
         self._recipe: Outlines | None = None
 
-    def toggle(self, layer: Layer, one: str, recipe: Outlines) -> None:
+    def toggle(self, layer: Layer, one: str, recipe: Outlines, plane: Plane | None = None) -> None:
         """Exclude a curve, or include it again."""
         if recipe != self._recipe:
             self._ids.clear()
         self._recipe = recipe
-        self._ids[layer] = self._ids.get(layer, frozenset()) ^ {one}
+        plane = plane_of(layer, self._dims) if plane is None else plane
+        known = self._ids.setdefault(layer, {})
+        known[plane] = known.get(plane, frozenset()) ^ {one}
         self.changed.emit()
 
     def replace_all(self, sides: LayersOfSides, excluded: Excluded, recipe: Outlines) -> None:
-        """Exclude exactly these curves."""
+        """Exclude exactly these curves of the displayed planes."""
         self._ids.clear()
         self._recipe = recipe
-        self._ids.update(zip(itertools.chain.from_iterable(sides), excluded, strict=True))
+        for layer, ids in zip(itertools.chain.from_iterable(sides), excluded, strict=True):
+            self._ids[layer] = {plane_of(layer, self._dims): ids}
         self.changed.emit()
 
-    def of(self, layers: Iterable[Layer | None], recipe: Outlines) -> Excluded:
+    def of(
+        self, layers: Iterable[Layer | None], recipe: Outlines, planes: Iterable[Plane | None] | None = None
+    ) -> Excluded:
         """Return the excluded ids of each layer; none for another recipe, which finds other outlines."""
-        known = self._ids if recipe == self._recipe else {}
-        return tuple(frozenset() if layer is None else known.get(layer, frozenset()) for layer in layers)
+        found: list[Ids] = []
+        for layer, plane in zip(layers, itertools.repeat(None) if planes is None else planes, strict=False):
+            known = self._ids.get(layer) if layer is not None and recipe == self._recipe else None
+            if layer is None or not known:
+                found.append(frozenset())
+            else:
+                found.append(known.get(plane_of(layer, self._dims) if plane is None else plane, frozenset()))
+        return tuple(found)
 
     def clear(self) -> None:
         """Include all curves again."""
@@ -305,7 +321,7 @@ class Choices:
         default = Settings()
         self.settings = replace(default, **{name: preferred(name, getattr(default, name)) for name in PREFERRED})
         self.sides = Sides(viewer)
-        self.exclusions = Exclusions()
+        self.exclusions = Exclusions(self.dims)
         self.batch_depth = 0  #: number of active batches of layer list changes, which may interleave
         self.to_be_shown: weakref.WeakSet[Layer] = weakref.WeakSet()  #: layers added hidden, soon to be shown
         self.batch_contexts = ExitStack()  #: contexts of the batches, so that napari handles the changes once

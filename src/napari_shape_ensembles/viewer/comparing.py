@@ -239,15 +239,18 @@ class ComparisonTask(Task[Comparison]):
             words = "⚠ Curves can be excluded only from layers in the viewer. Run compares them again."
             self.message_posted.emit(words, "")
             return
-        self.choices.exclusions.toggle(layer, one, self.run_inputs.recipe)
+        plane = self.run_inputs.planes[place + side * len(self.run_inputs.layers[0])]
+        self.choices.exclusions.toggle(layer, one, self.run_inputs.recipe, plane)
 
     def excluded_rows(self) -> frozenset[int]:
         """Return the pooled indices of the curves that are excluded from the next run."""
         if self.result is None or self.run_inputs is None:
             return frozenset()
         flags: list[bool] = []
+        planes = iter(self.run_inputs.planes)
         for sample, refs in zip((self.result.a, self.result.b), self.run_inputs.layers, strict=True):
-            out = self.choices.exclusions.of([ref() for ref in refs], self.run_inputs.recipe)
+            own = list(itertools.islice(planes, len(refs)))
+            out = self.choices.exclusions.of([ref() for ref in refs], self.run_inputs.recipe, own)
             flags += [one in out[place] for place, one in own_ids(sample)]
         return frozenset(np.flatnonzero(flags).tolist())
 

@@ -16,7 +16,7 @@ from ..io.rerun import find_inputs, recipe_of, recipe_tree
 from ..mmd import MMDTest
 from ..outlines import Ensemble, Outlines, account_of, conversion_factor, counted
 from ..parameters import matters, tree
-from .inputs import ACCEPTED, Excluded, Sources, copy_pixels, fingerprint, inputs_of_sources, source_of
+from .inputs import ACCEPTED, Excluded, Sources, copy_pixels, fingerprint, inputs_of_sources, plane_of, source_of
 from .task import MAX_SYNC_COPY_BYTES, RunInputs
 
 
@@ -116,7 +116,14 @@ class DisplayedResult:
             return self
         first = len(wanted[0])
         a, b = (tuple(map(weakref.ref, side)) for side in (chosen[:first], chosen[first:]))
-        run_inputs = RunInputs((a, b), self.recipe, self.result.settings, self.excluded, fingerprints=self.fingerprints)
+        run_inputs = RunInputs(
+            (a, b),
+            self.recipe,
+            self.result.settings,
+            self.excluded,
+            fingerprints=self.fingerprints,
+            planes=tuple(plane_of(layer, dims) for layer in chosen),
+        )
         return replace(self, run_inputs=run_inputs, sources=(copies[:first], copies[first:]), origin=_origin(self.path))
 
     def with_copies(self) -> "DisplayedResult":

@@ -48,6 +48,8 @@ Excluded: TypeAlias = tuple[Ids, ...]
 LayersOfSides: TypeAlias = tuple[tuple[Layer, ...], tuple[Layer, ...]]
 Sources: TypeAlias = tuple[tuple["Source", ...], tuple["Source", ...]]
 Refs: TypeAlias = tuple[weakref.ref[Layer], ...]
+#: The axes of a plane, and the index of the plane on the other axes; empty for what is not shown as a plane.
+Plane: TypeAlias = tuple[int, ...]
 
 EXCLUDED = "excluded by hand"
 # Maximum number of images named in the name of a sample.
@@ -313,6 +315,19 @@ def shown_plane(layer: Layer, dims: "Dims") -> ShownPlane:
     point = np.clip(point, 0, np.array(data.shape[: layer.ndim]) - 1)
     place = tuple(slice(None) if axis in axes else int(point[axis]) for axis in range(layer.ndim))
     return ShownPlane(axes, point, scale, unit, mirrored, data, place)
+
+
+def plane_of(layer: "Layer | ImageRow", dims: "Dims") -> Plane:
+    """Return which plane of a layer a viewer shows; empty if none, or if the layer is not in a viewer."""
+    known = PARTS.get(layer) if isinstance(layer, Layer) else None
+    whole = known.whole if known is not None and known.whole is not None and known.part.region else layer
+    if isinstance(whole, ImageRow):
+        return ()
+    try:
+        axes, point, *_ = shown_plane(whole, dims)
+    except ValueError:
+        return ()
+    return (*axes, *(int(point[axis]) for axis in range(whole.ndim) if axis not in axes))
 
 
 def pixel_size_of(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64], str]:

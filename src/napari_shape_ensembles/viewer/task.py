@@ -24,7 +24,7 @@ from ..outlines.proposals import best_recipe
 from ..parameters import tree
 from ..progress import Progress, Stopped, reporting
 from .choices import Choices
-from .inputs import Excluded, LayersOfSides, Refs, Source, Sources, copy_pixels, fingerprint, source_of
+from .inputs import Excluded, LayersOfSides, Plane, Refs, Source, Sources, copy_pixels, fingerprint, plane_of, source_of
 
 Result = TypeVar("Result")
 JobFunction: TypeAlias = Callable[[], Any]
@@ -239,6 +239,7 @@ class RunInputs:
     excluded: Excluded  #: manually excluded ids of each layer, A's before B's
     more: Mapping[str, Hashable] = field(default_factory=dict)  #: description -> further inputs
     fingerprints: tuple[str, ...] = ()  #: fingerprints of the layers, A's before B's; empty before they are copied
+    planes: tuple[Plane, ...] = ()  #: planes of the layers, A's before B's; empty before they are copied
 
     def existing_layers(self) -> LayersOfSides | None:
         """Return the layers if all still exist."""
@@ -337,10 +338,12 @@ class Task(JobRunner, ABC, Generic[Result]):
         run_inputs, dims = self.current_inputs(), self.choices.dims
         copies: list[Source] = []
         fingerprints: list[str] = []
+        planes: list[Plane] = []
         for ref in itertools.chain(*run_inputs.layers):
             layer = ref()
             if layer is not None:
                 fingerprints.append(fingerprint(layer, dims))  # before the copy: edits in between make the result stale
+                planes.append(plane_of(layer, dims))
                 copies.append(source_of(layer, dims, at_most=MAX_SYNC_COPY_BYTES).calibrated(run_inputs.recipe))
                 yield None  # each may be slow for large images
         turned = next((one.name for one in copies if one.mirrored), "")
@@ -358,7 +361,7 @@ class Task(JobRunner, ABC, Generic[Result]):
             self.choices.set(recipe=run_inputs.recipe)
         first = len(run_inputs.layers[0])
         sources = tuple(copies[:first]), tuple(copies[first:])
-        yield from self.work(sources, replace(run_inputs, fingerprints=tuple(fingerprints)))
+        yield from self.work(sources, replace(run_inputs, fingerprints=tuple(fingerprints), planes=tuple(planes)))
 
     def start_secondary_job(self, function: JobFunction, then: Callable[[Any], Iterable[JobFunction | None]]) -> None:
         """Start a secondary job, such as writing a file; `then` is called with its return value."""
