@@ -279,6 +279,23 @@ def test_a_pixel_size_in_the_recipe_serves_images_without_one(session, compariso
     assert comparison.result.a.unit == "nm"
 
 
+def test_an_image_deleted_before_a_run_has_read_it_is_not_replaced_by_one_of_the_other_sample(model, qtbot):
+    session = Session.of(with_images(model, ("a1", "a2", "b1", "b2")))
+    session.attach()
+    session.choices.set(settings=QUICK)
+    layers = list(model.layers)
+    session.choices.sides.choose(layers[:2], layers[2:])
+    del layers
+    session.comparison.run()
+    assert session.comparison.busy
+    del model.layers["a2"]
+    gc.collect()
+    wait_until_idle(session.comparison, qtbot)
+    assert "deleted" in session.comparison.message
+    assert session.comparison.result is None
+    session.detach()
+
+
 def test_a_run_that_fails_says_why_and_leaves_no_result(finished_task, model, qtbot):
     model.layers["two"].units = ("pixel", "pixel")
     compared(finished_task, qtbot)

@@ -341,11 +341,13 @@ class Task(JobRunner, ABC, Generic[Result]):
         planes: list[Plane] = []
         for ref in itertools.chain(*run_inputs.layers):
             layer = ref()
-            if layer is not None:
-                fingerprints.append(fingerprint(layer, dims))  # before the copy: edits in between make the result stale
-                planes.append(plane_of(layer, dims))
-                copies.append(source_of(layer, dims, at_most=MAX_SYNC_COPY_BYTES).calibrated(run_inputs.recipe))
-                yield None  # each may be slow for large images
+            if layer is None:
+                raise ValueError("A layer was deleted before it was read: run again without it")
+            fingerprints.append(fingerprint(layer, dims))  # before the copy: edits in between make the result stale
+            planes.append(plane_of(layer, dims))
+            copies.append(source_of(layer, dims, at_most=MAX_SYNC_COPY_BYTES).calibrated(run_inputs.recipe))
+            layer = None
+            yield None  # each may be slow for large images
         turned = next((one.name for one in copies if one.mirrored), "")
         if turned and not run_inputs.settings.reflections and not all(one.mirrored for one in copies):
             raise ValueError(
