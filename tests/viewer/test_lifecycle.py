@@ -16,6 +16,8 @@ from docks import curves_of, open_bare_dock, open_compare_dock, press, reusing_r
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.inputs import is_own
+from napari_shape_ensembles.viewer.layers import batched_changes
+from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.task import JobRunner
 
 STALE_SOON = 2000
@@ -116,6 +118,24 @@ def test_a_deleted_layer_is_not_kept_alive(bare_dock, model, qtbot):
     qtbot.wait(300)
     gc.collect()
     assert [ref() for ref in dead] == [None, None]
+
+
+class Visual:
+    """What a canvas draws of a layer; refers to itself, as those of vispy do."""
+
+    def __init__(self):
+        self.itself = self
+
+
+def test_what_is_drawn_of_a_layer_deleted_within_a_batch_is_freed_at_once(model):
+    """As its graphics memory is: drivers crash where the canvas is drawn several times before."""
+    layer = model.add_image(np.zeros((5, 5)))
+    visuals = {layer: Visual()}
+    alive = weakref.ref(visuals[layer])
+    model.layers.events.removed.connect(lambda event: visuals.pop(event.value))
+    with batched_changes(Session.of(model).choices):
+        model.layers.remove(layer)
+        assert alive() is None
 
 
 def test_the_curves_of_b_keep_their_rows_when_those_of_a_are_deleted(bare_dock, model, qtbot):
