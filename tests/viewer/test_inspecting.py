@@ -658,3 +658,87 @@ def test_the_log_of_a_stack_tells_what_is_in_the_file_also_when_that_is_opened_a
     _, log = saved_stack(task, qtbot, tmp_path)
     assert log_of(log) == [["axis 0 = 1", *one] for one in told]
     assert read_axes(tmp_path / "nuclei.tif") == StackAxes("ZYX", {"Z": (2.0, "µm")})
+
+
+def test_a_stroke_stays_in_a_plane_that_crosses_another_corrected_one(task, model, qtbot):
+    labels, _, _ = faulty("hole")
+    model.add_labels(np.pad(np.stack([labels] * 30), [(5, 5), (0, 0), (0, 0)]), name="nuclei")
+    model.dims.set_point(0, 10)
+    ended(task, qtbot, task.run)
+    task.go_to(0)
+    fixed(task, qtbot, "delete")
+    flat = task.copy_of(0)
+    middle = int(np.nonzero(labels == 7)[0].mean())
+    model.dims.order = (1, 0, 2)
+    model.dims.set_point(1, middle)
+    task.a.choose(model.layers["nuclei"])
+    ended(task, qtbot, task.run)
+    task.go_to(0)
+    fixed(task, qtbot, "delete")
+    upright = task.copy_of(0)
+    assert upright.data.shape == (40, labels.shape[1])
+    for copy, row in ((flat, middle), (upright, 10)):  # the line where the planes cross
+        columns = np.nonzero(copy.data[row] == 0)[0][:3]
+        copy.data_setitem((np.full(3, row), columns), 7)
+        copy.events.paint(value=[])
+        task._apply_strokes()
+        assert (copy.data[row, columns] == 7).all()
+        np.testing.assert_array_equal(flat.data[middle], upright.data[10])
+
+
+def test_verdicts_on_a_plane_of_a_stack_are_resumed(in_stack, model, qtbot):
+    in_stack.tick(wrong=False)
+    assert in_stack.review.counts()["right"] == 1
+    ended(in_stack, qtbot, in_stack.run)
+    assert in_stack.review.counts()["right"] == 1
+    model.dims.set_point(0, 4)
+    ended(in_stack, qtbot, in_stack.run)
+    assert in_stack.review.counts()["right"] == 0
+    model.dims.set_point(0, 2)
+    ended(in_stack, qtbot, in_stack.run)
+    assert in_stack.review.counts()["right"] == 1
+
+
+@pytest.mark.parametrize("action", ["fill holes", "delete"])
+def test_a_label_whose_correction_is_undone_after_an_inspection_run_again_has_no_verdict(reviewed, qtbot, action):
+    fixed(reviewed, qtbot, action)
+    ended(reviewed, qtbot, reviewed.run)
+    reviewed.undo()
+    qtbot.waitUntil(lambda: not reviewed.update_runner.busy, timeout=30_000)
+    assert reviewed.current == (0, ODD)
+    assert reviewed.rows["mark"].tolist() == [""] * len(reviewed.rows)
+    assert reviewed.ticks.table is None
+
+
+def test_verdicts_and_corrections_made_while_an_inspection_runs_again_are_in_it(reviewed, model, qtbot):
+    fixed(reviewed, qtbot)
+    reviewed.run()
+    qtbot.waitUntil(lambda: reviewed.threads == 1, timeout=30_000)
+    reviewed.go_to(reviewed.rows.index[reviewed.rows["mark"] == ""][0])
+    reviewed.tick(wrong=False)
+    reviewed.fix("delete")
+    paint(model.layers["nuclei corrected"], 3)
+    counts, changes = reviewed.review.counts(), 3
+    qtbot.waitUntil(lambda: not reviewed.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not reviewed.update_runner.busy, timeout=30_000)
+    own = reviewed.review.corrected[0]
+    assert len(own.changes) == changes
+    assert model.layers["nuclei corrected"].data[2, 2] == 3
+    assert reviewed.review.counts()["right"] == counts["right"] == 1
+    listed = reviewed.rows["label"][reviewed.rows["label"] > 0]
+    assert {0, *listed} == set(np.unique(own.labels).tolist())
+    for _ in range(changes):
+        reviewed.undo()
+    assert own.changes == []
+
+
+def test_labels_inspected_beside_their_corrected_copy_are_as_they_were(reviewed, model, qtbot):
+    fixed(reviewed, qtbot, "delete")
+    reviewed.b.choose(model.layers["nuclei corrected"])
+    ended(reviewed, qtbot, reviewed.run)
+    listed = [set(own["label"]) for _, own in reviewed.rows.groupby("image")]
+    assert [ODD in own for own in listed] == [True, False]
+    reviewed.undo()
+    assert ODD in reviewed.review.corrected[1].labels
+    reviewed.undo()
+    assert reviewed.message == "⚠ there is nothing to undo"

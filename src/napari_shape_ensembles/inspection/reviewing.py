@@ -76,7 +76,7 @@ class Review:
     corrected : sequence of CorrectedLabels or None, optional
         Labels whose correction is resumed, instead of new copies; their changes can be undone, too.
     verdicts : sequence of mappings, optional
-        Earlier verdicts on each image: label -> whether it is wrong.
+        Earlier verdicts on each image, as in the attribute.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Review:
         unlabeled region), index (of its curve in its ensemble, -1 for none), score, mark ("", "right", "wrong" or
         "corrected") and reasons. Unreviewed entries come first, the most suspicious at the top.
     verdicts : list of dict
-        Verdicts on each image: label -> whether it is wrong.
+        Verdicts given on each image: label -> whether it is wrong. Those implied by corrections are not among them.
     by : str
 
     Examples
@@ -143,16 +143,17 @@ class Review:
             for own, ensemble in zip(self.corrected, inspection.ensembles, strict=True)
         ]
         self.verdicts = [dict(known) for known in [*verdicts, *[{}] * count][:count]]
+        self._implied: list[set[int]] = [set() for _ in range(count)]  # labels that are wrong as they were corrected
         # Verdicts with the previous one, and corrections: their image, and the entries marked as wrong since.
+        self._history: list[tuple[Entry, bool | None] | tuple[int, list[Entry]]] = []
         resumed = [
-            (change.number, image)
+            (change.number, image, change.labels)
             for image, own in enumerate(self.corrected)
             if own is not None
             for change in own.changes
         ]
-        self._history: list[tuple[Entry, bool | None] | tuple[int, list[Entry]]] = [
-            (image, []) for _, image in sorted(resumed)
-        ]
+        for _, image, changed in sorted(resumed):
+            self._history.append((image, self._imply_wrong(image, changed)))
         self._unmeasured: set[int] = set()
         self.regions = [
             (None, None) if own is None or image is None else unlabelled(own.labels, image)
@@ -192,9 +193,10 @@ class Review:
         if places:
             table = pd.concat([table, *places], ignore_index=True)
         touched = [set(self._touched(image)) for image in range(len(self.corrected))]
+        verdicts = [self._all_verdicts(image) for image in range(len(self.corrected))]
         said = {True: "wrong", False: "right", None: ""}
         table["mark"] = [
-            "corrected" if label in touched[image] else said[self.verdicts[image].get(label)]
+            "corrected" if label in touched[image] else said[verdicts[image].get(label)]
             for image, label in zip(table["image"].tolist(), table["label"].tolist(), strict=True)
         ]
         seen = (table["mark"] != "").to_numpy()
@@ -320,7 +322,8 @@ class Review:
             self._labels(first).undo()
             self._unmeasured.add(first)
             for entry in second if isinstance(second, list) else ():
-                self._set_verdict(entry, None)
+                self._implied[first].discard(entry.label)
+                self._update_tick(entry)
         self._rank()
         return first
 
@@ -383,30 +386,46 @@ class Review:
     def _record_change(self, image: int, change: Change) -> Change:
         suspects = self.inspection.suspects[image]
         known = () if suspects is None else suspects.table.index
-        wrong = [Entry(image, one) for one in change.labels if one in known and one not in self.verdicts[image]]
+        wrong = self._imply_wrong(image, [label for label in change.labels if label in known])
         for entry in wrong:
-            self._set_verdict(entry, True)
+            self._update_tick(entry)
         self._history.append((image, wrong))
         self._unmeasured.add(image)
         self._rank()
         return change
 
+    def _imply_wrong(self, image: int, labels: Sequence[int]) -> list[Entry]:
+        """Mark corrected labels as wrong; returns those without a verdict so far."""
+        wrong = [Entry(image, label) for label in labels if label not in self._all_verdicts(image)]
+        self._implied[image].update(entry.label for entry in wrong)
+        return wrong
+
+    def _all_verdicts(self, image: int) -> dict[int, bool]:
+        """The verdicts on an image, given or implied by corrections."""
+        return dict.fromkeys(self._implied[image], True) | self.verdicts[image]
+
     def _set_verdict(self, entry: Entry, wrong: bool | None) -> None:
-        suspects = self.inspection.suspects[entry.image]
-        name = self.inspection.ensembles[entry.image].name
         if wrong is None:
             self.verdicts[entry.image].pop(entry.label, None)
+        else:
+            self.verdicts[entry.image][entry.label] = wrong
+        self._update_tick(entry)
+
+    def _update_tick(self, entry: Entry) -> None:
+        """Update the tick of the project on a label to its verdict."""
+        suspects = self.inspection.suspects[entry.image]
+        name = self.inspection.ensembles[entry.image].name
+        verdict = self._all_verdicts(entry.image).get(entry.label)
+        if verdict is None:
             self.ticks.remove(entry.label, name)
-            return
-        self.verdicts[entry.image][entry.label] = wrong
-        if suspects is not None and entry.label in suspects.table.index:
-            verdict = {entry.label: wrong}
-            self.ticks.add(self._labels(entry.image).labels, verdicts=verdict, name=name, measured=suspects.table)
+        elif suspects is not None and entry.label in suspects.table.index:
+            given = {entry.label: verdict}
+            self.ticks.add(self._labels(entry.image).labels, verdicts=given, name=name, measured=suspects.table)
 
     def _rank(self) -> None:
         """Rank all images again by the verdicts, and list them."""
         said = []
-        for image, verdicts in enumerate(self.verdicts):
+        for image, verdicts in enumerate(map(self._all_verdicts, range(len(self.verdicts)))):
             own, touched = self.inspection.suspects[image], self._touched(image)
             listed = set() if own is None else {*own.table.index} - {*touched}
             said.append({label: wrong for label, wrong in verdicts.items() if label in listed})

@@ -4,11 +4,12 @@ import contextlib
 import getpass
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -178,7 +179,11 @@ class InspectionTask(Task[Inspection]):
 
     def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
         """Inspect the layers, and replace the previous curve layers; no curve is excluded yet."""
-        outcome: InspectionOutcome = yield self._inspection_function(sources, run_inputs)
+        is_current = False
+        while not is_current:  # also with what was corrected or judged meanwhile
+            outcome: InspectionOutcome = yield self._inspection_function(sources, run_inputs)
+            self._apply_strokes()
+            is_current = self._is_current(outcome)
         self.update_runner.cancel()
         yield from self.curves.replace(outcome.layers)
         self.result, self.run_inputs = outcome.review.inspection, run_inputs
@@ -204,16 +209,25 @@ class InspectionTask(Task[Inspection]):
 
     def _inspection_function(self, sources: Sources, run_inputs: RunInputs) -> "Callable[[], InspectionOutcome]":
         """Return the function that answers the question in a worker thread."""
-        both, recipe = tuple(itertools.chain(*sources)), run_inputs.recipe
+        both, recipe, question = tuple(itertools.chain(*sources)), run_inputs.recipe, run_inputs.more["the question"]
         layers = [ref() for ref in itertools.chain(*run_inputs.layers)]
         in_stacks = [self._in_stack(layer) if isinstance(layer, Labels) else None for layer in layers]
-        if self.question == ANNOTATORS:
+        if question == ANNOTATORS:
             return partial(inspect_consensus, both, recipe, self._image_under(both[0], in_stacks[0]), by=self.by)
-        if self.question != SUSPICIOUS:
+        if question != SUSPICIOUS:
             return partial(inspect_disagreement, both, recipe, run_inputs.settings)
         self._apply_strokes()
-        going_on = [self._resumed(layer) if isinstance(layer, Labels) else None for layer in layers]
-        verdicts = [self._verdicts.get(own, {}) if own is not None else {} for own in going_on]
+        copies = [self._corrected.get(layer) if isinstance(layer, Labels) else None for layer in layers]
+        both = tuple(  # with all strokes, also those made since the layer was read
+            source if own is None else replace(source, data=own.original)
+            for source, own in zip(both, copies, strict=True)
+        )
+        resumed = [self._resumed(layer) if isinstance(layer, Labels) else None for layer in layers]
+        going_on = [
+            copy if copy is not None else None if own in copies else own
+            for own, copy in zip(resumed, copies, strict=True)  # labels beside their copy are as they were
+        ]
+        verdicts = {own: dict(given) for own, given in self._verdicts.items()}
         known: dict[str, Any] = {"ticks": self.ticks, "by": self.by, "corrected": going_on, "verdicts": verdicts}
         images = [self._image_under(source, place) for source, place in zip(both, in_stacks, strict=True)]
         return partial(inspect_suspicious, both, recipe, run_inputs.settings, images, in_stacks=in_stacks, **known)
@@ -223,13 +237,20 @@ class InspectionTask(Task[Inspection]):
 
         Those of a layer whose corrected copy was deleted are not resumed.
         """
-        if layer in self._corrected:
-            return self._corrected[layer]
         own = self._reviewed.get(layer)
         if own is None or layer.ndim > 2:  # planes are resumed by their stack
             return None
         there = any(known is own and copy in self.choices.layers for copy, known in self._corrected.items())
         return own if there or not own.changes else None
+
+    def _is_current(self, outcome: "InspectionOutcome") -> bool:
+        """Whether labels inspected again have the corrections and verdicts that an outcome resumed."""
+        resumed = zip(outcome.sources, outcome.review.corrected, outcome.review.verdicts, strict=True)
+        return all(
+            np.array_equal(source.data, own.labels) and verdicts == self._verdicts[own]
+            for source, own, verdicts in resumed
+            if own is not None and own in self._verdicts
+        )
 
     def _in_stack(self, layer: Labels) -> "StackPlane | None":
         """Return the position in a stack of the plane that a layer shows; None for a 2D layer."""
@@ -604,7 +625,7 @@ class InspectionTask(Task[Inspection]):
 
     def _apply_strokes(self) -> None:
         """Apply brush strokes on the copies to the review, and to corrections that are not under review."""
-        painted = False
+        strokes: list[tuple[Labels, CorrectedLabels, NDArray[np.bool_]]] = []
         for layer, own in list(self._corrected.items()):
             if layer not in self.choices.layers:
                 continue
@@ -612,14 +633,19 @@ class InspectionTask(Task[Inspection]):
                 del self._corrected[layer]
                 self.message = f"⚠ {layer.name} holds labels of another shape now: a new copy will be corrected."
                 self.changed.emit()
-                continue
+            elif (differs := np.asarray(layer.data != own.labels)).any():
+                strokes.append((layer, own, differs))
+        painted = False
+        for layer, own, differs in strokes:  # which may change the labels of crossing planes of a stack, too
             image = next((image for image in self._copies if self.copy_of(image) is layer), None)
+            plane = np.where(differs, layer.data, own.labels)
             try:
                 if self.review is not None and image is not None:
-                    painted = self.review.paint(image, layer.data) is not None or painted
-                elif not np.array_equal(layer.data, own.labels):
+                    self.review.paint(image, plane)
+                else:
                     own.by = self.by
-                    own.paint(layer.data)
+                    own.paint(plane)
+                painted = True
             except ValueError as error:
                 self.message = f"⚠ {error}"
                 self.changed.emit()
@@ -778,15 +804,15 @@ def inspect_suspicious(
     images: Sequence[Any] = (None, None),
     *,
     corrected: Sequence[CorrectedLabels | None] = (None, None),
-    verdicts: Sequence[dict[int, bool]] = ({}, {}),
+    verdicts: Mapping[CorrectedLabels, Mapping[int, bool]] = MappingProxyType({}),
     in_stacks: Sequence[StackPlane | None] = (None, None),
     **known: Any,
 ) -> InspectionOutcome:
     """Rank the curves of one or two layers by suspicion; for labels, with the image below, if any.
 
-    The `Review` continues with earlier corrections (`corrected`) and `verdicts` on the same labels, and with all ticks
-    and the reviewer (`known`). Labels that were corrected before are inspected in their corrected state, unless they
-    were changed since.
+    The `Review` continues with earlier corrections (`corrected`) of the same labels and the `verdicts` on them, and
+    with all ticks and the reviewer (`known`). Labels that were corrected before are inspected in their corrected state,
+    unless they were changed since.
     """
     going_on = [
         place.stack.plane(*place.place, axes=place.axes)
@@ -800,7 +826,7 @@ def inspect_suspicious(
         source if own is None else replace(source, data=own.labels.copy())
         for source, own in zip(sources, going_on, strict=False)
     )
-    known["verdicts"] = [{} if own is None else said for own, said in zip(going_on, verdicts, strict=False)]
+    known["verdicts"] = [{} if own is None else verdicts.get(own, {}) for own in going_on]
     planes = tuple(
         None if one.kind == "shapes" else recipe.labels(one.data) if one.kind == "image" else one.data
         for one in sources
