@@ -359,6 +359,13 @@ def test_where_few_are_in_view_the_outlines_themselves_are_drawn(
         lambda: bench.canvas_overlays.card is not None and bench.canvas_overlays.card.isVisible(), timeout=5000
     )
     card = bench.canvas_overlays.card
+    place = card.geometry()
+    press(card.card.exclude, qtbot)
+    assert comparison.excluded_rows() == {4}
+    assert card.card.exclude.text() == "Incl&ude again"
+    comparison.choices.exclusions.clear()  # as by "Include all"
+    assert card.card.exclude.text() == "Excl&ude"
+    assert card.geometry() == place
     canvas = card.parentWidget().rect()
     for (across, down), corner in {(0.1, 0.1): "bottomRight", (0.9, 0.1): "bottomLeft", (0.9, 0.9): "topLeft"}.items():
         card.move_away_from(QPoint(round(across * canvas.width()), round(down * canvas.height())))

@@ -417,13 +417,18 @@ def test_a_curve_is_left_out_of_its_own_plane_of_a_stack(model, qtbot, moved_fir
         model.dims.set_current_step(0, 1)
     task.exclude(3)
     assert task.excluded_rows() == {3}
+    model.dims.set_current_step(0, 0)
+    assert task.changed_since() == ["the choice of excluded curves was changed"]
     model.dims.set_current_step(0, 1)
+    other_plane = [f"{name} was changed or shows another plane" for name in ("one", "two")]
+    assert task.changed_since() == other_plane
     assert task.current_inputs().excluded == (frozenset(), frozenset())
     assert task.excluded_rows() == {3}
     compared(task, qtbot)
     assert "excluded by hand" not in task.result.a.dropped
     assert task.excluded_rows() == frozenset()
     model.dims.set_current_step(0, 0)
+    assert task.changed_since() == other_plane
     assert list(map(len, task.current_inputs().excluded)) == [1, 0]
     session.detach()
 

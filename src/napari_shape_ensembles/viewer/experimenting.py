@@ -36,6 +36,7 @@ from .inputs import (
     file_errors_named,
     fingerprint,
     inputs_of_sources,
+    plane_of,
     source_of,
     trace,
 )
@@ -230,7 +231,8 @@ class ExperimentTask(Task[ExperimentAnswer]):
         if recipe is not None and rows:
             excluded = tuple(frozenset(map(str, ids)) for ids in view["excluded"])
             self.choices.exclusions.replace_all((tuple(rows), ()), excluded, recipe)
-            self.run_inputs = replace(self.current_inputs(), fingerprints=tuple(view["prints"]))
+            planes = tuple(plane_of(row, self.choices.dims) for row in rows)
+            self.run_inputs = replace(self.current_inputs(), fingerprints=tuple(view["prints"]), planes=planes)
         self.failed = self.unsaved = False
         gone = "" if self.run_inputs is not None else " Its original images are not in the viewer."
         self.message = f"{opened.message}{gone}"

@@ -411,6 +411,10 @@ class Task(JobRunner, ABC, Generic[Result]):
         if list(map(set, then.layers)) != list(map(set, now.layers)):
             return ["other layers are chosen"]
         before = dict(zip(itertools.chain(*then.layers), then.fingerprints, strict=True))
+        moved: set[weakref.ref[Layer]] = set()  # layers that show another plane, where other curves are excluded
+        for ref, plane in zip(itertools.chain(*then.layers), then.planes, strict=True):
+            if (layer := ref()) is not None and plane_of(layer, self.choices.dims) != plane:
+                moved.add(ref)
         for ref in itertools.chain(*now.layers):
             layer = ref()
             if layer is not None and fingerprint(layer, self.choices.dims) != before[ref]:
@@ -421,7 +425,10 @@ class Task(JobRunner, ABC, Generic[Result]):
             for name in (name for name in old if old[name] != new[name]):
                 one, other = (switch.get(str(choice), str(choice)) for choice in (old[name], new[name]))
                 words.append(f"{name.replace('_', ' ')} was {one} and is {other}")
-        left_out = [dict(zip(itertools.chain(*one.layers), one.excluded, strict=True)) for one in (then, now)]
+        left_out = [
+            {ref: ids for ref, ids in zip(itertools.chain(*one.layers), one.excluded, strict=True) if ref not in moved}
+            for one in (then, now)
+        ]
         words += ["the choice of excluded curves was changed"] if left_out[0] != left_out[1] else []
         return words + [f"{name} was changed" for name, value in then.more.items() if value != now.more.get(name)]
 

@@ -91,9 +91,14 @@ class CanvasOverlays:
             return
         if self.card is None or not isalive(self.card):
             self.card = self._deleted_with_page(FloatingCard(canvas, comparison))
-        self.card.card.show_curve(result, comparison.selection.rows, comparison.excluded_rows())
+        self.card.show_selected()
         place = self._cell_center_and_size(canvas, row)[0] if flown else canvas.mapFromGlobal(QCursor.pos())
         self.card.move_away_from(place)
+
+    def update_card(self) -> None:
+        """Show on a visible card whether its curve is excluded."""
+        if self.card is not None and isalive(self.card) and self.card.isVisible():
+            self.card.show_selected()
 
     def _selected_row(self) -> int | None:
         """Return the selected curve if it is a single one and its layer exists."""
@@ -302,7 +307,7 @@ class FloatingCard(QFrame):
 
     def __init__(self, canvas: QWidget, comparison: ComparisonTask) -> None:
         super().__init__(canvas)
-        self._selection = comparison.selection
+        self._comparison = comparison
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAutoFillBackground(True)
         self.setFixedWidth(_WIDTH)
@@ -317,7 +322,13 @@ class FloatingCard(QFrame):
         column(above, self.card, page=self, margins=(2, 2, 2, 2)).layout().setSpacing(0)
 
     def _close(self) -> None:
-        self._selection.pick([])
+        self._comparison.selection.pick([])
+
+    def show_selected(self) -> None:
+        """Show the selected curve of the result, and whether it is excluded."""
+        comparison = self._comparison
+        if comparison.result is not None:
+            self.card.show_curve(comparison.result, comparison.selection.rows, comparison.excluded_rows())
 
     def move_away_from(self, place: QPoint) -> None:
         """Move to the corner of the canvas that is farthest from a point, to leave its surroundings visible."""

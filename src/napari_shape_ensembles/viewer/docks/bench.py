@@ -118,6 +118,7 @@ class Bench(Page):
         self.add_close_handler(self.canvas_overlays.resume_updates)
         selection = session.comparison.selection
         self.link(selection.changed, self.canvas_overlays.schedule_card)
+        self.link(choices.exclusions.changed, self.canvas_overlays.update_card)
         self.link(selection.camera_requested, self.canvas_overlays.fly_to)
         self.link(selection.drawing, self.canvas_overlays.draw)
         self.attach()
