@@ -744,6 +744,19 @@ def test_a_comparison_that_failed_because_of_a_blank_image_leaves_outlines_to_be
     assert page_statuses(bench.session)["Outlines"] == found
 
 
+def test_a_sheared_image_stops_no_proposals_of_the_other_and_is_named(model, qtbot, shown):
+    model.add_image(spots(1, rows=4), name="good")
+    model.add_image(spots(2, rows=4), name="sheared", shear=[0.3])
+    model.layers.selection = set(model.layers)
+    bench = shown(Bench(model))
+    bench.session.segmentation.image.choose(model.layers["good"])
+    page = outlines_page_of(bench, qtbot)
+    assert bench.session.proposing.result.images == 1
+    assert page.proposals.message.text().startswith("The best of several tried on 1 image is used")
+    (said,) = lines_about("sheared", page)
+    assert "its pixels are not rectangular" in said
+
+
 def test_an_image_in_which_no_recipe_finds_an_object_is_named(model, qtbot, shown):
     dot = np.zeros_like(spots(1, rows=4))
     dot[30, 30] = 1

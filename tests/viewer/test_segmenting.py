@@ -14,6 +14,7 @@ from napari_shape_ensembles.viewer.inputs import source_of
 from napari_shape_ensembles.viewer.segmenting import (
     downsampled,
     draft_and_exact_preview,
+    grey_levels,
     preview_of,
     run_segmentation,
     verdict_on,
@@ -407,3 +408,12 @@ def test_the_preview_follows_strokes_on_labels_and_their_undo(model, qtbot):
         labels.refresh()  # nothing was painted
     task.deactivate()
     session.detach()
+
+
+def test_the_initial_threshold_of_half_precision_is_that_of_single(model):
+    image = spots(1, rows=2) * 400
+    half, single = (
+        grey_levels(source_of(model.add_image(image.astype(kind)), model.dims)) for kind in (np.float16, np.float32)
+    )
+    assert half["middle"] == pytest.approx(single["middle"], rel=1e-3)
+    assert half["middle"] < 0.9 * half["high"]

@@ -20,7 +20,7 @@ from ..outlines.proposals import describe_finding, places_tried, reason_not_trie
 from ..progress import report
 from .choices import Choices
 from .comparing import saved_message
-from .inputs import OWN, Refs, Sources, file_errors_named, is_own, source_of
+from .inputs import OWN, Refs, Sources, file_errors_named, is_own, pixel_size_of, source_of
 from .layers import name_after
 from .overlap import are_disjoint
 from .segmenting import FAILED, FeatureCache, SegmentationTask
@@ -308,9 +308,17 @@ class ProposingTask(Task[Proposed]):
         layers = dict.fromkeys(
             [self.segmentation.image.chosen(), *sides[0], *sides[1], *self.segmentation.extra_layers()]
         )
-        images = [one for one in layers if isinstance(one, Image) and one.name not in contents]
+        images = [one for one in layers if isinstance(one, Image) and one.name not in contents and self._is_usable(one)]
         refs = tuple(weakref.ref(images[place]) for place in places_tried(len(images)))
         return RunInputs((refs, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(refs))
+
+    def _is_usable(self, image: Image) -> bool:
+        """Whether the pixels of an image are rectangular; if not, the preview says so."""
+        try:
+            pixel_size_of(image, drawn_axes(image, self.choices.dims))
+        except ValueError:
+            return False
+        return True
 
     def blocking_reason(self) -> str:
         if reason := self.segmentation.blocking_reason():

@@ -514,7 +514,8 @@ def grey_levels(source: Source) -> dict[str, Any]:
     values = source.data[..., :3].mean(axis=-1) / 255 if rgb else source.data
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    middle = float(finite.mean() + finite.std()) if finite.size else 0.5
+    # In double precision, as squares of float16 overflow.
+    middle = float(finite.mean(dtype=np.float64) + finite.std(dtype=np.float64)) if finite.size else 0.5
     return {"rgb": rgb, "low": low, "high": high, "middle": min(middle, high)}
 
 
