@@ -48,7 +48,7 @@ import yaml
 from PIL import Image
 from real_data import PAIRS
 
-from napari_shape_ensembles import Outlines, Settings, cli, compare, explain, samples
+from napari_shape_ensembles import Outlines, Settings, cli, compare, explain, propose, samples
 from napari_shape_ensembles.parameters import parameters_of
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[.,]\d+)*(?:e-?\d+)?%?")
@@ -103,8 +103,13 @@ def measured_samples(known, *, drawn):
     found = {}
     for name in ("powder", "powder_outlines", "nuclei", "nuclei_labels", "cells"):
         found[f"`{name}`"] = row(compare(*getattr(samples, name)().ensembles()))
-    recipe, powder = Outlines(method="manual", threshold=50), samples.powder()
-    found["`powder`, threshold 50"] = row(compare(recipe(powder.a), recipe(powder.b)))
+    powder = samples.powder()
+    recipes = {
+        "threshold 50": Outlines(method="manual", threshold=50),
+        "proposed recipe": propose([powder.a, powder.b])[0].recipe,
+    }
+    for name, recipe in recipes.items():
+        found[f"`powder`, {name}"] = row(compare(recipe(powder.a), recipe(powder.b)))
     descriptors = explain(compare(*samples.simulated_treatment().ensembles())).descriptors
     control, treated = descriptors.medians
     found["treatment"] = {
@@ -184,8 +189,8 @@ MEASURED = {
 def samples_table(results):
     """Rows of docs/samples.md."""
     lines = ["| sample | curves | row | undulation p | scale p |", "|---|---|---|---|---|"]
-    order = ("`powder`", "`powder`, threshold 50", "`powder_outlines`", "`nuclei`", "`nuclei_labels`", "`cells`")
-    for name in order:
+    powder = ("`powder`", "`powder`, proposed recipe", "`powder`, threshold 50", "`powder_outlines`")
+    for name in (*powder, "`nuclei`", "`nuclei_labels`", "`cells`"):
         found = results["samples"][name]
         first, second = found["curves"]
         p = f"{found['undulation']:.2g} | {found['scale']:.2g}"

@@ -164,12 +164,14 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
     >>> rows, columns = np.indices((120, 120)) % 40
     >>> image = 200 - 100.0 * (np.hypot(rows - 20, columns - 20) < 12)
     >>> best = propose(image)[0]
-    >>> best.recipe.objects, int(best.labels.max())
-    ('dark', 9)
+    >>> best.recipe.objects, int(best.labels.max()), best.recipe(image)
+    ('dark', 9, Ensemble('': 9 curves in pixel))
     >>> propose([image, image + 50])[0].recipe.objects
     'dark'
     """
-    start = recipe or Recipe()
+    from .outlines import Outlines  # which imports this module
+
+    start = Outlines() if recipe is None else recipe
     images: list[Any] = [image]
     if isinstance(image, list | tuple) and image and all(len(np.shape(one)) > 1 for one in image):
         images = [image[place] for place in places_tried(len(image))]
