@@ -27,12 +27,11 @@ if sys.platform != "win32":
 # Nothing that tests write has to outlast a power failure, and waiting for the disk takes long.
 os.fsync = lambda _: None
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
-NUMBA_CACHE = Path(__file__).parents[1] / ".pytest_cache" / "numba"
 if WORKER:
     # Workers share the processors, so that each has one thread for linear algebra.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     # numba's cache breaks for good when two processes fill it at once (numba/numba#10128).
-    os.environ["NUMBA_CACHE_DIR"] = str(NUMBA_CACHE / WORKER)
+    os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba" / WORKER)
 
 REAL = Path(__file__).with_name("data")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -116,21 +115,11 @@ def both_ways(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def orix():
-    """Import orix, which numba compiles the first time, for 15 s: by one worker, whose cache the others copy."""
-    if not WORKER:
-        pytest.importorskip("orix.quaternion")
-        return
-    numba, own, compiled = pytest.importorskip("numba"), NUMBA_CACHE / WORKER, NUMBA_CACHE / "orix"
-    NUMBA_CACHE.mkdir(parents=True, exist_ok=True)
-    with FileLock(NUMBA_CACHE / "orix.lock"):
-        if compiled.exists():
-            shutil.copytree(compiled, own, dirs_exist_ok=True)
-        numba.config.reload_config()  # a plugin may have imported it before its cache was set
-        one = pytest.importorskip("orix.quaternion").Rotation.identity()
-        _ = ~one, one * one  # compiled when they are first asked for
-        if not compiled.exists():
-            shutil.copytree(own, NUMBA_CACHE / f"orix of {WORKER}")
-            (NUMBA_CACHE / f"orix of {WORKER}").rename(compiled)
+    """Import orix to be interpreted: numba would compile it for 15 s, and the maps of tests are small."""
+    numba = pytest.importorskip("numba")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba.config, "DISABLE_JIT", True)
+        pytest.importorskip("orix.quaternion").Orientation  # noqa: B018 (it imports what it needs when it is asked for)
 
 
 @pytest.fixture
