@@ -16,6 +16,8 @@ from .pair import SamplePair
 Image = NDArray[np.uint16]
 
 SHAPE = (1024, 1024)
+# Area of the scene per object, in pixels.
+PARTICLE_ROOM, NUCLEUS_ROOM = 3495, 3084
 
 
 def simulated_fields(seed: int = 0) -> SamplePair:
@@ -103,14 +105,16 @@ def _section(rng: Generator, *, waviness: float = 0.05, stretch: tuple[float, fl
 
 
 def _powder(rng: Generator, *, size: float, spread: float) -> Image:
-    forms = synthetic.draw_forms(rng, 300, roughness=0.025, waves=(6, 10))
-    scales = synthetic.draw_scales(rng, 300, size=size, spread=spread, elongation=1.35)
+    count = SHAPE[0] * SHAPE[1] // PARTICLE_ROOM
+    forms = synthetic.draw_forms(rng, count, roughness=0.025, waves=(6, 10))
+    scales = synthetic.draw_scales(rng, count, size=size, spread=spread, elongation=1.35)
     scene = synthetic.scan(rng, *synthetic.scatter(rng, forms @ scales, SHAPE))
     return synthetic.expose(rng, scene, photons=600, shading=0.2)
 
 
 def _nuclei(rng: Generator, *, roughness: float) -> Image:
-    forms = synthetic.draw_forms(rng, 340, roughness=roughness, waves=(6, 14))
-    scales = synthetic.draw_scales(rng, 340, size=16.5, spread=0.14, elongation=1.4)
+    count = SHAPE[0] * SHAPE[1] // NUCLEUS_ROOM
+    forms = synthetic.draw_forms(rng, count, roughness=roughness, waves=(6, 14))
+    scales = synthetic.draw_scales(rng, count, size=16.5, spread=0.14, elongation=1.4)
     scene = synthetic.fluoresce(rng, *synthetic.scatter(rng, forms @ scales, SHAPE))
     return synthetic.expose(rng, scene, photons=300, shading=0.25)
