@@ -43,6 +43,13 @@ def faulty(kind):
     return labels, render_image(clean), concerned
 
 
+def faulty_part(kind):
+    """The same of the 25 objects around the fault, of which 10 is the first: where more would show no more."""
+    labels, image, concerned = faulty(kind)
+    around = np.s_[STEP : 6 * STEP, STEP : 6 * STEP]
+    return labels[around].copy(), image[around].copy(), concerned
+
+
 def with_every_fault(seed):
     """Labels and image with a fault of every kind far from each other, and the labels that each concerns."""
     labels, clean = scene(seed)

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fault_makers import COLUMN, EXPECTED_REASONS, ODD, ROW, faulty
+from fault_makers import EXPECTED_REASONS, ODD, STEP, faulty_part
 from napari_shape_ensembles import Outlines
 from napari_shape_ensembles.inspection import Entry, Review, Ticks, inspect_curves
 from napari_shape_ensembles.inspection.ranking import disputed
@@ -26,7 +26,7 @@ def inspected(labels, image):
 @cache
 def known_of(kind):
     """What is found about labels with one fault, as they are before a review: several tests begin there."""
-    labels, image, _ = faulty(kind)
+    labels, image, _ = faulty_part(kind)
     return inspected(labels, image)
 
 
@@ -40,8 +40,8 @@ def first(review):
 
 
 def test_labels_without_a_curve_and_objects_without_a_label_are_in_the_list():
-    labels, image, _ = faulty("hole")
-    labels[labels == 5] = 0
+    labels, image, _ = faulty_part("hole")
+    labels[labels == 13] = 0
     labels[0:8, 100:108] = 99
     review = reviewed(labels, image)
     table = review.table.set_index("label")
@@ -63,7 +63,7 @@ def test_labels_without_a_curve_and_objects_without_a_label_are_in_the_list():
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8])
 def test_the_pieces_of_a_mask_are_corrected_by_the_numbers_they_are_listed_by(dtype):
-    labels, image, _ = faulty("hole")
+    labels, image, _ = faulty_part("hole")
     mask = (labels > 0).astype(dtype) * dtype(255)
     review = reviewed(mask, image)
     assert review.suggestion(first(review)) == "fill holes"
@@ -78,7 +78,7 @@ def test_the_pieces_of_a_mask_are_corrected_by_the_numbers_they_are_listed_by(dt
     [("hole", "fill holes"), ("merge", "split"), ("split", "merge"), ("stray", "delete"), ("leak", "redraw")],
 )
 def test_the_suggested_correction_puts_a_made_fault_right(kind, action):
-    labels, image, concerned = faulty(kind)
+    labels, image, concerned = faulty_part(kind)
     review = reviewed(labels, image, known_of(kind))
     entry = first(review)
     assert entry.label in concerned
@@ -86,7 +86,7 @@ def test_the_suggested_correction_puts_a_made_fault_right(kind, action):
     if action == "redraw":
         plane = labels.copy()
         rows, columns = np.indices(labels.shape)
-        plane[(labels == ODD) & (np.hypot(rows - ROW, columns - COLUMN) > 13)] = 0
+        plane[(labels == ODD) & (np.hypot(rows - 2.5 * STEP, columns - 2.5 * STEP) > 13)] = 0
         assert review.paint(0, plane).action == "paint"
         assert review.paint(0, plane) is None
     else:
@@ -104,8 +104,8 @@ def test_the_suggested_correction_puts_a_made_fault_right(kind, action):
 
 
 def test_a_missing_object_is_added_as_a_label():
-    labels, image, _ = faulty("hole")
-    gone = labels == 5
+    labels, image, _ = faulty_part("hole")
+    gone = labels == 13
     labels[gone] = 0
     review = reviewed(labels, image)
     (missing,) = review.table.loc[review.table["label"] < 0, "label"]
@@ -120,23 +120,23 @@ def test_a_missing_object_is_added_as_a_label():
 
 
 def test_ticks_rank_again_in_all_images_of_the_project_and_are_taken_back():
-    labels, image, _ = faulty("leak")
-    other, other_image, _ = faulty("cut")
+    labels, image, _ = faulty_part("leak")
+    other, other_image, _ = faulty_part("cut")
     ticks = Ticks()
     ensembles = tuple(RECIPE.trace(plane, name=name) for plane, name in ((labels, "one"), (other, "two")))
     result = inspect_curves(ensembles, None, labels=(labels, other), images=(image, other_image))
     review = Review(result, (labels, other), (image, other_image), outlines=RECIPE, ticks=ticks)
     before = review.table
     review.tick(Entry(0, ODD), wrong=True)
-    for label in (1, 2, 3):
+    for label in (10, 11, 12):
         review.tick(Entry(0, label), wrong=False)
     after = review.table
-    assert after["mark"].value_counts().to_dict() == {"": 124, "right": 3, "wrong": 1}
-    assert set(after["label"].tail(4)) == {ODD, 1, 2, 3}  # what was looked at is below what is waiting
+    assert after["mark"].value_counts().to_dict() == {"": 46, "right": 3, "wrong": 1}
+    assert set(after["label"].tail(4)) == {ODD, 10, 11, 12}  # what was looked at is below what is waiting
     scores = [table[table["image"] == 1].set_index("label")["score"].sort_index() for table in (before, after)]
     assert not np.allclose(*scores)
     assert len(ticks.table) == 4
-    for entry in [(0, 3), (0, 2), (0, 1), (0, ODD)]:
+    for entry in [(0, 12), (0, 11), (0, 10), (0, ODD)]:
         assert review.undo() == Entry(*entry)
     assert ticks.table is None
     assert review.table["score"].tolist() == before["score"].tolist()
@@ -145,7 +145,7 @@ def test_ticks_rank_again_in_all_images_of_the_project_and_are_taken_back():
 
 
 def test_undoing_a_correction_gives_labels_outlines_and_ranking_back():
-    labels, image, _ = faulty("hole")
+    labels, image, _ = faulty_part("hole")
     review = reviewed(labels, image, known_of("hole"))
     before, curves = review.table, review.inspection.ensembles[0].curves
     review.fix(Entry(0, ODD), "fill holes")
@@ -155,61 +155,61 @@ def test_undoing_a_correction_gives_labels_outlines_and_ranking_back():
     measured(review)
     np.testing.assert_array_equal(review.corrected[0].labels, labels)
     assert review.table["label"].tolist() == before["label"].tolist()
-    assert review.counts() == {"all": 64, "right": 0, "wrong": 0, "corrected": 0}
+    assert review.counts() == {"all": 25, "right": 0, "wrong": 0, "corrected": 0}
     for one, other in zip(review.inspection.ensembles[0].curves, curves, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 def test_a_consensus_is_reviewed_in_the_order_of_disagreement_which_corrections_keep():
-    labels, _, _ = faulty("hole")
+    labels, _, _ = faulty_part("hole")
     fewer, larger = labels.copy(), np.maximum(labels, np.roll(labels, 4, axis=0))
-    fewer[fewer == 5] = 0
+    fewer[fewer == 13] = 0
     result, plane = disputed({"Ada": labels, "Ben": fewer, "Cem": larger}, outlines=RECIPE)
     review = Review(result, (plane,), outlines=RECIPE)
     assert review.table["reasons"].iloc[0].startswith("marked by 2 of 3: Ada, Cem")
-    (five,) = np.unique(plane[labels == 5])
-    assert review.table["label"].iloc[0] == five
+    (single,) = np.unique(plane[labels == 13])
+    assert review.table["label"].iloc[0] == single
     before = review.table.set_index("label")["score"]
-    review.fix(Entry(0, int(five)), "delete")
+    review.fix(Entry(0, int(single)), "delete")
     review.tick(Entry(0, int(before.index[1])), wrong=False)
     measured(review)
-    assert five not in review.table["label"].tolist()
+    assert single not in review.table["label"].tolist()
     now = review.table.set_index("label")["score"]
-    assert now.to_dict() == before.drop(five).to_dict()
-    assert review.counts() == {"all": 64, "right": 1, "wrong": 0, "corrected": 1}
+    assert now.to_dict() == before.drop(single).to_dict()
+    assert review.counts() == {"all": 25, "right": 1, "wrong": 0, "corrected": 1}
     assert review.to_save(0)
 
 
 def test_corrections_go_on_with_their_log():
-    labels, image, _ = faulty("hole")
+    labels, image, _ = faulty_part("hole")
     review = reviewed(labels, image, known_of("hole"))
     review.fix(Entry(0, ODD), "fill holes")
     own = review.corrected[0]
     again = reviewed(own.labels.copy(), image, corrected=(own,))
-    again.fix(Entry(0, 7), "delete")
+    again.fix(Entry(0, 14), "delete")
     measured(again)
     assert own.log["action"].tolist() == ["fill holes", "delete"]
-    assert 7 not in again.inspection.ensembles[0].ids
+    assert 14 not in again.inspection.ensembles[0].ids
     # Where one was deleted the image still shows an object, which is listed as missing.
-    assert again.counts() == {"all": 65, "right": 0, "wrong": 0, "corrected": 2}
+    assert again.counts() == {"all": 26, "right": 0, "wrong": 0, "corrected": 2}
 
 
 def test_what_cannot_be_corrected_is_said():
-    labels, image, _ = faulty("hole")
+    labels, image, _ = faulty_part("hole")
     review = reviewed(labels, image, known_of("hole"))
     for entry, action, message in (
-        (Entry(0, 1), "fill holes", "label 1 has no hole"),
-        (Entry(0, 1), "merge", "touches no other: pick the label"),
-        (Entry(0, 1), "melt", "not one of the corrections"),
-        (Entry(0, 1), "add", "label 1 already exists"),
+        (Entry(0, 10), "fill holes", "label 10 has no hole"),
+        (Entry(0, 10), "merge", "touches no other: pick the label"),
+        (Entry(0, 10), "melt", "not one of the corrections"),
+        (Entry(0, 10), "add", "label 10 already exists"),
         (Entry(0, -5), "delete", "no label here yet: add it"),
     ):
         with pytest.raises(ValueError, match=message):
             review.fix(entry, action)
     assert not review.corrected[0].changes
-    labels[300:310, 300:390] = ODD + 100
+    labels[200:210, 150:240] = ODD + 100
     shapes = Review(inspect_curves((RECIPE.trace(labels),)))
     with pytest.raises(ValueError, match="edit shapes in their own layer"):
-        shapes.fix(Entry(0, 1), "delete")
+        shapes.fix(Entry(0, 10), "delete")
     shapes.tick(first(shapes), wrong=True)
     assert shapes.counts()["wrong"] == 1
