@@ -40,9 +40,9 @@ def cells(seed, size=260):
     return (image + rng.normal(60, 6, image.shape)).clip(0, 255).astype(np.uint8)
 
 
-def write_zarr(path, array):
+def write_zarr(path, array, side=64):
     group = zarr.open_group(str(path), mode="w", zarr_format=2)
-    group.create_array("0", data=array, chunks=(*(1,) * (array.ndim - 2), 64, 64))
+    group.create_array("0", data=array, chunks=(*(1,) * (array.ndim - 2), side, side))
     sizes = [{"type": "scale", "scale": [1.0] * (array.ndim - 2) + [0.5, 0.5]}]
     scales = {"version": "0.4", "axes": AXES[-array.ndim :]}
     group.attrs["multiscales"] = [{**scales, "datasets": [{"path": "0", "coordinateTransformations": sizes}]}]
@@ -83,7 +83,7 @@ def test_a_plane_that_fits_is_segmented_whole_however_large_its_stack_is(tmp_pat
     if ending == "tif":
         tifffile.imwrite(path, stack, metadata={"axes": "ZYX", "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5})
     else:
-        write_zarr(path, stack[:, None])
+        write_zarr(path, stack[:, None], side=260)
     settings = SettingsFile(outlines=Outlines(method="li"))  # which no tiles can do
     for part in (ImagePart(plane=(0,)), ImagePart(plane=(0,), region=(10, 250, 0, 200))):
         whole = ensemble_of_file(path, Reading(settings), part)

@@ -1,5 +1,7 @@
 """Outlines of unequal pixel sizes are compared at the larger one."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,26 +24,22 @@ QUICK = Settings(landmarks=100, rank=30, permutations=300)
 
 
 @pytest.fixture(scope="module")
-def nuclei(real_data_module):
-    return imread(real_data_module / "dsb_nuclei" / "labels.png").astype(int)
+def pooled(real_data):
+    """Return a function that traces nuclei from every so-many-th pixel, once."""
+    labels = imread(real_data / "dsb_nuclei" / "labels.png").astype(int)
 
+    @cache
+    def traced(factor):
+        small = labels[::factor, ::factor]
+        return extract_curves(small, scale=(factor * 0.5,) * 2, unit="µm", min_area=16, name=f"at {factor}")
 
-@pytest.fixture(scope="module")
-def real_data_module():
-    from pathlib import Path
-
-    return Path(__file__).resolve().parents[1] / "data"
-
-
-def pooled(labels, factor):
-    small = labels[::factor, ::factor]
-    return extract_curves(small, scale=(factor * 0.5,) * 2, unit="µm", min_area=16, name=f"at {factor}")
+    return traced
 
 
 @pytest.mark.parametrize("factor", [2, 4])
-def test_outlines_are_as_if_traced_from_the_coarser_image(nuclei, factor):
+def test_outlines_are_as_if_traced_from_the_coarser_image(pooled, factor):
     """Areas and perimeters agree with those traced from every second, or fourth, pixel of the labels."""
-    coarse, brought = pooled(nuclei, factor), at_pixel_size(pooled(nuclei, 1), 0.5 * factor)
+    coarse, brought = pooled(factor), at_pixel_size(pooled(1), 0.5 * factor)
     assert brought.pixel_size == coarse.pixel_size
     one = coarse.features.merge(brought.features, on="id", suffixes=("", "_brought"))
     assert len(one) > 0.9 * len(coarse)
@@ -51,8 +49,8 @@ def test_outlines_are_as_if_traced_from_the_coarser_image(nuclei, factor):
         assert ratio.sub(1).abs().quantile(0.9) < 0.1
 
 
-def test_nothing_changes_at_the_same_or_a_smaller_pixel_size(nuclei):
-    ensemble = pooled(nuclei, 2)
+def test_nothing_changes_at_the_same_or_a_smaller_pixel_size(pooled):
+    ensemble = pooled(2)
     assert at_pixel_size(ensemble, 1.0) is ensemble
     assert at_pixel_size(ensemble, 0.2) is ensemble
     for size in (0, np.nan, np.inf):
@@ -62,8 +60,8 @@ def test_nothing_changes_at_the_same_or_a_smaller_pixel_size(nuclei):
         at_pixel_size(Ensemble(ensemble.curves, name="x"), 1.0)
 
 
-def test_small_objects_are_left_out_and_counted(nuclei):
-    fine = pooled(nuclei, 1)
+def test_small_objects_are_left_out_and_counted(pooled):
+    fine = pooled(1)
     coarse = at_pixel_size(fine, 4.0)
     assert len(coarse) < len(fine)
     assert sum(coarse.dropped.values()) - sum(fine.dropped.values()) >= len(fine) - len(coarse)
@@ -71,8 +69,8 @@ def test_small_objects_are_left_out_and_counted(nuclei):
     assert reason.startswith("smaller than 16 px² at pixels of ")
 
 
-def test_a_comparison_is_made_at_the_larger_pixel_size_and_says_so(nuclei, tmp_path):
-    fine, coarse = pooled(nuclei, 1), pooled(nuclei, 4)
+def test_a_comparison_is_made_at_the_larger_pixel_size_and_says_so(pooled, tmp_path):
+    fine, coarse = pooled(1), pooled(4)
     half = np.arange(len(coarse)) % 2 == 0
     kept = set(coarse.ids[half].tolist())
     result = compare(fine.subset([label not in kept for label in fine.ids.tolist()]), coarse.subset(half), QUICK)
@@ -84,22 +82,22 @@ def test_a_comparison_is_made_at_the_larger_pixel_size_and_says_so(nuclei, tmp_p
     assert compare(coarse.subset(half), coarse.subset(~half), QUICK).note == ""
 
 
-def test_outlines_that_the_larger_pixels_do_not_hold_are_counted_in_the_message(nuclei):
-    fine, coarse = pooled(nuclei, 1), pooled(nuclei, 4)
+def test_outlines_that_the_larger_pixels_do_not_hold_are_counted_in_the_message(pooled):
+    fine, coarse = pooled(1), pooled(4)
     lost = len(fine) - len(at_pixel_size(fine, 2.0))
     assert lost > 1
     _, _, note = at_one_pixel_size(fine, coarse)
     assert note.endswith(f"; {lost} outlines too small for these pixels were left out")
 
 
-def test_images_of_one_side_may_differ_in_pixel_size(nuclei):
-    result = compare([pooled(nuclei, 1), pooled(nuclei, 2)], pooled(nuclei, 2), QUICK, overrule=True)
+def test_images_of_one_side_may_differ_in_pixel_size(pooled):
+    result = compare([pooled(1), pooled(2)], pooled(2), QUICK, overrule=True)
     assert result.a.pixel_size == (1.0, 1.0)
 
 
-def test_pairs_are_compared_at_the_larger_pixel_size_as_two_images_are(nuclei):
+def test_pairs_are_compared_at_the_larger_pixel_size_as_two_images_are(pooled):
     """Halves of one population, one of them traced from every fourth pixel: no difference is invented."""
-    fine, coarse = pooled(nuclei, 1), pooled(nuclei, 4)
+    fine, coarse = pooled(1), pooled(4)
     half = np.arange(len(coarse)) % 2 == 0
     kept = set(coarse.ids[half].tolist())
     a, b = fine.subset([label not in kept for label in fine.ids.tolist()]), coarse.subset(half)
@@ -113,8 +111,8 @@ def test_pairs_are_compared_at_the_larger_pixel_size_as_two_images_are(nuclei):
     assert all_pairs([coarse.subset(half), coarse.subset(~half)], QUICK).note == ""
 
 
-def test_a_landscape_says_that_outlines_were_brought_to_one_pixel_size_as_a_comparison_does(nuclei):
-    fine, coarse = pooled(nuclei, 1), pooled(nuclei, 2)
+def test_a_landscape_says_that_outlines_were_brought_to_one_pixel_size_as_a_comparison_does(pooled):
+    fine, coarse = pooled(1), pooled(2)
     found = decision_landscape(fine, coarse, ranks=[5], landmarks=[40], settings=QUICK)
     assert found.note.startswith("Pixels measure 0.5 to 1 µm: all outlines were brought to the largest")
     assert found.summary().endswith(f". {found.note}.")
@@ -126,8 +124,8 @@ def unsized(ensemble, name):
     return ensemble.derived(ensemble.curves, name=name, pixel_size=None)
 
 
-def test_unknown_pixel_sizes_are_said_to_prevent_resampling_where_others_are_known(nuclei):
-    fine, coarse = pooled(nuclei, 1), pooled(nuclei, 2)
+def test_unknown_pixel_sizes_are_said_to_prevent_resampling_where_others_are_known(pooled):
+    fine, coarse = pooled(1), pooled(2)
     bare = unsized(fine, "from a table")
     words = "Outlines were not brought to one pixel size, as that of from a table is unknown: differences in roughness"
     found = compare(bare, coarse, QUICK, overrule=True)
@@ -143,8 +141,8 @@ def test_unknown_pixel_sizes_are_said_to_prevent_resampling_where_others_are_kno
     assert compare(bare, unsized(coarse, "drawn"), QUICK, overrule=True).note == ""  # of no image, as far as is known
 
 
-def test_samples_pooled_from_unequal_pixel_sizes_are_named(nuclei, tmp_path):
-    fine, coarse = pooled(nuclei, 1), pooled(nuclei, 2)
+def test_samples_pooled_from_unequal_pixel_sizes_are_named(pooled, tmp_path):
+    fine, coarse = pooled(1), pooled(2)
     both = Ensemble.pooled([fine, coarse], name="both")
     words = "Outlines were not brought to one pixel size, as both pools images of unequal pixel size: differences"
     assert compare(both, coarse, QUICK, overrule=True).note.startswith(words)
@@ -157,14 +155,14 @@ def test_samples_pooled_from_unequal_pixel_sizes_are_named(nuclei, tmp_path):
     assert "pixel_size" not in Ensemble.pooled([coarse, coarse]).tracing
 
 
-def test_images_from_an_iterator_are_brought_to_one_pixel_size_too(nuclei):
-    images = [pooled(nuclei, 1), pooled(nuclei, 2)]
+def test_images_from_an_iterator_are_brought_to_one_pixel_size_too(pooled):
+    images = [pooled(1), pooled(2)]
     for given in (iter(images), dict(enumerate(images)).values()):
-        assert compare(given, pooled(nuclei, 2), QUICK, overrule=True).a.pixel_size == (1.0, 1.0)
+        assert compare(given, pooled(2), QUICK, overrule=True).a.pixel_size == (1.0, 1.0)
 
 
-def test_a_real_difference_is_still_found_between_unequal_pixel_sizes(nuclei):
-    fine, coarse = pooled(nuclei, 1), pooled(nuclei, 2)
+def test_a_real_difference_is_still_found_between_unequal_pixel_sizes(pooled):
+    fine, coarse = pooled(1), pooled(2)
     half = np.arange(len(fine)) % 2 == 0
     stretched = Ensemble([curve * (1.5, 1.0) for curve in coarse.curves], unit="µm", ids=coarse.ids, pixel_size=1.0)
     kept = set(fine.ids[half].tolist())
