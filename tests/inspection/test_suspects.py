@@ -6,17 +6,7 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from fault_makers import (
-    COLUMN,
-    EXPECTED_REASONS,
-    ODD,
-    ROW,
-    faulty,
-    faulty_part,
-    render_image,
-    scene,
-    with_every_fault,
-)
+from fault_makers import COLUMN, EXPECTED_REASONS, ODD, ROW, faulty_part, render_image, scene, with_every_fault
 from napari_shape_ensembles import missing_objects, rank_suspects
 from napari_shape_ensembles.inspection import Ticks
 from napari_shape_ensembles.inspection.suspects import review_order
@@ -24,7 +14,7 @@ from napari_shape_ensembles.inspection.suspects import review_order
 
 @pytest.mark.parametrize("kind", EXPECTED_REASONS)
 def test_a_made_fault_comes_first_and_is_named(kind):
-    labels, image, concerned = faulty(kind)
+    labels, image, concerned = faulty_part(kind)
     ranking = rank_suspects(labels, image)
     assert sorted(ranking["label"]) == np.unique(labels[labels > 0]).tolist()
     assert (np.diff(ranking["score"]) <= 0).all()
@@ -55,7 +45,7 @@ def test_every_reason_is_right_where_faults_of_all_kinds_are_in_one_image(seed):
 
 @pytest.mark.parametrize("kind", ["hole", "pieces", "merge", "split"])
 def test_faults_of_form_are_named_without_an_image(kind):
-    labels, _, concerned = faulty(kind)
+    labels, _, concerned = faulty_part(kind)
     first = rank_suspects(labels).head(len(concerned))
     assert set(first["label"]) == concerned
     assert all(EXPECTED_REASONS[kind] in said for said in first["reasons"])

@@ -124,8 +124,8 @@ def test_one_value_is_refused_and_noise_is_not_an_error():
 
 def test_one_recipe_for_all_images_has_the_best_mean_score():
     """Disks on a flat ground and under uneven light: a recipe scores in the mean over both images."""
-    bright, _ = discs(side=120, bright=True, noise=20)
-    both = bright, np.clip(bright[::-1] + np.linspace(0, 120, 120), 0, 255)
+    bright, _ = discs(side=80, bright=True, noise=20)
+    both = bright, np.clip(bright[::-1] + np.linspace(0, 120, 80), 0, 255)
     alone = [{item.recipe: item.score for item in propose(image)} for image in both]
     together = propose(list(both))
     known = [item for item in together if all(item.recipe in own for own in alone)]

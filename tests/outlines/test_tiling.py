@@ -170,7 +170,7 @@ def test_outlines_of_grains_are_those_of_the_paper(shared_data, grains, iteratio
 
 def test_smoothing_of_grains_is_seen_as_undulation(grains):
     rough, smooth = (grains.smoothed(count).ensemble() for count in (0, 5))
-    assert compare(rough, smooth, Settings(permutations=300)).case == "0∧1"
+    assert compare(rough, smooth, Settings(landmarks=200, permutations=300)).case == "0∧1"
 
 
 def test_a_grain_that_smoothing_turns_over_is_counted_as_vanished():

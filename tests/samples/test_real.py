@@ -85,7 +85,7 @@ def test_the_defaults_give_the_row_that_the_docs_state(sample):
 
 
 @pytest.mark.parametrize(
-    "settings", [Settings(seed=1), Settings(landmarks=250, seed=3, archetype="mean")], ids=["seed", "archetype"]
+    "settings", [Settings(seed=1), Settings(landmarks=100, seed=3, archetype="mean")], ids=["seed", "archetype"]
 )
 @pytest.mark.parametrize("sample", [samples.powder_outlines, samples.cells], ids=lambda sample: sample.__name__)
 def test_the_row_of_outlines_drawn_by_hand_depends_on_no_seed_or_archetype(sample, settings):
