@@ -1,6 +1,7 @@
 """The ranking of labels: made faults are found with the right reason, corrections are learned from, speed."""
 
 import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
