@@ -16,6 +16,13 @@ ROWS = {
     samples.simulated_treatment: "0∧1",
     samples.simulated_rolling: "0∧0",
 }
+# Components that differ, and what is said of them.
+DIFFERENCES = {
+    samples.simulated_fields: ((), "No component of shape differs"),
+    samples.simulated_sieving: (("size", "elongation"), "B's size varies"),
+    samples.simulated_treatment: (("roughness",), "B's outlines are rougher"),
+    samples.simulated_rolling: (("elongation", "coarse form", "roughness"), "B's outlines are more elongated"),
+}
 # Tests of one sample follow each other, so that where processes share the tests out, one of them has it.
 each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.__name__, scope="module")
 
@@ -102,16 +109,9 @@ def test_the_default_path_ends_in_the_row_of_the_sample(sample, seed):
         assert test.p_value <= 0.003 or test.p_value > 0.05
 
 
-@pytest.mark.parametrize(
-    ("sample", "named", "words"),
-    [
-        (samples.simulated_fields, (), "No component of shape differs"),
-        (samples.simulated_sieving, ("size", "elongation"), "B's size varies"),
-        (samples.simulated_treatment, ("roughness",), "B's outlines are rougher"),
-        (samples.simulated_rolling, ("elongation", "coarse form", "roughness"), "B's outlines are more elongated"),
-    ],
-)
-def test_the_difference_put_into_a_sample_is_named_and_no_other(sample, named, words):
+@each_sample
+def test_the_difference_put_into_a_sample_is_named_and_no_other(sample):
+    named, words = DIFFERENCES[sample]
     found = explain(compared(sample, 0))
     assert found.components.differing(0.01) == named
     assert words in " ".join(found.sentences())
