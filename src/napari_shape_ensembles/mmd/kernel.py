@@ -105,14 +105,19 @@ def median_of(squared: Real) -> float:
 
 
 def _median(squared: Real) -> float:
-    """Median distance, from squared distances; 0 if there are none.
-
-    A subsample brackets the two middle values (one if the count is odd), so that only the few inside the bracket have
-    to be sorted.
-    """
+    """Median distance, from squared distances; 0 if there are none."""
     if not len(squared):
         return 0.0
     first, second = (len(squared) - 1) // 2, len(squared) // 2
+    below, inside = (0, squared) if len(squared) <= _PROBE else _bracketed(squared)
+    if not below <= first <= second < below + len(inside):
+        below, inside = 0, squared
+    middle = np.partition(inside, [first - below, second - below])[[first - below, second - below]]
+    return float(np.sqrt(middle).mean())
+
+
+def _bracketed(squared: Real) -> tuple[int, Real]:
+    """Values in a bracket that a subsample puts around the median, so that only these are sorted; number below it."""
     probe = np.sort(squared[:: max(1, len(squared) // _PROBE)])
     low, high = probe[[int((0.5 - _MARGIN) * len(probe)), int((0.5 + _MARGIN) * len(probe))]]
 
@@ -123,11 +128,7 @@ def _median(squared: Real) -> float:
 
     parts = [slice(start, start + _DISTANCES_PER_BLOCK) for start in range(0, len(squared), _DISTANCES_PER_BLOCK)]
     counts, middles = zip(*over_blocks(bracketed, parts), strict=True)
-    below, inside = sum(counts), np.concatenate(middles)
-    if not below <= first <= second < below + len(inside):
-        below, inside = 0, squared
-    middle = np.partition(inside, [first - below, second - below])[[first - below, second - below]]
-    return float(np.sqrt(middle).mean())
+    return sum(counts), np.concatenate(middles)
 
 
 def pairs(points: Real) -> Real:
