@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +47,19 @@ class TiffArray:
     shape: tuple[int, ...]
     dtype: Any
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the pixels are uncompressed and in one piece."""
+        import tifffile
+
+        with tifffile.TiffFile(self.path) as tiff:
+            return tiff.series[0].dataoffset is not None
+
     def __getitem__(self, place: tuple[slice | int, ...]) -> NDArray[Any]:
         import tifffile
 
         zarr = needed("zarr", "zarr", "a TIFF larger than memory")
-        with tifffile.TiffFile(self.path) as tiff:
-            plain = tiff.series[0].dataoffset is not None
-        if plain:  # uncompressed, often in one strip, which would be read whole for every tile
+        if self.is_plain:  # often in one strip, which would be read whole for every tile
             return np.array(tifffile.memmap(self.path, series=0, level=0, mode="r")[place], self.dtype)
         with tifffile.imread(self.path, aszarr=True, level=0) as store:
             return np.asarray(zarr.open(store, mode="r")[place])

@@ -66,8 +66,12 @@ def _expanded(x: Real, y: Real) -> Real:
     """Squared distances as |x|² - 2xy + |y|², for centered points: otherwise cancellation would lose digits."""
     # The squared norms are extra columns of one matrix product: separate passes over the result would take as long
     # again.
-    rows = np.column_stack([-2 * x, np.einsum("id,id->i", x, x), np.ones(len(x))])
-    columns = np.column_stack([y, np.ones(len(y)), np.einsum("id,id->i", y, y)])
+    d = x.shape[1]
+    rows, columns = np.ones((len(x), d + 2)), np.ones((len(y), d + 2))
+    np.multiply(x, -2, out=rows[:, :d])
+    columns[:, :d] = y
+    np.einsum("id,id->i", x, x, out=rows[:, d])
+    np.einsum("id,id->i", y, y, out=columns[:, d + 1])
     squared = rows @ columns.T
     return np.maximum(squared, 0, out=squared)
 
@@ -262,7 +266,7 @@ def quadratic_forms(
     centres = [mean - mean.mean() / 2 for mean in means]
 
     def share(rows: slice) -> tuple[Real, Real]:
-        squared = distances.block(rows)
+        squared = distances.block(rows) if rows.start else first
         singles, doubles = np.zeros((len(centres), len(fast))), np.empty((len(centres), len(precise)))
         for s, centre, single, double in zip(bandwidths, centres, singles, doubles, strict=True):
             block = kernel(squared, s)
