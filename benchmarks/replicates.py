@@ -15,6 +15,7 @@ file, from which tools/write_docs.py writes the tables; cells that are there wit
 
 import argparse
 import zlib
+from collections import defaultdict
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -41,7 +42,7 @@ from napari_shape_ensembles.mmd.replicates import (
 )
 from napari_shape_ensembles.outlines import Ensemble
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
-from results_file import printed, record
+from results_file import printed, record, wilson
 
 ICC = [0.0, 0.05, 0.2]
 LEVELS = (0.05, 0.01)
@@ -165,7 +166,7 @@ def print_row(name, icc, p_values, least):
         for kind, values in p_values.items():
             count = int(np.sum(np.asarray(values) <= level + 1e-12))
             counts.append((KEPT["what"], name, icc, kind, level, KEPT["seed"], len(values), count))
-            low, high = stats.binomtest(count, len(values)).proportion_ci(0.95, "wilson")
+            low, high = wilson(count, len(values))
             cells.append(f"{kind} {level:g}: {count / len(values):.3f} ({low:.3f}-{high:.3f})")
     print(f"| {name} | {icc:g} | {least:.2g} | {' | '.join(cells)} |", flush=True)
     if (path := KEPT["out"]) is not None:
@@ -182,13 +183,16 @@ def table_of(path, what):
     tests = [(test, level) for test in known["test"].unique() for level in LEVELS]
     lines = ["| design | designs | " + " | ".join(f"{test}, {level:g}" for test, level in tests) + " |"]
     lines.append("|---" * (len(tests) + 2) + "|")
-    for name, own in known.groupby("name", sort=False):
+    counts = defaultdict(list)
+    sums = known.groupby(["name", "test", "level", "icc"])[["designs", "rejected"]].sum()
+    for (*key, _), *both in sums.itertuples():
+        counts[*key].append(both)
+    for name in known["name"].unique():
         cells, sizes = [], set()
         for test, level in tests:
-            mine = own[(own["test"] == test) & (own["level"] == level)]
             shares = []
-            for designs, rejected in mine.groupby("icc")[["designs", "rejected"]].sum().to_numpy().tolist():
-                low, high = stats.binomtest(rejected, designs).proportion_ci(0.95, "wilson")
+            for designs, rejected in counts[name, test, level]:
+                low, high = wilson(rejected, designs)
                 mark = "" if what in FOUND else "↑" if low > level else "↓" if high < level else ""
                 shares.append(f"{rejected / designs:.3f}".removeprefix("0") + mark)
                 sizes.add(designs)

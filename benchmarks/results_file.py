@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scipy.stats import binomtest
+from scipy.stats import norm
 
 from napari_shape_ensembles import __version__
 
@@ -38,8 +38,9 @@ def printed(**row):
 
 def wilson(hits, count):
     """95 % interval of a share."""
-    found = binomtest(int(hits), count).proportion_ci(0.95, "wilson")
-    return float(found.low), float(found.high)
+    z, p = float(norm.ppf(0.975)), hits / count
+    centre, half = p + z**2 / (2 * count), z * (p * (1 - p) / count + (z / (2 * count)) ** 2) ** 0.5
+    return (centre - half) / (1 + z**2 / count), (centre + half) / (1 + z**2 / count)
 
 
 def share(hits, count, digits=4):
