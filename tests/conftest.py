@@ -122,7 +122,7 @@ def orix():
         pytest.importorskip("orix.quaternion").Orientation  # noqa: B018 (it imports what it needs when it is asked for)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster():
     """Two workers in processes of their own, on this machine only, without a web page."""
     distributed = pytest.importorskip("distributed")

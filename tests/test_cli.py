@@ -198,6 +198,7 @@ def test_pairs_compares_all_images_of_a_folder(tmp_path, images, quick):
     assert (tmp_path / "r" / "pairs.png").stat().st_size > 10_000
 
 
+@pytest.mark.usefixtures("blank_files")
 def test_landscape_covers_the_ranges_given(tmp_path, images, quick):
     done = run("landscape", images / "one.ome.tif", images / "large.ome.tif", "--ranks", "2:8:2",
                "--landmarks", "40,60", "--settings", quick, "--out", tmp_path / "r")  # fmt: skip
@@ -743,6 +744,7 @@ def design_files(folder, **columns):
     return folder / "design.csv"
 
 
+@pytest.mark.usefixtures("blank_files")
 def test_an_experiment_is_written_as_tables_figures_and_json(tmp_path, quick):
     design = design_files(tmp_path, group=["a"] * 3 + ["b"] * 3, dose=[0, 1, 2, 5, 6, 7])
     done = run("experiment", design, "--settings", quick, "--out", tmp_path / "r", "--control", "a")
@@ -901,6 +903,7 @@ def test_a_design_that_does_not_fit_is_named(tmp_path, quick, columns, words):
     assert words in done.stderr
 
 
+@pytest.mark.usefixtures("blank_files")
 def test_what_a_stopped_run_has_left_is_written_over_by_the_next(tmp_path, images, monkeypatch):
     given = ["landscape", images / "one.ome.tif", images / "large.ome.tif", "--out", tmp_path / "r", "--ranks", "5"]
     given += ["--landmarks", "50", "--permutations", "99"]

@@ -11,6 +11,7 @@ import matplotlib as mpl
 import pandas as pd
 import pytest
 import yaml
+from matplotlib.figure import Figure
 
 import napari_shape_ensembles as shape_ensembles
 from napari_shape_ensembles import io, samples, streaming
@@ -73,6 +74,8 @@ def test_the_pages_with_code_are_found():
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_tutorials_run_from_files_to_a_figure_and_a_sentence(page, capsys, tmp_path, monkeypatch):
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, dpi: save(figure, path, dpi=dpi / 4))  # takes less long
     names, said = run(page, capsys, tmp_path, monkeypatch)
     assert (names["folder"] / "figure.png").stat().st_size > 10_000
     sentence = page.read_text(encoding="utf-8").split("## The sentence")[1]

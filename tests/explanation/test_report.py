@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis
@@ -185,7 +184,6 @@ def test_text_goes_on_to_as_many_pages_as_it_takes():
     assert len(pages) > 2
     assert "Sentence 59" in pages[-1].texts[-1].get_text()
     for page in pages:
-        FigureCanvasAgg(page).draw()
         boxes = [text.get_window_extent() for text in page.texts if text.get_text()]
         assert all(box.y0 > 0 and box.x1 < page.bbox.x1 for box in boxes)
         if len(boxes) == 2:
@@ -194,7 +192,7 @@ def test_text_goes_on_to_as_many_pages_as_it_takes():
 
 def test_cells_of_several_lines_have_the_height_of_them(explanation):
     page = table_page(("Title", ("one", "other"), [("a", "short"), ("b", "many words " * 30)]))
-    FigureCanvasAgg(page).draw()
+    page.draw_without_rendering()
     cells = next(iter(page.axes[0].tables)).get_celld()
     text, cell = cells[2, 1].get_text().get_window_extent(), cells[2, 1].get_window_extent()
     assert cell.y0 <= text.y0 <= text.y1 <= cell.y1
@@ -203,7 +201,7 @@ def test_cells_of_several_lines_have_the_height_of_them(explanation):
 def test_pictures_of_the_tests_have_room_for_caption_and_numbers(explanation):
     figure = null_distributions(explanation)
     figure.supxlabel("a caption below", fontsize=7)
-    FigureCanvasAgg(figure).draw()
+    figure.draw_without_rendering()
     legend = figure.legends[0].get_window_extent()
     assert not any(text.get_window_extent().overlaps(legend) for text in figure.texts if text.get_text())
     for one, other in pairwise(figure.axes):

@@ -24,28 +24,6 @@ def samples(count=150):
     return a, b
 
 
-# Dask's own: sockets and loops of killed processes are closed late.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
-def test_a_cluster_that_loses_a_worker_gives_the_digits_of_one_process(cluster, tmp_path):
-    here = compare_in_pieces(*samples(60), SETTINGS, rows=12)
-    killed = []
-
-    def kill_once(step):
-        if step.name.startswith("registering, ") and not killed:
-            address, tasks = max(cluster.processing().items(), key=lambda pair: len(pair[1]))
-            killed.append(tasks)
-            psutil.Process(cluster.run(os.getpid, workers=[address])[address]).kill()
-
-    there = compare_in_pieces(
-        *samples(60), SETTINGS, rows=12, folder=tmp_path / "run", executor=cluster, progress=kill_once
-    )
-    assert killed
-    one, other = here.numbers(), there.numbers()
-    assert one.keys() == other.keys()
-    for name in one:
-        np.testing.assert_array_equal(np.asarray(one[name]), np.asarray(other[name]), err_msg=name)
-
-
 @pytest.fixture
 def folders(tmp_path):
     save_settings(tmp_path / "s.toml", SETTINGS)
@@ -124,3 +102,25 @@ def test_a_missing_dask_is_named(folders, tmp_path, monkeypatch):
     )
     assert done.exit_code == 2
     assert "pip install" in done.stderr
+
+
+# Dask's own: sockets and loops of killed processes are closed late.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+def test_a_cluster_that_loses_a_worker_gives_the_digits_of_one_process(cluster, tmp_path):
+    here = compare_in_pieces(*samples(60), SETTINGS, rows=12)
+    killed = []
+
+    def kill_once(step):
+        if step.name.startswith("registering, ") and not killed:
+            address, tasks = max(cluster.processing().items(), key=lambda pair: len(pair[1]))
+            killed.append(tasks)
+            psutil.Process(cluster.run(os.getpid, workers=[address])[address]).kill()
+
+    there = compare_in_pieces(
+        *samples(60), SETTINGS, rows=12, folder=tmp_path / "run", executor=cluster, progress=kill_once
+    )
+    assert killed
+    one, other = here.numbers(), there.numbers()
+    assert one.keys() == other.keys()
+    for name in one:
+        np.testing.assert_array_equal(np.asarray(one[name]), np.asarray(other[name]), err_msg=name)

@@ -81,7 +81,7 @@ def test_other_settings_give_their_numbers_too(choice):
 
 
 def test_whole_images_are_permuted_and_pixels_brought_to_one_size():
-    curves = list(blobs(96, 60, seed=4) * 20)
+    curves = list(blobs(96, 60, seed=4) * 12)
     images = [
         Ensemble(curves[12 * place : 12 * place + 12], name="image", unit="µm", pixel_size=0.5 if place < 7 else 1.0)
         for place in range(8)

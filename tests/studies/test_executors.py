@@ -135,6 +135,15 @@ def test_a_pool_that_is_broken_already_leaves_everything_to_be_done_here():
         assert dict(updates(counting, [3, 4], pool)) == {0: 3, 1: 4}
 
 
+def test_a_job_on_a_cluster_takes_one_thread_of_its_worker(cluster):
+    def threads(_):
+        return {get_ident(), *over_blocks(lambda _: get_ident(), range(9))}
+
+    found = []
+    run_jobs(threads, [1, 2], lambda _, step: found.append(step.result), cluster)
+    assert [len(each) for each in found] == [1, 1]
+
+
 # Dask's own: sockets and loops of killed processes are closed late.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_a_dask_cluster_that_loses_a_worker_half_way_gives_the_numbers_of_the_serial_run(cluster, serial):
@@ -148,15 +157,6 @@ def test_a_dask_cluster_that_loses_a_worker_half_way_gives_the_numbers_of_the_se
     landscape = decision_landscape(*pair(), settings=SETTINGS, executor=cluster, progress=kill_once, **GRID)
     assert killed
     assert_identical(landscape, serial)
-
-
-def test_a_job_on_a_cluster_takes_one_thread_of_its_worker(cluster):
-    def threads(_):
-        return {get_ident(), *over_blocks(lambda _: get_ident(), range(9))}
-
-    found = []
-    run_jobs(threads, [1, 2], lambda _, step: found.append(step.result), cluster)
-    assert [len(each) for each in found] == [1, 1]
 
 
 def kill_a_busy_worker(client):

@@ -86,7 +86,7 @@ def test_landscapes_can_be_drawn_at_every_step(landscapes):
     for landscape in landscapes[::3]:
         figure = plt.figure(layout="constrained")
         assert len(figures.plot_landscape(landscape, figure)) == 3
-        figure.canvas.draw()
+        figure.draw_without_rendering()
         plt.close(figure)
 
 
