@@ -83,7 +83,7 @@ def test_ambiguity_is_drawn_as_stems(landscapes):
 
 
 def test_landscapes_can_be_drawn_at_every_step(landscapes):
-    for landscape in landscapes[::3]:
+    for landscape in landscapes[::5]:
         figure = plt.figure(layout="constrained")
         assert len(figures.plot_landscape(landscape, figure)) == 3
         figure.draw_without_rendering()
