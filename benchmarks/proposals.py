@@ -4,8 +4,10 @@
 ``mask_corrections`` in the shared data, the first three of every size, cropped to 360 × 360 pixels. ``materials``
 prints the F1 of the first proposal beside that of the defaults and of the settings chosen by hand on the images of
 benchmarks/segmentation.py.
-That on the images of ``segmentation`` is a part of benchmarks/learning.py (``--only methods``).
-Run as ``python benchmarks/proposals.py weights|materials [--data FOLDER]``.
+That on the images of ``segmentation`` is a part of benchmarks/learning.py (``--only methods``). ``large`` prints the
+mean F1 of what is proposed for these images made large: repeated as by mirrors, up to 2700 pixels, so that the objects
+stay as small; and magnified to as much, with noise added.
+Run as ``python benchmarks/proposals.py weights|materials|large [--data FOLDER]``.
 """
 
 import argparse
@@ -21,6 +23,9 @@ from napari_shape_ensembles import propose, segment
 from segmentation import battery, nuclei, powder, steel, without_small
 
 PER_SIZE = 3
+# Least longer side of a large image in pixels, and standard deviation of the noise in a magnified one, as a fraction of
+# its range of gray levels.
+LARGE, NOISE = 2700, 0.04
 # Of the ridge regression, in terms of the variance of each measure.
 RIDGE = 0.1
 
@@ -28,13 +33,15 @@ RIDGE = 0.1
 def main() -> None:
     """Print what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("weights", "materials"))
+    parser.add_argument("what", choices=("weights", "materials", "large"))
     parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
     options = parser.parse_args()
     if options.what == "weights":
         print(weights(options.data / "mask_corrections"))
-    else:
+    elif options.what == "materials":
         materials(options.data)
+    else:
+        print(large(options.data / "segmentation"))
 
 
 def weights(folder: Path) -> str:
@@ -95,6 +102,34 @@ def materials(data: Path) -> None:
         ]
         words = f"{best.method}, {best.objects}, split {best.split_touching}"
         print(f"| {case.name} | " + " | ".join(f"{value:.2f}" for value in found) + f" | {words} |", flush=True)
+
+
+def large(folder: Path) -> str:
+    """Table of the mean F1 in images as they are, repeated to fill a large one, and magnified to a large one."""
+    found: dict[str, list[float]] = defaultdict(list)
+    noise = np.random.default_rng(0)
+    for path in sorted(folder.glob("*_image.png")):
+        image, truth = imread(path), imread(path.with_name(path.name.replace("_image", "_labels"))).astype(int)
+        times = -(-LARGE // max(truth.shape))
+        grey = image[..., :3].mean(axis=-1) if image.ndim == 3 else image.astype(float)
+        repeated = np.pad(
+            image, [(0, (times - 1) * side) for side in truth.shape] + [(0, 0)] * (image.ndim - 2), "symmetric"
+        )
+        magnified = ndimage.zoom(grey, times, order=1)
+        magnified += noise.normal(0, NOISE * np.subtract(*np.percentile(grey, [99, 1])), magnified.shape)
+        same = np.kron(truth, np.ones((times, times), dtype=int))
+        for name, own, reference in (
+            ("as it is", image, truth),
+            ("repeated", repeated, truth),
+            ("magnified", magnified, same),
+        ):
+            recipe = propose(own)[0].recipe
+            segmented = segment(image if name == "repeated" else own, recipe)
+            found[name].append(f1(reference, segmented))
+        print(path.name, *(f"{name} {values[-1]:.2f}" for name, values in found.items()), flush=True)
+    return "\n".join(
+        f"{name}: {np.mean(values):.3f}, odd images {np.mean(values[1::2]):.3f}" for name, values in found.items()
+    )
 
 
 if __name__ == "__main__":

@@ -110,6 +110,14 @@ def test_a_large_image_is_tried_at_lower_resolution_and_its_recipe_fits_the_whol
     assert len(match_labels(truth, segment(image, best.recipe), min_iou=0.8).pairs) == truth.max()
 
 
+def test_small_objects_of_a_large_image_are_found_at_full_resolution():
+    """At half the resolution, disks of 7 pixels radius are specks."""
+    image, truth = discs(side=1400, spacing=35, radius=7)
+    best = propose(image)[0]
+    assert best.recipe.smoothing == 1.0
+    assert len(match_labels(truth, segment(image, best.recipe), min_iou=0.7).pairs) == truth.max()
+
+
 def test_a_mask_stays_what_it_is():
     _, truth = discs()
     assert np.array_equal(segment(truth > 0, method="auto"), segment(truth > 0))

@@ -19,6 +19,7 @@ from .segment import NEIGHBOURS, heights_and_mask, plane_of, separated
 
 Real = NDArray[np.float64]
 Labels = NDArray[np.int32]
+_Tried: TypeAlias = tuple[Labels, dict[str, float]]
 
 # Search space: methods, each for bright and dark objects, without splitting and with two ways of splitting.
 _METHODS: tuple[dict[str, Any], ...] = (
@@ -55,8 +56,9 @@ _FIELD_DESCRIPTIONS: dict[str, Callable[[Any], str]] = {
     "split_touching": lambda how: _split_words(how),
     "smoothing": lambda width: f"smoothing {width:g} px",
 }
-# Images are downsampled until their longer side has at most this many pixels, then cropped to a window of this width.
-_MAX_SIDE_PX, _WINDOW = 1300, 360
+# Images are cropped to a window of this width, in which the best recipe finds at least this many objects: as long as it
+# does not, the images are downsampled by two, until their longer side has at most this many pixels.
+_WINDOW, _MIN_OBJECTS, _MAX_SIDE_PX = 360, 25, 1300
 # More objects than this in the window are texture, which is slow to measure.
 _MAX_OBJECTS = 2500
 # Of more images than this, as many are tried, evenly spaced from the first to the last.
@@ -181,18 +183,16 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
             planes.append(_plane_to_try(one, start))
         except ValueError as error:
             raise ValueError(f"image {number} of {len(images)}: {error}" if len(images) > 1 else str(error)) from None
-    factor = max(1, -(-max(max(plane.shape) for plane in planes) // _MAX_SIDE_PX))
-    parts = [_window(_downsampled(plane, factor)) for plane in planes]
-    tried = []
-    for number, part in enumerate(parts):
-        report("proposing recipes", number, len(parts))
-        tried.append(_all_tried(_Scene.of(part)))
-    scores = [{way: _score(measures) for way, (_, measures) in found.items()} for found in tried]
-    least = [min(own.values(), default=0.0) for own in scores]
-    total = {
-        way: float(np.mean([own.get(way, low) for own, low in zip(scores, least, strict=True)]))
-        for way in dict.fromkeys(itertools.chain(*tried))
-    }
+    coarsest = max(1, -(-max(max(plane.shape) for plane in planes) // _MAX_SIDE_PX))
+    factor = 1
+    while True:
+        parts = [_window(_downsampled(plane, factor)) for plane in planes]
+        tried, total = _ranked(parts)
+        best = max(total, key=total.__getitem__, default=None)
+        counts = [own[best][0].max() if best in own else 0 for own in tried]
+        if factor == coarsest or np.mean(counts) >= _MIN_OBJECTS:
+            break
+        factor = min(2 * factor, coarsest)
     proposals, known = [], set()
     for way in sorted(total, key=lambda way: -total[way]):
         found = [own[way] for own in tried if way in own]
@@ -207,6 +207,24 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
             finds = tuple(way in own and (start.keep_border or own[way][1]["closed"] > 0) for own in tried)
             proposals.append(Proposal(full, total[way], measures, labels, parts[0], finds))
     return proposals
+
+
+def _ranked(parts: Sequence[Real]) -> tuple[list[dict[Recipe, _Tried]], dict[Recipe, float]]:
+    """What every recipe finds in each part of an image, and the mean score of each recipe.
+
+    Where a recipe finds nothing, it has the lowest score of the others.
+    """
+    tried = []
+    for number, part in enumerate(parts):
+        report("proposing recipes", number, len(parts))
+        tried.append(_all_tried(_Scene.of(part)))
+    scores = [{way: _score(measures) for way, (_, measures) in found.items()} for found in tried]
+    least = [min(own.values(), default=0.0) for own in scores]
+    total = {
+        way: float(np.mean([own.get(way, low) for own, low in zip(scores, least, strict=True)]))
+        for way in dict.fromkeys(itertools.chain(*tried))
+    }
+    return tried, total
 
 
 def _plane_to_try(image: ArrayLike, recipe: Recipe) -> Real:
@@ -309,9 +327,6 @@ def _candidates() -> Iterator[Recipe]:
     for way in _METHODS:
         for objects in ("bright", "dark"):
             yield Recipe(objects=objects, **_COMMON_FIELDS, **way)
-
-
-_Tried: TypeAlias = tuple[Labels, dict[str, float]]
 
 
 def _all_tried(scene: "_Scene") -> dict[Recipe, _Tried]:
