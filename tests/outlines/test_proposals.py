@@ -118,6 +118,11 @@ def test_small_objects_of_a_large_image_are_found_at_full_resolution():
     assert len(match_labels(truth, segment(image, best.recipe), min_iou=0.7).pairs) == truth.max()
 
 
+def test_a_long_strip_can_be_tried_however_narrow_it_is():
+    strip = np.tile(discs()[0][18:21], 40)
+    assert propose(strip)[0].thumbnail.shape[0] == 3
+
+
 def test_a_mask_stays_what_it_is():
     _, truth = discs()
     assert np.array_equal(segment(truth > 0, method="auto"), segment(truth > 0))

@@ -288,14 +288,14 @@ def test_labels_and_classes_that_are_opened_as_images_are_noticed_and_used(sessi
     classes = model.add_image(((TRUTH[2] % 2 + 1) * (TRUTH[2] > 0)).astype(np.uint8), name="phases")
     session.segmentation.image.choose(labels)
     task = previewed(session, qtbot, lambda: session.choices.sides.choose([labels], [model.layers["two"]]))
-    assert task.verdict.contents == {"numbers": "labels"}
+    assert task.contents == {"numbers": "labels"}
     task.use_as_labels()
     a, b = session.choices.sides.chosen()
     assert isinstance(a[0], Labels)
     np.testing.assert_array_equal(a[0].data, TRUTH[1])
     assert b == (model.layers["two"],)
     task = previewed(session, qtbot, lambda: session.segmentation.image.choose(classes))
-    assert task.verdict.contents == {"phases": "classes"}
+    assert task.contents == {"phases": "classes"}
     task.use_as_labels(classes_apart=True)
     assert [layer.name for side in session.choices.sides.chosen() for layer in side] == [
         "phases class 1",

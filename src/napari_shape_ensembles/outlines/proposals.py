@@ -57,7 +57,7 @@ _FIELD_DESCRIPTIONS: dict[str, Callable[[Any], str]] = {
     "smoothing": lambda width: f"smoothing {width:g} px",
 }
 # Images are cropped to a window of this width, in which the best recipe finds at least this many objects: as long as it
-# does not, the images are downsampled by two, until their longer side has at most this many pixels.
+# does not, they are downsampled by two, until their longer side has at most this many pixels.
 _WINDOW, _MIN_OBJECTS, _MAX_SIDE_PX = 360, 25, 1300
 # More objects than this in the window are texture, which is slow to measure.
 _MAX_OBJECTS = 2500
@@ -184,9 +184,12 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
         except ValueError as error:
             raise ValueError(f"image {number} of {len(images)}: {error}" if len(images) > 1 else str(error)) from None
     coarsest = max(1, -(-max(max(plane.shape) for plane in planes) // _MAX_SIDE_PX))
+    overviews = [_downsampled(plane, coarsest) for plane in planes]
     factor = 1
     while True:
-        parts = [_window(_downsampled(plane, factor)) for plane in planes]
+        width = _WINDOW * factor // coarsest
+        both = zip(planes, overviews, strict=True)
+        parts = [_downsampled(plane[_window(plane, overview, width, coarsest)], factor) for plane, overview in both]
         tried, total = _ranked(parts)
         best = max(total, key=total.__getitem__, default=None)
         counts = [own[best][0].max() if best in own else 0 for own in tried]
@@ -229,7 +232,7 @@ def _ranked(parts: Sequence[Real]) -> tuple[list[dict[Recipe, _Tried]], dict[Rec
 
 def _plane_to_try(image: ArrayLike, recipe: Recipe) -> Real:
     """Return the gray levels of an image; raise a ValueError if it is constant."""
-    plane = plane_of(unmasked(image, "the image"), recipe.channel).astype(np.float64)
+    plane = plane_of(unmasked(image, "the image"), recipe.channel)
     if plane.min() == plane.max():
         raise ValueError(f"every pixel is {plane.flat[0]:g}: objects cannot be told from background")
     return plane
@@ -355,25 +358,29 @@ def _tried(scene: "_Scene", way: Recipe) -> list[tuple[Recipe, Labels, dict[str,
     return found
 
 
-def _downsampled(plane: Real, factor: int) -> Real:
-    if factor == 1:
-        return plane
+def _downsampled(plane: NDArray[Any], factor: int) -> Real:
+    """Means of factor × factor blocks; the plane itself if it is narrower than a block."""
     rows, columns = (side // factor * factor for side in plane.shape)
-    if not rows or not columns:
-        return plane
-    return plane[:rows, :columns].reshape(rows // factor, factor, columns // factor, factor).mean(axis=(1, 3))
+    if factor == 1 or not rows or not columns:
+        return plane.astype(np.float64)
+    blocks = plane[:rows, :columns].reshape(rows // factor, factor, columns // factor, factor)
+    return blocks.mean(axis=(1, 3), dtype=np.float64)
 
 
-def _window(plane: Real) -> Real:
-    """Window with the strongest edges, clipped so that no single edge dominates."""
-    height, width = (min(side, _WINDOW) for side in plane.shape)
-    if (height, width) == plane.shape:
-        return plane
-    edges = ndimage.gaussian_gradient_magnitude(plane, 2.0)
+def _window(plane: NDArray[Any], overview: Real, width: int, factor: int) -> tuple[slice, slice]:
+    """Window with the strongest edges, clipped so that no single edge dominates.
+
+    It is found in an overview, the plane downsampled by `factor`; its width is in pixels of the overview.
+    """
+    factor = 1 if overview.shape == plane.shape else factor
+    height, width = (min(side, width) for side in overview.shape)
+    if (height, width) == overview.shape:
+        return np.s_[:, :]
+    edges = ndimage.gaussian_gradient_magnitude(overview, 2.0)
     sums = np.pad(np.minimum(edges, np.percentile(edges, 99)).cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
     within = sums[height:, width:] - sums[:-height, width:] - sums[height:, :-width] + sums[:-height, :-width]
-    row, column = np.unravel_index(within.argmax(), within.shape)
-    return plane[row : row + height, column : column + width]
+    row, column = (int(place) * factor for place in np.unravel_index(within.argmax(), within.shape))
+    return np.s_[row : row + height * factor, column : column + width * factor]
 
 
 def _score(measures: Mapping[str, float]) -> float:

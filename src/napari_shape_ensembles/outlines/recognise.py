@@ -60,6 +60,8 @@ def content_of(image: ArrayLike) -> Content:
         return "mask"
     if pixels.dtype.kind == "f" and not (np.isfinite(pixels).all() and (pixels == np.round(pixels)).all()):
         return "grey"
+    if _isolated(pixels) * _MIN_COMPONENT_PX > np.count_nonzero(pixels > 0):
+        return "grey"  # as below, but sooner
     values, index = _numbered(np.maximum(pixels, 0))
     if len(values) <= 2:
         is_mask = len(values) == 2 and values[0] == 0
@@ -73,6 +75,14 @@ def content_of(image: ArrayLike) -> Content:
     if pieces <= _MAX_COMPONENTS_PER_LABEL * (len(values) - 1):
         return "labels"
     return "classes" if values[-1] <= _MAX_CLASS else "grey"
+
+
+def _isolated(pixels: NDArray[Any]) -> int:
+    """Number of positive pixels that differ from all adjacent ones, in any row and column but the first and last."""
+    middle, differs = pixels[1:-1, 1:-1], pixels[1:-1, 1:-1] > 0
+    for neighbour in (pixels[:-2, 1:-1], pixels[2:, 1:-1], pixels[1:-1, :-2], pixels[1:-1, 2:]):
+        differs &= middle != neighbour
+    return int(np.count_nonzero(differs))
 
 
 def _numbered(pixels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -300,11 +300,11 @@ class ProposingTask(Task[Proposed]):
         self.has_answer: Callable[[], bool] = lambda: False  #: returns whether there is a result, or a task is running
         self._set_recipe: Outlines | None = None  # the recipe applied automatically
         self._tried: frozenset[weakref.ref[Layer]] = frozenset()
-        segmentation.verdict_changed.connect(self._begin_automatically)
+        segmentation.contents_changed.connect(self._begin_automatically)
 
     def current_inputs(self) -> RunInputs:
         """Return the chosen image and others without those that contain labels; a subset if there are many."""
-        sides, contents = self.choices.sides.chosen(), self.segmentation.verdict.contents
+        sides, contents = self.choices.sides.chosen(), self.segmentation.contents
         layers = dict.fromkeys(
             [self.segmentation.image.chosen(), *sides[0], *sides[1], *self.segmentation.extra_layers()]
         )

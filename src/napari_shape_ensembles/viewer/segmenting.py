@@ -51,8 +51,9 @@ from .world import drawn_axes
 
 LabelImage = NDArray[np.integer]
 
-# Maximum side length in pixels: of an image without a draft, if all steps are fast, and of a draft.
-_MAX_UNDRAFTED_PX, _DRAFT_PX = 1024, 400
+# Maximum side length in pixels: of an image without a draft, if all steps are fast; of a draft; and of a second draft,
+# of images more than twice as large.
+_MAX_UNDRAFTED_PX, _DRAFT_PX, _SECOND_DRAFT_PX = 1024, 400, 1600
 # Size of the feature cache in bytes; the features of a gray level image of 1024 × 1024 pixels take 90 MB.
 _CACHE_BYTES = 1.5e9
 _KEPT, _LEFT_OUT = 1, 2
@@ -74,6 +75,7 @@ class SegmentationTask(Task[list[Ensemble]]):
     snapshot_changed = Signal()  #: `source` was renewed: another image was chosen, or its data changed
     previewed = Signal()  #: the full preview of the current recipe, or its error message, is shown
     layers_changed = Signal()  #: preview layers were added or removed, before napari handles the events
+    contents_changed = Signal()  #: the images are read, and `contents` is up to date; their previews follow
     verdict_changed = Signal()  #: all images are previewed, and `verdict` is up to date
 
     def __init__(self, choices: Choices) -> None:
@@ -86,6 +88,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.preview: Preview | None = None
         self.preview_error = self._snapshot_error = ""
         self.verdict = Verdict()  #: on the outlines of all previewed images
+        self.contents: Mapping[str, Content] = {}  #: of previewed images that contain labels or classes, by name
         self._last_verdict: tuple[tuple[object, ...], Verdict] | None = None  # the last verdict, and its inputs
         self.is_preview_pending = False  #: whether a preview is pending, so that verdict and counts are out of date
         self.features = FeatureCache()
@@ -140,7 +143,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             self._watch_image(None)
             self._watch_labels(())
             self._watch_others(())
-            self.source, self._snapshot_error, self.is_preview_pending = None, "", False
+            self.source, self._snapshot_error, self.is_preview_pending, self.contents = None, "", False, {}
             self._preview_debouncer.stop()
             self._labels_debouncer.stop()
             self._clear_preview()
@@ -246,6 +249,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._watch_labels(self._previewed_samples)
         self._watch_others(self._previewed_samples)
         if self.source is None or not self.live:
+            self.contents = {}
             self._clear_preview()
             self.changed.emit()
         else:
@@ -298,6 +302,8 @@ class SegmentationTask(Task[list[Ensemble]]):
                         yield None
                 self.layers_changed.emit()
                 yield None
+        self.contents = yield partial(contents_of, [source, *sources.values()])
+        self.contents_changed.emit()
         if recipe.method == "auto":  # resolve to one recipe for all images; the change starts a new preview
             images = [one.data for one in (source, *sources.values()) if one.kind == "image"]
             best = yield partial(best_recipe, images, recipe)
@@ -451,7 +457,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         a, b = self.choices.sides.chosen()
         shown, places = self.image.chosen(), dict[Layer, Layer]()
         for image in dict.fromkeys([*([shown] if shown is not None else []), *a, *b, *self.extra_layers()]):
-            if not isinstance(image, Image) or image.name not in self.verdict.contents:
+            if not isinstance(image, Image) or image.name not in self.contents:
                 continue
             source, made = source_of(image, self.choices.dims), []
             values = [value for value in np.unique(source.data).tolist() if value > 0]
@@ -555,13 +561,19 @@ def exact_preview(source: Source, recipe: Outlines, features: FeatureCache) -> P
     return preview_of(recipe.labels(image), source, recipe)
 
 
+def contents_of(sources: Sequence[Source]) -> dict[str, Content]:
+    """Return the contents of images that contain labels or classes, by name."""
+    images = (source for source in sources if source.kind == "image")
+    contents = {source.name: content_of(source.data) for source in images}
+    return {name: content for name, content in contents.items() if content in ("labels", "classes")}
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Quality findings on the outlines of all previewed images."""
 
     quality: Quality = field(default_factory=lambda: Quality(()))
     counts: Mapping[str, int] = field(default_factory=dict)  #: number of outlines of each image
-    contents: Mapping[str, Content] = field(default_factory=dict)  #: for images that contain labels or classes
 
 
 def verdict_on(
@@ -570,14 +582,12 @@ def verdict_on(
     beside: Sequence[tuple[Source, LabelImage]] = (),
 ) -> Verdict:
     """Trace the labels of two samples (maybe empty) and of further images, and judge the quality of the outlines."""
-    samples, contents, drawn, empty = [], {}, [], list[Finding]()
+    samples, drawn, empty = [], [], list[Finding]()
     for side in (*sides, beside):
         traced = []
         for source, labels in side:
             report(f"checking {source.name}")
             traced.append(recipe.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name))
-            if source.kind == "image" and (content := content_of(source.data)) in ("labels", "classes"):
-                contents[source.name] = content
             if count := drawn_outlines(source.data):
                 words = f"{source.name}: {count} closed colored lines are drawn on it and segmented with it"
                 drawn.append(Finding("drawn", source.name, False, words))
@@ -598,7 +608,7 @@ def verdict_on(
         if group
         for finding in quality(*group).findings
     ]
-    return Verdict(Quality((*empty, *drawn, *found)), counts, contents)
+    return Verdict(Quality((*empty, *drawn, *found)), counts)
 
 
 def draft_and_exact_preview(source: Source, recipe: Outlines, features: FeatureCache | None = None) -> Preview:
@@ -612,14 +622,28 @@ def draft_and_exact_preview(source: Source, recipe: Outlines, features: FeatureC
         return exact_preview(source, recipe, features)
     slow = recipe.background, recipe.opening, recipe.closing, recipe.split_touching != "none"
     takes_long = recipe.method in TILINGS or any(slow)
-    if max(rows, columns) > (_DRAFT_PX if takes_long else _MAX_UNDRAFTED_PX):
-        factor = int(np.ceil(max(rows, columns) / _DRAFT_PX))
-        coarse = recipe.at_resolution(1 / factor).labels(downsampled(source.data, factor))
-        large = coarse.repeat(factor, axis=0).repeat(factor, axis=1)
-        rest = [(0, max(side - length, 0)) for side, length in zip((rows, columns), large.shape, strict=True)]
-        labels = np.pad(large, rest, mode="edge")[:rows, :columns]
-        report("segmenting", result=preview_of(labels, source, recipe, draft=True))
+    longer = max(rows, columns)
+    for side, is_drafted in (
+        (_DRAFT_PX, longer > (_DRAFT_PX if takes_long else _MAX_UNDRAFTED_PX)),
+        (_SECOND_DRAFT_PX, longer > 2 * _SECOND_DRAFT_PX),
+    ):
+        if is_drafted:
+            report("segmenting", result=draft_of(source, recipe, factor=-(-longer // side)))
     return exact_preview(source, recipe, features)
+
+
+def draft_of(source: Source, recipe: Outlines, factor: int) -> Preview:
+    """Return the preview of an image downsampled by a factor, of the size of the image."""
+    coarse = recipe.at_resolution(1 / factor).labels(downsampled(source.data, factor))
+    preview = preview_of(coarse, source, recipe, factor=factor, draft=True)
+
+    def enlarged(pixels: NDArray[Any]) -> NDArray[Any]:
+        large = pixels.repeat(factor, axis=0).repeat(factor, axis=1)
+        pairs = zip(source.data.shape[:2], large.shape, strict=True)
+        rows, columns = ((0, max(side - length, 0)) for side, length in pairs)
+        return np.pad(large, (rows, columns), mode="edge")[: source.data.shape[0], : source.data.shape[1]]
+
+    return replace(preview, lines=enlarged(preview.lines), labels=enlarged(preview.labels))
 
 
 def downsampled(image: NDArray[Any], factor: int) -> NDArray[Any]:
@@ -632,9 +656,14 @@ def downsampled(image: NDArray[Any], factor: int) -> NDArray[Any]:
     return means.astype(image.dtype) if image.ndim == 3 and image.dtype == np.uint8 else means
 
 
-def preview_of(labels: LabelImage, source: Source, recipe: Outlines, *, draft: bool = False) -> Preview:
-    """Return a preview that distinguishes objects that would become curves from those left out."""
-    sizes = np.bincount(labels.ravel())
+def preview_of(
+    labels: LabelImage, source: Source, recipe: Outlines, *, factor: int = 1, draft: bool = False
+) -> Preview:
+    """Return a preview that distinguishes objects that would become curves from those left out.
+
+    A pixel of the labels is as wide as `factor` pixels of the image.
+    """
+    sizes = np.bincount(labels.ravel()) * factor**2
     exists = sizes > 0
     exists[0] = False
     small = exists & (sizes < recipe.min_area)
