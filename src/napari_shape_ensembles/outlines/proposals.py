@@ -56,9 +56,11 @@ _FIELD_DESCRIPTIONS: dict[str, Callable[[Any], str]] = {
     "split_touching": lambda how: _split_words(how),
     "smoothing": lambda width: f"smoothing {width:g} px",
 }
-# Images are cropped to a window of this width, in which the best recipe finds at least this many objects: as long as it
-# does not, they are downsampled by two, until their longer side has at most this many pixels.
-_WINDOW, _MIN_OBJECTS, _MAX_SIDE_PX = 360, 25, 1300
+# Images are downsampled until their longer side has at most this many pixels, then cropped to a window of this width.
+_MAX_SIDE_PX, _WINDOW = 1300, 360
+# They are tried at a higher resolution if the best recipe finds at least this many objects in a window there, unless its
+# score is lower by more than this; or however low it is if more than this fraction are specks at the lowest resolution.
+_MIN_OBJECTS, _SCORE_MARGIN, _MAX_SPECKS = 25, 0.05, 0.5
 # More objects than this in the window are texture, which is slow to measure.
 _MAX_OBJECTS = 2500
 # Of more images than this, as many are tried, evenly spaced from the first to the last.
@@ -185,17 +187,14 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
             raise ValueError(f"image {number} of {len(images)}: {error}" if len(images) > 1 else str(error)) from None
     coarsest = max(1, -(-max(max(plane.shape) for plane in planes) // _MAX_SIDE_PX))
     overviews = [_downsampled(plane, coarsest) for plane in planes]
-    factor = 1
-    while True:
-        width = _WINDOW * factor // coarsest
-        both = zip(planes, overviews, strict=True)
-        parts = [_downsampled(plane[_window(plane, overview, width, coarsest)], factor) for plane, overview in both]
-        tried, total = _ranked(parts)
-        best = max(total, key=total.__getitem__, default=None)
-        counts = [own[best][0].max() if best in own else 0 for own in tried]
-        if factor == coarsest or np.mean(counts) >= _MIN_OBJECTS:
+    attempt = lowest = _Attempt.at(coarsest, planes, overviews, coarsest)
+    for factor in itertools.takewhile(lambda factor: factor < coarsest, (2**power for power in itertools.count())):
+        finer = _Attempt.at(factor, planes, overviews, coarsest)
+        worth = finer.score >= lowest.score - _SCORE_MARGIN or lowest.mean("specks") > _MAX_SPECKS
+        if worth and finer.mean_count() >= _MIN_OBJECTS:
+            attempt = finer
             break
-        factor = min(2 * factor, coarsest)
+    parts, tried, total = attempt.parts, attempt.tried, attempt.total
     proposals, known = [], set()
     for way in sorted(total, key=lambda way: -total[way]):
         found = [own[way] for own in tried if way in own]
@@ -203,7 +202,7 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
         if content not in known:
             known.add(content)
             kept = {name: value for name, value in start.changed().items() if name not in _PROPOSED_FIELDS}
-            scaled = way.at_resolution(factor)
+            scaled = way.at_resolution(attempt.factor)
             full = replace(start, **{name: getattr(scaled, name) for name in (*_PROPOSED_FIELDS, "min_size")} | kept)
             measures = {name: float(np.mean([one[name] for _, one in found])) for name in _WEIGHTS}
             labels = tried[0][way][0] if way in tried[0] else np.zeros(parts[0].shape, dtype=np.int32)
@@ -212,22 +211,50 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
     return proposals
 
 
-def _ranked(parts: Sequence[Real]) -> tuple[list[dict[Recipe, _Tried]], dict[Recipe, float]]:
-    """What every recipe finds in each part of an image, and the mean score of each recipe.
+@dataclass(frozen=True, eq=False)
+class _Attempt:
+    """What all recipes find in a part of every image, downsampled by a factor, and the mean score of each recipe."""
 
-    Where a recipe finds nothing, it has the lowest score of the others.
-    """
-    tried = []
-    for number, part in enumerate(parts):
-        report("proposing recipes", number, len(parts))
-        tried.append(_all_tried(_Scene.of(part)))
-    scores = [{way: _score(measures) for way, (_, measures) in found.items()} for found in tried]
-    least = [min(own.values(), default=0.0) for own in scores]
-    total = {
-        way: float(np.mean([own.get(way, low) for own, low in zip(scores, least, strict=True)]))
-        for way in dict.fromkeys(itertools.chain(*tried))
-    }
-    return tried, total
+    factor: int
+    parts: list[Real]
+    tried: list[dict[Recipe, _Tried]]
+    total: dict[Recipe, float]
+
+    @classmethod
+    def at(cls, factor: int, planes: Sequence[NDArray[Any]], overviews: Sequence[Real], coarsest: int) -> "_Attempt":
+        """Try the window that is found in the overviews, which are downsampled by `coarsest`."""
+        width = _WINDOW * factor // coarsest
+        both = zip(planes, overviews, strict=True)
+        parts = [_downsampled(plane[_window(plane, overview, width, coarsest)], factor) for plane, overview in both]
+        tried = []
+        for number, part in enumerate(parts):
+            report("proposing recipes", number, len(parts))
+            tried.append(_all_tried(_Scene.of(part)))
+        scores = [{way: _score(measures) for way, (_, measures) in found.items()} for found in tried]
+        least = [min(own.values(), default=0.0) for own in scores]
+        total = {
+            way: float(np.mean([own.get(way, low) for own, low in zip(scores, least, strict=True)]))
+            for way in dict.fromkeys(itertools.chain(*tried))
+        }
+        return cls(factor, parts, tried, total)
+
+    @property
+    def score(self) -> float:
+        """Score of the best recipe."""
+        return max(self.total.values(), default=-np.inf)
+
+    def found_by_best(self) -> list[_Tried]:
+        """What the best recipe finds in the parts in which it finds anything."""
+        best = max(self.total, key=self.total.__getitem__, default=None)
+        return [own[best] for own in self.tried if best in own]
+
+    def mean(self, measure: str) -> float:
+        """Mean of a measure of what the best recipe finds."""
+        return float(np.mean([measures[measure] for _, measures in self.found_by_best()] or [0]))
+
+    def mean_count(self) -> float:
+        """Mean number of objects that the best recipe finds in a part."""
+        return sum(int(labels.max()) for labels, _ in self.found_by_best()) / len(self.parts)
 
 
 def _plane_to_try(image: ArrayLike, recipe: Recipe) -> Real:
