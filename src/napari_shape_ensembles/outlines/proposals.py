@@ -58,8 +58,8 @@ _FIELD_DESCRIPTIONS: dict[str, Callable[[Any], str]] = {
 }
 # Images are downsampled until their longer side has at most this many pixels, then cropped to a window of this width.
 _MAX_SIDE_PX, _WINDOW = 1300, 360
-# They are tried at a higher resolution if the best recipe finds at least this many objects in a window there, unless its
-# score is lower by more than this; or however low it is if more than this fraction are specks at the lowest resolution.
+# They are tried at a higher resolution if the best recipe finds at least this many objects in a window there, and its
+# score is at most this much lower, or more than this fraction of the objects are specks at the lowest resolution.
 _MIN_OBJECTS, _SCORE_MARGIN, _MAX_SPECKS = 25, 0.05, 0.5
 # More objects than this in the window are texture, which is slow to measure.
 _MAX_OBJECTS = 2500
@@ -190,8 +190,8 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
     attempt = lowest = _Attempt.at(coarsest, planes, overviews, coarsest)
     for factor in itertools.takewhile(lambda factor: factor < coarsest, (2**power for power in itertools.count())):
         finer = _Attempt.at(factor, planes, overviews, coarsest)
-        worth = finer.score >= lowest.score - _SCORE_MARGIN or lowest.mean("specks") > _MAX_SPECKS
-        if worth and finer.mean_count() >= _MIN_OBJECTS:
+        as_good = finer.score >= lowest.score - _SCORE_MARGIN or lowest.mean("specks") > _MAX_SPECKS
+        if as_good and finer.mean_count() >= _MIN_OBJECTS:
             attempt = finer
             break
     parts, tried, total = attempt.parts, attempt.tried, attempt.total

@@ -47,7 +47,8 @@ Excluded: TypeAlias = tuple[Ids, ...]
 #: The layers of A and of B, their snapshots, and weak references to layers.
 LayersOfSides: TypeAlias = tuple[tuple[Layer, ...], tuple[Layer, ...]]
 Sources: TypeAlias = tuple[tuple["Source", ...], tuple["Source", ...]]
-Refs: TypeAlias = tuple[weakref.ref[Layer], ...]
+Ref: TypeAlias = weakref.ref[Layer]
+Refs: TypeAlias = tuple[Ref, ...]
 #: The axes of a plane, and the index of the plane on the other axes; empty for what is not shown as a plane.
 Plane: TypeAlias = tuple[int, ...]
 

@@ -44,7 +44,7 @@ from ..outlines.segment import NEIGHBOURS
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from .choices import Choices, ChosenLayer
-from .inputs import OWN, Refs, Source, Sources, fingerprint, is_own, source_of
+from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, source_of
 from .layers import batched_changes, name_after
 from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_axes
@@ -265,43 +265,12 @@ class SegmentationTask(Task[list[Ensemble]]):
         """Preview the chosen image first, then the other images of the samples; then judge the quality of all."""
         while self._removal_runner.busy:  # removing the previous preview layers
             yield None
-        layers, samples = self.choices.layers, self._samples()
-        image = self.image.chosen()
+        samples, image = self._samples(), self.image.chosen()
         shown = None if image is None else weakref.ref(image)
-        del image
-        others = [ref for side in samples for ref in side if ref != shown]
-        for gone in [layer for layer in self._other_preview_layers if weakref.ref(layer) not in others]:
-            self._remove_layer(self._other_preview_layers.pop(gone))
-        gone = layer = lines = None  # keep no strong references while images are segmented
-        sources: dict[weakref.ref[Layer], Source] = {}
+        del image  # no strong references while images are segmented
         failed: list[Finding] = []
-        for ref in others:
-            if (layer := ref()) is None or layer not in layers:
-                continue
-            try:
-                sources[ref] = source_of(layer, self.choices.dims).calibrated(recipe)
-            except ValueError as error:
-                failed.append(Finding(FAILED, layer.name, True, f"{layer.name}: {error}"))
-                self._remove_layer(self._other_preview_layers.pop(layer, None))
-        missing = [
-            ref for ref in sources if (own := self._other_preview_layers.get(ref())) is None or own not in layers
-        ]
-        layer = own = None
-        if missing or self._preview_layer is None or self._preview_layer not in layers:
-            with batched_changes(self.choices):  # before the worker starts, as both would compete for the interpreter
-                if self._preview_layer is None or self._preview_layer not in layers:
-                    self._preview_layer = self._set_preview_layer(None, _blank(source), source.placement)
-                    yield None
-                for ref in missing:
-                    if (layer := ref()) is not None and layer in layers:
-                        other = sources[ref]
-                        self._other_preview_layers[layer] = self._set_preview_layer(
-                            None, _blank(other), other.placement, above=layer
-                        )
-                        layer = None
-                        yield None
-                self.layers_changed.emit()
-                yield None
+        sources = self._other_sources([ref for side in samples for ref in side if ref != shown], recipe, failed)
+        yield from self._add_preview_layers(source, sources)
         self.contents = yield partial(contents_of, [source, *sources.values()])
         self.contents_changed.emit()
         if recipe.method == "auto":  # resolve to one recipe for all images; the change starts a new preview
@@ -309,7 +278,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             best = yield partial(best_recipe, images, recipe)
             self.choices.set(recipe=best)
             return
-        found: dict[weakref.ref[Layer], tuple[Source, LabelImage]] = {}
+        found: dict[Ref, tuple[Source, LabelImage]] = {}
         try:
             preview = yield partial(draft_and_exact_preview, source, recipe, self.features)
         except ValueError as error:
@@ -327,21 +296,10 @@ class SegmentationTask(Task[list[Ensemble]]):
                 preview = yield partial(exact_preview, other, recipe, self.features)
             except ValueError as error:
                 failed.append(Finding(FAILED, other.name, True, f"{other.name}: {error}"))
-                if (layer := ref()) is not None:
-                    self._remove_layer(self._other_preview_layers.pop(layer, None))
-                continue
-            finally:
-                layer = None
-            found[ref] = other, preview.labels
-            if (layer := ref()) is not None and layer in layers:
-                lines = self._set_preview_layer(
-                    self._other_preview_layers.get(layer), preview.lines, other.placement, above=layer
-                )
-                # napari lays out its grid again for each event.
-                if lines.visible != layer.visible:
-                    lines.visible = layer.visible
-                self._other_preview_layers[layer] = lines
-            layer = lines = None
+                self._remove_other_preview(ref)
+            else:
+                found[ref] = other, preview.labels
+                self._show_other_preview(ref, other, preview)
         *sides, beside = ([found[ref] for ref in own if ref in found] for own in samples)
         beside += [found[shown]] if shown in found and not any(shown in own for own in samples) else []
         verdict = yield partial(verdict_on, sides, recipe, beside)
@@ -350,6 +308,58 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.is_preview_pending = False
         self.verdict_changed.emit()
         self.changed.emit()
+
+    def _other_sources(self, others: Sequence[Ref], recipe: Outlines, failed: list[Finding]) -> dict[Ref, Source]:
+        """Return snapshots of these layers, add those that cannot be segmented to `failed`, and remove other lines."""
+        for gone in [layer for layer in self._other_preview_layers if weakref.ref(layer) not in others]:
+            self._remove_layer(self._other_preview_layers.pop(gone))
+        sources: dict[Ref, Source] = {}
+        for ref in others:
+            if (layer := ref()) is not None and layer in self.choices.layers:
+                try:
+                    sources[ref] = source_of(layer, self.choices.dims).calibrated(recipe)
+                except ValueError as error:
+                    failed.append(Finding(FAILED, layer.name, True, f"{layer.name}: {error}"))
+                    self._remove_other_preview(ref)
+        return sources
+
+    def _add_preview_layers(self, source: Source, sources: Mapping[Ref, Source]) -> JobSteps:
+        """Add layers for the lines, before the worker starts, as both would compete for the interpreter."""
+        layers = self.choices.layers
+        is_missing = self._preview_layer is None or self._preview_layer not in layers
+        missing = [
+            ref for ref in sources if (own := self._other_preview_layers.get(ref())) is None or own not in layers
+        ]
+        own = None  # no strong references while images are segmented
+        if not (missing or is_missing):
+            return
+        with batched_changes(self.choices):
+            if is_missing:
+                self._preview_layer = self._set_preview_layer(None, _blank(source), source.placement)
+                yield None
+            for ref in missing:
+                if (layer := ref()) is not None and layer in layers:
+                    other = sources[ref]
+                    lines = self._set_preview_layer(None, _blank(other), other.placement, above=layer)
+                    self._other_preview_layers[layer] = lines
+                    layer = lines = None
+                    yield None
+            self.layers_changed.emit()
+            yield None
+
+    def _show_other_preview(self, ref: Ref, source: Source, preview: "Preview") -> None:
+        if (layer := ref()) is not None and layer in self.choices.layers:
+            lines = self._set_preview_layer(
+                self._other_preview_layers.get(layer), preview.lines, source.placement, above=layer
+            )
+            # napari lays out its grid again for each event.
+            if lines.visible != layer.visible:
+                lines.visible = layer.visible
+            self._other_preview_layers[layer] = lines
+
+    def _remove_other_preview(self, ref: Ref) -> None:
+        if (layer := ref()) is not None:
+            self._remove_layer(self._other_preview_layers.pop(layer, None))
 
     def cached_verdict(self) -> "Verdict":
         """Return the last verdict, even without a preview, if images and recipe are unchanged since."""
