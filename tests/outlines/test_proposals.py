@@ -161,6 +161,9 @@ def test_a_proposal_says_in_which_images_it_finds_an_object():
     assert found[0].finds == (True, False)
     assert not any(proposal.finds[1] for proposal in found)  # they take the ground for an object, which is cut
     assert any(proposal.finds[1] for proposal in propose([image, dot], Outlines(keep_border=True)))
+    dot_first = propose([dot, image])
+    assert [proposal.labels.max() for proposal in dot_first].count(0) > 1
+    assert varied(dot_first, 6)[0] is dot_first[0]
 
 
 def test_one_recipe_is_found_without_masks_and_from_few_of_many_images():

@@ -337,8 +337,9 @@ def varied(proposals: Sequence[Proposal], count: int) -> list[Proposal]:
 
 
 def _f1(one: Labels, other: Labels) -> float:
-    """F1 score: fraction of the objects in both that have a partner in the other."""
-    return float(2 * len(match_labels(one, other).pairs) / (one.max() + other.max()))
+    """F1 score: fraction of the objects in both that have a partner in the other; 1 where there is none in either."""
+    total = int(one.max()) + int(other.max())
+    return 2 * len(match_labels(one, other).pairs) / total if total else 1.0
 
 
 def best_recipe(images: Sequence[ArrayLike], recipe: Any) -> Any:

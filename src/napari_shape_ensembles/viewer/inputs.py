@@ -44,7 +44,7 @@ _MAX_SKEW = 1e-6
 #: Excluded ids of an image, as strings; and those of all images, A's before B's.
 Ids: TypeAlias = frozenset[str]
 Excluded: TypeAlias = tuple[Ids, ...]
-#: The layers of A and of B, their snapshots, and weak references to layers.
+#: The layers of A and of B, their snapshots, and weak references to a layer and to several.
 LayersOfSides: TypeAlias = tuple[tuple[Layer, ...], tuple[Layer, ...]]
 Sources: TypeAlias = tuple[tuple["Source", ...], tuple["Source", ...]]
 Ref: TypeAlias = weakref.ref[Layer]
