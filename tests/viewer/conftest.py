@@ -1,11 +1,13 @@
 """A viewer with the dock in it, small images, and a way to run a comparison by pressing its buttons."""
 
+import gc
 import os
 import sys
 from functools import cache
 from types import SimpleNamespace
 from weakref import WeakKeyDictionary
 
+import napari
 import numpy as np
 import pytest
 from napari.components import ViewerModel
@@ -16,7 +18,7 @@ from qtpy.QtWidgets import QFileDialog
 from curve_makers import blobs
 from docks import open_bare_dock, open_compare_dock, reusing_results, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare, explain
-from napari_shape_ensembles.viewer import garbage
+from napari_shape_ensembles.viewer import garbage, layers
 from napari_shape_ensembles.viewer.task import JobRunner
 
 # Layers touched from another thread, and widgets left behind, are errors.
@@ -60,14 +62,22 @@ def signatures_read_once():
 
 @pytest.fixture(scope="session", autouse=True)
 def no_collection_of_garbage_for_each_layer():
-    """Let layers go without a full collection of garbage, 0.25 s each time: napari heals a fault of drivers by it.
+    """Let layers go without a full collection of garbage, 0.1 s each time: napari heals a fault of drivers by it.
+
+    So does a batch of changes to the layers, which still does where a window is open: without one, nothing is drawn.
 
     So nothing is to be exempt from these, and what is exempt from all others stays so. No session frees it, as somebody
     else seems to have exempted it: a page that is deleted late would do so during a test of just that.
     """
+
+    def collect_where_drawn():
+        return gc.collect() if napari.current_viewer() else 0
+
     with pytest.MonkeyPatch.context() as patch:
         if sys.platform != "win32":
             patch.setattr("napari._vispy.canvas.gc", SimpleNamespace(collect=lambda: 0), raising=False)
+            switches = {name: getattr(gc, name) for name in ("isenabled", "enable", "disable")}
+            patch.setattr(layers, "gc", SimpleNamespace(collect=collect_where_drawn, **switches))
             exempting = {"freeze": lambda: None, "unfreeze": lambda: None, "get_freeze_count": lambda: 10**6}
             patch.setattr(garbage, "gc", SimpleNamespace(**exempting))
         yield

@@ -14,7 +14,7 @@ from qtpy.QtWidgets import QApplication
 
 from docks import curves_of, open_bare_dock, open_compare_dock, press, reusing_results, run, spots
 from napari_shape_ensembles.progress import report
-from napari_shape_ensembles.viewer import comparing
+from napari_shape_ensembles.viewer import comparing, layers
 from napari_shape_ensembles.viewer.inputs import is_own
 from napari_shape_ensembles.viewer.layers import batched_changes
 from napari_shape_ensembles.viewer.session import Session
@@ -127,8 +127,9 @@ class Visual:
         self.itself = self
 
 
-def test_what_is_drawn_of_a_layer_deleted_within_a_batch_is_freed_at_once(model):
+def test_what_is_drawn_of_a_layer_deleted_within_a_batch_is_freed_at_once(model, monkeypatch):
     """As its graphics memory is: drivers crash where the canvas is drawn several times before."""
+    monkeypatch.setattr(layers, "gc", gc)
     layer = model.add_image(np.zeros((5, 5)))
     visuals = {layer: Visual()}
     alive = weakref.ref(visuals[layer])
