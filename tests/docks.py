@@ -7,6 +7,7 @@ import pickle
 from copy import copy
 from dataclasses import replace
 from functools import cache
+from hashlib import sha256
 from types import SimpleNamespace
 
 import npe2
@@ -19,7 +20,8 @@ from skimage.measure import label
 
 from curve_makers import blobs
 from napari_shape_ensembles import segment
-from napari_shape_ensembles.viewer import comparing
+from napari_shape_ensembles.inspection import ranking, suspects
+from napari_shape_ensembles.viewer import comparing, inspecting
 from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.layers import OwnLayers
@@ -46,9 +48,19 @@ def _spots(seed, size, rows, noise):
     return image
 
 
+def segmented(seed):
+    """The image of blobs as labels, by the method of Otsu."""
+    return _segmented(seed).copy()
+
+
+@cache
+def _segmented(seed):
+    return segment(spots(seed), split_touching=False)
+
+
 def labels_with_a_fault(seed=1):
     """Labels of many blobs, and one far too large."""
-    labels = segment(spots(seed), split_touching=False)
+    labels = segmented(seed)
     labels = np.pad(labels, ((0, 150), (0, 0)))
     labels[disk((labels.shape[0] - 75, 100), 40)] = labels.max() + 1
     return labels
@@ -107,7 +119,7 @@ def memoized(function):
     known = {}
 
     def call(*args):
-        key = pickle.dumps(args)
+        key = sha256(pickle.dumps(args)).digest()
         if key not in known:
             known[key] = function(*args)
         return copy(known[key])
@@ -115,18 +127,20 @@ def memoized(function):
     return call
 
 
-KNOWN = {name: memoized(getattr(comparing, name)) for name in ("trace_sides", "compare")}
+STEPS = [(comparing, "trace_sides"), (comparing, "compare")]
+STEPS += [(inspecting, "trace"), (ranking, "compare"), (suspects, "evidence")]
+KNOWN = [(module, name, memoized(getattr(module, name))) for module, name in STEPS]
 
 
 @contextlib.contextmanager
 def reusing_results():
-    """Let runs take outlines and results of the same images and choices from a run before, in this process.
+    """Let runs take outlines, results and evidence of the same images and choices from a run before, in this process.
 
     For what tests start from. What a test is about is found anew.
     """
     with pytest.MonkeyPatch.context() as patch:
-        for name, function in KNOWN.items():
-            patch.setattr(comparing, name, function)
+        for module, name, function in KNOWN:
+            patch.setattr(module, name, function)
         yield
 
 

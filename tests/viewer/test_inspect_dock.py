@@ -6,7 +6,7 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit, QPushButton
 
-from docks import labels_with_a_fault, press, spots
+from docks import labels_with_a_fault, press, reusing_results, segmented, spots
 from fault_makers import ODD, STEP, faulty
 from napari_shape_ensembles import Settings, segment
 from napari_shape_ensembles.io import read_image
@@ -57,12 +57,13 @@ def in_window(make_napari_viewer, qtbot):
 
 def inspect(viewer, qtbot):
     viewer.add_labels(labels_with_a_fault(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
-    viewer.add_labels(segment(spots(2), split_touching=False), name="two", scale=(0.5, 0.5), units=("um", "um"))
+    viewer.add_labels(segmented(2), name="two", scale=(0.5, 0.5), units=("um", "um"))
     dock = opened(viewer, qtbot)
     dock.session.choices.set(settings=FAST)
     dock.inspection.a.choose(viewer.layers["one"])
     dock.inspection.b.choose(viewer.layers["two"])
-    pressed(dock.run_button, dock, qtbot)
+    with reusing_results():
+        pressed(dock.run_button, dock, qtbot)
     return viewer, dock
 
 
@@ -176,7 +177,7 @@ def test_one_layer_alone_can_be_inspected(viewer, qtbot):
 
 
 def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtbot):
-    one = segment(spots(1), split_touching=False)
+    one = segmented(1)
     two = one.copy()
     two[one == 2] = 1
     two[one == 3] = 0
@@ -196,7 +197,7 @@ def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtb
 
 
 def test_labels_of_two_segmentations_are_said_to_be_corrected_elsewhere(viewer, qtbot):
-    labels = segment(spots(1), split_touching=False)
+    labels = segmented(1)
     for name, rows in (("one", 0), ("two", 1)):
         viewer.add_labels(np.roll(labels, rows, axis=0), name=name)
     dock = opened(viewer, qtbot)
@@ -213,7 +214,7 @@ def test_labels_of_two_segmentations_are_said_to_be_corrected_elsewhere(viewer, 
 def test_annotators_of_one_image_are_compared_and_their_consensus_is_corrected_and_saved(
     viewer, qtbot, tmp_path, monkeypatch
 ):
-    one = segment(spots(1), split_touching=False)
+    one = segmented(1)
     added, fewer = one.copy(), one.copy()
     added[0:9, 0:9] = np.where(one[0:9, 0:9] == 0, one.max() + 1, one[0:9, 0:9])
     fewer[fewer == 3] = 0
@@ -290,7 +291,7 @@ def test_every_control_has_a_tooltip(viewer, qtbot):
 
 def test_a_dock_that_was_destroyed_and_opened_again_shows_what_was_there(model, qtbot):
     model.add_labels(labels_with_a_fault(1), name="one")
-    model.add_labels(segment(spots(2), split_touching=False), name="two")
+    model.add_labels(segmented(2), name="two")
     dock = InspectCurves(model)
     dock.session.choices.set(settings=FAST)
     dock.inspection.a.choose(model.layers["one"])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import tifffile
 
-from docks import labels_with_a_fault, spots
+from docks import labels_with_a_fault, reusing_results, segmented, spots
 from fault_makers import ODD, faulty
 from napari_shape_ensembles import Outlines, Settings, rank_suspects, segment
 from napari_shape_ensembles.io import read_calibration
@@ -19,6 +19,13 @@ from napari_shape_ensembles.viewer.inspecting import AGREE
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.splitting import layers_of, split_options
 from napari_shape_ensembles.viewer.task import JobRunner
+
+
+@pytest.fixture(autouse=True)
+def measured_once():
+    """Measure the same labels and images once: what the evidence says is tested where it is computed."""
+    with reusing_results():
+        yield
 
 
 @pytest.fixture
@@ -35,7 +42,7 @@ def task(model, qapp):
 def pair(task, model, qtbot):
     """Two layers of labels, inspected."""
     model.add_labels(labels_with_a_fault(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
-    model.add_labels(segment(spots(2), split_touching=False), name="two", scale=(0.5, 0.5), units=("um", "um"))
+    model.add_labels(segmented(2), name="two", scale=(0.5, 0.5), units=("um", "um"))
     task.b.choose(model.layers["two"])
     ended(task, qtbot, task.run)
     assert task.result is not None, task.message
