@@ -123,7 +123,7 @@ class _Shared:
     def of(cls, one: NDArray[np.integer], other: NDArray[np.integer]) -> "_Shared":
         (values_a, index_a, sizes_a), (values_b, index_b, sizes_b) = (_numbered(plane) for plane in (one, other))
         both = (index_a > 0) & (index_b > 0) if values_a[0] == values_b[0] == 0 else slice(None)
-        codes, pixels = np.unique((index_a * len(values_b) + index_b)[both], return_counts=True)
+        codes, pixels = _counted((index_a * len(values_b) + index_b)[both], len(values_a) * len(values_b))
         i, j = np.divmod(codes, len(values_b))
         objects = (values_a[i] > 0) & (values_b[j] > 0)
         i, j, pixels = i[objects], j[objects], pixels[objects]
@@ -143,6 +143,15 @@ def _numbered(plane: NDArray[np.integer]) -> tuple[Index, Index, Index]:
         return np.flatnonzero(used), (np.cumsum(used) - 1)[plane.ravel()], counts[used]
     values, index, counts = np.unique(plane, return_inverse=True, return_counts=True)
     return values.astype(np.int64), index.ravel(), counts
+
+
+def _counted(codes: Index, limit: int) -> tuple[Index, Index]:
+    """Distinct codes, all below a limit, and their counts."""
+    if limit <= max(codes.size, 2**16):  # counting is much faster than sorting
+        counts = np.bincount(codes)
+        found = np.flatnonzero(counts)
+        return found, counts[found]
+    return np.unique(codes, return_counts=True)
 
 
 def _assigned(iou: Real, a: Index, b: Index, min_iou: float) -> Index:
