@@ -23,6 +23,7 @@ from .widgets import (
     wrapped_label,
 )
 
+_ROLES = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.CheckStateRole)
 _HEADINGS = ("exclude", "label", "score", "why")
 _COLUMNS = ("index", "image", "label", "score", "mark", "reasons")  # of the rows of the task
 _VERDICT_MARKS = {"right": "✓ ", "wrong": "✗ ", "corrected": "✎ ", "": ""}
@@ -208,6 +209,8 @@ class QueueModel(QAbstractTableModel):
 
     def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid() or index.row() >= min(len(self._rows), len(self._task.rows)):  # out of date
+            return None
+        if role not in _ROLES:  # Qt asks for the font and the colors of every cell too
             return None
         row, heading = {name: self._columns[name][index.row()] for name in _COLUMNS}, _HEADINGS[index.column()]
         if heading == "exclude":
