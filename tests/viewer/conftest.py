@@ -2,10 +2,10 @@
 
 import gc
 import os
+import pickle
 import sys
 from functools import cache
-from types import SimpleNamespace
-from weakref import WeakKeyDictionary
+from types import FunctionType, SimpleNamespace
 
 import napari
 import numpy as np
@@ -29,9 +29,18 @@ os.environ["NAPARI_STRICT_QT"] = "1"
 @pytest.fixture(scope="session", autouse=True)
 def manifests_read_once():
     """Read the manifest of each plugin once: every window of napari's fixture looks for all plugins anew."""
-    read = cache(PluginManifest.from_file)
+    from_file = PluginManifest.from_file
+    read = cache(lambda path: pickle.dumps(from_file(path)))  # to copy a manifest takes ten times as long
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PluginManifest, "from_file", lambda path: read(path).model_copy(deep=True))
+        patch.setattr(PluginManifest, "from_file", lambda path: pickle.loads(read(path)))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_welcome():
+    """Let the words of welcome be, which no test shows: napari writes them anew for each of its hundreds of keys."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("napari._qt.widgets.qt_welcome.QtWelcomeWidget.refresh", lambda *_: None, raising=False)
         yield
 
 
@@ -45,15 +54,17 @@ def no_pauses():
 
 @pytest.fixture(scope="session", autouse=True)
 def signatures_read_once():
-    """Look once at what a method takes: napari does so for each of the hundreds of listeners to a layer."""
-    look, known = EventEmitter._check_signature, WeakKeyDictionary()
+    """Look once at what a function takes: napari does so for each of the hundreds of listeners to a layer."""
+    look, known = EventEmitter._check_signature, {}
 
     def looked(function):
-        if not hasattr(function, "__func__"):
+        what = getattr(function, "__func__", function)
+        if not isinstance(what, FunctionType) or hasattr(what, "__wrapped__"):  # whose signature is another's
             return look(function)
-        if function.__func__ not in known:
-            known[function.__func__] = look(function)
-        return known[function.__func__]
+        key = what.__code__, function is what  # as a method, it takes one argument less
+        if key not in known:
+            known[key] = look(function)
+        return known[key]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EventEmitter, "_check_signature", staticmethod(looked))
