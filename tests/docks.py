@@ -21,7 +21,7 @@ from skimage.measure import label
 from curve_makers import blobs
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.inspection import ranking, suspects
-from napari_shape_ensembles.viewer import comparing, inspecting
+from napari_shape_ensembles.viewer import comparing, inspecting, learning
 from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.layers import OwnLayers
@@ -128,13 +128,13 @@ def memoized(function):
 
 
 STEPS = [(comparing, "trace_sides"), (comparing, "compare")]
-STEPS += [(inspecting, "trace"), (ranking, "compare"), (suspects, "evidence")]
+STEPS += [(learning, "propose"), (inspecting, "trace"), (ranking, "compare"), (suspects, "evidence")]
 KNOWN = [(module, name, memoized(getattr(module, name))) for module, name in STEPS]
 
 
 @contextlib.contextmanager
 def reusing_results():
-    """Let runs take outlines, results and evidence of the same images and choices from a run before, in this process.
+    """Let runs take outlines, results, proposals and evidence of the same images from a run before, in this process.
 
     For what tests start from. What a test is about is found anew.
     """

@@ -28,6 +28,7 @@ from docks import (
     grid_of,
     labels_of,
     press,
+    reusing_results,
     set_choices,
     show_given_result,
     spots,
@@ -691,9 +692,10 @@ def test_the_best_of_several_recipes_is_used_for_images_for_which_nobody_has_cho
 def outlines_page_of(bench, qtbot):
     """The bench's page *Outlines* once recipes were proposed and all images are previewed."""
     proposing, segmentation = bench.session.proposing, bench.session.segmentation
-    press(bench.next, qtbot)
-    qtbot.waitUntil(lambda: proposing.result is not None or proposing.failed, timeout=60_000)
-    qtbot.waitUntil(lambda: not (proposing.busy or segmentation.is_preview_pending), timeout=30_000)
+    with reusing_results():
+        press(bench.next, qtbot)
+        qtbot.waitUntil(lambda: proposing.result is not None or proposing.failed, timeout=60_000)
+        qtbot.waitUntil(lambda: not (proposing.busy or segmentation.is_preview_pending), timeout=30_000)
     return bench.page("Outlines").show_tab(0)
 
 
