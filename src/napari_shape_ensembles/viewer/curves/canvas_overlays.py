@@ -215,6 +215,7 @@ class Captions(CanvasOverlay):
         with_label_font(self)
 
     def compute(self, size: tuple[int, int]) -> bool:
+        self._side_by_side.on_canvas_resized(size)
         found = [(one, self._caption_rect(one)) for one in self._side_by_side.captions(size)]
         before, self.shown = self.shown, [(one, room) for one, room in found if not room.isEmpty()]
         seen = [[(one.text, one.color, room) for one, room in shown] for shown in (before, self.shown)]

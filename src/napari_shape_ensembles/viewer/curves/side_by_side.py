@@ -137,6 +137,7 @@ class SideBySide:
         canvas = getattr(viewer, "canvas", viewer)
         self._grid = canvas.grid
         self._resized = getattr(canvas.events, "size", None)  # napari >= 0.9 emits canvas.events.size
+        self._known_size: tuple[int, int] = 1, 1  # of the canvas, (height, width), in older versions
         self.on = self.captioned = False  #: whether side by side is on, and with captions
         self._is_suspended = self._needs_no_grid = False  # the user, or `arrange` (no overlap), switched the grid off
         self._grid_before: dict[str, object] = {}
@@ -303,8 +304,18 @@ class SideBySide:
 
     def _magnification_in(self, shape: tuple[int, int]) -> float:
         """Return the magnification of the largest image in a grid of this shape."""
+        return float((self._canvas_size() / self._largest_extent / shape).min())
+
+    def _canvas_size(self) -> NDArray[np.float64]:
+        """Return the height and width of the canvas in pixels."""
         canvas = getattr(self._viewer(), "canvas", None)
-        return float((getattr(canvas, "size", (1, 1)) / self._largest_extent / shape).min())
+        return np.asarray(getattr(canvas, "size", self._known_size), dtype=np.float64)
+
+    def on_canvas_resized(self, size: tuple[int, int]) -> None:
+        """Fit to a canvas of another (width, height): before 0.9, napari does not tell its size."""
+        if self._resized is None and (size[1], size[0]) != self._known_size:
+            self._known_size = size[1], size[0]
+            self._fit_debouncer.start()
 
     def _fit(self) -> None:
         """Fit the camera to the contents of all cells, with room for a caption at the top."""
@@ -313,7 +324,7 @@ class SideBySide:
                 camera_of(viewer),
                 (CAPTION_HEIGHT_PX + 2 * CAPTION_GAP_PX) * bool(self._captions and not self._is_suspended),
             )
-            height, width = getattr(getattr(viewer, "canvas", None), "size", (np.inf, np.inf))
+            height, width = self._canvas_size()
             shape, dims = self._grid.actual_shape(self._layers), viewer.dims
             extent = np.asarray(viewer.layers.extent.world).tobytes()
             fitted_to = height, width, shape, room, extent, tuple(dims.order), dims.ndisplay, tuple(camera.orientation)
