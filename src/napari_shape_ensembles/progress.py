@@ -13,7 +13,7 @@ import os
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +21,7 @@ from threading import Lock, get_ident
 from time import monotonic
 from typing import Any, TypeVar
 
-from threadpoolctl import LibController, ThreadpoolController
+from threadpoolctl import ThreadpoolController
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
@@ -195,21 +195,8 @@ class _Limit:
     """Shared thread limit of the libraries: it must be set and lifted by the same thread, but affects all."""
 
     def __init__(self) -> None:
-        self.lock = Lock()
+        self.lock, self.limiter = Lock(), ExitStack()
         self.owner, self.depth = 0, 0
-        self.before: list[tuple[LibController, int]] = []
-
-    def set(self) -> None:
-        """Limit the libraries that have several threads; this is faster than `limit` of threadpoolctl, by 0.1 ms."""
-        threads = [(library, library.num_threads) for library in controller().lib_controllers]
-        self.before = [(library, count) for library, count in threads if library.user_api == "blas" and count != 1]
-        for library, _ in self.before:
-            library.set_num_threads(1)
-
-    def lift(self) -> None:
-        """Give the libraries back their threads."""
-        for library, count in self.before:
-            library.set_num_threads(count)
 
 
 _limit = _Limit()
@@ -223,7 +210,7 @@ def one_library_thread() -> Iterator[None]:
     """
     with _limit.lock:
         if not _limit.depth:
-            _limit.set()
+            _limit.limiter.enter_context(controller().limit(limits=1, user_api="blas"))
             _limit.owner = get_ident()
         _limit.depth += _limit.owner == get_ident()
     try:
@@ -233,7 +220,7 @@ def one_library_thread() -> Iterator[None]:
             if _limit.depth and _limit.owner == get_ident():
                 _limit.depth -= 1
                 if not _limit.depth:
-                    _limit.lift()
+                    _limit.limiter.close()
 
 
 def over_blocks(work: Callable[[Block], Result], blocks: Iterable[Block]) -> list[Result]:
