@@ -117,6 +117,8 @@ def both_ways(tmp_path_factory):
 def orix():
     """Import orix to be interpreted: numba would compile it for 15 s, and the maps of tests are small."""
     numba = pytest.importorskip("numba")
+    # numba itself, which napari uses too, is not to be interpreted: it is imported whole before.
+    _ = numba.typed.Dict, numba.typed.List, numba.njit(lambda value: value)(1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numba.config, "DISABLE_JIT", True)
         pytest.importorskip("orix.quaternion").Orientation  # noqa: B018 (it imports what it needs when it is asked for)

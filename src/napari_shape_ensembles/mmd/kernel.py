@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..checks import unmasked
 from ..compiled import kernels
-from ..progress import each_block, over_blocks
+from ..progress import each_block, one_library_thread, over_blocks
 
 #: Defaults of all tests: significance level and number of permutations.
 SIGNIFICANCE, PERMUTATIONS = 0.01, 1000
@@ -259,7 +259,8 @@ def quadratic_forms(
     and the rest twice. Blocks are summed in a fixed order, so the result does not depend on the number of threads.
     """
     kernel = distances.kind.kernel
-    first = distances.block(next(row_blocks(len(distances))))
+    with one_library_thread():
+        first = distances.block(next(row_blocks(len(distances))))
     # Rows and columns are centered, so that the kernel values left are small: in single precision the error falls some
     # thirtyfold. The center need not be the exact mean, so it is estimated from one block of rows.
     means = [kernel(first, s).mean(axis=0) for s in bandwidths]
