@@ -26,6 +26,18 @@ def test_labels_masks_and_classes_are_recognized_in_any_type(kind):
     assert content_of(np.random.default_rng(0).integers(0, 200, plane.shape).astype(kind)) == "grey"
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.float16, np.int64])
+def test_a_mask_with_dust_of_one_pixel_is_a_mask(kind):
+    dusty = labels() > 0
+    dusty[::3, ::3] = True
+    assert content_of(dusty.astype(kind) * 255) == "mask"
+    negative = np.where(dusty, 255, -1).astype(np.int16)
+    assert content_of(negative) == "mask"
+    assert content_of(np.where(dusty, np.arange(dusty.size).reshape(dusty.shape) % 200, 0).astype(kind)) == "grey"
+    found, _ = as_labels(dusty.astype(kind) * 255, insist=True)
+    assert np.array_equal(found, dusty)
+
+
 def test_a_tiling_has_no_background_and_is_labels():
     rows, columns = np.indices((40, 40)) // 10
     assert content_of(rows * 4 + columns + 1) == "labels"

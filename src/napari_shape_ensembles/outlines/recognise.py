@@ -60,7 +60,7 @@ def content_of(image: ArrayLike) -> Content:
         return "mask"
     if pixels.dtype.kind == "f" and not (np.isfinite(pixels).all() and (pixels == np.round(pixels)).all()):
         return "grey"
-    if _isolated(pixels) * _MIN_COMPONENT_PX > np.count_nonzero(pixels > 0):
+    if _isolated(pixels) * _MIN_COMPONENT_PX > np.count_nonzero(pixels > 0) and not _has_two_values(pixels):
         return "grey"  # as below, but sooner
     values, index = _numbered(np.maximum(pixels, 0))
     if len(values) <= 2:
@@ -85,9 +85,14 @@ def _isolated(pixels: NDArray[Any]) -> int:
     return int(np.count_nonzero(differs))
 
 
+def _has_two_values(pixels: NDArray[Any]) -> bool:
+    """Whether there are at most two values, with negative ones as 0."""
+    return bool(((pixels <= max(pixels.min(), 0)) | (pixels == pixels.max())).all())
+
+
 def _numbered(pixels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Unique values of non-negative integers, ascending, and the index of each pixel's value among them."""
-    if pixels.max() >= _SORT_FROM:
+    if float(pixels.max()) >= _SORT_FROM:  # half precision does not reach it
         return np.unique(pixels, return_inverse=True)
     numbers = pixels.astype(np.intp)
     there = np.bincount(numbers.ravel()) > 0
