@@ -123,6 +123,13 @@ def test_a_long_strip_can_be_tried_however_narrow_it_is():
     assert propose(strip)[0].thumbnail.shape[0] == 3
 
 
+def test_recipes_for_an_image_of_many_thousand_pixels_are_within_what_a_recipe_allows():
+    strip = np.tile(discs()[0][:40], 450)
+    found = propose(strip)
+    assert strip.shape[1] / 1300 > 5000 / 121  # the widest window, at the resolution of fewer pixels, is refused
+    assert found[0].recipe(strip)
+
+
 def test_a_mask_stays_what_it_is():
     _, truth = discs()
     assert np.array_equal(segment(truth > 0, method="auto"), segment(truth > 0))
@@ -131,6 +138,10 @@ def test_a_mask_stays_what_it_is():
 def test_one_value_is_refused_and_noise_is_not_an_error():
     with pytest.raises(ValueError, match="every pixel is 3"):
         propose(np.full((50, 50), 3))
+    one_in_double = np.full((50, 50), 2**63, dtype=np.uint64)
+    one_in_double[5, 5] += np.uint64(1)
+    with pytest.raises(ValueError, match=r"every pixel is 9.22337e\+18"):
+        propose(one_in_double)
     noise = np.random.default_rng(0).normal(size=(60, 60))
     assert segment(noise, method="auto").shape == noise.shape
 

@@ -58,8 +58,11 @@ _FIELD_DESCRIPTIONS: dict[str, Callable[[Any], str]] = {
 }
 # Images are downsampled until their longer side has at most this many pixels, then cropped to a window of this width.
 _MAX_SIDE_PX, _WINDOW = 1300, 360
-# They are tried at a higher resolution if the best recipe finds at least this many objects in a window there, and its
-# score is at most this much lower, or more than this fraction of the objects are specks at the lowest resolution.
+# By more than this, the widths of some recipes would exceed what a recipe allows, and windows of narrow images vanish.
+_MAX_FACTOR = 32
+# They are tried at a higher resolution if the best recipe finds at least this many objects in a window there (any, if
+# all are cut at the lowest resolution), and its score is at most this much lower, or more than this fraction of the
+# objects are specks at the lowest resolution.
 _MIN_OBJECTS, _SCORE_MARGIN, _MAX_SPECKS = 25, 0.05, 0.5
 # More objects than this in the window are texture, which is slow to measure.
 _MAX_OBJECTS = 2500
@@ -185,13 +188,14 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
             planes.append(_plane_to_try(one, start))
         except ValueError as error:
             raise ValueError(f"image {number} of {len(images)}: {error}" if len(images) > 1 else str(error)) from None
-    coarsest = max(1, -(-max(max(plane.shape) for plane in planes) // _MAX_SIDE_PX))
+    coarsest = min(-(-max(max(plane.shape) for plane in planes) // _MAX_SIDE_PX), _MAX_FACTOR)
     overviews = [_downsampled(plane, coarsest) for plane in planes]
     attempt = lowest = _Attempt.at(coarsest, planes, overviews, coarsest)
+    least = _MIN_OBJECTS if lowest.mean("closed") > 0 else 1
     for factor in itertools.takewhile(lambda factor: factor < coarsest, (2**power for power in itertools.count())):
         finer = _Attempt.at(factor, planes, overviews, coarsest)
         as_good = finer.score >= lowest.score - _SCORE_MARGIN or lowest.mean("specks") > _MAX_SPECKS
-        if as_good and finer.mean_count() >= _MIN_OBJECTS:
+        if as_good and finer.mean_count() >= least:
             attempt = finer
             break
     parts, tried, total = attempt.parts, attempt.tried, attempt.total
@@ -257,11 +261,12 @@ class _Attempt:
         return sum(int(labels.max()) for labels, _ in self.found_by_best()) / len(self.parts)
 
 
-def _plane_to_try(image: ArrayLike, recipe: Recipe) -> Real:
+def _plane_to_try(image: ArrayLike, recipe: Recipe) -> NDArray[Any]:
     """Return the gray levels of an image; raise a ValueError if it is constant."""
     plane = plane_of(unmasked(image, "the image"), recipe.channel)
-    if plane.min() == plane.max():
-        raise ValueError(f"every pixel is {plane.flat[0]:g}: objects cannot be told from background")
+    lowest, highest = float(plane.min()), float(plane.max())  # in double precision, as they are segmented
+    if lowest == highest:
+        raise ValueError(f"every pixel is {lowest:g}: objects cannot be told from background")
     return plane
 
 
