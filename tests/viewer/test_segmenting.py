@@ -373,6 +373,22 @@ def test_an_image_of_middle_size_is_shown_exactly_at_once_where_no_step_takes_lo
         assert [one.draft for one in shown] == [True] * drafts + [False]
 
 
+@pytest.mark.parametrize("kind", [float, bool])
+@pytest.mark.parametrize("shape", [(2, 1500), (1500, 1)])
+def test_a_strip_that_is_narrower_than_a_block_of_its_draft_is_previewed(model, shape, kind):
+    image = np.zeros(shape, dtype=kind)
+    image[shape[0] // 3 :, shape[1] // 3 : 900] = 1
+    for shown in everything_shown(model, image, Outlines(min_size=2)):
+        assert shown.lines.shape == shown.labels.shape == shape
+        assert shown.labels.max() == 1
+
+
+def test_an_image_with_one_gray_level_at_the_resolution_of_its_draft_is_previewed(model):
+    stripes = np.tile([0.0, 1.0], (40, 800))
+    (exact,) = everything_shown(model, stripes, Outlines(smoothing=0, min_size=1))
+    assert exact.labels.max() == 800
+
+
 def everything_shown(model, image, recipe):
     """Drafts and the exact preview of an image, in their order."""
     found = []

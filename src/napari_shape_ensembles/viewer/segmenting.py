@@ -9,6 +9,7 @@ import weakref
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -638,7 +639,9 @@ def draft_and_exact_preview(source: Source, recipe: Outlines, features: FeatureC
         (_SECOND_DRAFT_PX, longer > 2 * _SECOND_DRAFT_PX),
     ):
         if is_drafted:
-            report("segmenting", result=draft_of(source, recipe, factor=-(-longer // side)))
+            with suppress(ValueError):  # such as too few gray levels; the full resolution may have enough
+                draft = draft_of(source, recipe, factor=min(-(-longer // side), rows, columns))
+                report("segmenting", result=draft)
     return exact_preview(source, recipe, features)
 
 
