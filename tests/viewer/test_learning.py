@@ -1,5 +1,6 @@
 """Objects by example and proposals: on the session without a window, and once through the window by its buttons."""
 
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -333,3 +334,54 @@ def test_a_person_paints_learns_and_sees_outlines(viewer, qtbot):
     assert dock.session.choices.recipe.find is None
     assert "is not in use" in panel.message.text()
     qtbot.waitUntil(lambda: not task.previewer.busy, timeout=30_000)
+
+
+# Proposals that begin by themselves ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def proposing(model, qtbot):
+    """A session without images that proposes recipes for those that come, followed as by open docks."""
+    session = Session.of(model)
+    session.attach()
+    session.proposing.automatic = True
+    session.proposing.activate()
+    session.segmentation.activate()
+    yield session
+    session.proposing.deactivate()
+    session.segmentation.deactivate()
+    session.detach()
+
+
+def add_image(session, pixels, name):
+    """Add an image, and choose it in *Segment curves*."""
+    image = session.choices.viewer.add_image(pixels, name=name)
+    session.segmentation.image.choose(image)
+    return image
+
+
+def test_recipes_are_tried_again_for_an_image_that_comes_meanwhile(proposing, qtbot):
+    task, image = proposing.proposing, 1 - spots(1, rows=3)
+    add_image(proposing, image, "one")
+    add_image(proposing, image, "two")
+    qtbot.waitUntil(lambda: task.result is not None and not task.is_choosing, timeout=60_000)
+    for name in ("three", "four"):  # for the same pixels the same recipe is the best: no preview follows
+        qtbot.waitUntil(lambda: not proposing.segmentation.is_preview_pending, timeout=30_000)
+        image_of_name = add_image(proposing, image, name)
+        qtbot.waitUntil(lambda: task.busy and task.step.name == "proposing recipes", timeout=30_000)
+    qtbot.waitUntil(lambda: not task.is_choosing, timeout=60_000)
+    assert weakref.ref(image_of_name) in task.run_inputs.layers[0]
+
+
+def test_recipes_are_tried_again_if_the_page_was_left_meanwhile(proposing, qtbot):
+    task, segmentation = proposing.proposing, proposing.segmentation
+    for number, name in enumerate(("one", "two")):
+        add_image(proposing, 1 - spots(number, rows=3), name)
+    qtbot.waitUntil(lambda: task.busy and task.step.name == "proposing recipes", timeout=30_000)
+    for one in (task, segmentation):
+        one.deactivate()
+    assert not task.busy
+    for one in (task, segmentation):
+        one.activate()
+    qtbot.waitUntil(lambda: task.result is not None, timeout=30_000)
+    assert proposing.choices.recipe.objects == "dark"

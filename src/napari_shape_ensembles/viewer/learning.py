@@ -370,10 +370,17 @@ class ProposingTask(Task[Proposed]):
         return not self._tried.issuperset(self.current_inputs().layers[0])
 
     def _begin_automatically(self) -> None:
-        """Run automatically for images that were not tried yet."""
-        if self._may_set_recipe() and self._has_new_images() and not (self.busy or self.blocking_reason()):
+        """Run automatically for images that were not tried yet, and again if they come during a run."""
+        if self._may_set_recipe() and self._has_new_images() and not self.blocking_reason():
+            if self.busy:
+                self.cancel()
             self._tried = frozenset(self.current_inputs().layers[0])
             self.run()
+
+    def on_cancelled(self) -> None:
+        """Record that the run was cancelled, such as by leaving the page: its images are still to be tried."""
+        super().on_cancelled()
+        self._tried = frozenset()
 
     def choose(self, number: int) -> None:
         """Apply the recipe of a proposal to all images."""
