@@ -8,7 +8,7 @@ import pytest
 from napari.layers import Labels
 from skimage.measure import label
 
-from docks import press, spots
+from docks import press, set_choices, spots
 from napari_shape_ensembles import Comparison, ObjectModel, Outlines, Settings, match_labels
 from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.learning import BACKGROUND, painted_objects
@@ -358,6 +358,21 @@ def add_image(session, pixels, name):
     image = session.choices.viewer.add_image(pixels, name=name)
     session.segmentation.image.choose(image)
     return image
+
+
+def test_what_is_chosen_while_recipes_are_tried_is_kept(proposing, qtbot):
+    task, choices = proposing.proposing, proposing.choices
+    add_image(proposing, 1 - spots(1, rows=3), "one")
+    add_image(proposing, 1 - spots(2, rows=3), "two")
+    qtbot.waitUntil(lambda: task.busy and task.step.name == "proposing recipes", timeout=30_000)
+    set_choices(choices, min_area=50.0, min_size=7)
+    qtbot.waitUntil(lambda: task.result is not None and not task.busy, timeout=60_000)
+    assert choices.recipe.objects == "dark"
+    assert (choices.recipe.min_area, choices.recipe.min_size) == (50, 7)
+    assert task.status_text().startswith("The best of several tried on 2 images is used")
+    set_choices(choices, holes=True)
+    task.choose(1)
+    assert (choices.recipe.min_area, choices.recipe.min_size, choices.recipe.holes) == (50, 7, True)
 
 
 def test_recipes_are_tried_again_for_an_image_that_comes_meanwhile(proposing, qtbot):

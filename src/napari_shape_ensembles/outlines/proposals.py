@@ -40,8 +40,8 @@ _METHODS: tuple[dict[str, Any], ...] = (
 )
 _SPLITS: tuple[Split, ...] = ("none", "distance", "intensity")
 _COMMON_FIELDS: dict[str, Any] = {"smoothing": 1.0, "min_size": 30}
-# Parameters that proposals set, in addition to `min_size` if the user did not set it.
-_PROPOSED_FIELDS = (
+#: Parameters that proposals set, in addition to `min_size` if the user did not set it.
+PROPOSED_FIELDS = (
     *("method", "find", "objects", "split_touching", "smoothing", "background"),
     *("window", "offset", "classes", "object_classes"),
 )
@@ -205,9 +205,9 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
         content = tuple(own[way][0].tobytes() if way in own else b"" for own in tried)
         if content not in known:
             known.add(content)
-            kept = {name: value for name, value in start.changed().items() if name not in _PROPOSED_FIELDS}
+            kept = {name: value for name, value in start.changed().items() if name not in PROPOSED_FIELDS}
             scaled = way.at_resolution(attempt.factor)
-            full = replace(start, **{name: getattr(scaled, name) for name in (*_PROPOSED_FIELDS, "min_size")} | kept)
+            full = replace(start, **{name: getattr(scaled, name) for name in (*PROPOSED_FIELDS, "min_size")} | kept)
             measures = {name: float(np.mean([one[name] for _, one in found])) for name in _WEIGHTS}
             labels = tried[0][way][0] if way in tried[0] else np.zeros(parts[0].shape, dtype=np.int32)
             finds = tuple(way in own and (start.keep_border or own[way][1]["closed"] > 0) for own in tried)
@@ -295,7 +295,7 @@ def places_tried(count: int) -> list[int]:
 
 def sets_finding(recipe: Recipe) -> bool:
     """Whether a recipe sets any parameter that proposals set; by default it does not."""
-    return recipe.find is not None or any(name in recipe.changed() for name in _PROPOSED_FIELDS)
+    return recipe.find is not None or any(name in recipe.changed() for name in PROPOSED_FIELDS)
 
 
 def describe_finding(recipe: Recipe) -> str:

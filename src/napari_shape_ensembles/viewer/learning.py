@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from skimage.measure import label
 
 from ..outlines import ObjectModel, Outlines, Proposal, counted, learn_objects, propose
-from ..outlines.proposals import describe_finding, places_tried, reason_not_tried, sets_finding, varied
+from ..outlines.proposals import PROPOSED_FIELDS, describe_finding, places_tried, reason_not_tried, sets_finding, varied
 from ..progress import report
 from .choices import Choices
 from .comparing import saved_message
@@ -385,8 +385,15 @@ class ProposingTask(Task[Proposed]):
     def choose(self, number: int) -> None:
         """Apply the recipe of a proposal to all images."""
         if self.result is not None:
-            recipe = self.result.proposals[number].recipe
-            self.choices.set(recipe=replace(recipe, largest=self.choices.recipe.largest))
+            self.choices.set(recipe=self.recipe_with(self.result.proposals[number]))
+
+    def recipe_with(self, proposal: Proposal) -> Outlines:
+        """Return the current recipe with the objects found as proposed; a minimum size chosen since then is kept."""
+        recipe = self.choices.recipe
+        proposals = [] if self.result is None else self.result.proposals
+        untouched = {Outlines().min_size, *(one.recipe.min_size for one in proposals)}
+        names = [*PROPOSED_FIELDS, *(["min_size"] if recipe.min_size in untouched else [])]
+        return replace(recipe, **{name: getattr(proposal.recipe, name) for name in names})
 
     def status_text(self) -> str:
         """Return the progress, the error message, or which proposal is used."""
@@ -400,7 +407,7 @@ class ProposingTask(Task[Proposed]):
         if not self.result.proposals:
             return "\n".join([*words, "Choose other images, or paint examples."])
         best = self.result.proposals[0].recipe
-        if replace(best, largest=self.choices.recipe.largest) == self.choices.recipe:
+        if self.recipe_with(self.result.proposals[0]) == self.choices.recipe:
             tried = counted(self.result.images, "image")
             words.insert(0, f"The best of several tried on {tried} is used: {describe_finding(best)}.")
         return "\n".join(words)

@@ -149,7 +149,7 @@ class Proposals(QWidget):
                     said = dict.fromkeys([*words.split(", "), *describe_finding(proposal.recipe).split(", ")])
                     item.setToolTip(f"{', '.join(said)}; {found} in this part")
                 self._fit_to_captions()
-            chosen = [number for number, one in enumerate(proposals) if one.recipe == recipe]
+            chosen = [number for number, one in enumerate(proposals) if task.recipe_with(one) == recipe]
             self.pictures.setCurrentRow(chosen[0] if chosen else -1)
         self.pictures.setVisible(bool(proposals))
 
