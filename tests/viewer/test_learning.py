@@ -336,6 +336,17 @@ def test_a_person_paints_learns_and_sees_outlines(viewer, qtbot):
     qtbot.waitUntil(lambda: not task.previewer.busy, timeout=30_000)
 
 
+def test_an_image_of_labels_that_is_renamed_still_holds_labels(session, model, qtbot):
+    task = session.segmentation
+    previewed(session, qtbot, lambda: setattr(model.layers["one"], "data", TRUTH[1]))
+    assert list(task.contents.values()) == ["labels"]
+    model.layers["one"].name = "cells"
+    (usable,) = session.proposing.current_inputs().layers[0]
+    assert usable().name == "two"
+    task.use_as_labels()
+    assert model.layers["cells labels"].data.max() == TRUTH[1].max()
+
+
 # Proposals that begin by themselves ------------------------------------------------------------------------------
 
 

@@ -89,7 +89,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.preview: Preview | None = None
         self.preview_error = self._snapshot_error = ""
         self.verdict = Verdict()  #: on the outlines of all previewed images
-        self.contents: Mapping[str, Content] = {}  #: of previewed images that contain labels or classes, by name
+        self._contents: Mapping[Ref, Content] = {}  # of previewed images that contain labels or classes
         self._last_verdict: tuple[tuple[object, ...], Verdict] | None = None  # the last verdict, and its inputs
         self.is_preview_pending = False  #: whether a preview is pending, so that verdict and counts are out of date
         self.features = FeatureCache()
@@ -144,7 +144,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             self._watch_image(None)
             self._watch_labels(())
             self._watch_others(())
-            self.source, self._snapshot_error, self.is_preview_pending, self.contents = None, "", False, {}
+            self.source, self._snapshot_error, self.is_preview_pending, self._contents = None, "", False, {}
             self._preview_debouncer.stop()
             self._labels_debouncer.stop()
             self._clear_preview()
@@ -250,7 +250,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._watch_labels(self._previewed_samples)
         self._watch_others(self._previewed_samples)
         if self.source is None or not self.live:
-            self.contents = {}
+            self._contents = {}
             self._clear_preview()
             self.changed.emit()
         else:
@@ -272,7 +272,8 @@ class SegmentationTask(Task[list[Ensemble]]):
         failed: list[Finding] = []
         sources = self._other_sources([ref for side in samples for ref in side if ref != shown], recipe, failed)
         yield from self._add_preview_layers(source, sources)
-        self.contents = yield partial(contents_of, [source, *sources.values()])
+        own = {} if shown is None else {shown: source}
+        self._contents = yield partial(contents_of, own | sources)
         self.contents_changed.emit()
         if recipe.method == "auto":  # resolve to one recipe for all images; the change starts a new preview
             images = [one.data for one in (source, *sources.values()) if one.kind == "image"]
@@ -460,6 +461,11 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     # Images that contain labels.
 
+    @property
+    def contents(self) -> dict[str, Content]:
+        """Contents of previewed images that contain labels or classes, by their current name."""
+        return {layer.name: content for ref, content in self._contents.items() if (layer := ref()) is not None}
+
     def use_as_labels(self, *, classes_apart: bool = False) -> None:
         """Convert images that contain labels or classes to Labels layers, and choose these instead.
 
@@ -572,11 +578,10 @@ def exact_preview(source: Source, recipe: Outlines, features: FeatureCache) -> P
     return preview_of(recipe.labels(image), source, recipe)
 
 
-def contents_of(sources: Sequence[Source]) -> dict[str, Content]:
-    """Return the contents of images that contain labels or classes, by name."""
-    images = (source for source in sources if source.kind == "image")
-    contents = {source.name: content_of(source.data) for source in images}
-    return {name: content for name, content in contents.items() if content in ("labels", "classes")}
+def contents_of(sources: Mapping[Ref, Source]) -> dict[Ref, Content]:
+    """Return the contents of images that contain labels or classes."""
+    contents = {ref: content_of(source.data) for ref, source in sources.items() if source.kind == "image"}
+    return {ref: content for ref, content in contents.items() if content in ("labels", "classes")}
 
 
 @dataclass(frozen=True)
