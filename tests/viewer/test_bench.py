@@ -528,6 +528,23 @@ def test_a_row_over_other_choices_is_found_and_summed_up(bench, qtbot):
     assert page.run_button.isHidden()  # beside *Run again*
 
 
+def test_what_trust_says_of_an_answer_out_of_date_is_dimmed_with_it(bench, qtbot):
+    comparison = bench.session.comparison
+    set_choices(bench.session.choices, **QUICK)
+    bench.show_page(STEPS.index("Trust"))
+    page = bench.pages["Trust"].show_tab(0)
+    comparison.run()
+    wait_until_idle(comparison, qtbot)
+    qtbot.waitUntil(lambda: page.position.isVisibleTo(page), timeout=5000)
+    assert page.position.isEnabled()
+    assert page.notes.isEnabled()
+    comparison.exclude(3)
+    qtbot.waitUntil(lambda: not page.position.isEnabled(), timeout=5000)
+    assert not page.notes.isEnabled()
+    comparison.exclude(3)
+    qtbot.waitUntil(lambda: page.position.isEnabled(), timeout=5000)
+
+
 def test_a_preview_lies_on_its_image_when_images_are_side_by_side(model, qtbot):
     for name in ("one", "two"):
         model.add_image(spots(1, rows=3), name=name)

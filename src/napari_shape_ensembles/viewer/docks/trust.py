@@ -54,3 +54,5 @@ class TrustPage(Dock):
         doubts = () if shown is None else [words for words in shown.warnings if "archetype" in words or "π/4" in words]
         self.notes.setText("\n".join(doubts))
         self.notes.setVisible(bool(doubts))
+        for part in (self.position, self.notes):  # they are about the answer, which may be out of date
+            part.setEnabled(self.comparison.state != "stale")
