@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
 
+from curve_makers import blobs
 from docks import press
+from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.viewer.curves.card import CurveCard
 from napari_shape_ensembles.viewer.curves.scatter import ScatterPlot
 from napari_shape_ensembles.viewer.curves.window import CurveExplorer, measured_columns, table_of
@@ -45,13 +47,21 @@ def test_columns_have_their_unit_and_one_number_per_curve(comparison):
     assert {"area (µm²)", "circularity", "undulation t6", "scale ℓ3"} <= set(columns)
     assert all(len(values) == 65 for values in columns.values())
     table = table_of(comparison)
-    assert table.columns[:2].tolist() == ["image", "id"]
-    assert table["id"].iloc[0] == 100
+    assert table.columns[:3].tolist() == ["sample", "image", "id"]
+    assert table.iloc[0, :3].tolist() == ["A", "one", 100]
+    assert table.iloc[64, :3].tolist() == ["B", "two <b>", 34]
+
+
+def test_the_table_names_the_image_of_each_curve_of_a_pooled_sample(comparison):
+    a = Ensemble.pooled([Ensemble(list(blobs(12, 80, seed=seed)), name=f"dish {seed}", unit="µm") for seed in (1, 2)])
+    table = table_of(compare(a, comparison.b, Settings(landmarks=60, rank=5, permutations=99)))
+    assert table["sample"].value_counts().to_dict() == {"A": 24, "B": 35}
+    assert table["image"].value_counts().to_dict() == {"dish 1": 12, "dish 2": 12, "two <b>": 35}
 
 
 def test_the_table_sorts_by_a_heading_and_keeps_what_is_marked(explorer, comparison):
     explorer.selection.pick([1, 40])
-    explorer.table.sortByColumn(2, Qt.SortOrder.DescendingOrder)
+    explorer.table.sortByColumn(3, Qt.SortOrder.DescendingOrder)
     order = explorer.table.curves.order
     assert order[0] == comparison.distances["product"].to_numpy().argmax()
     assert marked(explorer) == [1, 40]

@@ -160,8 +160,12 @@ def measured_columns(result: Comparison) -> dict[str, Real]:
 
 
 def table_of(result: Comparison) -> pd.DataFrame:
-    """Return a table of the pooled curves: image, id and measurements."""
+    """Return a table of the pooled curves: sample, image, id and measurements."""
     ids = result.distances["id"]
     # Ids of mixed types (integers and strings) cannot be sorted.
-    named = {"image": result.distances["source"], "id": ids if ids.map(type).nunique() == 1 else ids.astype(str)}
+    named = {
+        "sample": result.distances["source"],
+        "image": np.concatenate([result.a.images, result.b.images]).astype(object),
+        "id": ids if ids.map(type).nunique() == 1 else ids.astype(str),
+    }
     return pd.DataFrame({**named, **measured_columns(result)})
