@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QPoint, Qt
+from qtpy.QtCore import QPoint, QRect, Qt
+from qtpy.QtGui import QFont, QFontMetrics
 
 from curve_makers import blobs
 from docks import press
@@ -57,6 +58,19 @@ def test_the_table_names_the_image_of_each_curve_of_a_pooled_sample(comparison):
     table = table_of(compare(a, comparison.b, Settings(landmarks=60, rank=5, permutations=99)))
     assert table["sample"].value_counts().to_dict() == {"A": 24, "B": 35}
     assert table["image"].value_counts().to_dict() == {"dish 1": 12, "dish 2": 12, "two <b>": 35}
+
+
+def test_no_heading_of_the_table_is_cut_off_in_bold_as_over_a_selected_row(explorer):
+    table = explorer.table
+    heads, font = table.horizontalHeader(), QFont(table.font())
+    font.setBold(True)
+    flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+    room = QRect(0, 0, heads.defaultSectionSize() - 10, 1000)
+    for column in range(heads.count()):
+        words = table.model().headerData(column, Qt.Orientation.Horizontal)
+        needed = QFontMetrics(font).boundingRect(room, int(flags), words)
+        assert needed.height() <= heads.minimumHeight(), words
+        assert needed.width() <= room.width(), words
 
 
 def test_the_table_sorts_by_a_heading_and_keeps_what_is_marked(explorer, comparison):

@@ -13,7 +13,7 @@ from ..panels.fonts import with_label_font
 Index = NDArray[np.int64]
 AnyIndex: TypeAlias = Any  # QModelIndex or QPersistentModelIndex
 
-_COLUMN_LINE_HEIGHTS = 8  # column width in line heights
+_COLUMN_LINE_HEIGHTS = 11  # column width in line heights: two lines hold the longest heading, in bold where selected
 
 
 class CurveTableModel(QAbstractTableModel):
