@@ -73,6 +73,10 @@ def test_no_heading_of_the_table_is_cut_off_in_bold_as_over_a_selected_row(explo
         assert needed.width() <= room.width(), words
 
 
+def test_the_window_fits_below_the_controls_of_a_layer_on_a_small_screen(explorer):
+    assert explorer.minimumSizeHint().height() <= 190
+
+
 def test_the_table_sorts_by_a_heading_and_keeps_what_is_marked(explorer, comparison):
     explorer.selection.pick([1, 40])
     explorer.table.sortByColumn(3, Qt.SortOrder.DescendingOrder)

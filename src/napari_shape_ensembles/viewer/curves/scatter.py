@@ -35,7 +35,7 @@ class ScatterPlot(Drawing):
         self._lasso: list[QPointF] = []
         self._hovered_row = -1
         self._pixmap: QPixmap | None = None
-        self.setMinimumSize(220, 180)
+        self.setMinimumSize(220, 100)  # else the window would outgrow a screen of 768 pixels
         self.setMouseTracking(True)
         self.setAccessibleName("Scatter plot of the curves")
         self.setToolTip("● A   ▲ B.  Click a curve, or draw a line around several; Shift adds.")
