@@ -503,6 +503,24 @@ def test_labels_of_an_image_are_compared_with_others_and_lie_on_it(model, qtbot)
     qtbot.waitUntil(lambda: captions(model) == {(0, 0): "B · of Ada"}, timeout=5000)
 
 
+def test_proposals_of_images_removed_behind_another_page_are_gone_from_theirs(model, qtbot, shown):
+    for seed in (1, 2):
+        model.add_image(spots(seed, rows=4))
+    bench = shown(Bench(model))
+    page = outlines_page_of(bench, qtbot)
+    qtbot.waitUntil(lambda: page.proposals.pictures.count() > 0, timeout=60_000)
+    bench.show_page(STEPS.index("Images"))
+    qtbot.wait(50)  # a page behind another one is disconnected
+    model.layers.clear()
+    for seed in (1, 2):
+        model.add_labels(labels_of(seed))
+    bench.show_page(STEPS.index("Outlines"))
+    qtbot.waitUntil(page.isVisible, timeout=5000)
+    assert bench.session.proposing.result is None
+    assert page.proposals.pictures.count() == 0
+    assert page.proposals.message.isHidden()
+
+
 def test_a_row_over_other_choices_is_found_and_summed_up(bench, qtbot):
     session = bench.session
     set_choices(session.choices, **QUICK)

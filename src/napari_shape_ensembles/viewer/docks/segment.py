@@ -70,6 +70,12 @@ class SegmentCurves(Dock):
                 self.link(signal, part.show_state)
         self.attach()
 
+    def sync_with_session(self) -> None:
+        """Update the page, and the proposals and examples, which may have changed while another page was shown."""
+        super().sync_with_session()
+        for part in (self.proposals, self.by_example):
+            part.show_state()
+
     def run_by_key(self) -> None:
         """Run only if the button has the focus: Enter in a spin box commits its value, and every run adds layers."""
         if self.run_button.hasFocus():
