@@ -521,6 +521,25 @@ def test_proposals_of_images_removed_behind_another_page_are_gone_from_theirs(mo
     assert page.proposals.message.isHidden()
 
 
+def test_outlines_of_other_images_than_those_compared_are_not_done(bench, model, qtbot):
+    session = bench.session
+    set_choices(session.choices, **QUICK)
+    session.comparison.run()
+    wait_until_idle(session.comparison, qtbot)
+    compared = page_statuses(session)["Outlines"]
+    assert compared.reason == f"{len(session.comparison.result.a)} and {len(session.comparison.result.b)} outlines."
+    session.choices.sides.choose(*session.choices.sides.chosen()[::-1])
+    assert page_statuses(session)["Outlines"] == compared  # of the same images
+    model.layers.clear()
+    statuses = page_statuses(session)
+    assert (statuses["Images"].state, statuses["Outlines"].state) == ("open", "open")
+    for seed in (3, 4):
+        model.add_image(spots(seed, rows=4))
+    qtbot.waitUntil(lambda: page_statuses(session)["Images"].state == "done", timeout=5000)
+    assert page_statuses(session)["Outlines"].state == "open"
+    assert page_statuses(session)["Answer"].state == "stale"
+
+
 def test_a_row_over_other_choices_is_found_and_summed_up(bench, qtbot):
     session = bench.session
     set_choices(session.choices, **QUICK)

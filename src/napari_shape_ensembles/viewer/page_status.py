@@ -31,7 +31,8 @@ class PageStatus:
 
 def page_statuses(session: Session) -> dict[str, PageStatus]:
     """Return the state of each step by name; slow, as it hashes layers, so debounce its callers."""
-    comparison, result = session.comparison, session.comparison.result
+    comparison = session.comparison
+    result = comparison.result if comparison.covers_chosen_layers() else None  # else of outlines of other images
     asked = session.experiment if session.design.is_experiment else comparison
     reason, segmentation, preview = asked.blocking_reason(), session.segmentation, session.segmentation.preview
     verdict = segmentation.verdict if segmentation.verdict.counts or result else segmentation.cached_verdict()
@@ -43,7 +44,7 @@ def page_statuses(session: Session) -> dict[str, PageStatus]:
         outlines = PageStatus("look", segmentation.preview_error)
     elif result is not None:
         outlines = PageStatus("done", f"{len(result.a)} and {len(result.b)} outlines.")
-    elif asked.result is not None:
+    elif asked.covers_chosen_layers():
         outlines = PageStatus("done", "Compared.")
     elif preview is not None:
         outlines = PageStatus("done", f"{counted(len(preview.diameters), 'object')} in the image shown.")

@@ -399,6 +399,16 @@ class Task(JobRunner, ABC, Generic[Result]):
             self.finished.emit()
         return given_up
 
+    def covers_chosen_layers(self) -> bool:
+        """Whether the result is of all layers chosen now, even if as other samples."""
+        if self.result is None or self.run_inputs is None:
+            return self.result is not None
+        try:
+            now = set(itertools.chain(*self.current_inputs().layers))
+        except ValueError:  # invalid choices
+            return True
+        return bool(now) and now.issubset(itertools.chain(*self.run_inputs.layers))
+
     def changed_since(self) -> list[str]:
         """Describe what has changed since the result was computed."""
         if self.result is None or self.run_inputs is None:
