@@ -61,7 +61,7 @@ def test_curves_picked_in_a_layer_are_marked_everywhere(finished_dock, explorer,
 
 def test_rows_picked_in_the_table_are_marked_in_both_layers(finished_dock, explorer, model):
     first = len(finished_dock.result.a)
-    explorer.table.sortByColumn(2, Qt.SortOrder.DescendingOrder)
+    explorer.table.sortByColumn(3, Qt.SortOrder.DescendingOrder)
     order = explorer.table.curves.order
     assert (
         finished_dock.result.distances["product"].to_numpy()[order[0]]
