@@ -67,6 +67,16 @@ def test_matching_agrees_with_plain_counting(a, b, least):
         assert sum(found.values()) >= greedy(iou, least) - 1e-12
 
 
+def test_more_objects_than_pairs_can_be_counted_for_are_matched_too():
+    one = np.arange(1, 901).reshape(30, 30)
+    other = np.roll(one, 7)
+    other[0, 0] = 0
+    pairs = match_labels(one, other).pairs
+    assert pairs["a"].tolist() == [*range(2, 901)]
+    assert pairs["b"].tolist() == other.ravel()[1:].tolist()
+    assert (pairs["iou"] == 1).all()
+
+
 def plain_iou(one, other):
     return (one & other).sum() / (one | other).sum()
 
