@@ -62,7 +62,7 @@ class Progress:
 
 Listener = Callable[[Progress], object]
 
-_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())  # the innermost last
 _last: ContextVar[Progress | None] = ContextVar("last", default=None)
 _stop_requested: ContextVar[Callable[[], bool] | None] = ContextVar("stop_asked", default=None)
 _alone: ContextVar[bool] = ContextVar("alone", default=False)
@@ -112,22 +112,13 @@ def reporting(listener: Listener | None = None, stop: Callable[[], bool] | None 
     testing undulation
     testing scale
     """
-    outer = _listener.get()
-
-    def hear(step: Progress) -> None:
-        inner = _listener.set(outer)
-        try:
-            if listener is not None:
-                listener(step)
-        finally:
-            _listener.reset(inner)
-
-    heard = _listener.set(outer if listener is None else hear)
+    listeners = _listeners.get()
+    listening = _listeners.set(listeners if listener is None else (*listeners, listener))
     stopping = _stop_requested.set(stop or _stop_requested.get())
     try:
         yield
     finally:
-        _listener.reset(heard)
+        _listeners.reset(listening)
         _stop_requested.reset(stopping)
 
 
@@ -141,9 +132,12 @@ def report(name: str, done: int = 0, total: int = 0, result: Any = None) -> None
     """
     cancellation_check()()
     _last.set(Progress(name, done, total))
-    listener = _listener.get()
-    if listener is not None:
-        listener(Progress(name, done, total, result))
+    if listeners := _listeners.get():
+        enclosing = _listeners.set(listeners[:-1])  # hear the steps that the listener itself reports
+        try:
+            listeners[-1](Progress(name, done, total, result))
+        finally:
+            _listeners.reset(enclosing)
 
 
 def timed(items: Iterable[Item], count: int) -> Iterator[Item]:
