@@ -120,5 +120,4 @@ def seal(instance: Any) -> None:
 class Sealed:
     """Base class of dataclasses with read-only arrays."""
 
-    def __post_init__(self) -> None:
-        seal(self)
+    __post_init__ = seal
