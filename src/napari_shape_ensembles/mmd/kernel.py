@@ -137,16 +137,10 @@ def _bracketed(squared: Real) -> tuple[int, Real]:
 
 def pairs(points: Real) -> Real:
     """Squared distances of all pairs i < j."""
-    distances, count = Distances(points), len(points)
-    before = np.cumsum(np.append(0, np.arange(count)[::-1])).tolist()  # number of pairs in the rows above each
-    found = np.empty(before[-1])
-
-    def fill(rows: slice) -> None:
-        right_of_diagonal = [row[place:] for place, row in enumerate(distances.block(rows), start=1)]
-        np.concatenate(right_of_diagonal, out=found[before[rows.start] : before[rows.stop]])
-
-    over_blocks(fill, row_blocks(count))
-    return found
+    right_of_diagonal = [np.empty(0)]
+    for block in each_block(Distances(points).block, row_blocks(len(points))):
+        right_of_diagonal += [row[place:] for place, row in enumerate(block, start=1)]
+    return np.concatenate(right_of_diagonal)
 
 
 def row_blocks(total: int) -> Iterator[slice]:
