@@ -209,6 +209,7 @@ def combined_mmd_test(
     expect(samples, Mapping, "combined_mmd_test takes a dict of pairs of samples")
     points = {name: pooled(x, y) for name, (x, y) in samples.items()}
     first, _ = common_sizes(samples)
+    check_level(significance)
     return pooled_mmd_test(
         points,
         first,
@@ -238,7 +239,6 @@ def pooled_mmd_test(
 ) -> MMDTest:
     """As `combined_mmd_test`, for pooled descriptions (N, d), which are not copied; the first sample's rows first."""
     kinds = {name: KERNELS[(kernels or {}).get(name, "gaussian")] for name in points}
-    check_level(significance)
     labels = permuted_labels(first, len(next(iter(points.values()))), permutations, seed, bins)
     descriptions = {name: kinds[name](z, labels.order) for name, z in points.items()}
     return Procedure(labels, significance, bandwidth, factor, approximate_above, seed).test(descriptions)
