@@ -444,9 +444,6 @@ def by_strips(work: Callable[[NDArray[Any]], NDArray[Value]], plane: NDArray[np.
     rows = max(_MIN_ROWS_PER_THREAD, -(-len(plane) // processors()))
     if 2 * reach > rows:  # strips would be mostly margin
         return work(plane)
-
-    def strip(start: int) -> NDArray[Value]:
-        before = min(start, reach)
-        return work(plane[start - before : start + rows + reach])[before : before + rows]
-
-    return np.concatenate(over_blocks(strip, range(0, len(plane), rows)))
+    starts = range(0, len(plane), rows)
+    found = over_blocks(work, [plane[max(start - reach, 0) : start + rows + reach] for start in starts])
+    return np.concatenate([strip[min(start, reach) :][:rows] for start, strip in zip(starts, found, strict=True)])
