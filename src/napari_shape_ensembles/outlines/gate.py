@@ -183,6 +183,7 @@ class _Checked(NamedTuple):
 
 
 def _checked(name: str, ensemble: Ensemble) -> _Checked:
+    """Check one sample by itself."""
     found = []
     if len(ensemble) < _MIN_CURVES:
         text = f"{name} has only {counted(len(ensemble), 'curve')}; at least {_MIN_CURVES} are needed"
@@ -190,22 +191,42 @@ def _checked(name: str, ensemble: Ensemble) -> _Checked:
     if not len(ensemble):
         return _Checked(name, found, [], 0.0)
     found += _of_side(name, ensemble)
-    return _Checked(name, found, _keys(name, ensemble), float(np.median(np.diff(ensemble.offsets))))
+    # A key of each outline of enough vertices: without its position, but with its first vertex and its direction.
+    starts, counts = ensemble.offsets[:-1], np.diff(ensemble.offsets)
+    least, most = (extreme.reduceat(ensemble.vertices, starts) for extreme in (np.minimum, np.maximum))
+    sizes = (most - least).max(axis=1)
+    placed = (ensemble.vertices - np.repeat(least, counts, axis=0)) / np.repeat(sizes, counts)[:, None]
+    shapes = np.split(np.round(placed * 1e6).astype("i8"), starts[1:])
+    keys = [
+        (f"{size:.6g}".encode() + shape.tobytes(), f"{image} ({name})" if image and image != name else name)
+        for shape, size, image in zip(shapes, sizes.tolist(), ensemble.images.tolist(), strict=True)
+        if len(shape) >= _MIN_COMPARED_VERTICES
+    ]
+    return _Checked(name, found, keys, float(np.median(counts)))
 
 
 def _joined(sides: Sequence[_Checked]) -> Quality:
     """Combine the findings of samples, with their duplicates, and for two with unequal numbers of vertices."""
     found = [finding for side in sides for finding in side.findings]
-    found += _duplicates([key for side in sides for key in side.keys])
+    # Duplicate outlines at any position: within an image, between images, between sides.
+    owners: dict[bytes, list[str]] = {}
+    for key, owner in (pair for side in sides for pair in side.keys):
+        owners.setdefault(key, []).append(owner)
+    totals = Counter(owner for places in owners.values() for owner in places)
+    pairs = Counter((places[0], places[1]) for places in owners.values() if len(places) > 1)
+    for (one, other), count in pairs.items():
+        if count > max(1, _MAX_DUPLICATE_FRACTION * min(totals[one], totals[other])):
+            where = f"in {one}" if one == other else f"in {one} and in {other}"
+            found.append(Finding("duplicates", one, True, f"{counted(count, 'outline')} occur twice, {where}"))
     compared = sorted((side for side in sides if side.vertices), key=lambda side: side.vertices)
     low, high = compared[0].vertices if compared else 0, compared[-1].vertices if compared else 0
     if len(compared) == 2 and low < _MIN_TRACED_VERTICES and high > _MAX_VERTEX_RATIO * low:
-        one, other = sides
+        a, b = sides
         text = (  # polygons clicked by hand at unequal density
-            f"outlines have {one.vertices:g} vertices in {one.name} and {other.vertices:g} in {other.name}, in the "
-            "median: a difference in roughness may come from how densely they were drawn"
+            f"outlines have {a.vertices:g} vertices in {a.name} and {b.vertices:g} in {b.name}, in the median: a "
+            "difference in roughness may come from how densely they were drawn"
         )
-        found.append(Finding("vertices", f"{one.name}, {other.name}", False, text))
+        found.append(Finding("vertices", f"{a.name}, {b.name}", False, text))
     return Quality(tuple(sorted(found, key=lambda finding: not finding.serious)))
 
 
@@ -292,33 +313,3 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
                     f"standard deviations {'above' if distance > 0 else 'below'} theirs"
                 )
                 yield Finding("stands out", image, abs(distance) > _SERIOUS_DISTANCE, text)
-
-
-def _keys(name: str, ensemble: Ensemble) -> list[tuple[bytes, str]]:
-    """Return a key of each outline of enough vertices, without position, but with first vertex and direction."""
-    starts, counts = ensemble.offsets[:-1], np.diff(ensemble.offsets)
-    least, most = (extreme.reduceat(ensemble.vertices, starts) for extreme in (np.minimum, np.maximum))
-    sizes = (most - least).max(axis=1)
-    placed = (ensemble.vertices - np.repeat(least, counts, axis=0)) / np.repeat(sizes, counts)[:, None]
-    shapes = np.split(np.round(placed * 1e6).astype("i8"), starts[1:])
-    return [
-        (f"{size:.6g}".encode() + shape.tobytes(), f"{image} ({name})" if image and image != name else name)
-        for shape, size, image in zip(shapes, sizes.tolist(), ensemble.images.tolist(), strict=True)
-        if len(shape) >= _MIN_COMPARED_VERTICES
-    ]
-
-
-def _duplicates(keys: Sequence[tuple[bytes, str]]) -> Iterator[Finding]:
-    """Find duplicate outlines at any position: within an image, between images, between sides."""
-    owners: dict[bytes, list[str]] = {}
-    for key, owner in keys:
-        owners.setdefault(key, []).append(owner)
-    totals = Counter(owner for _, owner in keys)
-    pairs: Counter[tuple[str, str]] = Counter()
-    for places in owners.values():
-        if len(places) > 1:
-            pairs[(places[0], places[1])] += 1
-    for (one, other), count in pairs.items():
-        if count > max(1, _MAX_DUPLICATE_FRACTION * min(totals[one], totals[other])):
-            where = f"in {one}" if one == other else f"in {one} and in {other}"
-            yield Finding("duplicates", one, True, f"{counted(count, 'outline')} occur twice, {where}")
