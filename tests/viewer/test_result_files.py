@@ -138,6 +138,30 @@ def test_a_reopened_result_is_tied_to_images_that_are_opened_after_it(finished_d
     assert len(dock.result.a) == len(finished_dock.result.a)
 
 
+def test_a_reopened_result_is_tied_to_images_that_are_opened_during_its_check(
+    finished_dock, qtbot, tmp_path, answer, monkeypatch
+):
+    def slow(*_):
+        for index in range(1000):
+            report("counting", index, 1000)
+            time.sleep(0.01)
+
+    monkeypatch.setattr(comparing, "robustness_of", slow)
+    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+    viewer = ViewerModel()
+    dock = reopen(viewer, path, qtbot)
+    press(dock.results.check, qtbot)
+    for seed, name in ((2, "two"), (1, "one")):
+        viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
+    qtbot.wait(100)
+    assert dock.busy
+    assert "not in the viewer" in dock.results.origin.text()
+    press(dock.cancel_button, qtbot)
+    qtbot.waitUntil(lambda: dock.results.origin.text() == "Opened from pair.comparison.npz.", timeout=5000)
+    assert [layer.name for layer in dock.sides.pair.chosen()] == ["one", "two"]
+    assert dock.state == "done"
+
+
 def test_other_images_than_those_of_a_reopened_result_stay_chosen(finished_dock, qtbot, tmp_path, answer):
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer = ViewerModel()

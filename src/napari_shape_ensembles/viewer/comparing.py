@@ -116,7 +116,6 @@ class ComparisonTask(Task[Comparison]):
         choices.sides.changed.connect(self.side_by_side.schedule_arrange)
         choices.sides.changed.connect(self._update_own_names)
         choices.sides.changed.connect(self._link_debouncer.start)
-        self.finished.connect(self._link_debouncer.start)
 
     def _update_own_names(self) -> None:
         update_own_names(list(self.choices.layers))
@@ -388,7 +387,11 @@ class ComparisonTask(Task[Comparison]):
 
     def _link_images(self) -> None:
         """Link a result to its images if they are opened after it, unless other images are chosen."""
-        if self.shown is not None and self.run_inputs is None and not self.busy:
+        if self.busy:
+            self.finished.connect(self._link_debouncer.start, unique=True)
+            return
+        self.finished.disconnect(self._link_debouncer.start, missing_ok=True)
+        if self.shown is not None and self.run_inputs is None:
             shown = self.shown.linked(self.choices.layers, self.choices.dims)
             sides = None if shown.run_inputs is None else shown.run_inputs.existing_layers()
             if sides is not None and set(itertools.chain(*self.choices.sides.chosen())) <= {*itertools.chain(*sides)}:
