@@ -90,7 +90,7 @@ class Sides(LayerListFollower):
 
     comparison_opened = Signal()  #: a layer of a saved comparison was added, or may exist already
     layer_replaced = Signal(object, object)  #: (before, after): a layer inherits another's place and row in the design
-    layer_removing = Signal(object)  #: Layer: about to be removed from the list
+    layer_removing = Signal()  #: a layer that is not ours is about to be removed from the list
     original_restored = Signal(str)  #: str: message that a replacement was deleted and the original layer is used again
 
     def __init__(self, viewer: ViewerModel) -> None:
@@ -179,8 +179,8 @@ class Sides(LayerListFollower):
         If exactly two layers are selected in the layer list, they become A and B, in list order.
         """
         if event is not None and event.type not in (*_LAYER_LIST_EVENTS, "changed"):
-            if event.type == "removing":
-                self.layer_removing.emit(self._layers[event.index])
+            if event.type == "removing" and not is_own(self._layers[event.index]):
+                self.layer_removing.emit()
             return
         if self.originals:
             self._restore_originals()

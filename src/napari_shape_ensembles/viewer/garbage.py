@@ -4,8 +4,6 @@ import gc
 from collections.abc import Collection
 from typing import Any
 
-from napari.layers import Layer
-
 from .choices import Choices
 from .inputs import OWN, is_own
 from .task import Debouncer, Task
@@ -66,7 +64,6 @@ class CollectionExemption:
             gc.unfreeze()
         self._is_frozen = False
 
-    def _on_layer_removing(self, layer: Layer) -> None:
-        if not is_own(layer):
-            self._unfreeze()
-            self._freeze_debouncer.start()
+    def _on_layer_removing(self) -> None:
+        self._unfreeze()
+        self._freeze_debouncer.start()
