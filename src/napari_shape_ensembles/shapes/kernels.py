@@ -457,7 +457,7 @@ def multiply(spectra, aims, products):
 
 @njit(types.float64(types.float64[:, ::1], types.int64), cache=True, nogil=True)
 def _peak_height(scores, place):
-    """Height of the parabola through a sample and its two neighbors; as `registration._peak_height`."""
+    """Height of the parabola through a sample and its two neighbors; as in `registration.two_best`."""
     n = scores.shape[1]
     way, shift = place // n, place % n
     at = scores[way, shift]

@@ -7,7 +7,7 @@ every shift of a curve, without a singular value decomposition.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from math import factorial
 from typing import Any, Literal
 
@@ -214,16 +214,11 @@ def match(
     z[against] = np.roll(z[against, ::-1], 1, axis=-1)
     spectrum, aim = scipy.fft.fft(z), scipy.fft.fft(target)
     first, second, margin = two_best(shift_scores(spectrum, aim, reflections))
-    moved, shift, turn, mirrored, residual = _aligned(spectrum, aim, first)
+    best = _aligned(spectrum, aim, first)
     if registered is not None:
-        curves = scipy.fft.ifft(moved, overwrite_x=True)
+        curves = scipy.fft.ifft(best[0], overwrite_x=True)
         registered[:, 0], registered[:, 1] = curves.real, curves.imag
-
-    def places(tied: Index) -> list[Complex]:
-        aims = aim if aim.ndim == 1 else aim[tied]
-        return [_aligned(spectrum[tied], aims, place[tied])[0] for place in (first, second)]
-
-    return _judged(shift, turn, mirrored, against, residual, margin, places)
+    return _judged(_aligned, spectrum, aim, (first, second), margin, best[1:], against)
 
 
 def _match_fast(
@@ -236,26 +231,24 @@ def _match_fast(
     spectrum, aim = scipy.fft.fft(z, overwrite_x=True), scipy.fft.fft(target)
     first, second, margin = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
     fast.two_best(_scores_fast(fast, spectrum, aim[None], reflections), first, second, margin)
-    moved, shift, turn, mirrored, residual = _aligned_fast(fast, spectrum, aim, first)
+    aligned = partial(_aligned_fast, fast)
+    best = aligned(spectrum, aim, first)
     if registered is not None:
-        fast.split(scipy.fft.ifft(moved, overwrite_x=True), registered)
-
-    def places(tied: Index) -> list[Complex]:
-        return [_aligned_fast(fast, spectrum[tied], aim, place[tied])[0] for place in (first, second)]
-
-    return _judged(shift, turn, mirrored, against, residual, margin, places)
+        fast.split(scipy.fft.ifft(best[0], overwrite_x=True), registered)
+    return _judged(aligned, spectrum, aim, (first, second), margin, best[1:], against)
 
 
 def _judged(
-    shift: Real,
-    turn: Complex,
-    mirrored: Flags,
-    against: Flags,
-    residual: Real,
+    aligned: Callable[[Complex, Complex, Index], tuple[Complex, Real, Complex, Flags, Real]],
+    spectrum: Complex,
+    aim: Complex,
+    places: tuple[Index, Index],
     margin: Real,
-    places: Callable[[Index], list[Complex]],
+    best: tuple[Real, Complex, Flags, Real],
+    against: Flags,
 ) -> tuple[Real, Real, Flags, Real, Real, Flags]:
-    """Fields of a `Registration`; `places` returns the spectra of given curves at their two best matches."""
+    """Fields of a `Registration` from each curve's best match; ties are aligned at both `places` and compared."""
+    shift, turn, mirrored, residual = best
     # Relative improvement of the best match over the second best; 0 where both misfits vanish, as between circles.
     gained = (2 - residual**2) * margin
     misfit = residual**2 + gained
@@ -263,8 +256,9 @@ def _judged(
     ambiguous = distinct < AMBIGUOUS
     tied = np.flatnonzero(ambiguous & (margin < _TIE_TOLERANCE))
     if len(tied):
-        best, other = places(tied)
-        ambiguous[tied] = np.linalg.norm(other - best, axis=-1) > _EQUAL_TOLERANCE * np.linalg.norm(best, axis=-1)
+        aims = aim if aim.ndim == 1 else aim[tied]
+        one, other = (aligned(spectrum[tied], aims, place[tied])[0] for place in places)
+        ambiguous[tied] = np.linalg.norm(other - one, axis=-1) > _EQUAL_TOLERANCE * np.linalg.norm(one, axis=-1)
     # R of z -> turn·z, or of z -> turn·z̄ where mirrored, as real matrices.
     sign = np.where(mirrored, -1.0, 1.0)
     rotation = np.stack([turn.real, -turn.imag * sign, turn.imag, turn.real * sign], axis=-1).reshape(-1, 2, 2)
@@ -400,22 +394,19 @@ def two_best(waves: Complex) -> tuple[Index, Index, Real]:
     rises[..., 0] = scores[..., 0] >= scores[..., -1]
     falls[..., -1] = scores[..., -1] >= scores[..., 0]
     peaks = np.where(rises & falls, scores, 0)
-    first = peaks.reshape(count, ways * n).argmax(axis=-1)
-    way, shift = np.divmod(first, n)
-    peaks[np.arange(count)[:, None], way[:, None], (shift[:, None] + [-1, 0, 1]) % n] = 0
-    second = peaks.reshape(count, ways * n).argmax(axis=-1)
-    found = peaks.reshape(count, ways * n)[np.arange(count), second] > 0
-    ratio = np.where(found, _peak_height(scores, second), 0) / _peak_height(scores, first)
-    return first, second, 1 - np.sqrt(np.minimum(ratio, 1))
-
-
-def _peak_height(scores: Real, place: Index) -> Real:
-    """Height of the parabola through a sample and its two neighbors."""
-    count, n = len(scores), scores.shape[-1]
-    way, shift = np.divmod(place, n)
-    before, at, after = scores[np.arange(count)[:, None], way[:, None], (shift[:, None] + [-1, 0, 1]) % n].T
-    bend = 2 * at - before - after
-    return at + (after - before) ** 2 / (8 * np.where(bend > 0, bend, np.inf))
+    places, heights = [], []
+    for _ in range(2):
+        place = peaks.reshape(count, ways * n).argmax(axis=-1)
+        way, shift = np.divmod(place, n)
+        around = np.arange(count)[:, None], way[:, None], (shift[:, None] + [-1, 0, 1]) % n
+        # The height of the parabola through the peak and its two neighbors; 0 if no peak is left.
+        before, at, after = scores[around].T
+        bend = 2 * at - before - after
+        height = at + (after - before) ** 2 / (8 * np.where(bend > 0, bend, np.inf))
+        places.append(place)
+        heights.append(np.where(peaks[np.arange(count), way, shift] > 0, height, 0))
+        peaks[around] = 0
+    return places[0], places[1], 1 - np.sqrt(np.minimum(heights[1] / heights[0], 1))
 
 
 def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
