@@ -287,7 +287,8 @@ def _binned(distances: Distances, kernel: Callable[[Real], Real], starts: Index)
 
 def _weighted_sums(labels: Labellings, features: Real) -> Real:
     """Σ w φ of every labeling, (1 + B, q), for features φ (N, q) or their sums over bins (U, q)."""
-    sums = features if len(features) == len(labels.starts) else np.add.reduceat(features, labels.starts)
+    of_points = labels.sizes is not None and len(features) == labels.total
+    sums = np.add.reduceat(features, labels.starts) if of_points else features
     parts = chunks(len(labels), len(sums))
     return np.concatenate(over_blocks(lambda some: labels.weights(some) @ sums, parts))
 
