@@ -182,6 +182,11 @@ class Sides(LayerListFollower):
             if event.type == "removing" and not is_own(self._layers[event.index]):
                 self.layer_removing.emit()
             return
+        if event is not None and event.type in ("inserted", "removed") and is_own(event.value):
+            known = event.value.metadata.get(MARK)
+            if event.type == "inserted" and isinstance(known, dict) and "comparison" in known:
+                self.comparison_opened.emit()
+            return
         if self.originals:
             self._restore_originals()
         for layer in self._layers:
@@ -194,18 +199,18 @@ class Sides(LayerListFollower):
             self._last_active_image = self.image_of_annotation.get(active, self._last_active_image)
         (a, b), offered = self.chosen(), self.offered()
         selected = [layer for layer in offered if layer in self._layers.selection]
+        if event is not None and event.type == "changed":
+            if not self.several and len(selected) == 2 and set(selected) != {*a, *b}:
+                self._set_chosen(selected[:1], selected[1:])
+            return
         if self.several:
             if not (a or b or self._set_by_user) and len(free := self.offered_automatically()) > 1:
                 a, b = (free[0],), (free[1],)
-        elif event is not None and event.type == "changed":
-            if len(selected) == 2 and set(selected) != {*a, *b}:
-                a, b = (selected[0],), (selected[1],)
         elif not (a and b):
             free = [layer for layer in self.offered_automatically() if layer not in self.opted_out]
             a, b = _completed_pair((a, b), [layer for layer in selected if layer in free], free)
         self._set_chosen(a, b)
-        known = None if event is None else getattr(getattr(event, "value", None), "metadata", {}).get(MARK)
-        if event is None or (event.type == "inserted" and isinstance(known, dict) and "comparison" in known):
+        if event is None:
             self.comparison_opened.emit()
 
     def _classify(self, layer: Layer) -> None:
