@@ -169,6 +169,8 @@ def test_one_layer_alone_can_be_inspected(viewer, qtbot):
     dock = opened(viewer, qtbot)
     pressed(dock.run_button, dock, qtbot)
     assert text(dock, 0, "label") == "37"  # which is no group's
+    assert dock.ranked_with.isVisibleTo(dock)
+    assert "without an image" in dock.ranked_with.text()
     assert {"Layer", "Second"} <= {label.text() for label in dock.findChildren(QLabel)}
     assert not dock.again_button.isVisibleTo(dock)
     assert [layer.name for layer in viewer.layers] == ["one", "one inspected"]

@@ -74,6 +74,25 @@ def test_labels_are_ranked_with_the_image_they_lie_on(task, model, qtbot):
     assert "cut" not in reasons(task)[5]
 
 
+def test_labels_of_a_folder_are_ranked_with_the_image_of_their_name_and_place(task, model, qtbot):
+    labels = segmented(1)
+    for name, image in (("01_image", spots(1)), ("02_image", spots(2))):
+        model.add_image(image, name=name)
+    model.add_labels(labels, name="01_mask")
+    task.a.choose(model.layers["01_mask"])
+    ended(task, qtbot, task.run)
+    assert task.ranked_with == '"01_mask" is ranked with the image "01_image".'
+    expected = rank_suspects(labels, spots(1))
+    seen = task.result.ranking[["id", "score"]].to_numpy().tolist()
+    assert seen == expected[["label", "score"]].to_numpy().tolist()
+    model.layers["01_image"].translate = (0, 500)
+    ended(task, qtbot, task.run)
+    assert task.ranked_with == '"01_mask" is ranked with the image "02_image".'
+    model.layers["02_image"].data = spots(2)[:100]
+    ended(task, qtbot, task.run)
+    assert task.ranked_with == '"01_mask" is ranked without an image: no visible one has its size and place.'
+
+
 def test_layers_of_the_plugin_are_not_taken_for_the_image_of_labels(task, model, qtbot):
     image = spots(1)
     labels = segment(image)
@@ -503,6 +522,25 @@ def test_changed_labels_and_those_whose_copy_was_deleted_are_inspected_from_the_
     model.layers["nuclei"].data = changed
     ended(reviewed, qtbot, reviewed.run)
     assert reviewed.review.counts()["right"] == 0
+
+
+def test_labels_changed_since_they_were_inspected_are_not_replaced_by_a_copy_of_what_they_were(reviewed, model, qtbot):
+    model.layers["nuclei"].data_setitem((np.array([0]), np.array([0])), 3)
+    reviewed.fix("delete")
+    assert reviewed.message == "⚠ nuclei was changed since it was inspected: inspect it again to correct it"
+    assert "nuclei corrected" not in model.layers
+    ended(reviewed, qtbot, reviewed.run)
+    reviewed.go_to(0)
+    fixed(reviewed, qtbot, "delete")
+    assert model.layers["nuclei corrected"].data[0, 0] == 3
+
+
+def test_the_copy_of_labels_that_were_deleted_takes_no_place(reviewed, model, qtbot):
+    deleted = model.layers.pop("nuclei")  # alive, as in an undo of the user
+    fixed(reviewed, qtbot, "delete")
+    assert deleted not in model.layers
+    assert "nuclei corrected" in model.layers
+    assert reviewed.message == ""
 
 
 def test_undo_goes_to_the_label_whose_correction_it_undid(reviewed, qtbot):

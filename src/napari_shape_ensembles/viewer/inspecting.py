@@ -3,14 +3,16 @@
 import contextlib
 import getpass
 import itertools
+import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -94,6 +96,8 @@ class InspectionTask(Task[Inspection]):
         All verdicts since the viewer was opened, which the ranking of later inspections learns from.
     by : str
         Name of the reviewer, for the logs.
+    ranked_with : str
+        Sentences that name the image with which each of the labels was ranked, or say that there was none.
     """
 
     def __init__(self, choices: Choices) -> None:
@@ -110,7 +114,7 @@ class InspectionTask(Task[Inspection]):
         self.review: Review | None = None
         self.rows = pd.DataFrame({name: [] for name in ("image", "label", "index", "score", "reasons", "mark")})
         self.current: Entry | None = None
-        self.ticks, self.by = Ticks(), _user_name()
+        self.ticks, self.by, self.ranked_with = Ticks(), _user_name(), ""
         self.unlisted = OwnLayers(choices)
         self.update_runner = JobRunner()
         self._copies: dict[int, weakref.ref[Labels]] = {}
@@ -189,6 +193,7 @@ class InspectionTask(Task[Inspection]):
         self.result, self.run_inputs = outcome.review.inspection, run_inputs
         self.excluded_curves = [np.zeros(len(one), dtype=bool) for one in outcome.review.inspection.ensembles]
         self.again = self.current = None
+        self.ranked_with = outcome.ranked_with
         self.review, self._sources, self._in_stacks = outcome.review, outcome.sources, outcome.in_stacks
         if run_inputs.more["the question"] == SUSPICIOUS:
             for ref, own, verdicts in zip(self._inspected, self.review.corrected, self.review.verdicts, strict=True):
@@ -213,7 +218,8 @@ class InspectionTask(Task[Inspection]):
         layers = [ref() for ref in itertools.chain(*run_inputs.layers)]
         in_stacks = [self._in_stack(layer) if isinstance(layer, Labels) else None for layer in layers]
         if question == ANNOTATORS:
-            return partial(inspect_consensus, both, recipe, self._image_under(both[0], in_stacks[0]), by=self.by)
+            under = self._image_under(both[0], in_stacks[0])
+            return partial(inspect_consensus, both, recipe, under, by=self.by)
         if question != SUSPICIOUS:
             return partial(inspect_disagreement, both, recipe, run_inputs.settings)
         self._apply_strokes()
@@ -277,25 +283,31 @@ class InspectionTask(Task[Inspection]):
         size = Calibration((float(scale[0]), float(scale[1])), unit, "layer")
         return StackPlane(stack, place, axes, whole.name, file, size, steps)
 
-    def _image_under(self, source: Source, place: "StackPlane | None") -> Any:
-        """Return a copy of the topmost visible image with the shape and scale of labels, or None.
+    def _image_under(self, source: Source, place: "StackPlane | None") -> "ImageUnder | None":
+        """Return the visible image with the shape, scale and place of labels, or None.
 
-        For labels in a stack, it may be the same plane of an image stack.
+        Of several, it is the one whose name has most in common with theirs, or else the topmost. For labels in a stack,
+        it may be the same plane of an image stack.
         """
+        found = []
         for layer in reversed(self.choices.viewer.layers):
             if source.kind != "labels" or not isinstance(layer, Image) or layer.multiscale or not layer.visible:
                 continue
             if layer in OWN:  # such as a preview of a segmentation
                 continue
-            data, scale, count = layer.data, layer.scale, layer.ndim
+            data, axes, count = layer.data, [0, 1], layer.ndim
             if place is not None and data.shape[:count] == place.stack.original.shape:
-                data = np.moveaxis(data, place.axes, (count - 2, count - 1))[place.place]
-                scale = scale[list(place.axes)]
+                axes = list(place.axes)
+                data = np.moveaxis(data, axes, (count - 2, count - 1))[place.place]
             elif count != 2:
                 continue
-            if data.shape[:2] == source.data.shape and np.allclose(scale, source.scale):
-                return np.array(data)
-        return None
+            here = ((layer.scale, source.scale), (layer.translate, source.placement["translate"]))
+            if data.shape[:2] == source.data.shape and all(np.allclose(one[axes], own) for one, own in here):
+                found.append((layer.name, data))
+        if not found:
+            return None
+        name, data = max(found, key=lambda one: common_words(one[0], source.name if place is None else place.name))
+        return ImageUnder(name, np.array(data))
 
     def activate(self) -> None:
         """Follow changes of the layer list and of the result's layers."""
@@ -543,7 +555,8 @@ class InspectionTask(Task[Inspection]):
     def _origin(self, image: int) -> Layer | None:
         """Return the layer of an image, after which its own layers are named; None for a consensus, or if deleted."""
         of_several = self.run_inputs is None or self.run_inputs.more["the question"] == ANNOTATORS
-        return None if of_several or image >= len(self._inspected) else self._inspected[image]()
+        layer = None if of_several or image >= len(self._inspected) else self._inspected[image]()
+        return layer if layer in self.choices.layers else None
 
     def _name_layers(self) -> None:
         """Let the layers of outlines follow the names of the layers that were inspected."""
@@ -572,13 +585,17 @@ class InspectionTask(Task[Inspection]):
             if source.kind != "shapes":
                 raise ValueError(f'labels are corrected under the question "{QUESTIONS[SUSPICIOUS]}"')
             raise ValueError("only labels can be corrected here: edit shapes in their own layer")
+        origin, known = self._origin(image), () if self.run_inputs is None else self.run_inputs.fingerprints
+        # The copy would take the place of a layer without its changes.
+        if origin is not None and origin.ndim == 2 and fingerprint(origin, self.choices.dims) != known[image]:
+            raise ValueError(f"{origin.name} was changed since it was inspected: inspect it again to correct it")
         layer = Labels(own.labels.copy(), name=self.name_of_copy(image), opacity=0.4, **source.placement)
         layer.preserve_labels = True  # neighbors keep their pixels
         if self.current is not None and self.current.label > 0:
             layer.selected_label = self.current.label
         self._copies[image], self._corrected[layer] = weakref.ref(layer), own
-        if (known := self._stack_of(image)) is not None:
-            self._planes[layer] = known
+        if (plane := self._stack_of(image)) is not None:
+            self._planes[layer] = plane
         else:
             self._files[layer] = self._file_of(image)
         proposed = self.run_inputs is not None and self.run_inputs.more["the question"] == ANNOTATORS
@@ -590,7 +607,7 @@ class InspectionTask(Task[Inspection]):
         active = self.choices.layers.selection.active
         self.choices.layers.append(layer)
         self.choices.layers.selection.active = active
-        if (origin := self._origin(image)) is not None:
+        if origin is not None:
             name_after(layer, origin, self._role_of_copy(image))
         if not proposed:
             self._compare_in_place(image, layer)
@@ -727,6 +744,24 @@ def _key_callback(task: "weakref.ref[InspectionTask]", action: str) -> Callable[
     return press
 
 
+def common_words(name: str, other: str) -> tuple[int, bool]:
+    """Return how many words and numbers two names of layers have in common, in the same order.
+
+    Whether napari has given both the same number, as in "nuclei [1]", comes second: it counts layers of one name.
+
+    Examples
+    --------
+    >>> common_words("field 2 [1]", "field 2 mask"), common_words("field 1 [1]", "field 2 mask")
+    ((2, False), (1, False))
+    """
+    (words, number), (others, second) = (
+        (re.findall(r"\d+|[^\W\d_]+", re.sub(r" \[\d+\]$", "", one).lower()), re.findall(r" \[(\d+)\]$", one))
+        for one in (name, other)
+    )
+    blocks = SequenceMatcher(None, words, others, autojunk=False).get_matching_blocks()
+    return sum(block.size for block in blocks), number == second
+
+
 def _user_name() -> str:
     try:
         return getpass.getuser()
@@ -786,6 +821,13 @@ def write_corrected_files(jobs: Sequence[SaveJob]) -> list[tuple[Path, Path, str
     return written
 
 
+class ImageUnder(NamedTuple):
+    """The image, or the plane of it, that labels lie on."""
+
+    name: str
+    pixels: Any
+
+
 @dataclass(frozen=True, eq=False)
 class InspectionOutcome:
     """The outcome of a run: a review, and its layers, not yet in a viewer."""
@@ -795,13 +837,14 @@ class InspectionOutcome:
     layers: list[Shapes]
     unlisted: dict[int, Shapes]
     in_stacks: tuple[StackPlane | None, ...] = ()
+    ranked_with: str = ""  #: see `InspectionTask`
 
 
 def inspect_suspicious(
     sources: tuple[Source, ...],
     recipe: Outlines,
     settings: Settings,
-    images: Sequence[Any] = (None, None),
+    images: "Sequence[ImageUnder | None]" = (None, None),
     *,
     corrected: Sequence[CorrectedLabels | None] = (None, None),
     verdicts: Mapping[CorrectedLabels, Mapping[int, bool]] = MappingProxyType({}),
@@ -831,7 +874,16 @@ def inspect_suspicious(
         None if one.kind == "shapes" else recipe.labels(one.data) if one.kind == "image" else one.data
         for one in sources
     )
-    pictures = tuple(one.data if one.kind == "image" else seen for one, seen in zip(sources, images, strict=False))
+    pictures = tuple(
+        one.data if one.kind == "image" else seen and seen.pixels for one, seen in zip(sources, images, strict=False)
+    )
+    ranked_with = [
+        f'"{one.name}" is ranked with the image "{seen.name}".'
+        if seen
+        else f'"{one.name}" is ranked without an image: no visible one has its size and place.'
+        for one, seen in zip(sources, images, strict=False)
+        if one.kind == "labels"
+    ]
     traced = [
         source if plane is None else replace(source, kind="labels", data=plane)
         for source, plane in zip(sources, planes, strict=True)
@@ -840,7 +892,8 @@ def inspect_suspicious(
     result = inspect_curves(ensembles, settings, labels=planes, images=pictures)
     review = Review(result, planes, pictures, outlines=recipe, corrected=going_on, **known)
     import_module("sklearn.linear_model")  # verdicts need it on the main thread, where its import would take a second
-    return InspectionOutcome(review, sources, *both_layers(review, sources), tuple(in_stacks))
+    layers, unlisted = both_layers(review, sources)
+    return InspectionOutcome(review, sources, layers, unlisted, tuple(in_stacks), " ".join(ranked_with))
 
 
 def _is_correction(labels: NDArray[Any], corrected: CorrectedLabels) -> bool:
@@ -858,7 +911,7 @@ def inspect_disagreement(sources: tuple[Source, ...], recipe: Outlines, settings
 
 
 def inspect_consensus(
-    sources: tuple[Source, ...], recipe: Outlines, image: Any = None, *, by: str = ""
+    sources: tuple[Source, ...], recipe: Outlines, image: "ImageUnder | None" = None, *, by: str = ""
 ) -> InspectionOutcome:
     """Rank the objects of the consensus of several annotators of an image by their disagreement."""
     first, names = sources[0], [source.name for source in sources]
@@ -867,7 +920,7 @@ def inspect_consensus(
         for number, (name, source) in enumerate(zip(names, sources, strict=True), start=1)
     }
     result, plane = disputed(labels, outlines=recipe, scale=tuple(first.scale), unit=first.unit)
-    review = Review(result, (plane,), (image,), outlines=recipe, by=by)
+    review = Review(result, (plane,), (image and image.pixels,), outlines=recipe, by=by)
     consensus = (replace(first, name="consensus", data=plane, path=""),)
     return InspectionOutcome(review, consensus, *both_layers(review, consensus))
 

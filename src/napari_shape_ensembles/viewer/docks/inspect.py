@@ -41,6 +41,7 @@ class InspectCurves(Dock):
         self.b = LayerChoice(task.b, "A second layer to compare with the first; optional.", nothing="– none –")
         self.form = OutlinesForm(self.session.choices.recipe, folded=_FOLDED, omitted=("pixel_size", "unit"))
         self.message, self.verdict, self.verdict_again = wrapped_label(), wrapped_label(), wrapped_label()
+        self.ranked_with = wrapped_label()
         self.queue = Queue(task)
         self.colorbar = ColorBar()
         self.colorbar.setToolTip("Score by which the curves are colored; larger is more suspicious.")
@@ -69,7 +70,7 @@ class InspectCurves(Dock):
 
     def _result_widgets(self) -> tuple[QWidget, ...]:
         """Return the result widgets, from top to bottom."""
-        state = self.reason, self.step, self.progress, self.stale, self.verdict
+        state = self.reason, self.step, self.progress, self.stale, self.verdict, self.ranked_with
         return *state, self.queue, self.message, self.score_row, self.again_button, self.verdict_again
 
     def show_result(self) -> None:
@@ -91,6 +92,8 @@ class InspectCurves(Dock):
         self.again_button.setVisible(result is not None and len(result.ensembles) == 2)
         self.again_button.setEnabled(not task.busy)
         self.verdict_again.setText("" if task.again is None else f"Without the excluded: {task.again.summary()}")
+        self.ranked_with.setText(task.ranked_with if result is not None else "")
+        self.ranked_with.setVisible(bool(self.ranked_with.text()))
         if result is not None:
             self.queue.refresh()
             if task.rows is not self._shown_result:
