@@ -234,7 +234,7 @@ def test_the_plane_that_is_named_is_the_one_used(model):
     stack = np.stack([labels_of(1), 0 * labels_of(1)])
     model.add_image(np.zeros((6, 20, 20)))
     layer = model.add_labels(stack, name="two planes")
-    model.dims.set_point(0, 4)
+    model.dims.set_point(0, 1.4)  # of which napari draws the nearest
     source = source_of(layer, model.dims)
     assert source.plane.endswith("= 1")
     np.testing.assert_array_equal(source.data, stack[1])
@@ -309,3 +309,18 @@ def test_without_reflections_a_mirrored_layer_beside_a_plain_one_is_refused_and_
     assert said(reflections=False)[0] == "0"
     assert said() == "1∧1"
     session.detach()
+
+
+def test_a_stack_with_fewer_planes_than_the_slider_is_not_taken_by_its_last_one(model):
+    """The viewer draws nothing of it there."""
+    model.add_image(np.zeros((5, 30, 30)), name="deep", scale=(2, 1, 1))
+    flat = model.add_image(np.zeros((3, 30, 30)), name="flat", scale=(2, 1, 1))
+    single = model.add_image(np.zeros((1, 30, 30)), name="single", scale=(2, 1, 1))
+    model.dims.set_current_step(0, 2)
+    assert source_of(flat, model.dims).plane == "plane axis 0 = 2"
+    last = fingerprint(flat, model.dims)
+    model.dims.set_current_step(0, 3)
+    with pytest.raises(ValueError, match='"flat" has 3 planes, and the slider is beyond them'):
+        source_of(flat, model.dims)
+    assert fingerprint(flat, model.dims) != last
+    assert source_of(single, model.dims).data.shape == (30, 30)  # no other plane can be meant

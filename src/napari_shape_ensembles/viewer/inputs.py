@@ -38,7 +38,8 @@ Kind = Literal["image", "labels", "shapes", "file"]
 
 ACCEPTED = (Image, Labels, Shapes)
 _CORNERS_PER_ELLIPSE = 200
-# Tolerance of the cosine of the angle between rows and columns for rectangular pixels, far above rounding errors.
+# Tolerance of the cosine of the angle between rows and columns for rectangular pixels, and of the position of a slider
+# in planes, far above rounding errors.
 _MAX_SKEW = 1e-6
 
 #: Excluded ids of an image, as strings; and those of all images, A's before B's.
@@ -149,7 +150,12 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
     known = PARTS.get(layer)
     if known is not None and known.whole is not None and known.part.region:  # objects are segmented in the whole plane
         return replace(source_of(known.whole, dims, at_most=at_most), name=layer.name, region=known.part.region)
-    axes, point, scale, unit, mirrored, pixels, place = shown_plane(layer, dims)
+    axes, point, scale, unit, mirrored, pixels, place, missed = shown_plane(layer, dims)
+    if missed is not None:
+        raise ValueError(
+            f'"{layer.name}" has {pixels.shape[missed]} planes, and the slider is beyond them, where the viewer shows '
+            "none: move it back to one of them"
+        )
     kind: Kind = "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
     left_out: dict[str, int] = {}
     if kind == "shapes":
@@ -211,7 +217,7 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
     if known is not None and known.whole is not None and known.part.region:
         return f"{fingerprint(known.whole, dims)} {known.part.region}"
     try:
-        axes, point, scale, unit, mirrored, data, place = shown_plane(layer, dims)
+        axes, point, scale, unit, mirrored, data, place, missed = shown_plane(layer, dims)
     except ValueError as error:
         return str(error)
     shown: Hashable
@@ -233,7 +239,7 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
     else:
         shown = id(data)
     hidden = tuple((axis, int(point[axis])) for axis in range(layer.ndim) if axis not in axes)
-    turned = ("mirrored",) if mirrored else ()
+    turned = (*(["mirrored"] if mirrored else []), *(["not shown"] if missed is not None else []))
     return hashlib.sha256(repr((tuple(axes), hidden, tuple(scale.tolist()), unit, shown, *turned)).encode()).hexdigest()
 
 
@@ -289,7 +295,8 @@ class ShownPlane(NamedTuple):
     unit: str
     mirrored: bool
     data: Any
-    place: tuple[Any, ...]  #: index of the plane in the data
+    place: tuple[Any, ...]  #: index of the plane in the data; the nearest, if the slider is beyond all planes
+    missed: int | None = None  #: axis on which the slider is beyond all of several planes, so that none is drawn
 
 
 def shown_plane(layer: Layer, dims: "Dims") -> ShownPlane:
@@ -309,13 +316,17 @@ def shown_plane(layer: Layer, dims: "Dims") -> ShownPlane:
     mirrored = bool(np.linalg.det(np.stack([end - corner for end in ends])[:, axes]) < 0)
     units = getattr(dims, "units", None) or layer.units  # units of dims.point, since napari 0.9
     counted = np.asarray(dims.point[-layer.ndim :]) / unit_factors(layer, range(layer.ndim), units[-layer.ndim :])
-    point = np.round(np.atleast_1d(layer.world_to_data(counted))).astype(int)
+    position = np.atleast_1d(layer.world_to_data(counted))
+    point = np.round(position).astype(int)
     data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
     if isinstance(layer, Shapes):
         return ShownPlane(axes, point, scale, unit, mirrored, data, ())
-    point = np.clip(point, 0, np.array(data.shape[: layer.ndim]) - 1)
+    shape = np.array(data.shape[: layer.ndim])
+    beyond = (np.abs(position - (shape - 1) / 2) > shape / 2 + _MAX_SKEW) & (shape > 1)
+    missed = next((axis for axis in np.flatnonzero(beyond).tolist() if axis not in axes), None)
+    point = np.clip(point, 0, shape - 1)
     place = tuple(slice(None) if axis in axes else int(point[axis]) for axis in range(layer.ndim))
-    return ShownPlane(axes, point, scale, unit, mirrored, data, place)
+    return ShownPlane(axes, point, scale, unit, mirrored, data, place, missed)
 
 
 def plane_of(layer: "Layer | ImageRow", dims: "Dims") -> Plane:
