@@ -535,6 +535,21 @@ def test_labels_changed_since_they_were_inspected_are_not_replaced_by_a_copy_of_
     assert model.layers["nuclei corrected"].data[0, 0] == 3
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_plane_that_was_changed_since_is_not_corrected_as_it_was(in_stack, model, qtbot, replaced):
+    layer = model.layers["nuclei"]
+    model.dims.set_point(0, 0)  # another plane than that inspected, which is no change
+    stack = layer.data.copy()
+    stack[1, 0, 0] = 3
+    if replaced:
+        layer.data = stack
+    else:
+        layer.data_setitem((np.array([1]), np.array([0]), np.array([0])), 3)
+    in_stack.fix("delete")
+    assert in_stack.message == "⚠ nuclei was changed since it was inspected: inspect it again to correct it"
+    assert in_stack.to_save() == {}
+
+
 def test_the_copy_of_labels_that_were_deleted_takes_no_place(reviewed, model, qtbot):
     deleted = model.layers.pop("nuclei")  # alive, as in an undo of the user
     fixed(reviewed, qtbot, "delete")

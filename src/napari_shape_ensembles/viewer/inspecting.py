@@ -585,16 +585,15 @@ class InspectionTask(Task[Inspection]):
             if source.kind != "shapes":
                 raise ValueError(f'labels are corrected under the question "{QUESTIONS[SUSPICIOUS]}"')
             raise ValueError("only labels can be corrected here: edit shapes in their own layer")
-        origin, known = self._origin(image), () if self.run_inputs is None else self.run_inputs.fingerprints
-        # The copy would take the place of a layer without its changes.
-        if origin is not None and origin.ndim == 2 and fingerprint(origin, self.choices.dims) != known[image]:
+        origin, plane = self._origin(image), self._stack_of(image)
+        if origin is not None and self._labels_changed(image, origin, plane, own):  # the copy would take its place
             raise ValueError(f"{origin.name} was changed since it was inspected: inspect it again to correct it")
         layer = Labels(own.labels.copy(), name=self.name_of_copy(image), opacity=0.4, **source.placement)
         layer.preserve_labels = True  # neighbors keep their pixels
         if self.current is not None and self.current.label > 0:
             layer.selected_label = self.current.label
         self._copies[image], self._corrected[layer] = weakref.ref(layer), own
-        if (plane := self._stack_of(image)) is not None:
+        if plane is not None:
             self._planes[layer] = plane
         else:
             self._files[layer] = self._file_of(image)
@@ -613,6 +612,17 @@ class InspectionTask(Task[Inspection]):
             self._compare_in_place(image, layer)
         self._hide_other_planes(image)
         return layer
+
+    def _labels_changed(self, image: int, layer: Layer, plane: "StackPlane | None", own: CorrectedLabels) -> bool:
+        """Whether an inspected layer, or the inspected plane of it, was changed since; not if it shows another one."""
+        if layer.ndim == 2 and self.run_inputs is not None:
+            return fingerprint(layer, self.choices.dims) != self.run_inputs.fingerprints[image]
+        if plane is None:
+            return False
+        if layer.data is not plane.stack.original:
+            return True
+        now = np.moveaxis(layer.data, plane.axes, (-2, -1))[plane.place]
+        return not _is_correction(np.asarray(now), own)
 
     def _other_planes(self, image: int) -> list[Labels]:
         """Return the layers on which other planes of an image's stack are corrected."""
