@@ -3,11 +3,9 @@
 import contextlib
 import getpass
 import itertools
-import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -48,6 +46,7 @@ from .inputs import (
     trace,
 )
 from .layers import ColorFeature, OwnLayers, name_after
+from .overlap import common_words
 from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_at
 
@@ -752,24 +751,6 @@ def _key_callback(task: "weakref.ref[InspectionTask]", action: str) -> Callable[
             own.trigger(action)
 
     return press
-
-
-def common_words(name: str, other: str) -> tuple[int, bool]:
-    """Return how many words and numbers two names of layers have in common, in the same order.
-
-    Whether napari has given both the same number, as in "nuclei [1]", comes second: it counts layers of one name.
-
-    Examples
-    --------
-    >>> common_words("field 2 [1]", "field 2 mask"), common_words("field 1 [1]", "field 2 mask")
-    ((2, False), (1, False))
-    """
-    (words, number), (others, second) = (
-        (re.findall(r"\d+|[^\W\d_]+", re.sub(r" \[\d+\]$", "", one).lower()), re.findall(r" \[(\d+)\]$", one))
-        for one in (name, other)
-    )
-    blocks = SequenceMatcher(None, words, others, autojunk=False).get_matching_blocks()
-    return sum(block.size for block in blocks), number == second
 
 
 def _user_name() -> str:

@@ -1,7 +1,9 @@
 """Overlap of layers in world coordinates, and the image below each annotation layer."""
 
 import itertools
+import re
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 
 import numpy as np
 from napari.components import ViewerModel
@@ -26,7 +28,8 @@ def images_below(layers: Iterable[Layer], images: Iterable[Layer], choices: Choi
     """Return the image below each of these layers, for those above a unique one.
 
     For an annotation layer, it is the image that was active before the layer was added, or else the first one that it
-    overlaps. For other outlines and labels, it is the image that contains their bounding box, if there is only one.
+    overlaps. For other outlines and labels, it is the image that contains their bounding box; of several, as from a
+    folder, the one whose name has most in common with theirs, if there is only one.
     """
     boxes = {one: box for one in images if isinstance(one, Image) and (box := drawn_extent(one, choices)) is not None}
     image_of_annotation, found = choices.sides.image_of_annotation, {}
@@ -41,6 +44,26 @@ def images_below(layers: Iterable[Layer], images: Iterable[Layer], choices: Choi
                 under = [before] if before in under else [] if elsewhere else under[:1]
             else:
                 under = [one for one, (top, end) in boxes.items() if (top <= low).all() and (high <= end).all()]
+                common = [common_words(one.name, layer.name) for one in under]
+                under = [one for one, words in zip(under, common, strict=True) if words == max(common)]
             if len(under) == 1:
                 found[layer] = under[0]
     return found
+
+
+def common_words(name: str, other: str) -> tuple[int, bool]:
+    """Return how many words and numbers two names of layers have in common, in the same order.
+
+    Whether napari has given both the same number, as in "nuclei [1]", comes second: it counts layers of one name.
+
+    Examples
+    --------
+    >>> common_words("field 2 [1]", "field 2 mask"), common_words("field 1 [1]", "field 2 mask")
+    ((2, False), (1, False))
+    """
+    (words, number), (others, second) = (
+        (re.findall(r"\d+|[^\W\d_]+", re.sub(r" \[\d+\]$", "", one).lower()), re.findall(r" \[(\d+)\]$", one))
+        for one in (name, other)
+    )
+    blocks = SequenceMatcher(None, words, others, autojunk=False).get_matching_blocks()
+    return sum(block.size for block in blocks), number == second

@@ -217,6 +217,11 @@ def test_labels_and_outlines_from_elsewhere_are_images_of_their_own_where_severa
     qtbot.waitUntil(lambda: words(two) == BOTH and {"two", "labels"} in cells(model).values(), timeout=2000)
 
 
+def test_labels_of_a_folder_lie_in_the_cell_of_the_image_of_their_name(two, model, qtbot):
+    model.add_labels(np.ones((60, 80), dtype=int), name="two_mask")
+    qtbot.waitUntil(lambda: words(two) == BOTH and {"two", "two_mask"} in cells(model).values(), timeout=2000)
+
+
 def test_switched_off_by_hand_the_grid_rests_until_it_is_switched_on(two, model, qtbot):
     heard, grid = [], grid_of(model)
     assert words(two) == BOTH
