@@ -4,6 +4,7 @@ import gc
 import threading
 import weakref
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,9 +26,11 @@ from docks import (
     wait_until_released,
 )
 from napari_shape_ensembles import Settings
+from napari_shape_ensembles.io.image_parts import ImagePart
 from napari_shape_ensembles.viewer import garbage
 from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.inputs import ImageRow
 from napari_shape_ensembles.viewer.page_status import page_statuses
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.task import CANCELLED
@@ -178,6 +181,26 @@ def test_what_a_person_takes_out_of_the_table_is_no_sample_again_unasked(session
     assert session.comparison.blocking_reason() == "Choose at least one layer for A and one for B."
     session.design.write([(two, "group", "B")])
     assert names(session.choices.sides.chosen()) == [["one"], ["two"]]
+
+
+def test_a_third_group_moves_up_where_the_images_of_a_sample_are_deleted(session, model):
+    with_images(model, ("three", "four", "five", "six"), 3)
+    for group, pair in {"ko": ("one", "two"), "drug": ("three", "four"), "wt": ("five", "six")}.items():
+        session.design.write([(model.layers[name], "group", group) for name in pair])
+    assert list(session.design.groups()) == ["ko", "drug", "wt"]
+    for name in ("three", "four"):
+        model.layers.remove(name)
+    assert names(session.choices.sides.chosen()) == [["one", "two"], ["five", "six"]]
+    assert session.comparison.blocking_reason() == ""
+    assert list(session.design.groups()) == ["ko", "wt"]
+
+
+def test_images_that_are_not_open_keep_their_groups_when_a_layer_is_opened(session, model):
+    wells = [f"{group}{i}" for group in ("ko", "wt", "drug") for i in range(2)]
+    files = [ImageRow(name, Path(f"{name}.tif"), ImagePart()) for name in wells]
+    session.design.replace_rows([(row, {"group": row.name[:-1]}) for row in files])
+    with_images(model, ("three",), 3)
+    assert session.design.grouped() == files
 
 
 def test_two_layers_of_one_kind_are_chosen_where_there_are_several(model, qapp):

@@ -282,9 +282,11 @@ class DesignTable:
         """Choose the open layers of the groups A and B as the samples."""
         groups = self.groups()
         a, b = ([row for row in groups.get(name, []) if isinstance(row, Layer)] for name in self.names)
-        if tuple(map(set, (a, b))) != tuple(map(set, self._sides.chosen())):
+        # Beside images that are not open, a layer joins a group only where one is entered.
+        several = bool(self.files) or max(len(a), len(b)) > 1
+        if tuple(map(set, (a, b))) != tuple(map(set, self._sides.chosen())) or (several and not self._sides.several):
             self._is_updating = True
-            self._sides.choose(a, b) if max(len(a), len(b)) < 2 else self._sides.choose_several(a, b)
+            self._sides.choose_several(a, b) if several else self._sides.choose(a, b)
             self._is_updating = False
 
     def _move_cells(self, before: Layer, after: Layer) -> None:
@@ -305,11 +307,17 @@ class DesignTable:
             names.append((given + self.names[place : place + 1] + [_SIDES[place]])[0])
         self.names = names if names[0] != names[1] else list(_SIDES)
         chosen = [layer for own in sides for layer in own]
-        for layer in self.layers():
-            name = next((self.names[place] for place, own in enumerate(sides) if layer in own), "")
-            if name or (layer not in chosen and self.cell(layer, GROUP) in before):
+        rows = [row for row in self.layers() if isinstance(row, Layer)]
+        taken_out = [layer for layer in rows if layer not in chosen and self.cell(layer, GROUP) in before]
+        for layer in taken_out:
+            self._cells[layer][GROUP] = ""
+        for name, own in zip(self.names, sides, strict=True):
+            for layer in own:
                 self._cells.setdefault(layer, {})[GROUP] = name
-        self.changed.emit()
+        if not (all(sides) or taken_out) and len(self.groups()) > 1:
+            self.write([])  # the layers of a sample were removed: the next group becomes this sample
+        else:
+            self.changed.emit()
 
 
 def _with_letters_in_place(names: list[str]) -> list[str]:
