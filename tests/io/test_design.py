@@ -59,6 +59,14 @@ def test_groups_may_be_called_none_or_null(images):
         checked_design(written(images, "image,group\nfine.png,a\ncoarse.png,NA\n")[1], 2)
 
 
+def test_names_of_digits_are_kept_as_they_are_written(images):
+    """As in the window: dishes 01 and 1 are two, and a replicate 01 is not renamed in the results."""
+    _, table = written(images, "image,Group,replicate,block,dose\nfine.png,007,01,1,01\ncoarse.png,7,1,1,2\n")
+    assert table[["group", "replicate"]].to_numpy().tolist() == [["007", "01"], ["7", "1"]]
+    assert checked_design(table, 2).groups == ("007", "7")
+    assert checked_design(table, 2).replicates["dose"].tolist() == [1, 2]
+
+
 def test_a_folder_in_place_of_a_table_is_refused_with_the_remedy(tmp_path):
     with pytest.raises(ValueError, match=r"is a folder: give a table of its images, or .* \(--pattern\)"):
         read_design(tmp_path)

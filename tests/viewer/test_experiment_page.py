@@ -1,5 +1,7 @@
 """Screens in the window: images that stay files, a control, a heat map, and a group opened with its outlines."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -94,7 +96,7 @@ def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, m
     assert "A01: outlines colored by" in page.message.text()
 
     written = []
-    monkeypatch.setattr(experimenting, "write_experiment", lambda *given: written.append(given) or [plate / "x"])
+    monkeypatch.setattr(experimenting, "write_experiment", lambda *given, **_: written.append(given) or [plate / "x"])
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(plate / "out"))
     entry(page.files, "Export").trigger()
     wait_until_idle(session.experiment, qtbot)
@@ -174,6 +176,12 @@ def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_pa
     assert page.run_button.isHidden()  # beside *Run again*
     tick(page.interactions, "group × cage")
     assert page.state == "done"
+
+    session.experiment.export(tmp_path / "results")
+    wait_until_idle(session.experiment, qtbot)
+    exported = json.loads((tmp_path / "results" / "experiment.json").read_text())
+    assert set(exported["overall"]) < set(said.split("\n"))
+    assert {"omnibus given length", "interaction group × sex"} < exported["tests"].keys()
 
     # The page is closed and made anew; then the file of the comparison brings all of it into another viewer.
     page.hide()

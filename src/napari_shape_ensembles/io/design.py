@@ -102,7 +102,7 @@ def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
     text = _text_of(path)
     try:
         heads = pd.read_csv(StringIO(text), sep=None, engine="python", nrows=0).columns
-        named = {name: str for name in heads if str(name).strip().lower() == "image"}  # keep names such as 001
+        named = {name: str for name in heads if str(name).strip().lower() in ("image", *_NAMES)}  # such as 001
         table = pd.read_csv(StringIO(text), sep=None, engine="python", dtype=named)
         cells = pd.read_csv(StringIO(text), sep=None, engine="python", dtype=str, keep_default_na=False)
     except (ValueError, csv.Error) as error:

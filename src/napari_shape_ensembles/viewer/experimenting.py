@@ -141,9 +141,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
         """Write tables and figures into a folder."""
         if self.result is not None:
             self.message = ""
-            self.start_secondary_job(
-                partial(write_experiment_tables, self.result.experiment, folder), self._on_exported
-            )
+            self.start_secondary_job(partial(write_experiment_tables, self.result, folder), self._on_exported)
 
     def _on_exported(self, paths: list[Path]) -> Iterable[None]:
         self.message, _ = saved_message(paths)
@@ -422,13 +420,13 @@ def write_experiment_file(
     return [path], inputs is not None
 
 
-def write_experiment_tables(result: Experiment, folder: Path) -> list[Path]:
-    """Write the tables and figures of an experiment."""
+def write_experiment_tables(answer: ExperimentAnswer, folder: Path) -> list[Path]:
+    """Write the tables and figures of an experiment, with the requested tests."""
     report("writing tables and figures")
-    names = (*EXPERIMENT, *trend_figures(result.design.covariates))
+    names = (*EXPERIMENT, *trend_figures(answer.experiment.design.covariates))
     refuse_overwriting([folder / name for name in names], remedy=OTHER_FOLDER)
     with file_errors_named(folder), recording_outputs(folder, names, [TRENDS]) as written:
-        written += write_experiment(folder, result)
+        written += write_experiment(folder, answer.experiment, requested=answer.requested)
     return written
 
 
