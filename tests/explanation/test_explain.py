@@ -191,6 +191,9 @@ def test_too_few_curves_are_refused_in_words(count, call):
 def test_an_explanation_says_where_the_verdict_gives_no_answer(small, explained):
     undecided = replace(explained, comparison=replace(small, row_depends_on_archetype=True))
     assert undecided.sentences()[0].startswith("The comparison is inconclusive")
+    unseen = replace(explained.components, tests=replace(explained.components.tests, adjusted=np.ones(4)))
+    assert "The answer's test" in replace(explained, components=unseen).sentences()[0]
+    assert not any("The answer's test" in words for words in replace(undecided, components=unseen).sentences())
     decided = replace(small, settings=replace(small.settings, permutations=999))
     assert not replace(explained, comparison=decided).sentences()[0].startswith("The comparison is inconclusive")
 

@@ -42,6 +42,17 @@ def test_it_says_which_way_and_how_much(larger):
     assert np.abs(found.mean_b).max() / np.abs(found.mean_a).max() == pytest.approx(1.4, rel=0.1)
 
 
+def test_a_quantity_is_named_only_where_its_own_part_of_the_test_rejects(larger):
+    """An interval of 95 % may exclude 1 where the test, at 1 %, found the difference in another part."""
+    assert larger.settings.significance == 0.01
+    found = larger.scale.parts
+    weaker = {name: replace(found[name], p_value=0.03) for name in ("mean size", "size")}
+    of_both = replace(larger, scale=replace(larger.scale, parts={**found, **weaker}))
+    assert headline(of_both).sentence.startswith("Size or elongation differs: size and elongation together.")
+    no_parts = replace(larger, scale=replace(larger.scale, parts={}))
+    assert headline(no_parts).sentence.startswith("B's outlines are larger: 1.")
+
+
 def test_samples_exchanged_say_the_opposite_by_the_inverse(larger):
     other = compare(larger.b, larger.a, QUICK)
     there, back = (headline(result).sentence.partition(":")[2].split()[0] for result in (larger, other))

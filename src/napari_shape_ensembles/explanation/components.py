@@ -138,10 +138,25 @@ def differing_parts(test: MMDTest, significance: float, told: Collection[str] = 
 def differences_named(test: MMDTest, intervals: Mapping[str, Real], significance: float) -> tuple[list[str], list[str]]:
     """Name what the answer states of a test that rejects: components by their ratio, and further parts.
 
-    `intervals` holds (low, high) of the ratio of each component; one is named if its interval excludes 1.
+    `intervals` holds (low, high) of the ratio of each component. One is named if its interval excludes 1 and its own
+    part of the test, if there is one, rejects: an interval of 95 % alone is less strict than the test.
     """
-    ratios = [name for name, interval in intervals.items() if not _holds_one(interval)]
+    ratios = [
+        name
+        for name, interval in intervals.items()
+        if not _holds_one(interval) and min(_own_p_values(test, name), default=0.0) <= significance
+    ]
     return ratios, differing_parts(test, significance, ratios)
+
+
+def _own_p_values(test: MMDTest, component: str) -> list[float]:
+    """Return the p-values of the parts of a test that test this component and no other."""
+    others = [other for other in COMPONENTS if other != component]
+    return [
+        part.p_value
+        for name, part in test.parts.items()
+        if component in name and not any(other in name for other in others)
+    ]
 
 
 def _holds_one(interval: Real) -> bool:

@@ -141,6 +141,8 @@ class Explanation:
 
     def _disagreements_with_tests(self, level: float) -> list[str]:
         """List where a test of the answer and the tests of its individual components disagree."""
+        if self.comparison.case == INCONCLUSIVE:
+            return []  # there is no answer
         said, differing = [], self.components.differing(level)
         tests = (("scale", OF_SCALE, self.comparison.scale), ("undulation", OF_FORM, self.comparison.undulation))
         for name, own, test in tests:

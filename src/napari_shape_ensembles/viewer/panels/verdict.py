@@ -46,7 +46,8 @@ class VerdictPanel(QWidget):
             self.picture.set_scale(1.1 * radius([known.mean_a, known.mean_b]), result.a.unit)
             self.picture.show_shapes([of_a, of_b], "Mean outlines: A filled, B dashed")
             self.dots.show_sizes(known.image_sizes, result.a.unit)
-            interval = "In brackets: 95 % intervals." if "times" in known.sentence else ""
+            tested = f"Tested at a level of {result.settings.significance:g}; in brackets: 95 % intervals."
+            interval = tested if "times" in known.sentence else ""
             beside = " ".join(words for words in (said, known.missed, known.scope, interval) if words)
         for label, text in ((self.sentence, words), (self.beside, beside)):
             label.setText(text)
