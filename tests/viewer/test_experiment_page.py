@@ -11,10 +11,12 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QFileDialog
 
 from docks import labels_of, press, set_choices, spots, wait_until_idle
+from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.io import rerun
 from napari_shape_ensembles.io.image_parts import ImagePart
 from napari_shape_ensembles.viewer import design_files, experimenting
 from napari_shape_ensembles.viewer.close_confirmation import loss_warnings
+from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.docks.experiment import ExperimentPage
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.docks.trust import TrustPage
@@ -271,6 +273,31 @@ def test_position_shows_beside_a_comparison_of_two_images(model, qtbot):
     wait_until_idle(session.position, qtbot)
     assert page.position.text()
     session.detach(session.comparison)
+
+
+def test_a_comparison_of_a_and_b_says_that_it_permutes_images_of_one_dish(model, qtbot):
+    """Six images a side, of two dishes each: images of one dish are not independent."""
+    session = Session.of(model)
+    page = AnswerPage(model)
+    qtbot.addWidget(page)
+    set_choices(session.choices, landmarks=40, rank=5, permutations=199)
+    layers = [model.add_labels(labels_of(place), name=f"{'ab'[place // 6]}{place}") for place in range(12)]
+    session.design.write((layer, "group", layer.name[0]) for layer in layers)
+    session.design.write((layer, "replicate", f"dish {place % 2}") for place, layer in enumerate(layers))
+    press(page.run_button, qtbot)
+    wait_until_idle(session.comparison, qtbot)
+    words = "Images were permuted as if all were independent: the replicates of the design table were not used"
+    assert session.comparison.result.note == words
+    assert words in page.results.warnings.text()
+    page.verdict.show_headline(page.result, headline(page.result))
+    assert "holds for the conditions if all images are independent" in page.verdict.beside.text()
+    assert words in page.verdict.beside.text()
+    session.design.write((layer, "replicate", f"dish {place}") for place, layer in enumerate(layers))
+    assert page.state == "stale"
+    assert "the design table was changed" in page.stale.label.text()
+    press(page.run_button, qtbot)
+    wait_until_idle(session.comparison, qtbot)
+    assert not session.comparison.result.note
 
 
 def test_a_saved_comparison_brings_the_design_back(model, qtbot, tmp_path):

@@ -96,7 +96,7 @@ def _scope(result: Comparison) -> str:
         counts = result.image_counts
         permuted = f"whole images were permuted ({counts[0]} and {counts[1]})"
         if min(counts) > 1:
-            return f"It holds for the conditions: {permuted}."
+            return f"It holds for the conditions if all images are independent: {permuted}."
         single, other = ("A", "B") if counts[0] == 1 else ("B", "A")
         return f"It holds for the one image of {single}, compared with the condition of {other}: {permuted}."
     if max(result.image_counts) > 1:

@@ -51,6 +51,7 @@ ENDING = ".comparison.npz"
 OTHER_FOLDER = "choose another folder"
 REPORTS = (".html", ".htm", ".pdf")
 _MAX_LISTED = 3  # maximum number of files named in a message
+_TABLE = "the design table"  #: as named where a result is out of date
 _PREVIOUS_SHOWN = f"{CANCELLED} This is the previous result."
 
 
@@ -109,6 +110,7 @@ class ComparisonTask(Task[Comparison]):
         self.side_by_side = SideBySide(choices)
         self.extra_state: Callable[[], Tree] = dict  #: returns state saved with a result: design table and experiment
         self.restore_extra_state: Callable[[Tree], None] = lambda _: None  #: restores that state
+        self.unused_columns: Callable[[], str] = str  #: returns columns of the design table that no comparison uses
         self._shown_results: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._opened_debouncer, self._link_debouncer = Debouncer(self.show_opened), Debouncer(self._link_images)
         choices.exclusions.changed.connect(self._show_excluded)
@@ -121,6 +123,9 @@ class ComparisonTask(Task[Comparison]):
         update_own_names(list(self.choices.layers))
 
     # The run.
+
+    def current_inputs(self) -> RunInputs:
+        return replace(super().current_inputs(), more={_TABLE: self.unused_columns()})
 
     def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
         """Compare A and B, replace the curve layers one by one, then show the answer."""
@@ -422,7 +427,10 @@ def run_comparison(sources: Sources, run_inputs: RunInputs) -> Outcome:
         a, b, note = trace_sides(sources, run_inputs.recipe, run_inputs.excluded)
     with as_part(tracing, total):
         result = compare(a, b, run_inputs.settings)
-    result = replace(result, note=note or result.note)
+    notes = [note or result.note]
+    if result.permuted == "images" and (unused := run_inputs.more[_TABLE]):
+        notes.append(f"Images were permuted as if all were independent: the {unused} of the design table were not used")
+    result = replace(result, note="; ".join(filter(None, notes)))
     report("finding typical curves", total - 2, total)
     shown = prepared(DisplayedResult.of_run(result, run_inputs, sources))
     report("drawing curves", total - 1, total)

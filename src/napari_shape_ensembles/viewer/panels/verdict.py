@@ -48,7 +48,8 @@ class VerdictPanel(QWidget):
             self.dots.show_sizes(known.image_sizes, result.a.unit)
             tested = f"Tested at a level of {result.settings.significance:g}; in brackets: 95 % intervals."
             interval = tested if "times" in known.sentence else ""
-            beside = " ".join(words for words in (said, known.missed, known.scope, interval) if words)
+            note = f"⚠ {result.note}." if result.note else ""
+            beside = " ".join(words for words in (said, known.missed, known.scope, note, interval) if words)
         for label, text in ((self.sentence, words), (self.beside, beside)):
             label.setText(text)
             label.setVisible(bool(text))
