@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QRect, QSignalBlocker, QSize, Qt, Signal
 from qtpy.QtGui import QIcon, QImage, QPixmap
-from qtpy.QtWidgets import QCheckBox, QListView, QListWidget, QListWidgetItem, QWidget
+from qtpy.QtWidgets import QCheckBox, QListView, QListWidget, QListWidgetItem, QSizePolicy, QWidget
 
 from ...outlines import Proposal, counted
 from ...outlines.proposals import describe_finding, distinguishing_descriptions
@@ -116,6 +116,8 @@ class Proposals(QWidget):
         self.pictures.setResizeMode(QListView.ResizeMode.Adjust)
         self.pictures.setWordWrap(True)
         self.pictures.setSpacing(_GAP // 2)
+        # A list that expands would draw the message apart from it on a tall screen.
+        self.pictures.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.pictures.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.pictures.setToolTip("Click a picture to use its settings for all images; the first is ranked best.")
         self.pictures.setAccessibleName("Proposed outlines")
