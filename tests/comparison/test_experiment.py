@@ -291,6 +291,13 @@ def test_what_cannot_be_planned_is_refused_in_words(three):
     assert strict.power(sizes[2], 6) == pytest.approx(0.8, abs=1e-6)
 
 
+def test_an_interval_that_excludes_1_where_nothing_is_detected_is_explained(three):
+    words = "Intervals that exclude 1 where no difference is detected are of 95 % and of one ratio each; groups are "
+    assert not any(words in note for note in three.warnings)
+    strict = replace(three, settings=replace(three.settings, significance=1e-3))
+    assert f"{words}compared by adjusted p-values at a level of 0.001." in strict.warnings
+
+
 def test_the_whole_is_said_in_sentences(three):
     groups, dose, plan = three.overall()
     assert groups.startswith("Over all 3 groups: form does not differ detectably")

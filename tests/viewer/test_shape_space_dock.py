@@ -15,7 +15,7 @@ from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import explaining
-from napari_shape_ensembles.viewer.docks.shape_space import ShapeSpaceDock
+from napari_shape_ensembles.viewer.docks.shape_space import ShapeSpaceDock, WhyPage
 from napari_shape_ensembles.viewer.panels.distributions import PairedHistogram, ShareBar
 from napari_shape_ensembles.viewer.panels.shape_canvas import round_length
 
@@ -372,6 +372,17 @@ def test_the_selected_curve_of_a_layer_can_be_taken(finished_dock, model, qtbot)
     assert space.explorer.ends[0].currentText() == name
     assert space.explorer.shape[1].startswith(f"{name} → mean of B")
     assert "Select one curve" not in space.status.text()
+
+
+def test_why_says_where_no_curve_is_selected(model, qtbot, result):
+    """The button did nothing visible: the page shows its status only where there is a message."""
+    page = WhyPage(model)
+    qtbot.addWidget(page)
+    show_given_result(result, model)
+    page.folded_explorer.heading.click()
+    press(page.explorer.pick_buttons[2], qtbot)
+    assert not page.status.isHidden()
+    assert page.status.text() == "⚠ Select one curve in a curve layer of the comparison first."
 
 
 @pytest.mark.usefixtures("blank_figures")

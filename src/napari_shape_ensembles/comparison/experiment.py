@@ -758,6 +758,15 @@ class Experiment:
                 f"Each replicate has the same weight, even those with few outlines: {listed} ({counts[few].max()} "
                 f"at most; the median is {np.median(counts):g})."
             )
+        table, level = self.table, self.settings.significance
+        if any(
+            ((table[f"{test}_p_adjusted"] > level) & ((table[f"{test}_low"] > 1) | (table[f"{test}_high"] < 1))).any()
+            for test in EFFECTS
+        ):
+            found.append(
+                "Intervals that exclude 1 where no difference is detected are of 95 % and of one ratio each; groups "
+                f"are compared by adjusted p-values at a level of {level:g}."
+            )
         if by_curves:
             found.append("Single outlines were permuted: the rows hold for these images only, not for the conditions.")
         elif (self.table["permuted"] == "curves").any():

@@ -90,10 +90,9 @@ class ShapeSpaceDock(Dock):
 
     def _use_selected(self, combo: QComboBox) -> None:
         row = self.explanation.selected_row()
-        if row is None:
-            self.status.setText("⚠ Select one curve in a curve layer of the comparison first.")
-        else:
-            self.show_state()
+        self.explanation.message = "⚠ Select one curve in a curve layer of the comparison first." * (row is None)
+        self.show_state()
+        if row is not None:
             self.explorer.choose(combo, row)
 
     def add_layer(self) -> None:
