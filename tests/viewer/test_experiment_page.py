@@ -21,6 +21,7 @@ from napari_shape_ensembles.viewer.docks.experiment import ExperimentPage
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.docks.trust import TrustPage
 from napari_shape_ensembles.viewer.inputs import ImageRow, is_own
+from napari_shape_ensembles.viewer.page_status import PageStatus, page_statuses
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.splitting import NewPart, layers_of
 
@@ -385,10 +386,12 @@ def test_rows_that_faults_of_the_outlines_withhold_are_given_after_a_look(model,
     assert [row[1] for row in page.result.rows] == ["inconclusive"] * 3
     assert page.faults.label.text() == "⚠ No answer for 1 of 3 contrasts until the outlines have been checked."
     assert "occur twice" in page.contrasts.text()
+    assert page_statuses(session)["Answer"] == PageStatus("look", page.faults.label.text())
     press(page.faults.button, qtbot)
     wait_until_idle(session.experiment, qtbot)
     assert [row[1] for row in page.result.rows] == ["1∧1", "inconclusive", "inconclusive"]
     assert page.faults.isHidden()
     assert session.choices.settings.overrule
+    assert page_statuses(session)["Answer"].state == "done"
     assert session.experiment.unsaved
     assert page.stale.isHidden()

@@ -8,6 +8,7 @@ from napari.layers import Shapes
 
 from ..comparison import INCONCLUSIVE
 from ..outlines import conversion_factor, counted
+from .experimenting import ExperimentTask, withheld_words
 from .inputs import pixel_size_of
 from .session import Session
 from .task import Task, step_text
@@ -55,6 +56,8 @@ def page_statuses(session: Session) -> dict[str, PageStatus]:
     answer = _status_of_task(asked)  # `state` would hash the layers a second time
     if asked is comparison and answer.state == "done" and result is not None and result.case == INCONCLUSIVE:
         answer = PageStatus("look", result.summary())
+    elif asked is not comparison and answer.state == "done" and (words := _unanswered(session.experiment)):
+        answer = PageStatus("look", words)
     elif asked.failed and not asked.busy:
         answer = PageStatus("look", asked.message)
     why = (
@@ -65,6 +68,14 @@ def page_statuses(session: Session) -> dict[str, PageStatus]:
     trusted = [_status_of_task(task) for task in (session.trust, session.landscape, session.smoothing)]
     trust = min(trusted, key=lambda step: ("running", "stale", "done", "open").index(step.state))
     return dict(zip(STEPS, (images, outlines, answer, why, trust), strict=True))
+
+
+def _unanswered(task: ExperimentTask) -> str:
+    """Return why the experiment gives no answer, or none for some contrasts; empty if it does."""
+    if task.result is None:
+        return ""
+    found = task.result.experiment
+    return withheld_words(found) or (found.summary() if (found.table["case"] == INCONCLUSIVE).all() else "")
 
 
 def images_status(session: Session) -> PageStatus:

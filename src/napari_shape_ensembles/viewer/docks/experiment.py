@@ -7,9 +7,9 @@ from napari.components import ViewerModel
 from qtpy.QtCore import QSignalBlocker, Qt
 from qtpy.QtWidgets import QListWidget, QListWidgetItem, QSizePolicy
 
-from ...comparison import Experiment
 from ...comparison.design import GROUP, RequestedTests
 from ..dialogs import Dialogs
+from ..experimenting import withheld_words
 from ..panels.plot_view import PlotView
 from ..panels.widgets import (
     NarrowList,
@@ -195,12 +195,3 @@ class ExperimentPage(Dock):
             for name, well in wells.items():
                 if well == (round(y), round(x)):
                     self.session.experiment.show_group(name)
-
-
-def withheld_words(result: Experiment) -> str:
-    """State for what faults of the outlines withhold the answer; empty for nothing."""
-    count, total = sum(map(bool, result.withheld)), len(result.table)
-    if not (count or (result.overall_fault and not result.settings.overrule)):
-        return ""
-    where = f" for {count} of {total} contrasts" if count and total > 1 else "" if count else " over all groups"
-    return f"⚠ No answer{where} until the outlines have been checked."
