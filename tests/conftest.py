@@ -94,14 +94,20 @@ def shared_data(pytestconfig):
 
 
 @pytest.fixture(scope="session")
-def both_ways(tmp_path_factory):
-    """Return what calls a function twice, by NumPy and with compiled kernels, and returns both results."""
+def kernels(tmp_path_factory):
+    """Compile the kernels where they are not yet: one worker does so, which takes half a minute, and others wait."""
     pytest.importorskip("numba")
     from napari_shape_ensembles.compiled import forced
 
     shared = tmp_path_factory.getbasetemp().parent if WORKER else tmp_path_factory.getbasetemp()
     with FileLock(shared / "kernels.lock"), forced("compiled"):
-        pass  # the first worker that comes here has compiled them, which takes half a minute
+        pass
+
+
+@pytest.fixture(scope="session")
+def both_ways(kernels):
+    """Return what calls a function twice, by NumPy and with compiled kernels, and returns both results."""
+    from napari_shape_ensembles.compiled import forced
 
     def call(function):
         results = []

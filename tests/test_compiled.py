@@ -35,8 +35,8 @@ def test_nothing_is_imported_or_compiled_where_that_is_not_wanted(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.usefixtures("kernels")
 def test_a_small_part_of_large_work_takes_the_way_of_the_whole(monkeypatch):
-    pytest.importorskip("numba")
     room = "napari_shape_ensembles.mmd"
     with forced("compiled"):
         loaded = kernels(room, 0)
