@@ -203,6 +203,27 @@ def test_images_that_are_not_open_keep_their_groups_when_a_layer_is_opened(sessi
     assert session.design.grouped() == files
 
 
+def test_groups_of_an_experiment_outlast_a_selection_of_layers_and_a_choice_of_samples(session, model):
+    with_images(model, ("x1", "x2"), 3)
+    entered = {"one": "ko", "two": "wt", "x1": "drug", "x2": "drug"}
+    session.design.write([(model.layers[name], "group", group) for name, group in entered.items()])
+    model.layers.selection = {model.layers["x1"], model.layers["x2"]}
+    assert names(session.choices.sides.chosen()) == [["one"], ["two"]]
+    session.choices.sides.choose_several([model.layers["x1"], model.layers["x2"]], [model.layers["two"]])
+    assert list(session.design.groups()) == ["drug", "wt", "ko"]
+    session.choices.sides.choose_several([model.layers["one"]], [model.layers["two"]])
+    assert {row.name: session.design.cell(row, "group") for row in session.design.layers()} == entered
+
+
+def test_a_sample_is_told_of_a_layer_that_is_put_in_the_place_of_another(session, model):
+    other = model.add_image(spots(3), name="three")
+    model.layers.remove(other)
+    heard = []
+    session.choices.sides.changed.connect(lambda: heard.append(names(session.choices.sides.chosen())))
+    model.layers[0] = other
+    assert heard[-1] == names(session.choices.sides.chosen()) == [["three"], ["two"]]
+
+
 def test_two_layers_of_one_kind_are_chosen_where_there_are_several(model, qapp):
     with_images(model)
     box = [[0, 0], [0, 9], [9, 9], [9, 0]]

@@ -199,7 +199,7 @@ class Sides(LayerListFollower):
             self._last_active_image = self.image_of_annotation.get(active, self._last_active_image)
         (a, b), offered = self.chosen(), self.offered()
         selected = [layer for layer in offered if layer in self._layers.selection]
-        if event is not None and event.type == "changed":
+        if event is not None and event.source is self._layers.selection:
             if not self.several and len(selected) == 2 and set(selected) != {*a, *b}:
                 self._set_chosen(selected[:1], selected[1:])
             return

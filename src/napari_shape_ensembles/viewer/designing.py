@@ -289,8 +289,8 @@ class DesignTable:
         """Choose the open layers of the groups A and B as the samples."""
         groups = self.groups()
         a, b = ([row for row in groups.get(name, []) if isinstance(row, Layer)] for name in self.names)
-        # Beside images that are not open, a layer joins a group only where one is entered.
-        several = bool(self.files) or max(len(a), len(b)) > 1
+        # Beside images that are not open, or other groups, a layer joins a sample only where its group is entered.
+        several = bool(self.files) or len(groups) > 2 or max(len(a), len(b)) > 1
         if tuple(map(set, (a, b))) != tuple(map(set, self._sides.chosen())) or (several and not self._sides.several):
             self._is_updating = True
             self._sides.choose_several(a, b) if several else self._sides.choose(a, b)
@@ -305,7 +305,7 @@ class DesignTable:
         """Update the groups from samples chosen elsewhere."""
         if self._is_updating:
             return
-        sides, before = self._sides.chosen(), (*self.names, *_SIDES)
+        sides = self._sides.chosen()
         if not any(self.cell(layer, GROUP) for layer in self.layers()):
             self.names = []  # forget the names of removed images
         names = []
@@ -315,7 +315,7 @@ class DesignTable:
         self.names = names if names[0] != names[1] else list(_SIDES)
         chosen = [layer for own in sides for layer in own]
         rows = [row for row in self.layers() if isinstance(row, Layer)]
-        taken_out = [layer for layer in rows if layer not in chosen and self.cell(layer, GROUP) in before]
+        taken_out = [layer for layer in rows if layer not in chosen and self.cell(layer, GROUP) in self.names]
         for layer in taken_out:
             self._cells[layer][GROUP] = ""
         for name, own in zip(self.names, sides, strict=True):
