@@ -22,6 +22,7 @@ from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.docks.trust import TrustPage
 from napari_shape_ensembles.viewer.inputs import ImageRow, is_own
 from napari_shape_ensembles.viewer.page_status import PageStatus, page_statuses
+from napari_shape_ensembles.viewer.report import script_of
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.splitting import NewPart, layers_of
 
@@ -299,6 +300,33 @@ def test_a_comparison_of_a_and_b_says_that_it_permutes_images_of_one_dish(model,
     press(page.run_button, qtbot)
     wait_until_idle(session.comparison, qtbot)
     assert not session.comparison.result.note
+
+
+def test_a_comparison_of_images_of_one_dish_is_saved_with_what_it_did_not_use(model, qtbot, tmp_path):
+    session = Session.of(model)
+    session.attach(session.comparison)
+    task, design, path = session.comparison, session.design, tmp_path / "pair.comparison.npz"
+    set_choices(session.choices, landmarks=40, rank=5, permutations=99)
+    layers = [model.add_labels(labels_of(place), name=f"{'ab'[place // 2]}{place}") for place in range(4)]
+    design.write((layer, "group", layer.name[0]) for layer in layers)
+    design.write((layer, "replicate", "dish") for layer in layers)
+    task.run()
+    wait_until_idle(task, qtbot)
+    assert "replicates of the design table" in task.result.note
+    assert "at_one_pixel_size" not in script_of(task.shown)  # all pixels are of one size
+    task.save(path)
+    wait_until_idle(task, qtbot)
+    task.open(path)
+    wait_until_idle(task, qtbot)
+    assert task.changed_since() == []
+    design.write((layer, "replicate", "") for layer in layers)
+    assert task.changed_since() == ["the design table was changed"]
+    set_choices(session.choices, permute="curves")
+    task.run()
+    wait_until_idle(task, qtbot)
+    design.write((layer, "block", layer.name[1:]) for layer in layers)
+    assert task.changed_since() == []  # single outlines were permuted
+    session.detach(session.comparison)
 
 
 def test_a_saved_comparison_brings_the_design_back(model, qtbot, tmp_path):

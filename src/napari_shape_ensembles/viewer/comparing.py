@@ -125,7 +125,10 @@ class ComparisonTask(Task[Comparison]):
     # The run.
 
     def current_inputs(self) -> RunInputs:
-        return replace(super().current_inputs(), more={_TABLE: self.unused_columns()})
+        now = super().current_inputs()
+        several, permute = max(map(len, now.layers)) > 1, now.settings.permute
+        by_images = permute == "images" or (permute == "auto" and several)
+        return replace(now, more={_TABLE: self.unused_columns() if by_images else ""})
 
     def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
         """Compare A and B, replace the curve layers one by one, then show the answer."""
@@ -428,7 +431,7 @@ def run_comparison(sources: Sources, run_inputs: RunInputs) -> Outcome:
     with as_part(tracing, total):
         result = compare(a, b, run_inputs.settings)
     notes = [note or result.note]
-    if result.permuted == "images" and (unused := run_inputs.more[_TABLE]):
+    if unused := run_inputs.more.get(_TABLE):
         notes.append(f"Images were permuted as if all were independent: the {unused} of the design table were not used")
     result = replace(result, note="; ".join(filter(None, notes)))
     report("finding typical curves", total - 2, total)

@@ -48,7 +48,6 @@ def script_of(shown: DisplayedResult) -> str:
             run_inputs.recipe,
             run_inputs.settings,
             run_inputs.excluded,
-            resized=bool(result.note),
             archetypes=result.row_depends_on_archetype,
         )
     if not Path(shown.path).is_file():
@@ -65,12 +64,11 @@ def script(
     settings: Settings,
     excluded: Excluded,
     *,
-    resized: bool = False,
     archetypes: bool = False,
 ) -> str:
     """Return a script that repeats a comparison: from files if they have the compared data, else in napari's console.
 
-    If outlines were `resized`, images are resampled to a common pixel size, as in the comparison. If it was withheld as
+    Several images of unequal pixels are resampled to a common pixel size, as in the comparison. If it was withheld as
     other `archetypes` lead to another row, it is repeated with these, too.
     """
     function = "archetype_sensitivity" if archetypes else "compare"
@@ -81,7 +79,8 @@ def script(
         *(["from skimage.io import imread"] if any(files.values()) else []),
         f"from napari_shape_ensembles import {', '.join([*pooled, 'Outlines', 'Settings', function])}",
     ]
-    resized &= bool(pooled)
+    pixels = {(*source.scale.tolist(), source.unit) for side in sources for source in side}
+    resized = bool(pooled) and len(pixels) > 1
     if resized:
         lines.append("from napari_shape_ensembles.outlines import at_one_pixel_size")
     if any(source.region is not None and files[source.name] for side in sources for source in side):
@@ -102,8 +101,8 @@ def script(
         parts = [name] if len(side) == 1 else [f"{name}_{number}" for number in range(1, len(side) + 1)]
         for part, source in zip(parts, side, strict=True):
             if file := files[source.name]:
-                pixels = f"imread({file!r})"
-                labels = f"outlines.labels({pixels})" if source.kind == "image" else pixels
+                read = f"imread({file!r})"
+                labels = f"outlines.labels({read})" if source.kind == "image" else read
                 if source.region is not None:
                     labels = f"objects_inside({labels}, {source.region!r}, keep_cut=outlines.keep_border)[0]"
                 options = {"scale": tuple(source.scale.tolist()), "unit": source.unit, "name": source.name}
