@@ -53,6 +53,24 @@ def test_a_quantity_is_named_only_where_its_own_part_of_the_test_rejects(larger)
     assert headline(no_parts).sentence.startswith("B's outlines are larger: 1.")
 
 
+def test_a_quantity_that_was_left_out_of_the_test_is_not_named(larger):
+    left_out = dict.fromkeys(("mean size", "size", "size and elongation"), "too few pixels")
+    of_rest = {"elongation": replace(larger.scale.parts["elongation"], p_value=0.005)}
+    untested = replace(larger, scale=replace(larger.scale, parts=of_rest, left_out=left_out))
+    assert headline(untested).sentence.startswith("B's outlines are less elongated: 0.")
+
+
+@pytest.mark.parametrize("bandwidth", [1.0, (0.5, 1.0)])
+def test_coordinates_and_widths_of_a_paper_are_named_by_what_they_describe(bandwidth):
+    a, b = (Ensemble(list(blobs(40, 80, seed=1, roughness=rough)), unit="µm") for rough in (0.05, 0.3))
+    result = compare(a, b, QUICK, coordinates="both", bandwidth=bandwidth)
+    assert result.undulation.rejected
+    said = headline(result).sentence
+    assert "coarse form" in said
+    assert not re.search("raw|normalized|s =|median", said)
+    assert "a ratio of size below" in headline(result).missed
+
+
 def test_samples_exchanged_say_the_opposite_by_the_inverse(larger):
     other = compare(larger.b, larger.a, QUICK)
     there, back = (headline(result).sentence.partition(":")[2].split()[0] for result in (larger, other))

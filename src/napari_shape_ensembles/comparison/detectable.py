@@ -140,8 +140,10 @@ def detectable_differences(
         )
     else:
         # l along (1, 0, 1): log of both lengths; along (½, 0, -½): log of their ratio.
-        size = chances(l, np.array([1.0, 0, 1.0]), scale, "")
-        elongation = chances(l, np.array([0.5, 0, -0.5]), scale, "")
+        size, elongation = (
+            min(chances(l, np.array(direction), scale, name) for name in scale.parts or [""])  # a part per width
+            for direction in ([1.0, 0, 1.0], [0.5, 0, -0.5])
+        )
     name = next((name for name in ("coarse form", "raw") if name in undulation.parts), next(iter(undulation.parts), ""))
     varies = float(t.std(axis=0).max())  # 0 for outlines of one form, which have no unit of a shift
     form = chances(t, leading, undulation, name) / varies if varies > 0 else float("inf")

@@ -36,6 +36,8 @@ OF_SCALE, OF_FORM = COMPONENTS[:2], COMPONENTS[2:]
 TEST_QUANTITIES = {"scale": "size or elongation", "undulation": "form"}
 # Display names of parts of a test whose own names are ambiguous; see `comparison.parts`.
 PARTS = {"size": "size (mean and spread)", "size and elongation": "size and elongation together"}
+# What coordinates of undulation mainly describe.
+_OF_COORDINATES = {"raw": "coarse form", "normalized": "roughness"}
 _WORDS = {
     "size": ("smaller", "larger"),
     "elongation": ("less elongated", "more elongated"),
@@ -127,11 +129,8 @@ class Components(Sealed):
 
 def differing_parts(test: MMDTest, significance: float, told: Collection[str] = ()) -> list[str]:
     """Name the parts in which a combined test found a difference, without redundant and already reported ones."""
-    found = [
-        name
-        for name, part in test.parts.items()
-        if part.p_value <= significance and not any(known in name for known in told)
-    ]
+    differing = dict.fromkeys(_described(name) for name, part in test.parts.items() if part.p_value <= significance)
+    found = [name for name in differing if name and not any(known in name for known in told)]
     return [PARTS.get(name, name) for name in found if not any(one != name and one in name for one in found)]
 
 
@@ -139,12 +138,15 @@ def differences_named(test: MMDTest, intervals: Mapping[str, Real], significance
     """Name what the answer states of a test that rejects: components by their ratio, and further parts.
 
     `intervals` holds (low, high) of the ratio of each component. One is named if its interval excludes 1 and its own
-    part of the test, if there is one, rejects: an interval of 95 % alone is less strict than the test.
+    part of the test, if there is one, rejects: an interval of 95 % alone is less strict than the test. One that was
+    left out of the test is not named.
     """
     ratios = [
         name
         for name, interval in intervals.items()
-        if not _holds_one(interval) and min(_own_p_values(test, name), default=0.0) <= significance
+        if name not in test.left_out
+        and not _holds_one(interval)
+        and min(_own_p_values(test, name), default=0.0) <= significance
     ]
     return ratios, differing_parts(test, significance, ratios)
 
@@ -155,8 +157,14 @@ def _own_p_values(test: MMDTest, component: str) -> list[float]:
     return [
         part.p_value
         for name, part in test.parts.items()
-        if component in name and not any(other in name for other in others)
+        if component in _described(name) and not any(other in name for other in others)
     ]
+
+
+def _described(part: str) -> str:
+    """Return what a part of a test describes, without the width of its kernel; empty for the whole quantity."""
+    name = part.partition("s = ")[0].rstrip(", ")
+    return _OF_COORDINATES.get(name, name)
 
 
 def _holds_one(interval: Real) -> bool:
