@@ -234,6 +234,33 @@ def test_a_plane_is_corrected_within_its_stack_along_any_axes():
     assert stack.log["plane"].tolist() == ["axis 1 = 45", "axis 0 = 2"]
 
 
+class OnDisk:
+    """An array as of xarray or Zarr: without the methods of NumPy, and read where it is indexed."""
+
+    def __init__(self, values):
+        self._values, self.read = values, 0
+        self.shape, self.ndim, self.dtype = values.shape, values.ndim, values.dtype
+
+    def transpose(self, *names):
+        raise TypeError("axes have names here")
+
+    def __getitem__(self, place):
+        self.read += self._values[place].size
+        return self._values[place]
+
+    def __array__(self, dtype=None, copy=None):
+        return self[:]
+
+
+@pytest.mark.parametrize(("axes", "expected"), [((1, 2), 0), ((2, 0), 1)])
+def test_only_the_corrected_plane_of_a_stack_on_disk_is_read(axes, expected):
+    whole = stack_of(discs(), 0 * discs(), discs())
+    stack = CorrectedStack(OnDisk(whole))
+    plane = stack.plane(45 * expected, axes=axes).labels
+    np.testing.assert_array_equal(plane, (whole[0], whole[:, 45].T)[expected])
+    assert stack.original.read == plane.size
+
+
 def test_planes_that_cross_share_what_is_corrected_and_undone():
     whole = np.zeros((6, 7, 8), np.uint8)
     whole[1:5, 1:5, 1:5] = 3

@@ -416,7 +416,7 @@ class CorrectedStack:
             raise ValueError(f"there is no plane {place} in a stack of {tuple(others)} planes: count from 0")
         # One key per plane, also if it is counted from the end.
         key = tuple(index(at) % most for at, most in zip(place, others, strict=True)), (rows, columns)
-        given = np.array(_plane(self.original, *key))  # a copy, as the array may be painted on in the meantime
+        given = np.array(plane_at(self.original, *key))  # a copy, as the array may be painted on in the meantime
         known = self.planes.get(key)
         numbered = numbered_pieces(given)
         if known is None or not np.array_equal(known.original, numbered):
@@ -462,9 +462,9 @@ class CorrectedStack:
             others = [length for axis, length in enumerate(whole.shape) if axis not in axes]
             mask, whole = whole, np.zeros(whole.shape, dtype=np.int32)
             for place in np.ndindex(*others):
-                _plane(whole, place, axes)[...] = numbered_pieces(_plane(mask, place, axes))
+                plane_at(whole, place, axes)[...] = numbered_pieces(plane_at(mask, place, axes))
         for key, own in self.planes.items():
-            plane, differs = _plane(whole, *key), own.labels != own.original
+            plane, differs = plane_at(whole, *key), own.labels != own.original
             new = own.labels[differs]
             if own in pieces and not self._is_mask:  # components have the number of their label here
                 new = np.where((new > 0) & (new <= own.original.max()), plane.max(), new)
@@ -522,9 +522,14 @@ def _at_places(key: Plane, other: Plane) -> "tuple[slice, ...] | None":
     return tuple(slice(crossing[axis], crossing[axis] + 1) if axis in crossing else slice(None) for axis in key[1])
 
 
-def _plane(stack: Any, place: tuple[int, ...], axes: tuple[int, int]) -> Any:
-    """A plane of a stack; for an array in memory, a view."""
-    return np.moveaxis(stack, axes, (-2, -1))[place]
+def plane_at(stack: Any, place: tuple[int, ...], axes: tuple[int, int]) -> Any:
+    """Return a plane of a stack, which may have further axes, as of colors; for an array in memory, a view.
+
+    Nothing else is read of an array that is not in memory.
+    """
+    along = iter(place)
+    plane = stack[tuple(slice(None) if axis in axes else next(along) for axis in range(len(place) + 2))]
+    return plane if axes[0] < axes[1] else np.swapaxes(plane, 0, 1)
 
 
 def numbered_pieces(plane: ArrayLike) -> NDArray[np.integer]:
