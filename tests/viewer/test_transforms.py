@@ -16,7 +16,7 @@ from napari_shape_ensembles.viewer import layers as own_layers
 from napari_shape_ensembles.viewer.camera_flight import view_of
 from napari_shape_ensembles.viewer.docks.pixel_size import calibrate, calibration_of
 from napari_shape_ensembles.viewer.files import write_shapes
-from napari_shape_ensembles.viewer.inputs import ensemble_of, fingerprint, source_of
+from napari_shape_ensembles.viewer.inputs import ensemble_of, fingerprint, plane_of, source_of
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.world import drawn_at, pixels_at
 
@@ -323,4 +323,17 @@ def test_a_stack_with_fewer_planes_than_the_slider_is_not_taken_by_its_last_one(
     with pytest.raises(ValueError, match='"flat" has 3 planes, and the slider is beyond them'):
         source_of(flat, model.dims)
     assert fingerprint(flat, model.dims) != last
+    assert plane_of(flat, model.dims) == ()  # nor that of the last one, by whose curves a person excludes
     assert source_of(single, model.dims).data.shape == (30, 30)  # no other plane can be meant
+    model.dims.set_current_step(0, 2)
+    assert fingerprint(flat, model.dims) == last
+
+
+def test_half_a_plane_beyond_the_last_one_is_as_napari_rounds_it(model):
+    model.add_image(np.zeros((12, 30, 30)), name="fine", scale=(0.5, 1, 1))
+    even, odd = (model.add_image(np.zeros((count, 30, 30)), name=f"{count} planes") for count in (4, 3))
+    model.dims.set_current_step(0, 7)
+    with pytest.raises(ValueError, match='"4 planes" has 4 planes, and the slider is beyond them'):
+        source_of(even, model.dims)
+    model.dims.set_current_step(0, 5)
+    assert source_of(odd, model.dims).plane == "plane axis 0 = 2"

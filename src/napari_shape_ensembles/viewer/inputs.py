@@ -38,8 +38,7 @@ Kind = Literal["image", "labels", "shapes", "file"]
 
 ACCEPTED = (Image, Labels, Shapes)
 _CORNERS_PER_ELLIPSE = 200
-# Tolerance of the cosine of the angle between rows and columns for rectangular pixels, and of the position of a slider
-# in planes, far above rounding errors.
+# Tolerance of the cosine of the angle between rows and columns for rectangular pixels, far above rounding errors.
 _MAX_SKEW = 1e-6
 
 #: Excluded ids of an image, as strings; and those of all images, A's before B's.
@@ -316,13 +315,12 @@ def shown_plane(layer: Layer, dims: "Dims") -> ShownPlane:
     mirrored = bool(np.linalg.det(np.stack([end - corner for end in ends])[:, axes]) < 0)
     units = getattr(dims, "units", None) or layer.units  # units of dims.point, since napari 0.9
     counted = np.asarray(dims.point[-layer.ndim :]) / unit_factors(layer, range(layer.ndim), units[-layer.ndim :])
-    position = np.atleast_1d(layer.world_to_data(counted))
-    point = np.round(position).astype(int)
+    point = np.round(np.atleast_1d(layer.world_to_data(counted))).astype(int)
     data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
     if isinstance(layer, Shapes):
         return ShownPlane(axes, point, scale, unit, mirrored, data, ())
     shape = np.array(data.shape[: layer.ndim])
-    beyond = (np.abs(position - (shape - 1) / 2) > shape / 2 + _MAX_SKEW) & (shape > 1)
+    beyond = ((point < 0) | (point >= shape)) & (shape > 1)  # halves are rounded as by napari, which draws none there
     missed = next((axis for axis in np.flatnonzero(beyond).tolist() if axis not in axes), None)
     point = np.clip(point, 0, shape - 1)
     place = tuple(slice(None) if axis in axes else int(point[axis]) for axis in range(layer.ndim))
@@ -336,10 +334,10 @@ def plane_of(layer: "Layer | ImageRow", dims: "Dims") -> Plane:
     if isinstance(whole, ImageRow):
         return ()
     try:
-        axes, point, *_ = shown_plane(whole, dims)
+        axes, point, *_, missed = shown_plane(whole, dims)
     except ValueError:
         return ()
-    return (*axes, *(int(point[axis]) for axis in range(whole.ndim) if axis not in axes))
+    return () if missed is not None else (*axes, *(int(point[axis]) for axis in range(whole.ndim) if axis not in axes))
 
 
 def pixel_size_of(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64], str]:
