@@ -3,6 +3,7 @@
 import gc
 import weakref
 
+import napari
 import npe2
 import numpy as np
 import pandas as pd
@@ -91,6 +92,46 @@ def test_labels_of_a_folder_are_ranked_with_the_image_of_their_name_and_place(ta
     model.layers["02_image"].data = spots(2)[:100]
     ended(task, qtbot, task.run)
     assert task.ranked_with == '"01_mask" is ranked without an image: no visible one has its size and place.'
+
+
+def moved(rows):
+    return np.array([[1.0, 0, rows], [0, 1, 0], [0, 0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("of_image", "of_labels", "same"),
+    [
+        ({"scale": (100, 100), "units": "nm"}, {"scale": (0.1, 0.1), "units": "um"}, True),
+        ({"affine": np.diag([2.0, 2, 1])}, {"scale": (2, 2)}, True),
+        ({"scale": (-1, 1)}, {"scale": (-1, 1)}, True),
+        ({"scale": (0.325, 0.325)}, {"scale": (0.32501, 0.325), "translate": (1e-4, 0)}, True),
+        ({"affine": moved(500)}, {}, False),
+        ({"rotate": 90}, {}, False),
+        ({"scale": (1e-9, 1e-9), "units": "m"}, {"scale": (2e-9, 2e-9), "units": "m"}, False),
+    ],
+)
+def test_the_image_of_labels_is_the_one_drawn_below_them(task, model, qtbot, of_image, of_labels, same):
+    labels, image, _ = faulty("cut")
+    if "units" in of_image and int(napari.__version__.split(".")[1]) < 9:
+        pytest.skip("before 0.9 napari does not convert units")
+    model.add_image(image, name="field", **of_image)
+    model.add_labels(labels, name="nuclei", **of_labels)
+    task.a.choose(model.layers["nuclei"])
+    ended(task, qtbot, task.run)
+    assert task.ranked_with.startswith('"nuclei" is ranked with the image "field"') is same
+
+
+@pytest.mark.parametrize("kind", ["pixel size of the recipe", "pyramid", "one plane"])
+def test_labels_are_ranked_with_an_image_whose_pixels_are_theirs_in_whatever_form(task, model, qtbot, kind):
+    labels, image, _ = faulty("cut")
+    if kind == "pixel size of the recipe":
+        task.choices.set(recipe=Outlines(pixel_size=0.2, unit="µm"))
+    image = [image, image[::2, ::2]] if kind == "pyramid" else image[None] if kind == "one plane" else image
+    model.add_image(image, name="field", multiscale=kind == "pyramid")
+    model.add_labels(labels, name="nuclei")
+    task.a.choose(model.layers["nuclei"])
+    ended(task, qtbot, task.run)
+    assert task.ranked_with == '"nuclei" is ranked with the image "field".'
 
 
 def test_layers_of_the_plugin_are_not_taken_for_the_image_of_labels(task, model, qtbot):
@@ -283,6 +324,26 @@ def test_labels_of_a_stack_are_ranked_with_the_plane_of_the_image_that_they_lie_
     )
     without = rank_suspects(labels)
     assert not np.allclose(seen["score"], without["score"])
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2), (2, 1, 0), (1, 2, 0)])
+def test_a_corrected_plane_is_ranked_with_its_image_whatever_axes_are_shown(task, model, qtbot, order):
+    labels, image, _ = faulty("cut")
+    _, *axes = order
+    both = (np.moveaxis(np.stack([one, one]), (1, 2), axes) for one in (image, labels))
+    pictures, whole = map(np.ascontiguousarray, both)
+    model.add_image(pictures, name="field", scale=(2, 3, 4), translate=(5, 6, 7))
+    model.add_labels(whole, name="nuclei", scale=(2, 3, 4), translate=(5, 6, 7))
+    model.dims.order = order
+    task.a.choose(model.layers["nuclei"])
+    ended(task, qtbot, task.run)
+    task.go_to(0)
+    fixed(task, qtbot, "delete")
+    model.dims.order = (0, 1, 2)
+    (copy,) = [layer for layer in model.layers if layer.name.endswith("corrected")]
+    task.a.choose(copy)
+    ended(task, qtbot, task.run)
+    assert task.ranked_with == f'"{copy.name}" is ranked with the image "field".'
 
 
 def test_the_copy_of_a_plane_of_a_stack_is_named_after_it(task, model, qtbot):

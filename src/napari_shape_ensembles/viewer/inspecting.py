@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..comparison import Comparison, Settings, compare
 from ..comparison.display import MARK, simplified
 from ..inspection import CorrectedLabels, CorrectedStack, Entry, Inspection, Review, Ticks, disagreement, inspect_curves
-from ..inspection.correcting import numbered_pieces
+from ..inspection.correcting import numbered_pieces, plane_at
 from ..inspection.ranking import disputed
 from ..io import Calibration
 from ..io.corrected import read_log, write_corrected
@@ -48,7 +48,7 @@ from .inputs import (
 from .layers import ColorFeature, OwnLayers, name_after
 from .overlap import common_words
 from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
-from .world import drawn_at
+from .world import drawn_at, world_at
 
 #: The questions, and their labels.
 SUSPICIOUS, AGREE, ANNOTATORS = "suspicious", "agree", "annotators"
@@ -217,7 +217,7 @@ class InspectionTask(Task[Inspection]):
         layers = [ref() for ref in itertools.chain(*run_inputs.layers)]
         in_stacks = [self._in_stack(layer) if isinstance(layer, Labels) else None for layer in layers]
         if question == ANNOTATORS:
-            under = self._image_under(both[0], in_stacks[0])
+            under = self._image_under(layers[0], in_stacks[0])
             return partial(inspect_consensus, both, recipe, under, by=self.by)
         if question != SUSPICIOUS:
             return partial(inspect_disagreement, both, recipe, run_inputs.settings)
@@ -234,7 +234,7 @@ class InspectionTask(Task[Inspection]):
         ]
         verdicts = {own: dict(given) for own, given in self._verdicts.items()}
         known: dict[str, Any] = {"ticks": self.ticks, "by": self.by, "corrected": going_on, "verdicts": verdicts}
-        images = [self._image_under(source, place) for source, place in zip(both, in_stacks, strict=True)]
+        images = [self._image_under(layer, place) for layer, place in zip(layers, in_stacks, strict=True)]
         return partial(inspect_suspicious, both, recipe, run_inputs.settings, images, in_stacks=in_stacks, **known)
 
     def _resumed(self, layer: Labels) -> CorrectedLabels | None:
@@ -282,31 +282,38 @@ class InspectionTask(Task[Inspection]):
         size = Calibration((float(scale[0]), float(scale[1])), unit, "layer")
         return StackPlane(stack, place, axes, whole.name, file, size, steps)
 
-    def _image_under(self, source: Source, place: "StackPlane | None") -> "ImageUnder | None":
-        """Return the visible image with the shape, scale and place of labels, or None.
+    def _image_under(self, labels: Any, of_stack: "StackPlane | None") -> "ImageUnder | None":
+        """Return the visible image whose pixels are drawn below those of labels, or None.
 
         Of several, it is the one whose name has most in common with theirs, or else the topmost. For labels in a stack,
         it may be the same plane of an image stack.
         """
-        found = []
-        for layer in reversed(self.choices.viewer.layers):
-            if source.kind != "labels" or not isinstance(layer, Image) or layer.multiscale or not layer.visible:
-                continue
-            if layer in OWN:  # such as a preview of a segmentation
-                continue
-            data, axes, count = layer.data, [0, 1], layer.ndim
-            if place is not None and data.shape[:count] == place.stack.original.shape:
-                axes = list(place.axes)
-                data = np.moveaxis(data, axes, (count - 2, count - 1))[place.place]
-            elif count != 2:
-                continue
-            here = ((layer.scale, source.scale), (layer.translate, source.placement["translate"]))
-            if data.shape[:2] == source.data.shape and all(np.allclose(one[axes], own) for one, own in here):
-                found.append((layer.name, data))
-        if not found:
+        if not isinstance(labels, Labels):
             return None
-        name, data = max(found, key=lambda one: common_words(one[0], source.name if place is None else place.name))
-        return ImageUnder(name, np.array(data))
+        known, name = PARTS.get(labels), labels.name if of_stack is None else of_stack.name
+        if known is not None and known.whole is not None and known.part.region:  # inspected in the whole plane
+            labels = known.whole
+        plane = _only_plane(labels, of_stack)
+        below = [layer for layer in reversed(self.choices.layers) if isinstance(layer, Image) and layer not in OWN]
+        found = [
+            ImageUnder(layer.name, partial(plane_at, own.data, own.place, own.axes))
+            for layer in below
+            if layer.visible and plane and (own := _only_plane(layer, of_stack)) and self._coincide(plane, own)
+        ]
+        return max(found, key=lambda one: common_words(one.name, name), default=None)
+
+    def _coincide(self, one: "LayerPlane", other: "LayerPlane") -> bool:
+        """Whether two planes have the same pixels: of the same number, drawn less than one pixel apart."""
+        if one.shape != other.shape:
+            return False
+        apart, across = (world_at(plane.layer, plane.corners(), self.choices) for plane in (one, other))
+        first, *steps = world_at(one.layer, np.eye(one.layer.ndim + 1, one.layer.ndim, -1), self.choices)
+        pixel = np.abs(np.subtract(steps, first)).max(axis=0)
+        if one.layer.ndim == other.layer.ndim:
+            return bool((np.abs(apart - across) < pixel).all())
+        # The depth of one of them is unknown, and a copy of a plane may be drawn with rows and columns exchanged.
+        apart, pixel, orders = apart[:, one.axes], pixel[[*one.axes]], (other.axes, other.axes[::-1])
+        return any((np.abs(apart - across[:, order]) < pixel).all() for order in orders)
 
     def activate(self) -> None:
         """Follow changes of the layer list and of the result's layers."""
@@ -614,14 +621,13 @@ class InspectionTask(Task[Inspection]):
 
     def _labels_changed(self, image: int, layer: Layer, plane: "StackPlane | None", own: CorrectedLabels) -> bool:
         """Whether an inspected layer, or the inspected plane of it, was changed since; not if it shows another one."""
-        if layer.ndim == 2 and self.run_inputs is not None:
-            return fingerprint(layer, self.choices.dims) != self.run_inputs.fingerprints[image]
-        if plane is None:
+        if plane is not None and layer.ndim > 2:
+            if layer.data is not plane.stack.original:
+                return True
+            return not _is_correction(np.asarray(plane_at(layer.data, plane.place, plane.axes)), own)
+        if self.run_inputs is None or layer.ndim > 2:
             return False
-        if layer.data is not plane.stack.original:
-            return True
-        now = np.moveaxis(layer.data, plane.axes, (-2, -1))[plane.place]
-        return not _is_correction(np.asarray(now), own)
+        return fingerprint(layer, self.choices.dims) != self.run_inputs.fingerprints[image]
 
     def _other_planes(self, image: int) -> list[Labels]:
         """Return the layers on which other planes of an image's stack are corrected."""
@@ -812,11 +818,40 @@ def write_corrected_files(jobs: Sequence[SaveJob]) -> list[tuple[Path, Path, str
     return written
 
 
+class LayerPlane(NamedTuple):
+    """A plane of a layer."""
+
+    layer: Layer
+    data: Any
+    place: tuple[int, ...]  #: index along the axes that are not its rows and columns
+    axes: tuple[int, int]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.data.shape[self.axes[0]], self.data.shape[self.axes[1]]
+
+    def corners(self) -> NDArray[np.float64]:
+        """Return its first pixel, and the ends of the first column and row, (3, d), in pixels of the layer."""
+        corners = np.zeros((3, self.layer.ndim))
+        corners[:, [axis for axis in range(self.layer.ndim) if axis not in self.axes]] = self.place
+        corners[[1, 2], self.axes] = self.shape
+        return corners
+
+
+def _only_plane(layer: Layer, of_stack: "StackPlane | None") -> "LayerPlane | None":
+    """Return the only plane of a layer, or, for one of the shape of a stack, the same plane as of this."""
+    data, count = layer.data[0] if layer.multiscale else layer.data, layer.ndim
+    if of_stack is not None and data.shape[:count] == of_stack.stack.original.shape:
+        return LayerPlane(layer, data, of_stack.place, of_stack.axes)
+    single = count > 1 and set(data.shape[: count - 2]) <= {1}
+    return LayerPlane(layer, data, (0,) * (count - 2), (count - 2, count - 1)) if single else None
+
+
 class ImageUnder(NamedTuple):
     """The image, or the plane of it, that labels lie on."""
 
     name: str
-    pixels: Any
+    pixels: Callable[[], Any]  #: called in the background, as they may be large, or not in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -866,7 +901,8 @@ def inspect_suspicious(
         for one in sources
     )
     pictures = tuple(
-        one.data if one.kind == "image" else seen and seen.pixels for one, seen in zip(sources, images, strict=False)
+        one.data if one.kind == "image" else seen and np.array(seen.pixels())
+        for one, seen in zip(sources, images, strict=False)
     )
     ranked_with = [
         f'"{one.name}" is ranked with the image "{seen.name}".'
@@ -911,7 +947,7 @@ def inspect_consensus(
         for number, (name, source) in enumerate(zip(names, sources, strict=True), start=1)
     }
     result, plane = disputed(labels, outlines=recipe, scale=tuple(first.scale), unit=first.unit)
-    review = Review(result, (plane,), (image and image.pixels,), outlines=recipe, by=by)
+    review = Review(result, (plane,), (image and np.array(image.pixels()),), outlines=recipe, by=by)
     consensus = (replace(first, name="consensus", data=plane, path=""),)
     return InspectionOutcome(review, consensus, *both_layers(review, consensus))
 

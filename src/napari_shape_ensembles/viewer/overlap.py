@@ -54,15 +54,18 @@ def images_below(layers: Iterable[Layer], images: Iterable[Layer], choices: Choi
 def common_words(name: str, other: str) -> tuple[int, bool]:
     """Return how many words and numbers two names of layers have in common, in the same order.
 
-    Whether napari has given both the same number, as in "nuclei [1]", comes second: it counts layers of one name.
+    Leading zeros of numbers are ignored. Whether napari has given both the same number, as in "nuclei [1]", comes
+    second: it counts layers of one name.
 
     Examples
     --------
     >>> common_words("field 2 [1]", "field 2 mask"), common_words("field 1 [1]", "field 2 mask")
     ((2, False), (1, False))
+    >>> common_words("field 2", "field002_mask"), common_words("field 2", "field_20")
+    ((2, True), (1, True))
     """
     (words, number), (others, second) = (
-        (re.findall(r"\d+|[^\W\d_]+", re.sub(r" \[\d+\]$", "", one).lower()), re.findall(r" \[(\d+)\]$", one))
+        (re.findall(r"(?!0\d)\d+|[^\W\d_]+", re.sub(r" \[\d+\]$", "", one).lower()), re.findall(r" \[(\d+)\]$", one))
         for one in (name, other)
     )
     blocks = SequenceMatcher(None, words, others, autojunk=False).get_matching_blocks()

@@ -48,10 +48,15 @@ def rows_and_columns(positions: ArrayLike, dims: "Dims") -> Real:
 
 def drawn_at(layer: Layer, points: Real, viewer: ViewerModel | Choices) -> Real:
     """Transform points (n, d) from layer pixels to rows and columns (n, 2) as drawn."""
+    return world_at(layer, points, viewer)[:, drawn_axes(layer, viewer.dims)]
+
+
+def world_at(layer: Layer, points: Real, viewer: ViewerModel | Choices) -> Real:
+    """Transform points (n, d) from layer pixels to the world, in the unit in which the viewer draws."""
     corner = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))
     steps = np.stack([np.asarray(layer.data_to_world(step)) - corner for step in np.eye(layer.ndim)])
     world: Real = (points @ steps + corner) * world_scale(layer, viewer.layers)
-    return world[:, drawn_axes(layer, viewer.dims)]
+    return world
 
 
 def pixels_at(layer: Layer, drawn: Real, viewer: ViewerModel | Choices) -> Real:
