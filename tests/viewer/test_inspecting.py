@@ -596,6 +596,12 @@ def test_labels_changed_since_they_were_inspected_are_not_replaced_by_a_copy_of_
     assert model.layers["nuclei corrected"].data[0, 0] == 3
 
 
+def test_labels_of_which_only_the_view_changed_are_corrected(reviewed, model, qtbot):
+    model.dims.transpose()
+    fixed(reviewed, qtbot, "delete")
+    assert reviewed.message == "nuclei corrected takes the place of nuclei."
+
+
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_plane_that_was_changed_since_is_not_corrected_as_it_was(in_stack, model, qtbot, replaced):
     layer = model.layers["nuclei"]

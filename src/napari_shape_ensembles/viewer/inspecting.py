@@ -41,6 +41,7 @@ from .inputs import (
     fingerprint,
     is_own,
     pixel_size_of,
+    plane_of,
     shown_plane,
     symbol,
     trace,
@@ -625,7 +626,7 @@ class InspectionTask(Task[Inspection]):
             if layer.data is not plane.stack.original:
                 return True
             return not _is_correction(np.asarray(plane_at(layer.data, plane.place, plane.axes)), own)
-        if self.run_inputs is None or layer.ndim > 2:
+        if self.run_inputs is None or plane_of(layer, self.choices.dims) != self.run_inputs.planes[image]:
             return False
         return fingerprint(layer, self.choices.dims) != self.run_inputs.fingerprints[image]
 
