@@ -200,6 +200,13 @@ def test_the_menu_of_a_row_splits_its_image(session, model, qtbot):
     menu.aboutToShow.emit()
     assert [entry.text() for entry in menu.actions()] == ["Select a row of the table first"]
     page.table.setCurrentCell(0, 0)
+    deeper = model.add_points(np.array([[0, 1, 1], [4, 1, 1]]))
+    model.dims.set_point(0, 4)
+    menu.aboutToShow.emit()
+    (entry,) = menu.actions()
+    assert entry.text().startswith('⚠ "dish" has 2 planes, and the slider is beyond them')
+    assert not entry.isEnabled()
+    model.layers.remove(deeper)
     menu.aboutToShow.emit()
     (entry,) = menu.actions()
     entry.trigger()

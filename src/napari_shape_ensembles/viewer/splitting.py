@@ -52,12 +52,11 @@ class SplitOption:
 
 
 def split_options(layer: Layer, others: Iterable[Layer], dims: "Dims") -> list[SplitOption]:
-    """Return the ways to split a layer: along axes that are not displayed, by regions, classes and features."""
-    try:
-        source = source_of(layer, dims)
-    except ValueError:  # not shown as a plane
-        return []
-    hidden = _sliced_axes(layer, dims)
+    """Return the ways to split a layer: along axes that are not displayed, by regions, classes and features.
+
+    Raise a ValueError with a remedy if no plane of it is shown.
+    """
+    source, hidden = source_of(layer, dims), _sliced_axes(layer, dims)
     found = [
         SplitOption(
             f"Planes along {_axis_name(layer, axis)} ({len(places)})", partial(_planes, layer, dims, axis, places)

@@ -243,23 +243,27 @@ class ImagesPage(Page):
         self._refresh_timer.start()
 
     def _split_options(self) -> list[SplitOption]:
-        """Return the ways in which the image of the current row can be split."""
+        """Return the ways in which the image of the current row can be split; a ValueError if it shows no plane."""
         layer, choices = self.table.layer(self.table.currentRow()), self.session.choices
         return split_options(layer, choices.layers, choices.dims) if isinstance(layer, Layer) else []
 
     def _fill_split_menu(self) -> None:
         """Fill the menu; its actions hold only text, so that they keep no layer alive."""
-        menu, ways = self.split.menu(), self._split_options()
+        menu, chosen = self.split.menu(), self.table.currentRow() >= 0
+        words = "Nothing to split: no stack, classes or regions" if chosen else "Select a row of the table first"
+        try:
+            titles = [way.title for way in self._split_options()]
+        except ValueError as error:
+            titles, words = [], f"⚠ {error}"
         menu.clear()
-        for way in ways:
-            menu.addAction(way.title.replace("&", "&&"))
-        if not ways:
-            chosen = self.table.currentRow() >= 0
-            words = "Nothing to split: no stack, classes or regions" if chosen else "Select a row of the table first"
-            menu.addAction(words).setEnabled(False)
+        for text in titles or [words]:
+            menu.addAction(text.replace("&", "&&")).setEnabled(bool(titles))
 
     def _split(self, entry: QAction) -> None:
-        layer, title = self.table.layer(self.table.currentRow()), entry.text().replace("&&", "&")
+        self._run_action(partial(self._split_as, entry.text().replace("&&", "&")))
+
+    def _split_as(self, title: str) -> None:
+        layer = self.table.layer(self.table.currentRow())
         for way in self._split_options():
             if way.title == title and isinstance(layer, Layer):
                 self.session.design_work.split(layer, way)
