@@ -46,7 +46,8 @@ class VerdictPanel(QWidget):
             self.picture.set_scale(1.1 * radius([known.mean_a, known.mean_b]), result.a.unit)
             self.picture.show_shapes([of_a, of_b], "Mean outlines: A filled, B dashed")
             self.dots.show_sizes(known.image_sizes, result.a.unit)
-            tested = f"Tested at a level of {result.settings.significance:g}; in brackets: 95\N{NO-BREAK SPACE}% intervals."
+            level = f"{result.settings.significance:g}"
+            tested = f"Tested at a level of {level}; in brackets: 95\N{NO-BREAK SPACE}% intervals."
             interval = tested if "times" in known.sentence else ""
             note = f"⚠ {result.note}." if result.note else ""
             beside = " ".join(words for words in (said, known.missed, known.scope, note, interval) if words)
