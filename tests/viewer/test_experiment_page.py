@@ -1,6 +1,7 @@
 """Screens in the window: images that stay files, a control, a heat map, and a group opened with its outlines."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -300,6 +301,23 @@ def test_a_comparison_of_a_and_b_says_that_it_permutes_images_of_one_dish(model,
     press(page.run_button, qtbot)
     wait_until_idle(session.comparison, qtbot)
     assert not session.comparison.result.note
+
+
+def test_a_comparison_of_a_and_b_says_how_many_images_of_these_are_not_open(model, qtbot):
+    session = Session.of(model)
+    session.attach(session.comparison)
+    task, design = session.comparison, session.design
+    set_choices(session.choices, landmarks=40, rank=5, permutations=199)
+    layers = [model.add_labels(labels_of(place), name=name) for place, name in enumerate(("a0", "b0"))]
+    files = [ImageRow(name, Path(f"{name}.tif"), ImagePart()) for name in ("a1", "b1", "c0")]
+    design.replace_rows([(row, {"group": row.name[0]}) for row in (*layers, *files)])
+    task.run()
+    wait_until_idle(task, qtbot)
+    words = "Of the images of A and B in the design table, 2 not open as layers were left out"
+    assert task.result.note == words
+    design.write([(files[0], "group", "c")])
+    assert task.changed_since() == ["the number of images that are not open was changed"]
+    session.detach(session.comparison)
 
 
 def test_a_comparison_of_images_of_one_dish_is_saved_with_what_it_did_not_use(model, qtbot, tmp_path):

@@ -51,7 +51,8 @@ ENDING = ".comparison.npz"
 OTHER_FOLDER = "choose another folder"
 REPORTS = (".html", ".htm", ".pdf")
 _MAX_LISTED = 3  # maximum number of files named in a message
-_TABLE = "the design table"  #: as named where a result is out of date
+# Further inputs, as named where a result is out of date.
+_TABLE, _UNOPENED = "the design table", "the number of images that are not open"
 _PREVIOUS_SHOWN = f"{CANCELLED} This is the previous result."
 
 
@@ -111,6 +112,7 @@ class ComparisonTask(Task[Comparison]):
         self.extra_state: Callable[[], Tree] = dict  #: returns state saved with a result: design table and experiment
         self.restore_extra_state: Callable[[Tree], None] = lambda _: None  #: restores that state
         self.unused_columns: Callable[[], str] = str  #: returns columns of the design table that no comparison uses
+        self.unopened_images: Callable[[], int] = int  #: returns the number of images of A and B that are not open
         self._shown_results: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._opened_debouncer, self._link_debouncer = Debouncer(self.show_opened), Debouncer(self._link_images)
         choices.exclusions.changed.connect(self._show_excluded)
@@ -128,7 +130,8 @@ class ComparisonTask(Task[Comparison]):
         now = super().current_inputs()
         several, permute = max(map(len, now.layers)) > 1, now.settings.permute
         by_images = permute == "images" or (permute == "auto" and several)
-        return replace(now, more={_TABLE: self.unused_columns() if by_images else ""})
+        more = {_TABLE: self.unused_columns() if by_images else "", _UNOPENED: self.unopened_images()}
+        return replace(now, more=more)
 
     def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
         """Compare A and B, replace the curve layers one by one, then show the answer."""
@@ -431,6 +434,8 @@ def run_comparison(sources: Sources, run_inputs: RunInputs) -> Outcome:
     with as_part(tracing, total):
         result = compare(a, b, run_inputs.settings)
     notes = [note or result.note]
+    if unopened := run_inputs.more.get(_UNOPENED):
+        notes.append(f"Of the images of A and B in the design table, {unopened} not open as layers were left out")
     if unused := run_inputs.more.get(_TABLE):
         notes.append(f"Images were permuted as if all were independent: the {unused} of the design table were not used")
     result = replace(result, note="; ".join(filter(None, notes)))

@@ -238,6 +238,11 @@ class DesignTable:
         unused = ["replicates"] * (len(units) < len(rows)) + ["blocks"] * any(self.cell(row, BLOCK) for row in rows)
         return " and ".join(unused)
 
+    def count_unopened(self) -> int:
+        """Return how many images of A and B are not open as layers: a comparison of the two samples leaves them out."""
+        groups = self.groups()
+        return sum(not isinstance(row, Layer) for name in self.names for row in groups.get(name, []))
+
     @property
     def is_experiment(self) -> bool:
         """Whether the table specifies more than the images of A and B."""

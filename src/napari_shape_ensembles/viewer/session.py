@@ -59,6 +59,7 @@ class Session:
         self.comparison.extra_state = self.experiment.to_tree
         self.comparison.restore_extra_state = self.experiment.restore_tree
         self.comparison.unused_columns = self.design.unused_by_images
+        self.comparison.unopened_images = self.design.count_unopened
         self.design.changed.connect(self.comparison.changed.emit)
         self._open_pages: list[object] = []  # an entry for each open page, see `attach`
         self._pages = Counter[Task[Any]]()
