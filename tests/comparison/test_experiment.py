@@ -292,10 +292,10 @@ def test_what_cannot_be_planned_is_refused_in_words(three):
 
 
 def test_an_interval_that_excludes_1_where_nothing_is_detected_is_explained(three):
-    words = "Intervals that exclude 1 where no difference is detected are of 95 % and of one ratio each; groups are "
+    words = "Where an interval excludes 1 and no difference is detected: intervals are 95 % intervals of single "
     assert not any(words in note for note in three.warnings)
     strict = replace(three, settings=replace(three.settings, significance=1e-3))
-    assert f"{words}compared by adjusted p-values at a level of 0.001." in strict.warnings
+    assert f"{words}ratios, groups are compared by adjusted p-values at a level of 0.001." in strict.warnings
 
 
 def test_the_whole_is_said_in_sentences(three):

@@ -313,7 +313,7 @@ def test_a_comparison_of_a_and_b_says_how_many_images_of_these_are_not_open(mode
     design.replace_rows([(row, {"group": row.name[0]}) for row in (*layers, *files)])
     task.run()
     wait_until_idle(task, qtbot)
-    words = "Of the images of A and B in the design table, 2 not open as layers were left out"
+    words = "2 images of A and B in the design table left out: not open as layers"
     assert task.result.note == words
     design.write([(files[0], "group", "c")])
     assert task.changed_since() == ["the number of images that are not open was changed"]

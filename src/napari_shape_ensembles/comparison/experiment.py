@@ -764,8 +764,8 @@ class Experiment:
             for test in EFFECTS
         ):
             found.append(
-                "Intervals that exclude 1 where no difference is detected are of 95 % and of one ratio each; groups "
-                f"are compared by adjusted p-values at a level of {level:g}."
+                "Where an interval excludes 1 and no difference is detected: intervals are 95 % intervals of single "
+                f"ratios, groups are compared by adjusted p-values at a level of {level:g}."
             )
         if by_curves:
             found.append("Single outlines were permuted: the rows hold for these images only, not for the conditions.")

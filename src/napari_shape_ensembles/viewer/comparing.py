@@ -23,6 +23,7 @@ from ..explanation.headline import headline
 from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..mmd import DependenceTest, dependence_test
+from ..outlines import counted
 from ..progress import as_part, report
 from .choices import Choices
 from .curves.side_by_side import SideBySide
@@ -434,8 +435,8 @@ def run_comparison(sources: Sources, run_inputs: RunInputs) -> Outcome:
     with as_part(tracing, total):
         result = compare(a, b, run_inputs.settings)
     notes = [note or result.note]
-    if unopened := run_inputs.more.get(_UNOPENED):
-        notes.append(f"Of the images of A and B in the design table, {unopened} not open as layers were left out")
+    if isinstance(unopened := run_inputs.more.get(_UNOPENED), int) and unopened:
+        notes.append(f"{counted(unopened, 'image')} of A and B in the design table left out: not open as layers")
     if unused := run_inputs.more.get(_TABLE):
         notes.append(f"Images were permuted as if all were independent: the {unused} of the design table were not used")
     result = replace(result, note="; ".join(filter(None, notes)))
