@@ -59,6 +59,12 @@ class Progress:
     total: int = 0
     result: Any = None
 
+    @property
+    def text(self) -> str:
+        """The step for display: "Testing scale …"."""
+        first = self.name[:1]  # do not capitalize a σ
+        return f"{first.upper() if first.isascii() else first}{self.name[1:]} …"
+
 
 Listener = Callable[[Progress], object]
 

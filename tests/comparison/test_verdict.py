@@ -5,7 +5,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from napari_shape_ensembles.comparison import TRUTH_TABLE, inconclusive, table_row, too_few
+from napari_shape_ensembles.comparison import TRUTH_TABLE, inconclusive, table_row
 from napari_shape_ensembles.comparison.verdict import smallest_p_value
 from napari_shape_ensembles.mmd import mmd_test
 
@@ -27,7 +27,7 @@ def test_no_row_claims_that_images_are_the_same():
     ("m", "n", "enough"), [(1, 1, False), (4, 5, False), (1, 50, False), (6, 6, True), (1, 400, True)]
 )
 def test_small_samples_cannot_reach_the_level(m, n, enough):
-    reason = too_few(m, n, 1000, 0.01)
+    reason = inconclusive(m, n, 1000, 0.01)
     assert (reason is None) == enough
     if not enough:
         assert f"{m} and {n} curves cannot reach p ≤ 0.005, half the significance level: " in reason
@@ -37,32 +37,32 @@ def test_small_samples_cannot_reach_the_level(m, n, enough):
 def test_samples_that_reach_the_level_but_not_half_of_it_are_told_so(m, n, permutations):
     """Of 5 and 5 curves p = 2/252 is below 0.01, but at the mercy of the permutations drawn."""
     assert 0.005 < smallest_p_value(m, n, permutations) < 0.01
-    reason = too_few(m, n, permutations, 0.01)
+    reason = inconclusive(m, n, permutations, 0.01)
     assert "cannot reach p ≤ 0.005, half the significance level" in reason
     assert "p < 0.01" not in reason
 
 
 def test_too_few_permutations_are_named_with_the_remedy():
     assert (
-        too_few(500, 500, 99, 0.01)
+        inconclusive(500, 500, 99, 0.01)
         == "99 permutations cannot reach p ≤ 0.005, half the significance level: use at least 200"
     )
-    assert too_few(500, 500, 200, 0.01) is None
+    assert inconclusive(500, 500, 200, 0.01) is None
 
 
 @pytest.mark.parametrize(("m", "n"), [(6, 6), (7, 7), (8, 8), (5, 12), (30, 30)])
 def test_as_many_permutations_as_the_remedy_names_are_enough(m, n):
-    reason = too_few(m, n, 150, 0.01)
+    reason = inconclusive(m, n, 150, 0.01)
     assert reason.startswith("150 permutations cannot reach p ≤ 0.005, half the significance level: use at least ")
     enough = int(reason.split()[-1])
-    assert too_few(m, n, enough, 0.01) is None
-    assert f"use at least {enough}" in too_few(m, n, 198, 0.01)
+    assert inconclusive(m, n, enough, 0.01) is None
+    assert f"use at least {enough}" in inconclusive(m, n, 198, 0.01)
 
 
 def test_the_least_number_of_permutations_is_enough_for_any_large_samples():
     """199 permutations reach half of 0.01 exactly, whatever rounding the number of labelings leaves."""
-    assert too_few(30, 30, 199, 0.01) is None
-    assert too_few(500, 500, 199, 0.01) is None
+    assert inconclusive(30, 30, 199, 0.01) is None
+    assert inconclusive(500, 500, 199, 0.01) is None
 
 
 def test_a_comparison_has_no_answer_for_each_of_its_reasons():

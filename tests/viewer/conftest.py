@@ -18,7 +18,7 @@ from qtpy.QtWidgets import QFileDialog
 from curve_makers import blobs
 from docks import open_bare_dock, open_compare_dock, reusing_results, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare, explain
-from napari_shape_ensembles.viewer import garbage, layers
+from napari_shape_ensembles.viewer import layers
 from napari_shape_ensembles.viewer.task import JobRunner
 
 # Layers touched from another thread, and widgets left behind, are errors.
@@ -88,9 +88,8 @@ def no_collection_of_garbage_for_each_layer():
         if sys.platform != "win32":
             patch.setattr("napari._vispy.canvas.gc", SimpleNamespace(collect=lambda: 0), raising=False)
             switches = {name: getattr(gc, name) for name in ("isenabled", "enable", "disable")}
-            patch.setattr(layers, "gc", SimpleNamespace(collect=collect_where_drawn, **switches))
             exempting = {"freeze": lambda: None, "unfreeze": lambda: None, "get_freeze_count": lambda: 10**6}
-            patch.setattr(garbage, "gc", SimpleNamespace(**exempting))
+            patch.setattr(layers, "gc", SimpleNamespace(collect=collect_where_drawn, **switches, **exempting))
         yield
 
 

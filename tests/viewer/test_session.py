@@ -27,7 +27,7 @@ from docks import (
 )
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.io.image_parts import ImagePart
-from napari_shape_ensembles.viewer import garbage
+from napari_shape_ensembles.viewer import layers
 from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.inputs import ImageRow
@@ -100,7 +100,7 @@ def test_a_session_goes_with_its_viewer(qapp):
 
 
 def test_curves_that_others_replace_in_the_bench_are_freed(model, qtbot, monkeypatch):
-    monkeypatch.setattr(garbage, "gc", gc)
+    monkeypatch.setattr(layers, "gc", gc)
     frozen = is_frozen()
     gc.unfreeze()
     qtbot.addWidget(bench := Bench(with_images(model)))
@@ -130,7 +130,7 @@ def test_what_is_there_is_exempt_from_collection_while_a_page_is_open_and_what_l
     bare_dock.show()
     bare_dock.hide()
     qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.is_connected, timeout=2000)
-    monkeypatch.setattr(garbage, "gc", gc)
+    monkeypatch.setattr(layers, "gc", gc)
     frozen = is_frozen()
     gc.unfreeze()  # as in a program that exempts nothing
     bare_dock.show()

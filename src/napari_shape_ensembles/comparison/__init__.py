@@ -21,7 +21,7 @@ from .parts import Part, Parts, form_parts, scale_parts
 from .position import PositionDependence, position_dependence
 from .sensitivity import ArchetypeSensitivity, archetype_sensitivity
 from .settings import Settings
-from .verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row, too_few
+from .verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row
 
 __all__ = [
     "INCONCLUSIVE",
@@ -62,5 +62,4 @@ __all__ = [
     "scale_parts",
     "software_versions",
     "table_row",
-    "too_few",
 ]

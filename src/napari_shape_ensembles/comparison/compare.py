@@ -162,12 +162,12 @@ class Comparison(Sealed):
         """Row of the truth table, undulation ∧ scale with 1 = no difference detected; or "inconclusive"."""
         return INCONCLUSIVE if self.inconclusive else table_row(self.undulation.rejected, self.scale.rejected)
 
-    @property
+    @cached_property
     def permuted(self) -> str:
         """Exchangeable units of the two samples: "images", or "curves" (see `Settings.permute`)."""
         return "curves" if exchangeable_images(self.a, self.b, self.settings) is None else "images"
 
-    @property
+    @cached_property
     def image_counts(self) -> tuple[int, int]:
         """Numbers of images of a and of b."""
         return len(set(self.a.images.tolist())), len(set(self.b.images.tolist()))

@@ -22,6 +22,8 @@ DEPENDS_ON_ARCHETYPE = "the result depends on the archetype: use the mean or the
 _MAX_MMD = sqrt(2)
 # From this many curves on the smaller side there are more than 2**1100 labelings.
 _MAX_COUNTED = 1100
+# So many permutations that their number does not limit a p-value.
+_ANY_NUMBER = 10**9
 #: Relative rounding error of a p-value.
 ROUNDING = 1e-9
 
@@ -42,25 +44,11 @@ def smallest_p_value(m: int, n: int, permutations: int) -> float:
     return (1 + permutations * repeats) / (1 + permutations)
 
 
-def too_few(m: int, n: int, permutations: int, significance: float) -> str | None:
-    """Explain why a test cannot reach its significance level; None if it can.
+def inconclusive(m: int, n: int, permutations: int, significance: float, *, null: str = "permutation") -> str | None:
+    """Explain why a test cannot reach its significance level, with a remedy; None if it can.
 
     The smallest p-value must be at most half the level: closer to it the result depends on the random draw of
     permutations.
-    """
-    limit = significance / 2 * (1 + ROUNDING)
-    if smallest_p_value(m, n, permutations) <= limit:
-        return None
-    reach = f"cannot reach p ≤ {significance / 2:g}, half the significance level"
-    repeats = smallest_p_value(m, n, 10**9)
-    if repeats > limit:
-        return f"{m} and {n} curves {reach}: add images or lower the minimum size"
-    enough = max(round(2 / significance), ceil((1 - limit) / (limit - repeats)))
-    return f"{permutations} permutations {reach}: use at least {enough}"
-
-
-def inconclusive(m: int, n: int, permutations: int, significance: float, *, null: str = "permutation") -> str | None:
-    """Explain why a comparison is inconclusive, with a remedy; None if it is not.
 
     Parameters
     ----------
@@ -73,8 +61,14 @@ def inconclusive(m: int, n: int, permutations: int, significance: float, *, null
     null : {"permutation", "gamma", "bound"}
         Null distribution of the statistics.
     """
-    drawn = permutations if null == "permutation" else 10**9
-    reason = too_few(m, n, drawn, significance)
-    if reason is None and null == "bound" and distribution_free_threshold(m, n, significance) >= _MAX_MMD:
-        reason = f"the distribution-free bound exceeds any possible MMD of {m} and {n} curves: use permutations"
-    return reason
+    drawn, limit = permutations if null == "permutation" else _ANY_NUMBER, significance / 2 * (1 + ROUNDING)
+    if smallest_p_value(m, n, drawn) > limit:
+        reach = f"cannot reach p ≤ {significance / 2:g}, half the significance level"
+        repeats = smallest_p_value(m, n, _ANY_NUMBER)
+        if repeats > limit:
+            return f"{m} and {n} curves {reach}: add images or lower the minimum size"
+        enough = max(round(2 / significance), ceil((1 - limit) / (limit - repeats)))
+        return f"{drawn} permutations {reach}: use at least {enough}"
+    if null == "bound" and distribution_free_threshold(m, n, significance) >= _MAX_MMD:
+        return f"the distribution-free bound exceeds any possible MMD of {m} and {n} curves: use permutations"
+    return None

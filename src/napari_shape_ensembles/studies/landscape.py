@@ -22,11 +22,11 @@ from ..comparison import (
     Settings,
     comparable,
     form_parts,
+    inconclusive,
     learn,
     permutation_options,
     scale_parts,
     table_row,
-    too_few,
 )
 from ..comparison.compare import exchangeable_images
 from ..comparison.design import cannot_reach
@@ -200,7 +200,7 @@ class DecisionLandscape:
             least, level = least_p(*self.images), self.settings.significance
             reason = cannot_reach(*self.images, level, least) if least > level else None
         else:
-            reason = too_few(*self.sizes, self.settings.permutations, self.settings.significance)
+            reason = inconclusive(*self.sizes, self.settings.permutations, self.settings.significance)
         return reason or (None if self.settings.overrule else self.fault or None)
 
     @property

@@ -18,12 +18,12 @@ from ..comparison import (
     Part,
     Settings,
     form_parts,
+    inconclusive,
     learn,
     permutation_options,
     sample_of,
     scale_parts,
     table_row,
-    too_few,
 )
 from ..mmd import KERNELS, combined_mmd_test
 from ..outlines import Ensemble, at_one_pixel_size, counted
@@ -138,7 +138,7 @@ class PairTable(Sealed):
         strictest = self.settings.significance / max(len(self.names) * (len(self.names) - 1), 1)
         for i, j in np.argwhere(~np.isnan(self.pmmd)):
             cells[i, j] = table_row(bool(self.undulation_rejected[i, j]), bool(self.scale_rejected[i, j]))
-            if i != j and too_few(self.sizes[i], self.sizes[j], self.settings.permutations, strictest):
+            if i != j and inconclusive(self.sizes[i], self.sizes[j], self.settings.permutations, strictest):
                 cells[i, j] = INCONCLUSIVE
         for i, j in [] if self.settings.overrule else self.faults:
             if cells[i, j]:

@@ -112,8 +112,6 @@ class ComparisonTask(Task[Comparison]):
         self.side_by_side = SideBySide(choices)
         self.extra_state: Callable[[], Tree] = dict  #: returns state saved with a result: design table and experiment
         self.restore_extra_state: Callable[[Tree], None] = lambda _: None  #: restores that state
-        self.unused_columns: Callable[[], str] = str  #: returns columns of the design table that no comparison uses
-        self.unopened_images: Callable[[], int] = int  #: returns the number of images of A and B that are not open
         self._shown_results: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._opened_debouncer, self._link_debouncer = Debouncer(self.show_opened), Debouncer(self._link_images)
         choices.exclusions.changed.connect(self._show_excluded)
@@ -125,14 +123,14 @@ class ComparisonTask(Task[Comparison]):
     def _update_own_names(self) -> None:
         update_own_names(list(self.choices.layers))
 
-    # The run.
+    def set_further_inputs(self, unused_columns: str, unopened_images: int) -> None:
+        """Set what a run leaves out of the design table: columns, and images of A and B that are not open."""
+        inputs = {_TABLE: unused_columns, _UNOPENED: unopened_images}
+        if inputs != self.further_inputs:
+            self.further_inputs = inputs
+            self.changed.emit()
 
-    def current_inputs(self) -> RunInputs:
-        now = super().current_inputs()
-        several, permute = max(map(len, now.layers)) > 1, now.settings.permute
-        by_images = permute == "images" or (permute == "auto" and several)
-        more = {_TABLE: self.unused_columns() if by_images else "", _UNOPENED: self.unopened_images()}
-        return replace(now, more=more)
+    # The run.
 
     def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
         """Compare A and B, replace the curve layers one by one, then show the answer."""

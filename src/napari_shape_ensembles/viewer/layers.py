@@ -1,4 +1,4 @@
-"""The plugin's own curve layers: creation, coloring, insertion into the viewer, and selection."""
+"""The plugin's own curve layers: creation, coloring, insertion into the viewer, selection, and garbage collection."""
 
 import gc
 import itertools
@@ -26,8 +26,9 @@ from ..comparison.display import MARK, LayerData
 from ..outlines.ensemble import UNIT_SYMBOLS
 from ..palette import COLOR_A, COLOR_B, NEUTRAL
 from .choices import Choices, preferred
-from .inputs import OWN, Sources
+from .inputs import OWN, Sources, is_own
 from .painting import MAX_SHAPES, fill, label_layer, mark, row_under
+from .task import Debouncer, Task
 from .world import drawn_at, pixels_at, rows_and_columns
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ COLORMAP = "viridis"
 DEFAULT_PERCENTILE = 99
 # Maximum number of curves for computations on the main thread.
 MAX_SYNC_CURVES = 1000
+# Debounce of the garbage collector's exemption, in ms.
+_DEBOUNCE_MS = 1000
+# Fewer exempt objects are immortal ones, which Python 3.12 exempts whenever it collects garbage; hundreds of thousands
+# exist in napari.
+_MIN_FROZEN = 10_000
 
 
 # Color features ------------------------------------------------------------------------------------------------
@@ -203,6 +209,61 @@ def remove_in_turns(refs: "Iterable[weakref.ref[Layer]]", choices: Choices) -> I
                 choices.layers.remove(layer)
             layer = None
             yield
+
+
+class CollectionExemption:
+    """Exempts existing objects except our own layers from garbage collection (`gc.freeze`), from `begin` to `end`.
+
+    napari collects whenever layers were added or removed, as does Python from time to time, and traversing the hundreds
+    of thousands of objects of napari and the libraries would block the event loop for 0.2 s each time. The exemption
+    is lifted before a layer that is not ours is removed, so that it can be freed, and is renewed soon after.
+    """
+
+    def __init__(self, choices: Choices, tasks: Collection[Task[Any]]) -> None:
+        self._layers, self._tasks = choices.layers, tasks
+        self._has_begun = self._is_frozen = False
+        self._freeze_debouncer = Debouncer(self._freeze, _DEBOUNCE_MS)
+        choices.sides.layer_removing.connect(self._on_layer_removing)
+        choices.batch_changed.connect(self._freeze_more)
+
+    def begin(self) -> None:
+        self._has_begun = True
+        self._freeze()
+
+    def end(self) -> None:
+        self._has_begun = False
+        self._freeze_debouncer.stop()
+        self._unfreeze()
+
+    def schedule(self) -> None:
+        """Exempt objects created since, soon."""
+        self._freeze_debouncer.start()
+
+    def _freeze(self) -> None:
+        """Exempt all existing objects.
+
+        Not if others, such as the session of another viewer, have done so: `gc.unfreeze` would end their exemption too.
+        """
+        if self._is_frozen:
+            self._freeze_more()
+        elif self._has_begun and gc.get_freeze_count() < _MIN_FROZEN:
+            gc.freeze()
+            self._is_frozen = True
+
+    def _freeze_more(self) -> None:
+        """Exempt objects created since, unless our own layers, which must be freed later, are or may be among them."""
+        making = any(task.busy for task in self._tasks)  # may create layers in worker threads
+        if self._is_frozen and not (making or OWN or any(map(is_own, self._layers))):
+            gc.freeze()
+
+    def _unfreeze(self) -> None:
+        if self._is_frozen:
+            gc.unfreeze()
+        self._is_frozen = False
+
+    def _on_layer_removing(self) -> None:
+        self._unfreeze()
+        self._freeze_debouncer.start()
 
 
 #: Own layer -> the layer it is named after and its name then, its role, and the generated name.

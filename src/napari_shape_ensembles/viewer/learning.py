@@ -24,7 +24,7 @@ from .inputs import OWN, Refs, Sources, file_errors_named, is_own, pixel_size_of
 from .layers import name_after
 from .overlap import are_disjoint
 from .segmenting import FAILED, FeatureCache, SegmentationTask
-from .task import PIXEL_EVENTS, Debouncer, JobSteps, RunInputs, Task, step_text
+from .task import PIXEL_EVENTS, Debouncer, JobSteps, RunInputs, Task
 from .world import drawn_axes, pixels_at, rows_and_columns
 
 #: Label of painted background; all others are objects.
@@ -398,7 +398,7 @@ class ProposingTask(Task[Proposed]):
     def status_text(self) -> str:
         """Return the progress, the error message, or which proposal is used."""
         if self.busy:
-            return step_text(self.step)
+            return self.step.text
         if self.result is None or self.message:
             return self.message
         named = {finding.where for finding in self.segmentation.verdict.quality.findings if finding.check == FAILED}

@@ -11,7 +11,7 @@ from ..outlines import conversion_factor, counted
 from .experimenting import ExperimentTask, withheld_words
 from .inputs import pixel_size_of
 from .session import Session
-from .task import Task, step_text
+from .task import Task
 from .world import drawn_axes
 
 STEPS = ("Images", "Outlines", "Answer", "Why", "Trust")
@@ -107,7 +107,7 @@ def images_status(session: Session) -> PageStatus:
 def _status_of_task(task: Task[Any]) -> PageStatus:
     """Return the state of a task as a step."""
     if task.busy:
-        return PageStatus("running", step_text(task.step))
+        return PageStatus("running", task.step.text)
     if task.result is None:
         return PageStatus("open", task.blocking_reason())
     changed = task.changed_since()

@@ -15,8 +15,8 @@ from .design_files import DesignWork
 from .designing import DesignTable
 from .experimenting import ExperimentTask
 from .explaining import ExplanationTask
-from .garbage import CollectionExemption
 from .inspecting import InspectionTask
+from .layers import CollectionExemption
 from .learning import LearningTask, ProposingTask
 from .position_check import PositionCheck
 from .segmenting import SegmentationTask
@@ -58,14 +58,20 @@ class Session:
         self.design.changed.connect(self.segmentation.update_previews)
         self.comparison.extra_state = self.experiment.to_tree
         self.comparison.restore_extra_state = self.experiment.restore_tree
-        self.comparison.unused_columns = self.design.unused_by_images
-        self.comparison.unopened_images = self.design.count_unopened
-        self.design.changed.connect(self.comparison.changed.emit)
+        self.design.changed.connect(self._update_comparison_inputs)
+        self.choices.changed.connect(self._update_comparison_inputs)
         self._open_pages: list[object] = []  # an entry for each open page, see `attach`
         self._pages = Counter[Task[Any]]()
         self._exemption = CollectionExemption(self.choices, self._pages)
         # napari creates many objects per cell, and collects garbage soon after creating many cells.
         self.comparison.side_by_side.arranged.connect(self._exemption.schedule)
+
+    def _update_comparison_inputs(self) -> None:
+        """Tell the comparison what it leaves out of the design table, as changes to that outdate its result."""
+        permute, several = self.choices.settings.permute, max(map(len, self.choices.sides.chosen())) > 1
+        by_images = permute == "images" or (permute == "auto" and several)
+        unused = self.design.unused_by_images() if by_images else ""
+        self.comparison.set_further_inputs(unused, self.design.count_unopened())
 
     @classmethod
     def of(cls, viewer: ViewerModel) -> "Session":

@@ -209,12 +209,6 @@ class JobRunner:
         return False
 
 
-def step_text(step: Progress) -> str:
-    """Return a step as text for display: "Testing scale …"."""
-    first = step.name[:1]  # do not capitalize a σ
-    return f"{first.upper() if first.isascii() else first}{step.name[1:]} …"
-
-
 def stop_all_workers() -> None:
     """Stop all workers and wait for them: a thread that outlives the interpreter crashes the process."""
     try:
@@ -258,6 +252,7 @@ class Task(JobRunner, ABC, Generic[Result]):
         self.choices = choices
         self.result: Result | None = None
         self.run_inputs: RunInputs | None = None  #: the inputs of the result; None if they are not in the viewer
+        self.further_inputs: Mapping[str, Hashable] = {}  #: description -> further inputs of a run
         self.message = ""  #: why the last run failed, or that it was cancelled
         self.failed = self.running = False  #: running: a run, not a secondary job
         self._last_layers: list[set[weakref.ref[Layer]]] = []
@@ -296,7 +291,7 @@ class Task(JobRunner, ABC, Generic[Result]):
         sides = choices.sides.chosen()
         a, b = (tuple(map(weakref.ref, side)) for side in sides)
         excluded = choices.exclusions.of(itertools.chain(*sides), choices.recipe)
-        return RunInputs((a, b), choices.recipe, choices.settings, excluded)
+        return RunInputs((a, b), choices.recipe, choices.settings, excluded, self.further_inputs)
 
     def on_failed(self, reason: str) -> None:
         """Record that a run has failed; the previous result is kept."""

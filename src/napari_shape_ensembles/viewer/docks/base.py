@@ -17,7 +17,7 @@ from ..form import Form, OutlinesForm
 from ..layer_choice import SidesChoice
 from ..panels.widgets import Notice, button, column, row, run_keys, single_shot_timer, wrapped_label
 from ..session import Session
-from ..task import Task, step_text
+from ..task import Task
 
 _MAX_LISTED = 3  # maximum number of changes listed
 
@@ -222,7 +222,7 @@ class Dock(Page):
         self.progress.setRange(0, step.total)
         self.progress.setValue(step.done)
         self.progress.setUpdatesEnabled(True)
-        self.step.setText(step_text(step))
+        self.step.setText(step.text)
         if not (self.task.running or self.task.delivering):
             self.show_note(f"{self.step.text()} Esc cancels.")
 

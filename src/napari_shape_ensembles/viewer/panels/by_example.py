@@ -11,7 +11,6 @@ from ...outlines.proposals import describe_finding, distinguishing_descriptions
 from ...palette import OUTLINE
 from ..dialogs import Dialogs
 from ..session import Session
-from ..task import step_text
 from .fonts import with_label_font
 from .widgets import button, column, menu_button, row, wrapped_label
 
@@ -86,7 +85,7 @@ class ByExample(QWidget):
         self.painted.setText(f"Painted: {'; '.join(counts)}." if counts else reason)
         words = ""
         if task.busy:
-            words = step_text(task.step)
+            words = task.step.text
         elif task.message:
             words = task.message
         elif task.result is not None:
