@@ -3,8 +3,8 @@
 Run on a screen or a virtual one:
     xvfb-run -a -s "-screen 0 1280x800x24" python benchmarks/many_images.py [--images 24]
 
-From opening the bench over groups from names and outlines to the answer, and another recipe after it. Stalls are given
-on the clock and of the window's thread alone: what other programs leave of the processor shows in the first only.
+From opening the bench over groups from names and outlines to the answer, and another recipe after it. Below each step
+are the three longest stalls of the event loop, and whose code they were spent in (see `stalls.py`).
 """
 
 import argparse
@@ -16,10 +16,10 @@ from pathlib import Path
 import napari
 from qtpy.QtCore import QEventLoop, QTimer
 
+from stalls import StallMeter
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from docks import PLUGIN, spots
-
-BEAT, STILL = 10, 0.1  # milliseconds between two looks at the event loop; seconds that the window may stand still
 
 
 def loop(milliseconds):
@@ -30,37 +30,24 @@ def loop(milliseconds):
 
 
 class Meter:
-    """Times of steps, and of the longest pauses of the event loop in each."""
+    """Times of steps, and of the longest stalls of the event loop in each."""
 
     def __init__(self):
-        self.last, self.stalls, self.pulse = self.now(), [], QTimer()
-        self.pulse.timeout.connect(self.beat)
-        self.pulse.start(BEAT)
-
-    def now(self):
-        """Seconds on the clock, of this thread, and of all."""
-        return time.perf_counter(), time.thread_time(), time.process_time()
-
-    def beat(self):
-        """Note how long the event loop has stood still, and how much of it this thread has worked."""
-        now = self.now()
-        still, worked = now[0] - self.last[0] - BEAT / 1000, now[1] - self.last[1]
-        if still > STILL:
-            self.stalls.append((still, worked))
-        self.last = now
+        self.stalls = StallMeter()
 
     def step(self, name, action, until=lambda: True):
         """Do something, wait until something holds, and print what it took; the processor's seconds."""
-        self.stalls.clear()
-        start = self.now()
+        self.stalls.restart()
+        start = time.perf_counter(), time.process_time()
         action()
         while not until():
             loop(20)
-        clock = self.now()[0] - start[0]
+        clock = time.perf_counter() - start[0]
         loop(1500)
-        worked = self.now()[2] - start[2]
-        longest = ", ".join(f"{still:.1f} s (own {own:.1f})" for still, own in sorted(self.stalls, reverse=True)[:3])
-        print(f"{name:12} {clock:6.1f} s, processor {worked:6.1f} s; longest stalls: {longest or 'none'}", flush=True)
+        worked = time.process_time() - start[1]
+        print(f"{name}: {clock:.1f} s, processor {worked:.1f} s", flush=True)
+        for stall in self.stalls.longest():
+            print(f"    {stall}", flush=True)
         return worked
 
 

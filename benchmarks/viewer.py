@@ -30,6 +30,7 @@ from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.inputs import Source, fingerprint
 from napari_shape_ensembles.viewer.layers import curve_layers
 from napari_shape_ensembles.viewer.painting import MAX_SHAPES
+from stalls import StallMeter
 
 SPACING, VERTICES = 40, 150
 
@@ -95,7 +96,7 @@ def adding(dock, result, sources):
         made = now()
         task.start_secondary_job(  # as if the two images had been compared
             lambda layers=layers: Outcome(shown, layers),
-            task.apply_outcome,
+            task.restore_result,
         )
         while dock.busy:
             painted()
@@ -168,27 +169,20 @@ def picking(dock):
 
 
 def blocked(dock, what, start):
-    """Print the longest times between two ticks of a 5 ms timer from the start of something to half a second after."""
-    loop, timer, gaps, last = QEventLoop(), QTimer(), [], [now()]
-
-    def tick():
-        gaps.append((*(1000 * (now() - last[0])), dock.step.text(), dock.busy))
-        last[0] = now()
-
-    timer.timeout.connect(tick)
+    """Print the longest stalls of the event loop from the start of something to half a second after."""
+    loop, meter = QEventLoop(), StallMeter()
     painted()
     quit_soon = partial(QTimer.singleShot, 500, loop.quit)
     dock.finished.connect(quit_soon)
-    last[0] = now()
-    timer.start(5)
+    meter.restart()
     begin = time.perf_counter()
     start()
     loop.exec()
-    timer.stop()
     dock.finished.disconnect(quit_soon)
     print(f"{what}: {time.perf_counter() - begin - 0.5:.1f} s")
-    for gap, own, step, busy in sorted(gaps, reverse=True, key=lambda one: one[1])[:5]:
-        print(f"    window blocked for {gap:.0f} ms (own {own:.0f} ms) {'during' if busy else 'after'}: {step}")
+    for stall in meter.longest():
+        print(f"    {stall}")
+    meter.stop()
 
 
 def stalls(viewer, curves):
