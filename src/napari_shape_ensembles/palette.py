@@ -1,4 +1,4 @@
-"""Colors of A, B and annotations, the same in layers, plots, docks and reports.
+"""Colors of A, B, quantities and annotations, the same in layers, plots, docks and reports.
 
 A and B differ in lightness as well as in hue, so that they are distinguishable with any color vision deficiency.
 """
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+#: Color map of quantities, as in napari and Matplotlib.
+COLORMAP = "viridis"
 COLOR_A = "#0073b3"
 COLOR_B = "#e69e00"
 #: Color of each side by its letter.

@@ -10,6 +10,7 @@ import numpy as np
 from ..archive import ContentError, Tree
 from ..mmd import MMDTest
 from ..outlines import Ensemble
+from ..palette import COLORMAP
 from .verdict import TRUTH_TABLE
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ LayerData = tuple[Any, dict[str, Any], str]
 
 #: Metadata key of layers made by the plugin.
 MARK = "napari-shape-ensembles"
-COLORMAP = "viridis"
 PAINTED = ("product", "undulation", "scale")
 
 _TEST_HEADINGS = ("test", "MMD", "threshold", "p", "difference")

@@ -7,10 +7,10 @@ from .. import parameters
 from ..checks import RandomState, seed_of, switch
 from ..mmd import PERMUTATIONS, SIGNIFICANCE
 from ..parameters import documented, parameter
-from ..shapes import Interpolation, Measure
+from ..shapes.landmarks import LANDMARKS, Interpolation, Measure
 from ..shapes.registration import Choice
+from ..shapes.space import RANK, RegistrationKind
 
-RegistrationKind = Literal["standardized", "raw", "none"]
 Coordinates = Literal["components", "both", "raw", "normalized"]
 NullKind = Literal["permutation", "gamma", "bound"]
 Exchangeable = Literal["auto", "curves", "images"]
@@ -46,9 +46,9 @@ class Settings:
     'arc-length'
     """
 
-    landmarks: int = parameter(500, "Landmarks (points) per outline.", least=8, step=50, group=_ANALYSIS)
+    landmarks: int = parameter(LANDMARKS, "Landmarks (points) per outline.", least=8, step=50, group=_ANALYSIS)
     rank: int = parameter(
-        150,
+        RANK,
         "Number of undulation coordinates kept; fewer if the curves do not determine that many. A smaller rank "
         "compares smoother forms.",
         least=1,

@@ -24,6 +24,8 @@ from ..progress import RELEASE_FROM_BYTES, over_blocks, release_memory
 
 Interpolation = Literal["auto", "spline", "polygon"]
 Measure = Literal["affine", "arc-length"]
+#: Default number of landmarks per curve.
+LANDMARKS = 500
 
 # Vertices and landmarks per block: enough that threads rarely wait for the GIL, few enough for the CPU caches.
 _BLOCK = 1 << 16
@@ -40,7 +42,7 @@ PRIMITIVE = np.linalg.inv(np.vander(NODES, increasing=True)) / np.arange(1, 4)[:
 
 def to_landmarks(
     ensemble: Ensemble | Sequence[Ensemble],
-    n: int = 500,
+    n: int = LANDMARKS,
     *,
     interpolation: Interpolation = "auto",
     measure: Measure = "affine",

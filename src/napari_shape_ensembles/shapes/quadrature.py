@@ -6,16 +6,15 @@ parametrization; with equidistant parameters the error falls geometrically with 
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
 from .decomposition import check_landmarks, decompose
+from .landmarks import Measure
 
 Real = NDArray[np.float64]
-Measure = Literal["arc-length", "affine"]
 
 MAX_ITERATIONS = 100
 _TOLERANCE = 1e-13

@@ -13,7 +13,7 @@ from ..outlines import Ensemble
 from ..progress import RELEASE_FROM_BYTES, each_block, one_library_thread, over_blocks, release_memory
 from . import grassmann, spd
 from .decomposition import check_landmarks, curve_blocks, planes, separate
-from .landmarks import Interpolation, Measure, to_landmarks
+from .landmarks import LANDMARKS, Interpolation, Measure, to_landmarks
 from .lobes import BANDS, band_amplitudes, band_name, lobes_held
 from .registration import Choice, Registration, archetype_index, choose_archetype, match_blocks, posed
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 RegistrationKind = Literal["standardized", "raw", "none"]
+#: Default number of undulation coordinates.
+RANK = 150
 Curves = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
 
 _PARAMETERS = (
@@ -146,9 +148,9 @@ class ShapeSpace:
 
     def __init__(
         self,
-        rank: int = 150,
+        rank: int = RANK,
         *,
-        landmarks: int = 500,
+        landmarks: int = LANDMARKS,
         measure: Measure = "affine",
         interpolation: Interpolation = "auto",
         registration: RegistrationKind = "standardized",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..palette import axes_of
+from ..palette import COLORMAP, axes_of
 from .choices import ChoiceStudy
 from .landscape import DecisionLandscape
 from .pairs import PairTable
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 
-COLORMAP = "viridis"
 _REJECTED, _NOT_REJECTED = "x", "o"
 _BAND = 0.25
 _TICKS = 12

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..comparison import Experiment
 from ..comparison.experiment import EFFECTS
-from ..palette import with_log_ticks
+from ..palette import COLORMAP, with_log_ticks
 
 Real = NDArray[np.float64]
 
@@ -143,7 +143,7 @@ def draw_groups(figure: Figure, result: Experiment) -> list[Axes]:
     above.set_ylabel("distance")
     for side in ("top", "right", "bottom"):
         above.spines[side].set_visible(False)
-    picture = below.imshow(distances[np.ix_(order, order)], cmap="viridis", aspect="auto")
+    picture = below.imshow(distances[np.ix_(order, order)], cmap=COLORMAP, aspect="auto")
     shown = [names[place] for place in order]
     _name_groups(below, shown)
     below.set_yticks(range(len(shown)), list(map(_short, shown)), parse_math=False)
@@ -247,7 +247,7 @@ def draw_plate(figure: Figure, result: Experiment, value: str = "undulation_p_ad
     limits = {}
     if "_p" in value:  # up to the level at least, so that chance does not span the range of colors
         limits = {"vmin": 0.0, "vmax": max(np.nanmax(plate, initial=0), -np.log10(result.settings.significance))}
-    picture = axis.imshow(plate, cmap="viridis", **limits)
+    picture = axis.imshow(plate, cmap=COLORMAP, **limits)
     wells = plate_of(result.design.groups) or {}
     if (control := wells.get(str(result.design.control))) is not None:
         axis.text(*control[::-1], "C", ha="center", va="center", fontsize=7)

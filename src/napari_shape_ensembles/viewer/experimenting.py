@@ -23,6 +23,7 @@ from ..io.outputs import recording_outputs, refuse_overwriting
 from ..io.rerun import load_experiment, recipe_of, recipe_tree, save_experiment
 from ..io.results import EXPERIMENT, TRENDS, experiment_numbers, trend_figures, write_experiment
 from ..outlines import Outlines
+from ..palette import COLORMAP
 from ..progress import as_part, report
 from .choices import Choices
 from .comparing import OTHER_FOLDER, saved_message
@@ -481,7 +482,7 @@ def outline_layers(
             "shape_type": "polygon",
             "features": pd.DataFrame({"id": curves.ids, quantity: painted}),
             "face_color": quantity,
-            "face_colormap": "viridis",
+            "face_colormap": COLORMAP,
             "face_contrast_limits": limits,
             "edge_color": "white",
             "edge_width": 0.5,

@@ -24,7 +24,7 @@ from ..archive import Tree
 from ..comparison import Comparison
 from ..comparison.display import MARK, LayerData
 from ..outlines.ensemble import UNIT_SYMBOLS
-from ..palette import COLOR_A, COLOR_B, NEUTRAL
+from ..palette import COLOR_A, COLOR_B, COLORMAP, NEUTRAL
 from .choices import Choices, preferred
 from .inputs import OWN, Sources, is_own
 from .painting import MAX_SHAPES, fill, label_layer, mark, row_under
@@ -40,7 +40,6 @@ Index = NDArray[np.int64]
 #: Shapes, or Labels for large numbers of curves; see `painting`.
 CurveLayer: TypeAlias = Shapes | Labels
 
-COLORMAP = "viridis"
 #: Default percentile of the upper limit: outliers would otherwise compress the color scale of all others.
 DEFAULT_PERCENTILE = 99
 # Maximum number of curves for computations on the main thread.
