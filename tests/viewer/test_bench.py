@@ -273,6 +273,16 @@ def bench_of_two(model, qtbot):
     return bench
 
 
+@pytest.mark.parametrize(("title", "step", "tab"), [("Inspect curves", "Outlines", 1), ("Compare shapes", "Answer", 0)])
+def test_a_page_that_asks_for_a_dock_is_shown_the_page_of_the_bench(bench_of_two, title, step, tab):
+    bench_of_two.show_page(STEPS.index("Answer"))
+    bench_of_two.pages["Answer"].setCurrentIndex(1)
+    bench_of_two.show_page(STEPS.index("Trust"))
+    bench_of_two.pages["Trust"].show_tab(1).open_dock(title)
+    assert bench_of_two.step == step
+    assert bench_of_two.pages[step].currentIndex() == tab
+
+
 def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model, qtbot, shown):
     session, page = bench.session, bench.pages["Images"]
     set_choices(session.choices, **QUICK, significance=0.05)

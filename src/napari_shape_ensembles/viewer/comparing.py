@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -108,6 +109,7 @@ class ComparisonTask(Task[Comparison]):
         self.is_new_result = False  #: whether the result is new, and not yet scrolled into view
         self.color_by, self.percentile = "product", DEFAULT_PERCENTILE
         self.selection = CurveSelection()
+        self.curve_explorer: Callable[[], Any] = lambda: None  #: weak reference to the window *Curves*, if opened
         self.curves = OwnLayers(choices, self.selection)
         self.side_by_side = SideBySide(choices)
         self.extra_state: Callable[[], Tree] = dict  #: returns state saved with a result: design table and experiment

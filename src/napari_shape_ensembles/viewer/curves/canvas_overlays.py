@@ -22,7 +22,6 @@ from ..panels.widgets import button, column, row, single_shot_timer
 from ..world import drawn_at, pixels_at
 from .card import CurveCard
 from .side_by_side import CAPTION_GAP_PX, CAPTION_HEIGHT_PX, Caption, SideBySide
-from .window import CurveExplorer
 
 Overlay = TypeVar("Overlay", bound=QWidget)
 
@@ -85,7 +84,8 @@ class CanvasOverlays:
         """Show the card away from the curve, unless the window *Curves*, which has a card, is visible."""
         comparison, canvas, row = self._comparison, self._canvas(), self._selected_row()
         result, flown, self._camera_moved = comparison.result, self._camera_moved, False
-        elsewhere = canvas is not None and any(one.isVisible() for one in canvas.window().findChildren(CurveExplorer))
+        explorer = comparison.curve_explorer()
+        elsewhere = explorer is not None and isalive(explorer) and explorer.isVisible()
         if canvas is None or result is None or row is None or elsewhere:
             self._hide_card()
             return

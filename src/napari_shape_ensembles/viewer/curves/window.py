@@ -1,5 +1,6 @@
 """The window *Curves*: scatter plot, table and gallery of the curves of a result, and the card of the selected one."""
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -124,16 +125,13 @@ class CurveWindow:
 
     def __init__(self, viewer: ViewerModel, comparison: ComparisonTask) -> None:
         self._viewer, self._comparison = viewer, comparison
-        self._explorer: CurveExplorer | None = None
+        self._explorer: CurveExplorer | None = None  # keeps it alive while it has no parent
 
     @property
     def explorer(self) -> CurveExplorer | None:
-        """The window, or None if closed; one opened from a dock closed since is found as well."""
-        if self._explorer is None or not isalive(self._explorer):
-            window = getattr(self._viewer, "window", None)
-            opened = () if window is None else window.dock_widgets.values()
-            self._explorer = next((one for one in opened if isinstance(one, CurveExplorer) and isalive(one)), None)
-        return self._explorer
+        """The window, or None if closed; it may have been opened from a dock that is closed by now."""
+        explorer = self._comparison.curve_explorer()
+        return explorer if explorer is not None and isalive(explorer) else None
 
     def open(self) -> None:
         if self._comparison.result is None:
@@ -141,6 +139,7 @@ class CurveWindow:
         explorer = self.explorer
         if explorer is None:
             explorer = self._explorer = CurveExplorer(self._comparison.selection)
+            self._comparison.curve_explorer = weakref.ref(explorer)
             explorer.connect_to(self._comparison)
             if (window := getattr(self._viewer, "window", None)) is not None:
                 window.add_dock_widget(explorer, name="Curves", area="bottom")

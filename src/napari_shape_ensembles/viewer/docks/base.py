@@ -12,6 +12,7 @@ from qtpy.QtCore import QEvent, Signal
 from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QWidget
 
 from ...progress import Progress
+from ..choices import PLUGIN
 from ..close_confirmation import CloseConfirmation
 from ..form import Form, OutlinesForm
 from ..layer_choice import SidesChoice
@@ -94,6 +95,8 @@ class Dock(Page):
     """
 
     finished = Signal()  #: the task has completed, failed or been cancelled
+    dock_requested = Signal(str)  #: str: title of a dock; asks the bench to show the page that takes its place
+    in_bench = False  #: whether the page is part of a bench, which handles `dock_requested`
 
     def __init__(self, viewer: ViewerModel, task: Task[Any], *, run: str, run_again: str) -> None:
         super().__init__(Session.of(viewer), task)
@@ -144,19 +147,12 @@ class Dock(Page):
         """Return a row of Run, Cancel and further widgets."""
         return row(self.run_button, self.cancel_button, *more, grows=self.run_button)
 
-    def open_page(self, show: str, name: str, **options: Any) -> None:
-        """Show another page: by the method `show` of an ancestor if one has it, else as the plugin's dock `name`."""
-        frame = self.parentWidget()
-        while frame is not None and not hasattr(frame, show):
-            frame = frame.parentWidget()
-        if frame is not None:
-            getattr(frame, show)()
+    def open_dock(self, title: str, **options: Any) -> None:
+        """Show another dock of the plugin, or within the bench the page that takes its place."""
+        if self.in_bench:
+            self.dock_requested.emit(title)
         elif (window := getattr(self.viewer, "window", None)) is not None:
-            window.add_plugin_dock_widget("napari-shape-ensembles", name, **options)[0].show()
-
-    def open_compare_page(self, **options: Any) -> None:
-        """Show the bench's page *Answer*, or the dock *Compare shapes* outside of the bench."""
-        self.open_page("show_answer", "Compare shapes", **options)
+            window.add_plugin_dock_widget(PLUGIN, title, **options)[0].show()
 
     @abstractmethod
     def show_result(self) -> None:

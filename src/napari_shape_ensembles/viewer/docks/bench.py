@@ -47,8 +47,8 @@ TRUST: Pages = {
     "Rank": partial(LandscapeDock, folded=True),
     "Smoothing": partial(SmoothingDock, folded=True),
 }
-#: Docks opened by tearing off a page, one per tab; "" for a tab without a dock in the manifest.
-_TORN_OFF_DOCKS = {
+#: Titles of the docks whose place a page takes, one per tab; "" for a tab without a dock in the manifest.
+_DOCKS = {
     "Outlines": ("Segment curves", "Inspect curves"),
     "Answer": ("Compare shapes", ""),
     "Why": ("Shape space",),
@@ -141,6 +141,9 @@ class Bench(Page):
             page, place = self._page_factories[name](self.viewer), STEPS.index(name)
             before = self.stack.widget(place)
             self.pages[name] = page
+            if isinstance(page, Dock | TabbedPage):
+                page.in_bench = True
+                page.dock_requested.connect(self.show_instead_of)
             self.stack.removeWidget(before)
             before.deleteLater()
             self.stack.insertWidget(place, page)
@@ -197,17 +200,17 @@ class Bench(Page):
         """Show the page *Answer*."""
         self.show_page(STEPS.index("Answer"))
 
-    def show_inspection(self) -> None:
-        """Show the review queue, in which objects are corrected."""
-        self.show_page(STEPS.index("Outlines"))
-        page = self.pages["Outlines"]
-        assert isinstance(page, TabbedPage)
-        page.show_tab(1)
+    def show_instead_of(self, title: str) -> None:
+        """Show the page, and its tab, that takes the place of a dock."""
+        name, tab = next((name, titles.index(title)) for name, titles in _DOCKS.items() if title in titles)
+        self.show_page(STEPS.index(name))
+        if isinstance(page := self.pages[name], TabbedPage):
+            page.show_tab(tab)
 
     def tear_off(self, name: str) -> None:
         """Show the page of a step, or its current tab, in a separate dock, if there is a window."""
         page, window = self.pages[name], getattr(self.viewer, "window", None)
-        title = _TORN_OFF_DOCKS[name][page.currentIndex() if isinstance(page, TabbedPage) else 0]
+        title = _DOCKS[name][page.currentIndex() if isinstance(page, TabbedPage) else 0]
         if window is None:
             return
         known = list(window.dock_widgets.values())
@@ -332,7 +335,7 @@ class Heading(QPushButton):
         self._key = QShortcut(QKeySequence(f"Alt+{number}"), self)
         self._key.activated.connect(self._pressed_by_key)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        if name in _TORN_OFF_DOCKS:
+        if name in _DOCKS:
             self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
             self.addAction(tear := QAction("Tear off as a dock", self))
             tear.triggered.connect(self._tear_off)
@@ -367,6 +370,9 @@ class Heading(QPushButton):
 class TabbedPage(SteadyTabs):
     """A page of several tabs, each created lazily."""
 
+    dock_requested = Signal(str)  #: str: title of a dock, requested by a tab
+    in_bench = True  #: its tabs are part of the bench
+
     def __init__(self, parts: Pages, viewer: ViewerModel) -> None:
         super().__init__()
         self._parts, self._viewer = list(parts.values()), viewer
@@ -388,4 +394,8 @@ class TabbedPage(SteadyTabs):
     def _create_tab(self, place: int) -> None:
         layout = self.widget(place).layout()
         if not layout.count():
-            layout.addWidget(self._parts[place](self._viewer))
+            page = self._parts[place](self._viewer)
+            if isinstance(page, Dock):
+                page.in_bench = True
+                page.dock_requested.connect(self.dock_requested)
+            layout.addWidget(page)

@@ -101,7 +101,7 @@ class SegmentCurves(Dock):
     def _open_review(self) -> None:
         """Inspect the objects found in the image, in the review queue."""
         inspection = self.session.inspection
-        self.open_page("show_inspection", "Inspect curves")
+        self.open_dock("Inspect curves")
         inspection.a.choose(self.segmentation.image.chosen())
         inspection.b.choose(None)
         inspection.set_question(SUSPICIOUS)

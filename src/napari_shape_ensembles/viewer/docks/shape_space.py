@@ -31,7 +31,7 @@ class ShapeSpaceDock(Dock):
         self.run_button.setText("&Explain the difference")
         self.status = wrapped_label()
         self.open_compare = button("&Open Compare shapes", "Open the dock that compares two layers")
-        self.open_compare.clicked.connect(self.open_compare_page)
+        self.open_compare.clicked.connect(self.open_compare_dock)
         self.explorer, self.panel = ShapeExplorer(), ExplanationPanel()
         self.panel.mode_chosen.connect(self._show_mode)
         self.panel.curve_chosen.connect(self.explorer.show_curve)
@@ -54,9 +54,12 @@ class ShapeSpaceDock(Dock):
     def _show_mode(self, mode: int) -> None:
         self.explorer.choose_modes([mode])
 
+    def open_compare_dock(self) -> None:
+        self.open_dock("Compare shapes")
+
     def run_again(self) -> None:
         """Run the comparison again, and show its dock with the progress."""
-        self.open_compare_page()
+        self.open_compare_dock()
         self.explanation.comparison.run()
 
     def show_result(self) -> None:

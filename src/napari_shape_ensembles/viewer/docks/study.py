@@ -177,7 +177,7 @@ class StudyDock(SamplesDock):
         if place is not None:
             self.study.load(place)
             self.picked.setText(f"{self.sentence_at(place)}\n{_LOADED}")
-            self.open_compare_page(tabify=True)
+            self.open_dock("Compare shapes", tabify=True)
 
 
 class LandscapeDock(StudyDock):
