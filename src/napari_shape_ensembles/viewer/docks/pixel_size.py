@@ -1,24 +1,35 @@
 """The widget *Pixel size*: shows a layer's pixel size, reads it from the image file, and sets it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from magicgui import magicgui
 from napari.components import ViewerModel
 from napari.layers import Layer
 from qtpy.QtGui import QHideEvent, QShowEvent
-from qtpy.QtWidgets import QFormLayout, QLineEdit, QWidget
+from qtpy.QtWidgets import QFormLayout, QWidget
 
 from ...io.calibration import Calibration, read_calibration
 from ..choices import ChosenLayer
 from ..inputs import ACCEPTED, pixel_size_of, unit_factors
 from ..layer_choice import LayerChoice
-from ..panels.fonts import DecimalBox, with_label_font
+from ..panels.fonts import with_label_font
 from ..panels.widgets import button, pass_wheel, row, wrapped_label
 from ..world import drawn_axes
 
 if TYPE_CHECKING:
     from napari.components import Dims
+
+
+_DECIMALS = 6
+_SIDE = {"min": 0, "max": 1e6}
+# Options of the controls, by parameter of `_entered`.
+_CONTROLS: dict[str, dict[str, Any]] = {
+    "height": {**_SIDE, "tooltip": "Height of a pixel, in the unit below."},
+    "width": {**_SIDE, "tooltip": "Width of a pixel, in the unit below."},
+    "unit": {"tooltip": 'A unit of length, such as µm or nm; or "pixel".'},
+}
 
 
 class PixelSize(QWidget):
@@ -29,26 +40,26 @@ class PixelSize(QWidget):
         self._dims = napari_viewer.dims
         self._chosen = ChosenLayer(napari_viewer, lambda layer: isinstance(layer, ACCEPTED))
         self.layer = LayerChoice(self._chosen, "Image, labels or shapes whose pixel size is set.")
-        self.height, self.width = DecimalBox(), DecimalBox()
-        for name, box in (("Height", self.height), ("Width", self.width)):
-            box.setDecimals(6)
+        self.form = magicgui(_entered, call_button=False, **_CONTROLS)
+        self.form.native.setParent(self)  # its controls stand in the rows below; it goes with this widget
+        self.form.native.hide()
+        self.height, self.width, self.unit = (self.form[name].native for name in _CONTROLS)
+        for control in (self.height, self.width, self.unit):
+            with_label_font(control)
+        for box in (self.height, self.width):
+            box.setDecimals(_DECIMALS)
             pass_wheel(box)
-            box.setRange(0, 1e6)
-            box.setValue(1)
-            box.setToolTip(f"{name} of a pixel, in the unit below.")
-        self.unit = QLineEdit("pixel")
-        with_label_font(self.unit)
-        self.unit.setToolTip('A unit of length, such as µm or nm; or "pixel".')
         self.read = button(
             "F&rom file", "Read the size from the file: OME, ImageJ, FEI/Thermo Fisher, Zeiss or Tescan TIFF."
         )
         self.apply = button("S&et", "Give the layer this pixel size: its scale and units.")
         self.message = wrapped_label()
-        form = QFormLayout(self)
-        for name in ("layer", "height", "width", "unit"):
-            form.addRow(name.capitalize(), getattr(self, name))
-        form.addRow(row(self.read, self.apply))
-        form.addRow(self.message)
+        rows = QFormLayout(self)
+        rows.addRow("Layer", self.layer)
+        for name, control in zip(_CONTROLS, (self.height, self.width, self.unit), strict=True):
+            rows.addRow(name.capitalize(), control)
+        rows.addRow(row(self.read, self.apply))
+        rows.addRow(self.message)
         self._chosen.changed.connect(self.show_layer)
         self.read.clicked.connect(self.read_file)
         self.apply.clicked.connect(self.set_layer)
@@ -67,8 +78,9 @@ class PixelSize(QWidget):
         """Show the chosen layer and its current pixel size."""
         self.layer.refresh()
         layer = self._chosen.chosen()
-        for control in (self.height, self.width, self.unit, self.read, self.apply):
-            control.setEnabled(layer is not None)
+        self.form.enabled = layer is not None
+        self.read.setEnabled(layer is not None)
+        self.apply.setEnabled(layer is not None)
         if layer is None:
             self.message.setText("Open an image to see its pixel size.")
         else:
@@ -78,9 +90,8 @@ class PixelSize(QWidget):
                 self.message.setText(f"⚠ {error}")
 
     def _show(self, calibration: Calibration) -> None:
-        self.height.setValue(calibration.scale[0])
-        self.width.setValue(calibration.scale[1])
-        self.unit.setText(calibration.unit)
+        height, width = calibration.scale
+        self.form.update(height=height, width=width, unit=calibration.unit)
         self.message.setText(f"{calibration}.")
 
     def read_file(self) -> None:
@@ -101,16 +112,22 @@ class PixelSize(QWidget):
             self.message.setText(missing if found.unit == "pixel" else f"{found}. Press Set to use it.")
 
     def set_layer(self) -> None:
+        """Give the chosen layer the pixel size entered."""
         layer = self._chosen.chosen()
         if layer is None:
             return
         try:
-            calibration = Calibration((self.height.value(), self.width.value()), self.unit.text().strip(), "set")
+            calibration = self.form()
             calibrate(layer, calibration, self._dims)
         except ValueError as error:
             self.message.setText(f"⚠ {error}")
         else:
             self.message.setText(f"{calibration}.")
+
+
+def _entered(height: float = 1.0, width: float = 1.0, unit: str = "pixel") -> Calibration:
+    """Return the pixel size entered in the form, which magicgui makes of these parameters."""
+    return Calibration((height, width), unit.strip(), "set")
 
 
 def calibration_of(layer: Layer, dims: "Dims") -> Calibration:
