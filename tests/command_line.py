@@ -1,4 +1,4 @@
-"""The command line, called in this process: what it prints and its exit code."""
+"""Run the command line in this process; returns output and exit code."""
 
 from functools import cache
 

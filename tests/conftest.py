@@ -1,4 +1,4 @@
-"""Fixtures that tests in every room use, and what every process that runs tests needs of its own."""
+"""Fixtures and process-wide settings for all tests."""
 
 import gc
 import os
@@ -43,14 +43,14 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Open a virtual screen where there is none, and one for each worker: windows on one screen share one focus."""
+    """Open a virtual display if there is none, and always one per worker: windows on one display compete for focus."""
     has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
     if sys.platform == "linux" and shutil.which("Xvfb") and (WORKER or not has_screen):
         os.environ |= {"DISPLAY": virtual_screen(config), "QT_QPA_PLATFORM": "xcb"}
 
 
 def virtual_screen(config):
-    """Start a virtual screen that ends with this process, in whatever way that ends, and return its name."""
+    """Start a virtual display that ends with this process, however that ends, and return its name."""
     command = "Xvfb -displayfd 1 -screen 0 1600x1200x24 & exec >&-; read _; kill $!"
     pipe = subprocess.PIPE
     server = subprocess.Popen(["sh", "-c", command], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
@@ -70,12 +70,12 @@ settings.load_profile("usual")
 
 @pytest.fixture(scope="session")
 def real_data():
-    """Return the folder of the data that the repository holds, `tests/data`."""
+    """Return `tests/data`, the folder of the data included in the repository."""
     return REAL
 
 
 class SharedData:
-    """The data that the repository cannot hold, `../shared/data` beside it; a set that is not there skips the test."""
+    """Data that cannot be included in the repository, in `../shared/data` beside it; a missing set skips the test."""
 
     def __init__(self, required):
         self.give_up = pytest.fail if required else pytest.skip
@@ -89,13 +89,13 @@ class SharedData:
 
 @pytest.fixture(scope="session")
 def shared_data(pytestconfig):
-    """Return the data that the repository cannot hold; `shared_data / "paper"` is a folder."""
+    """Return the data that cannot be included in the repository; `shared_data / "paper"` is a folder."""
     return SharedData(pytestconfig.getoption("require_shared_data"))
 
 
 @pytest.fixture(scope="session")
 def kernels(tmp_path_factory):
-    """Compile the kernels where they are not yet: one worker does so, which takes half a minute, and others wait."""
+    """Compile the kernels if necessary: one worker does so, which takes half a minute, while the others wait."""
     pytest.importorskip("numba")
     from napari_shape_ensembles.compiled import forced
 
@@ -106,7 +106,7 @@ def kernels(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def both_ways(kernels):
-    """Return what calls a function twice, by NumPy and with compiled kernels, and returns both results."""
+    """Return a function that calls another with NumPy and with compiled kernels, and returns both results."""
     from napari_shape_ensembles.compiled import forced
 
     def call(function):
@@ -121,7 +121,7 @@ def both_ways(kernels):
 
 @pytest.fixture(scope="session")
 def orix():
-    """Import orix to be interpreted: numba would compile it for 15 s, and the maps of tests are small."""
+    """Import orix without compiling it: numba would take 15 s, and the maps in the tests are small."""
     numba = pytest.importorskip("numba")
     # numba itself, which napari uses too, is not to be interpreted: it is imported whole before.
     _ = numba.typed.Dict, numba.typed.List, numba.njit(lambda value: value)(1)
@@ -132,7 +132,7 @@ def orix():
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two workers in processes of their own, on this machine only, without a web page."""
+    """Dask client of a local cluster of two worker processes, without dashboard."""
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
@@ -145,7 +145,7 @@ def cluster():
 
 @pytest.fixture
 def blank_figures(monkeypatch):
-    """Let reports be drawn with blank figures, in a tenth of the time, where a test is not about what they show."""
+    """Replace the figures of a report by blank ones, for tests of anything else: takes a tenth of the time."""
     from matplotlib.figure import Figure
 
     from napari_shape_ensembles.explanation import figures, report
@@ -155,8 +155,8 @@ def blank_figures(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def saved_blank():
-    """Return a context where figures are made but saved blank: for what is not about them, as rendering takes long."""
+def blank_savefig():
+    """Return a context manager in which figures are created but saved blank, as rendering is slow."""
 
     @contextmanager
     def within():
@@ -171,19 +171,19 @@ def saved_blank():
 
 
 @pytest.fixture
-def blank_files(saved_blank):
-    """Let figures be saved blank throughout a test."""
-    with saved_blank():
+def blank_files(blank_savefig):
+    """Save figures blank throughout a test."""
+    with blank_savefig():
         yield
 
 
 @pytest.fixture(autouse=True)
 def _disable_qt_warnings():
-    """Import no Qt for tests that need none, as napari's fixture of this name does, for a warning of Qt 5."""
+    """Override napari's fixture of this name, which imports Qt for every test to silence a warning of Qt 5."""
 
 
 def pytest_collection_finish():
-    """Search for garbage less often, and not in what is imported by now: it took an eighth of the processor time."""
+    """Collect garbage less often, and never scan what has been imported: this took an eighth of the processor time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
@@ -191,7 +191,7 @@ def pytest_collection_finish():
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Count the tests that were skipped for want of data, and say why the repository does not hold them."""
+    """Count the tests skipped for missing data, and explain why the repository does not include them."""
     skipped = [report for report in terminalreporter.getreports("skipped") if MISSING in str(report.longrepr)]
     if skipped:
         terminalreporter.section("data that are not here")
@@ -203,7 +203,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what uses real data, wherever they lie."""
+    """Mark tests that use real data, whether included or shared."""
     for item in items:
         if {"real_data", "shared_data"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("real_data")

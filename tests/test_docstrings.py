@@ -1,4 +1,4 @@
-"""Every public name is documented: a summary, and an example that runs."""
+"""Every public name has a summary and an example that runs."""
 
 import doctest
 import inspect
