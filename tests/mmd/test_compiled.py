@@ -1,4 +1,4 @@
-"""Compiled loops over pairs of points give NumPy's digits."""
+"""Compiled loops over pairs of points agree with NumPy."""
 
 import numpy as np
 import pytest
