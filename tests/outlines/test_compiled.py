@@ -1,4 +1,4 @@
-"""Tracing by the compiled loop gives what SciPy's filter and scikit-image's marching squares give."""
+"""Compiled tracing agrees with SciPy's filter and scikit-image's marching squares."""
 
 import numpy as np
 import pytest
