@@ -45,7 +45,7 @@ def text(estimate, digits=2):
 
 
 def row(pair):
-    """What a comparison of real outlines says beyond its p-values."""
+    """Effect sizes of a comparison of real outlines."""
     result = compare(*pair)
     effects, least, dependence = effect_sizes(result), detectable_differences(result), dependence_test(result)
     # Shares of the standardized squares mean nothing where no difference was found.
@@ -78,7 +78,7 @@ def measured():
 
 
 def main():
-    """Print the table, and keep it."""
+    """Print the table, and store it."""
     parser = argparse.ArgumentParser(description=__doc__)
     out_option(parser)
     record(parser.parse_args().out, pairs=measured())

@@ -1,10 +1,10 @@
-"""Prints how long the bench takes, and how long its window stands still, with many images side by side.
+"""Duration of the bench's steps, and blocking of its event loop, with many images side by side.
 
 Run on a screen or a virtual one:
     xvfb-run -a -s "-screen 0 1280x800x24" python benchmarks/many_images.py [--images 24]
 
-From opening the bench over groups from names and outlines to the answer, and another recipe after it. Stalls are given
-on the clock and of the window's thread alone: what other programs leave of the processor shows in the first only.
+From opening the bench, through groups from names and outlines, to the result, and another recipe after it. Pauses are
+given as wall time and as processor time of the main thread: load by other programs affects only the former.
 """
 
 import argparse
@@ -23,14 +23,14 @@ BEAT, STILL = 10, 0.1  # milliseconds between two looks at the event loop; secon
 
 
 def loop(milliseconds):
-    """Let the window work."""
+    """Run the event loop."""
     inner = QEventLoop()
     QTimer.singleShot(milliseconds, inner.quit)
     inner.exec()
 
 
 class Meter:
-    """Times of steps, and of the longest pauses of the event loop in each."""
+    """Durations of steps, and the longest pauses of the event loop in each."""
 
     def __init__(self):
         self.last, self.stalls, self.pulse = self.now(), [], QTimer()
@@ -38,11 +38,11 @@ class Meter:
         self.pulse.start(BEAT)
 
     def now(self):
-        """Seconds on the clock, of this thread, and of all."""
+        """Wall time, and processor time of this thread and of all threads."""
         return time.perf_counter(), time.thread_time(), time.process_time()
 
     def beat(self):
-        """Note how long the event loop has stood still, and how much of it this thread has worked."""
+        """Record how long the event loop was blocked, and the processor time of this thread meanwhile."""
         now = self.now()
         still, worked = now[0] - self.last[0] - BEAT / 1000, now[1] - self.last[1]
         if still > STILL:
@@ -50,7 +50,7 @@ class Meter:
         self.last = now
 
     def step(self, name, action, until=lambda: True):
-        """Do something, wait until something holds, and print what it took; the processor's seconds."""
+        """Run an action, wait for a condition, and print the durations; returns processor seconds."""
         self.stalls.clear()
         start = self.now()
         action()
@@ -65,7 +65,7 @@ class Meter:
 
 
 def main():
-    """Go the whole way."""
+    """Run the whole workflow."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=24)
     count = parser.parse_args().images

@@ -1,11 +1,10 @@
-"""Prints how quickly the dock draws, repaints and answers the mouse, with thousands of outlines.
+"""Times drawing, recoloring and mouse events of the dock, with thousands of outlines.
 
 Run on a screen or a virtual one:
     xvfb-run -a -s "-screen 0 1600x1200x24" python benchmarks/viewer.py [--curves 6000]
 
-Times are the best of several, on the clock and of the window's thread alone ("own"): what other programs leave of the
-processor shows in the first only. "painted" includes the repaint of the window, which without a graphics card is done
-by the processor.
+Times are the minimum of several, as wall time and as processor time of the main thread ("own"): load by other programs
+affects only the former. "painted" includes the repaint of the window, which without a GPU is done by the processor.
 """
 
 import argparse
@@ -35,7 +34,7 @@ SPACING, VERTICES = 40, 150
 
 
 def outlines(count, seed):
-    """Star-shaped outlines of about 13 pixels radius on a square grid."""
+    """Star-shaped outlines with a radius of about 13 pixels on a square grid."""
     rng = np.random.default_rng(seed)
     angle = 2 * np.pi * np.arange(VERTICES) / VERTICES
     waves = np.arange(2, 8)
@@ -49,23 +48,23 @@ def outlines(count, seed):
 
 
 def shapes_source(curves, name):
-    """What a run copies out of a Shapes layer."""
+    """What a run copies from a Shapes layer."""
     placement = {"scale": np.ones(2), "translate": np.zeros(2), "units": ("pixel", "pixel")}
     return Source("shapes", list(curves), name, np.ones(2), "pixel", placement, "", {})
 
 
 def painted():
-    """Let the window do all that is waiting, painting included."""
+    """Process all pending events, including painting."""
     QApplication.processEvents()
 
 
 def now():
-    """Seconds on the clock, and seconds that this thread has worked."""
+    """Wall time, and processor time of this thread."""
     return np.array([time.perf_counter(), time.thread_time()])
 
 
 def timed(action, times=9):
-    """Seconds of an action, and of it with the repaint that follows, several times."""
+    """Seconds of an action, and including the following repaint, several times."""
     alone, whole = [], []
     for turn in range(times):
         start = now()
@@ -77,13 +76,13 @@ def timed(action, times=9):
 
 
 def line(name, seconds):
-    """Print the best of several."""
+    """Print the minimum of several."""
     clock, own = 1000 * np.min(seconds, axis=0)
     print(f"{name:52s} {clock:8.1f} ms   own {own:8.1f} ms")
 
 
 def adding(dock, result, sources):
-    """From a finished comparison to curves on the screen."""
+    """Add curves to the screen after a comparison has finished."""
     built, blocked, whole = [], [], []
     task = dock.comparison
     layers = [layer for side in task.choices.sides.chosen() for layer in side]
@@ -115,7 +114,7 @@ def adding(dock, result, sources):
 
 
 def switching(dock):
-    """What happens when another column is chosen."""
+    """Color by another feature."""
     choice = dock.color_by.choice
     alone, whole = timed(lambda turn: choice.setCurrentIndex((turn + 1) % choice.count()))
     line("another column chosen: call", alone)
@@ -123,7 +122,7 @@ def switching(dock):
 
 
 def hovering(viewer, dock, seed=0):
-    """What the layer under the mouse costs."""
+    """Cost of the layer under the mouse."""
     rng = np.random.default_rng(seed)
     layer = list(dock.comparison.curves)[-1]
     low, high = layer.extent.world
@@ -150,7 +149,7 @@ def hovering(viewer, dock, seed=0):
 
 
 def picking(dock):
-    """What picking curves costs, in all views at once."""
+    """Cost of selecting curves, in all views."""
     dock.curve_window.open()
     explorer, total = dock.curve_window.explorer, len(dock.result.a) + len(dock.result.b)
     painted()
@@ -168,7 +167,7 @@ def picking(dock):
 
 
 def blocked(dock, what, start):
-    """Print the longest times between two ticks of a 5 ms timer from the start of something to half a second after."""
+    """Print the longest gaps between ticks of a 5 ms timer, from a start to half a second afterwards."""
     loop, timer, gaps, last = QEventLoop(), QTimer(), [], [now()]
 
     def tick():
@@ -192,7 +191,7 @@ def blocked(dock, what, start):
 
 
 def stalls(viewer, curves):
-    """How long the window stands still while a comparison runs from its button, is saved, and is opened again."""
+    """Blocking of the event loop while a comparison is run by its button, saved, and reopened."""
     for name, part in zip("AB", curves, strict=True):
         # Hidden: what napari takes to draw thousands of shapes of the user is not what is asked here.
         if len(part) <= MAX_SHAPES // 2:
@@ -209,7 +208,7 @@ def stalls(viewer, curves):
 
 
 def main():
-    """Print every figure."""
+    """Print all measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--curves", type=int, default=6000)
     count = parser.parse_args().curves // 2
