@@ -1,4 +1,4 @@
-"""How Sphinx builds the site; run by `make docs`."""
+"""Sphinx configuration of the site; used by `make docs`."""
 
 import importlib.metadata
 import tomllib
@@ -59,18 +59,18 @@ nitpicky = False
 
 
 def math(self, node, *, block):
-    """Formulas become MathML while the site is built: nothing is loaded from elsewhere, and no script runs."""
+    """Render formulas as MathML at build time: nothing is loaded from elsewhere, and no script runs."""
     self.body.append(tex2mathml(node.astext(), as_block=block))
     raise nodes.SkipNode
 
 
 class Themes(SphinxTransform):
-    """Pictures `x-light` and `x-dark` are shown by the reader's theme; where a page names one, the other is put in."""
+    """Shows `x-light` or `x-dark` by the reader's theme; if a page has only one of them, the other is added."""
 
     default_priority = 500
 
     def apply(self, **kwargs):
-        """Mark such pictures, and add their twins."""
+        """Mark such images, and add their counterparts."""
         pictures = list(self.document.findall(nodes.image))
         named = {image["uri"] for image in pictures}
         folder = Path(self.env.doc2path(self.env.docname)).parent
@@ -87,6 +87,6 @@ class Themes(SphinxTransform):
 
 
 def setup(app):
-    """Register what is defined above."""
+    """Register the renderer and the transform."""
     app.add_html_math_renderer("mathml", (partial(math, block=False), None), (partial(math, block=True), None))
     app.add_transform(Themes)

@@ -1,4 +1,4 @@
-"""Draws docs/images/data-flow.png: the way of the data through the packages."""
+"""Draws docs/images/data-flow.png: the flow of data through the packages."""
 
 from pathlib import Path
 
