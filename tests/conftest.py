@@ -12,25 +12,25 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
-# What is imported until all tests are collected stays: to search it for garbage would take a tenth of that time.
+# Objects created during imports and collection persist, so scanning them for garbage takes a tenth of that time.
 gc.disable()
-# Each process that runs tests keeps to itself. No settings of a person's own napari are read, and none are written.
+# Worker processes are isolated from the user: napari neither reads nor writes the user's settings.
 os.environ["NAPARI_CONFIG"] = ""
-# Processes share what they have compiled: each would need seconds to do so again, where it may not keep it.
+# Compiled bytecode is cached and shared between worker processes: without a cache, each would need seconds to compile.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-# What is large enough for compiled kernels is computed by NumPy all the same, but where a test asks for both.
+# Use NumPy even for problems large enough for compiled kernels, except where a test asks for both.
 os.environ.setdefault("SHAPE_ENSEMBLES_KERNELS", "never")
-# Processes of Dask's are forked from one that has imported it: each would take a second to do so itself.
+# Dask forks its workers from a process that has imported it: importing it in each worker would take a second.
 if sys.platform != "win32":
     os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
-# Nothing that tests write has to outlast a power failure, and waiting for the disk takes long.
+# Test output need not survive a power failure, and waiting for the disk is slow.
 os.fsync = lambda _: None
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 if WORKER:
-    # Workers share the processors, so that each has one thread for linear algebra.
+    # Workers share the processors: one linear algebra thread each.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    # numba's cache breaks for good when two processes fill it at once (numba/numba#10128).
+    # numba's cache is corrupted permanently if two processes fill it at once (numba/numba#10128).
     os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba" / WORKER)
 
 REAL = Path(__file__).with_name("data")
@@ -61,8 +61,8 @@ def virtual_screen(config):
     return f":{number}"
 
 
-# The same examples every time, so that a change is judged by what it changes. `--hypothesis-profile=thorough` searches
-# for new ones, and longer where a test sets no number of examples: the tests of bad input.
+# Fixed examples, so that a change is judged by its own effect. `--hypothesis-profile=thorough` searches for new ones,
+# and for longer in tests of malformed input, which set no number of examples.
 settings.register_profile("usual", settings.default, deadline=None, derandomize=True)
 settings.register_profile("thorough", settings.default, max_examples=10_000, deadline=5000, derandomize=False)
 settings.load_profile("usual")
@@ -123,11 +123,11 @@ def both_ways(kernels):
 def orix():
     """Import orix without compiling it: numba would take 15 s, and the maps in the tests are small."""
     numba = pytest.importorskip("numba")
-    # numba itself, which napari uses too, is not to be interpreted: it is imported whole before.
+    # numba itself is imported completely first: napari uses it too, and its own functions must be compiled.
     _ = numba.typed.Dict, numba.typed.List, numba.njit(lambda value: value)(1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numba.config, "DISABLE_JIT", True)
-        pytest.importorskip("orix.quaternion").Orientation  # noqa: B018 (it imports what it needs when it is asked for)
+        pytest.importorskip("orix.quaternion").Orientation  # noqa: B018 (orix imports lazily, on attribute access)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ SIZE, STEP = 400, 50
 
 def scene(seed=0):
     """Labels of 64 ellipses on a grid and their noisy image: foreground 100, background 20."""
-    labels = ellipses(seed).copy()  # faults are put in place
+    labels = ellipses(seed).copy()  # the caller modifies these arrays in place
     return labels, 20 + 80.0 * (labels > 0)
 
 

@@ -235,7 +235,7 @@ def test_a_zip_bomb_is_rejected_unread(tmp_path):
     assert not is_archive(path, KIND)
 
 
-# A directory of the zip said to begin before the file: found by damaging files at random.
+# End-of-central-directory record that claims a start before the file, found by fuzzing.
 EARLY = b"PK\x05\x06" + bytes(8) + b"\x2e\x00\x00\x00\xff\xff\xff\x7f\x00\x00"
 
 
@@ -265,7 +265,7 @@ def test_changed_bytes_are_detected_or_harmless(tmp_path_factory, data):
 
 
 def test_headers_are_parsed_by_one_thread_at_a_time(monkeypatch):
-    # Two threads in Python's parser end in a SystemError up to 3.11.7 (python/cpython#106905), by chance.
+    # Up to Python 3.11.7, two threads in the parser can raise a SystemError, at random (python/cpython#106905).
     inside, most, met = 0, 0, threading.Barrier(4)
     parse = np.lib.format.read_array_header_1_0
 
@@ -274,7 +274,7 @@ def test_headers_are_parsed_by_one_thread_at_a_time(monkeypatch):
         inside += 1
         most = max(most, inside)
         with suppress(threading.BrokenBarrierError):
-            met.wait(0.05)  # until all are inside, if they can be
+            met.wait(0.05)  # wait until all threads are inside, if they can be
         inside -= 1
         return parse(file)
 

@@ -78,7 +78,7 @@ def test_compare_prints_the_verdict_and_writes_the_files(tmp_path, images, quick
     assert done.stdout.strip() == answer["summary"]
     assert answer["case"] == "0∧0"
     assert answer["scale"]["parts"].keys() == {"mean size", "size", "elongation", "size and elongation"}
-    # Pixels round off the smaller ones, which the warning says.
+    # Digitization affects the smaller ones more, as the warning says.
     assert "pixels across in A" in " ".join(answer["warnings"])
     assert (answer["a"]["name"], answer["a"]["unit"], answer["a"]["curves"]) == ("one", "µm", 36)
     table = pd.read_csv(tmp_path / "r" / "curves.csv")
@@ -156,7 +156,7 @@ def test_the_settings_file_sets_segmentation_and_outlines(tmp_path, images):
     )
     done = run("segment", images / "one.ome.tif", "--settings", tmp_path / "s.toml", "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
-    assert "one.ome.tif: 1 curve" in done.stdout  # the dark ground, which touches the border
+    assert "one.ome.tif: 1 curve" in done.stdout  # the dark background, which touches the border
 
 
 @pytest.mark.parametrize("form", ["csv", "geojson"])
@@ -322,7 +322,7 @@ def test_report_explains_a_saved_comparison(tmp_path, request):
     assert refused.exit_code == 2
     assert "shares.png already exists" in refused.stderr
     assert (tmp_path / "figures" / "shares.png").read_bytes() == b"drawn by hand"
-    request.getfixturevalue("blank_figures")  # they were drawn above
+    request.getfixturevalue("blank_figures")  # the figures themselves were drawn above
     assert run(*given, "--force").exit_code == 0
     assert (tmp_path / "figures" / "shares.png").read_bytes() != b"drawn by hand"
     refused = run("report", saved, "--out", tmp_path / "why.txt")
@@ -397,7 +397,7 @@ def test_a_landscape_of_folders_permutes_images(tmp_path, quick):
     done = run("landscape", tmp_path / "a", tmp_path / "b", *options, "--out", tmp_path / "r")
     assert "note: whole images are permuted" in done.stderr
     (p_value,) = pd.read_csv(tmp_path / "r" / "landscape.csv")["undulation_p_value"]
-    assert p_value * 70 == pytest.approx(round(p_value * 70))  # 4 and 4 images have 70 divisions
+    assert p_value * 70 == pytest.approx(round(p_value * 70))  # 4 and 4 images can be divided in 70 ways
     done = run("landscape", tmp_path / "a", tmp_path / "b", *options, "--permute", "curves", "--out", tmp_path / "r")
     assert "note: outlines are permuted: the result holds for these images only" in done.stderr
 
@@ -505,7 +505,7 @@ def test_the_recipe_can_be_given_by_options_alone(tmp_path, images):
         "--objects", "dark", "--keep-border", "--pixel-size", "2,3", "--unit", "nm", "--out", tmp_path / "r",
     )  # fmt: skip
     assert done.exit_code == 0, done.stderr
-    assert "one.ome.tif: 1 curve" in done.stdout  # the dark ground
+    assert "one.ome.tif: 1 curve" in done.stdout  # the dark background
     assert read_curves(tmp_path / "r" / "one.curves.csv").scale == (2, 3)
 
 
@@ -527,10 +527,10 @@ def test_the_automatic_method_uses_one_recipe_for_all_images(tmp_path, images):
     assert parameters_of(Outlines)["method"].shown(recipe["method"]) in said
     again = run("rerun", tmp_path / "r" / "result.comparison.npz")
     assert again.exit_code == 0, again.stdout
-    # Outlines that are there already need none.
+    # Outlines that exist already need no recipe.
     done = run("compare", tmp_path / "r" / "curves.csv", tmp_path / "r" / "curves.csv", "--method", "auto")
     assert "one recipe" not in done.stderr
-    # One that no recipe could outline is named.
+    # An image for which no recipe finds outlines is reported.
     tifffile.imwrite(tmp_path / "blank.tif", np.zeros((50, 50), np.uint8))
     done = run("compare", tmp_path / "one.tif", tmp_path / "blank.tif", "--method", "auto", "--out", tmp_path / "no")
     assert "blank.tif: every pixel is 0: objects cannot be told from background" in done.stderr
@@ -544,7 +544,7 @@ def test_method_auto_is_suggested_if_a_threshold_fragments_objects(tmp_path, ima
             pixels[row : row + 3, column : column + 3] = 200
         tifffile.imwrite(tmp_path / f"{name}.tif", pixels)
     pair = tmp_path / "one.tif", tmp_path / "two.tif"
-    for options, named in ((), True), (("--smoothing", "0.9"), False):  # a person has said how
+    for options, named in ((), True), (("--smoothing", "0.9"), False):  # the user has chosen the smoothing
         done = run("compare", *pair, "--settings", quick, *options)
         assert "look at the outlines first" in done.stdout
         assert ("note: --method auto tries several segmentation" in done.stderr) == named
@@ -818,7 +818,7 @@ def test_outputs_of_an_earlier_design_are_removed_but_no_other_files(tmp_path, q
     done = run(*arguments)
     assert done.exit_code == 0, done.stderr
     left = {path.name for path in out.iterdir()}
-    assert left & earlier == {"trend_with_time.svg"}  # which was altered
+    assert left & earlier == {"trend_with_time.svg"}  # which was altered, and is therefore kept
     assert {"trend_with_me.txt", "trend_with_dose.png", "superplot.png", "planning.csv"} < left
     assert "distance.csv" not in json.loads((out / OUTPUT_MANIFEST).read_text(encoding="utf-8"))["files"]
 
@@ -1068,7 +1068,7 @@ def test_inspect_ranks_labels_lists_missing_objects_and_learns_from_ticks(tmp_pa
     assert again.exit_code == 0, again.stderr
     table = pd.read_csv(tmp_path / "s" / "mask.suspects.csv", keep_default_na=False)
     assert (table["label"].iloc[0], table["label"].iloc[-1]) == (1, 8)
-    (tmp_path / "ticks.csv").write_bytes(b"label;status\r\n8;right\r\n1;wrong\r\n")  # as Excel saves it
+    (tmp_path / "ticks.csv").write_bytes(b"label;status\r\n8;right\r\n1;wrong\r\n")  # as saved by Excel
     run("inspect", tmp_path / "mask.png", "--ticks", tmp_path / "ticks.csv", "--out", tmp_path / "e")
     assert (tmp_path / "e" / "mask.suspects.csv").read_bytes() == (tmp_path / "s" / "mask.suspects.csv").read_bytes()
     tifffile.imwrite(tmp_path / "negative.tif", np.where(plane == 8, -1, plane.astype(np.int16)))
@@ -1163,7 +1163,7 @@ def test_an_unsupported_file_error_lists_the_supported_formats(tmp_path):
     said = run("segment", tmp_path / "x.doc", "-o", tmp_path / "r").stderr
     assert ".ang.gz" in said
     assert ".tif" in said
-    assert ".csv" not in said  # which segment does not take
+    assert ".csv" not in said  # which `segment` does not read
     (tmp_path / "maps").mkdir()
     said = run("segment", tmp_path / "maps", "-o", tmp_path / "r").stderr
     assert "holds no images (.tif" in said
@@ -1201,4 +1201,4 @@ def test_without_out_the_verdict_is_printed_and_nothing_written(tmp_path, quick,
 def test_version():
     done = run("--version")
     assert (done.exit_code, done.stdout.strip()) == (0, napari_shape_ensembles.__version__)
-    assert run().exit_code == 2  # help, as before
+    assert run().exit_code == 2  # help, as above

@@ -48,14 +48,14 @@ def run(path, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "Agg")
     mpl.use("Agg")
     names, said = {}, []
-    with pd.option_context("display.max_colwidth", pd.get_option("display.max_colwidth")):  # a page may change it
+    with pd.option_context("display.max_colwidth", pd.get_option("display.max_colwidth")):  # a page may set it
         for code, output in blocks(path):
             exec(code, names)
             said.append((capsys.readouterr().out, output))
     return names, said
 
 
-@pytest.mark.usefixtures("blank_files")  # the tutorials save theirs
+@pytest.mark.usefixtures("blank_files")  # the tutorials save figures
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
 def test_code_in_the_documents_prints_the_output_shown(page, capsys, tmp_path, monkeypatch):
     _, said = run(page, capsys, tmp_path, monkeypatch)
@@ -75,7 +75,7 @@ def test_the_pages_with_code_are_found():
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_tutorials_run_and_produce_a_figure_and_a_sentence(page, capsys, tmp_path, monkeypatch):
     save = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda figure, path, dpi: save(figure, path, dpi=dpi / 4))  # takes less long
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, dpi: save(figure, path, dpi=dpi / 4))  # faster
     names, said = run(page, capsys, tmp_path, monkeypatch)
     assert (names["folder"] / "figure.png").stat().st_size > 10_000
     sentence = page.read_text(encoding="utf-8").split("## The sentence")[1]
@@ -125,7 +125,7 @@ def test_templates_are_filled_from_results_and_wrong_digits_detected():
 
 
 def test_stored_benchmark_results_have_date_and_version_and_are_merged(tmp_path):
-    load("write_docs")  # which finds the benchmarks
+    load("write_docs")  # makes the benchmarks importable
     from results_file import record, share
 
     path = tmp_path / "found.json"

@@ -41,9 +41,9 @@ def lines(draw):
 
 OUTLINES = st.one_of(
     stars(),
-    vertices(st.floats(-100, 100)),  # crosses itself
-    vertices(st.integers(-3, 3).map(float)),  # repeats vertices, runs along a line
-    vertices(st.floats()),  # NaN, infinite, enormous
+    vertices(st.floats(-100, 100)),  # self-intersecting
+    vertices(st.integers(-3, 3).map(float)),  # repeated vertices, collinear runs
+    vertices(st.floats()),  # NaN, infinite, very large
     lines(),
 )
 

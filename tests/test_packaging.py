@@ -18,7 +18,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 ADDRESSES = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]
-# Names of two packages differ on conda-forge: there matplotlib brings a Qt binding along.
+# Packages with another name on conda-forge: its `matplotlib` would also install a Qt binding.
 ON_CONDA = {"matplotlib": "matplotlib-base"}
 
 

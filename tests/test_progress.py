@@ -116,7 +116,7 @@ def barrier_blocks(size):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes fork on POSIX only")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # of threads that others started
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # of threads started elsewhere
 def test_threads_are_reused_and_end_before_a_fork(monkeypatch):
     monkeypatch.setattr(progress, "processors", lambda: 3)
     used, again = (set(over_blocks(barrier_blocks(3), range(3))) for _ in range(2))

@@ -108,7 +108,7 @@ def test_the_manifest_is_valid_and_all_its_commands_exist():
 
 
 def test_the_top_level_manifest_links_to_the_one_in_the_package():
-    # Asked of git: a checkout on Windows may hold a text file in place of the link.
+    # Ask git: a checkout on Windows may hold a text file instead of the symlink.
     assert git("ls-files", "--stage", "napari.yaml").startswith("120000")
     assert git("cat-file", "blob", ":napari.yaml") == "src/napari_shape_ensembles/napari.yaml"
 

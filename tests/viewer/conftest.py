@@ -21,7 +21,7 @@ from napari_shape_ensembles import Ensemble, Settings, compare, explain
 from napari_shape_ensembles.viewer import garbage, layers
 from napari_shape_ensembles.viewer.task import JobRunner
 
-# Layers touched from another thread, and widgets left behind, are errors.
+# Access to layers from another thread and leaked widgets are errors.
 os.environ["NAPARI_ENSURE_PLUGIN_MAIN_THREAD"] = "1"
 os.environ["NAPARI_STRICT_QT"] = "1"
 
@@ -30,7 +30,7 @@ os.environ["NAPARI_STRICT_QT"] = "1"
 def manifests_read_once():
     """Read the manifest of each plugin once: every napari window would discover all plugins again."""
     from_file = PluginManifest.from_file
-    read = cache(lambda path: pickle.dumps(from_file(path)))  # to copy a manifest takes ten times as long
+    read = cache(lambda path: pickle.dumps(from_file(path)))  # deep-copying a manifest takes ten times as long
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PluginManifest, "from_file", lambda path: pickle.loads(read(path)))
         yield
@@ -59,9 +59,9 @@ def signatures_read_once():
 
     def looked(function):
         what = getattr(function, "__func__", function)
-        if not isinstance(what, FunctionType) or hasattr(what, "__wrapped__"):  # whose signature is another's
+        if not isinstance(what, FunctionType) or hasattr(what, "__wrapped__"):  # not its own signature
             return look(function)
-        key = what.__code__, function is what  # as a method, it takes one argument less
+        key = what.__code__, function is what  # a bound method takes one argument less
         if key not in known:
             known[key] = look(function)
         return known[key]
