@@ -84,7 +84,7 @@ def test_rows_for_osteosarcoma_cells(cells):
     enlarged = [curve * 1.5 for curve in control[1::2]]
     assert compare(Ensemble(control[::2]), Ensemble(enlarged)).case == "1∧0"
     lines = compare(Ensemble(treated), Ensemble(cells(1, 2)))
-    # They differ in elongation; the joint test of scale, which asks for four things, lies just above the level.
+    # They differ in elongation; the joint test of the four parts of scale is just above the significance level.
     assert lines.case == "0∧1"
     assert lines.scale.parts["elongation"].p_value < 0.01 < lines.scale.p_value < 0.03
     assert lines.scale.parts["size"].p_value > 0.1
@@ -504,7 +504,7 @@ def test_the_duration_of_a_long_comparison_is_estimated_first(monkeypatch):
     a, b = (Ensemble(list(blobs(30, 60, seed=seed))) for seed in (1, 2))
     assert expected_seconds(a, b, Settings()) < 1
     long = expected_seconds(a, b, Settings(permutations=10**7, bins=0))
-    assert long > 30 * expected_seconds(a, b, Settings(bins=0))  # what every curve costs does not grow with them
+    assert long > 30 * expected_seconds(a, b, Settings(bins=0))  # per-curve costs are independent of it
     seen, module = [], import_module("napari_shape_ensembles.comparison.compare")
     monkeypatch.setattr(module, "expected_seconds", lambda *_: 240.0)
     compare(a, b, Settings(**QUICK), progress=seen.append)

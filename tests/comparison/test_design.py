@@ -127,7 +127,7 @@ def test_a_design_from_file_names():
 @pytest.mark.parametrize(
     ("dose", "expected"),
     [
-        (["0,5", "1,5", "2", "3,25"], [0.5, 1.5, 2, 3.25]),  # as Excel writes them in most of Europe
+        (["0,5", "1,5", "2", "3,25"], [0.5, 1.5, 2, 3.25]),  # the number format of Excel in most of Europe
         (["1e-3", "2", "3.5", " 4 "], [0.001, 2, 3.5, 4]),
         (pd.array([1, 2, 3, 4], dtype="Int64"), [1, 2, 3, 4]),
     ],

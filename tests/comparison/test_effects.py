@@ -244,7 +244,7 @@ def test_intervals_over_images_cover_the_true_mmd():
             low, high = np.quantile(squared[1:], [0.025, 0.975])
             of_curves += low <= true_mmd(shift, s) ** 2 <= high
     assert inside >= 133  # 142 of 150 at 95 %
-    assert of_curves < 30  # of 40: curves are no independent draws
+    assert of_curves < 30  # of 40: curves are not independent draws
 
 
 def test_effects_of_several_images_use_variation_between_images():

@@ -65,7 +65,7 @@ def test_images_of_unequal_pixel_size_are_compared_at_the_largest():
     rng = np.random.default_rng(0)
     images = []
     for place in range(6):
-        step = 2 if place == 3 else 1  # one image of pixels twice as large
+        step = 2 if place == 3 else 1  # one image with pixels twice as large
         rows, columns = np.indices((240 // step, 240 // step)) * step
         labels = np.zeros(rows.shape, int)
         for label, (top, left) in enumerate(np.ndindex(4, 4), start=1):
@@ -157,7 +157,7 @@ def test_omnibus_and_trend_find_simulated_effects(three):
     assert three.trend("dose").scale < 0.01 < three.trend("dose").undulation
     slope = three.slopes("dose").set_index("quantity").loc["size"]
     assert slope["low"] > 1
-    # Given the dose, nothing is left but its bend.
+    # Given the dose, only the curvature of its effect remains.
     assert three.test("dose", given=["group"] if False else []).scale.p_value == three.trend("dose").scale
     with pytest.raises(ValueError, match="a numeric column, which 'group' is not; the design has dose"):
         three.trend("group")
@@ -245,7 +245,7 @@ def test_sentences_grade_the_results(alike):
     assert "no difference in form detected" in alike
     assert "could have been missed" in alike
     assert "scale differs (p = " in larger
-    # A difference may be detected and yet be smaller than the margin.
+    # A difference may be significant and yet smaller than the margin.
     assert "scale differs but is equivalent within 50 % in size and elongation" in result.sentences(0.5)[1]
     assert all("the same" not in sentence for sentence in result.sentences(0.001))
 
@@ -317,7 +317,7 @@ def test_covariates_and_interactions_are_reported_on_request():
     result = experiment(images, design, QUICK)
     known = result.overall()
     said = result.overall(given=["length"], interactions=[("group", "sex"), ("group", "field"), ("group", "age")])
-    assert [one for one in said if one in known] == known  # as without asking
+    assert [one for one in said if one in known] == known  # as without the request
     given, interaction, field, age = (one for one in said if one not in known)
     p_values = result.test("group", given=["length"]).p_values
     assert f"scale differs between groups (p = {p_values.scale:.2g}); roughness ratio" in given
@@ -329,7 +329,7 @@ def test_covariates_and_interactions_are_reported_on_request():
     )
     assert "not testable (whether the effect of group depends on field cannot be tested" in field
     assert "not testable (the design has no column 'age': choose one of group, " in age
-    # The ratio given a length that is orthogonal to the groups is that without it.
+    # The ratio adjusted for a length orthogonal to the groups equals the unadjusted ratio.
     crossed = experiment(images, design.assign(length=[0, 1, 2, 3, 4] * 2), QUICK)
     ratio = np.exp(crossed.means["size"][5:].mean() - crossed.means["size"][:5].mean())
     assert f"size ratio {ratio:.3g}, 95 % interval" in crossed.overall(given=["length"])[0]

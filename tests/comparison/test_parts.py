@@ -42,7 +42,7 @@ def lobed(amplitude, lobes, count=400):
 def test_amplitudes_fall_into_the_band_of_their_lobes():
     found = np.exp(descriptors([lobed(0.02, 3), lobed(0.02, 7), lobed(0.01, 20)]))[:, :-2]
     np.testing.assert_array_equal(found.argmax(axis=1), [2, 5, 7])
-    # At equal steps of length a wave across the outline is shared by the modes 1 ± lobes: amplitude / √2.
+    # At equal arc length, a wave across the outline is shared by the modes 1 ± lobes: amplitude / √2.
     np.testing.assert_allclose(found.max(axis=1), np.array([0.02, 0.02, 0.01]) / np.sqrt(2), rtol=0.06)
 
 
@@ -60,7 +60,7 @@ def test_convex_outlines_fill_their_hull_and_whitened_ellipses_are_circles():
 def test_form_descriptors_are_invariant_to_linear_maps_and_rigid_motions(seed, entries):
     curves = blobs(3, 200, seed=seed)
     mapped = np.roll(curves, 17, axis=1) @ np.array(entries).reshape(2, 2) + 5
-    # What differs is where along the curve the first landmark lies, which is the registration's to settle.
+    # What differs is the place of the first landmark on the curve, which the registration determines.
     np.testing.assert_allclose(descriptors(mapped, 500), descriptors(curves, 500), atol=0.02)
 
 
@@ -113,7 +113,7 @@ def test_size_is_hotellings_statistic_of_log_size_and_its_square():
 def test_concavity_is_hotellings_statistic_plus_half_of_the_squares():
     rng = np.random.default_rng(0)
     lacking = rng.normal(size=50)
-    rest = np.stack([lacking, 0.9 * lacking + 0.1 * rng.normal(size=50)], axis=1)  # nearly one and the same
+    rest = np.stack([lacking, 0.9 * lacking + 0.1 * rng.normal(size=50)], axis=1)  # nearly collinear
     points = form_parts(np.empty((50, 0)), np.hstack([np.zeros((50, 3)), rest]), Settings()).tested["concavity"].points
     apart = points[:20].mean(axis=0) - points[20:].mean(axis=0)
 
@@ -138,7 +138,7 @@ def test_other_parts_of_scale_are_mean_differences_and_an_energy_distance():
     columns = np.stack([np.log(extents[:, 1] / extents[:, 0]), l[:, 0] - l[:, 2], l[:, 1]], axis=1)
     columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
     apart = columns[:20].mean(axis=0) - columns[20:].mean(axis=0)
-    assert found["elongation"].mmd ** 2 == pytest.approx(apart @ apart / 3)  # the unit is the root of their number
+    assert found["elongation"].mmd ** 2 == pytest.approx(apart @ apart / 3)  # in units of √3, for 3 coordinates
 
     both = np.concatenate([parts["size"].points, columns[:, :1]], axis=1)
     a, b = both[:20], both[20:]
@@ -232,7 +232,7 @@ def test_precision_is_one_unit_in_the_last_place():
     for factor in (1, 0.65, 1e-3):
         ensemble = Ensemble([single * factor], pixel_size=factor)
         assert coordinate_precision(ensemble)[0] == pytest.approx(factor * 60_000 * 2**-24, rel=0.01)
-    assert not is_single(Ensemble([np.round(curve)]))  # whole pixels are exact
+    assert not is_single(Ensemble([np.round(curve)]))  # integer pixels are exact
 
 
 def test_parts_below_the_precision_are_reported():

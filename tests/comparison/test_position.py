@@ -56,7 +56,7 @@ def test_the_level_holds_if_shape_is_independent_of_position():
     for seed in range(60):
         found = position_dependence(image(100 + seed, count=20), settings)
         rejected += found.rejected
-    assert rejected <= 22  # 12 expected at most; beyond with a probability of 0.001
+    assert rejected <= 22  # 12 expected at most; more with a probability of 0.001
 
 
 @pytest.mark.parametrize("given", ["image", [], [np.zeros((5, 2))]])

@@ -32,7 +32,7 @@ def run_comparison(count=6, *, settings=None, **options):
 
 
 def assert_same(one, other, where="comparison"):
-    if isinstance(one, float):  # NumPy's float64 is one too
+    if isinstance(one, float):  # NumPy's float64 is a float, too
         assert repr(float(one)) == repr(float(other)), where
         return
     assert type(one) is type(other), where

@@ -75,7 +75,7 @@ def test_thresholds_without_permutations_need_enough_curves():
     assert inconclusive(500, 500, 1, 0.01, null="gamma") is None
     assert inconclusive(500, 500, 1, 0.01, null="bound") is None
     assert "cannot reach" in inconclusive(4, 5, 1, 0.01, null="gamma")
-    # √(2/15)·(1 + √(2 ln 100)) = 1.47 exceeds √2; of 20 curves each it is 1.28.
+    # √(2/15)·(1 + √(2 ln 100)) = 1.47 exceeds √2; for 20 curves per sample it is 1.28.
     assert "exceeds any possible MMD of 15 and 15 curves" in inconclusive(15, 15, 1000, 0.01, null="bound")
     assert inconclusive(20, 20, 1000, 0.01, null="bound") is None
 

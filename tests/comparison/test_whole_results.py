@@ -56,7 +56,7 @@ def test_the_table_holds_everything_known_about_a_curve(result):
     assert table["area"].tolist() == [*result.a.features["area"], *result.b.features["area"]]
 
 
-@pytest.mark.filterwarnings("ignore")  # anndata's own
+@pytest.mark.filterwarnings("ignore")  # of anndata itself
 def test_export_to_other_libraries(result):
     pytest.importorskip("geopandas")
     pytest.importorskip("anndata")
@@ -65,7 +65,7 @@ def test_export_to_other_libraries(result):
     assert data.var_names.tolist()[-4:] == ["t6", "l1", "l2", "l3"]
     assert data.uns["shape_ensembles"]["case"] == result.case
     assert Ensemble.from_anndata(data[data.obs["sample"] == "B"]).vertices.tobytes() == result.b.vertices.tobytes()
-    both = result.a + result.b  # whose ids repeat, and one of which has no well
+    both = result.a + result.b  # with repeated ids, and one without a well
     for again in (Ensemble.from_anndata(data), Ensemble.from_polygons(result.to_geodataframe())):
         assert again.vertices.tobytes() == both.vertices.tobytes()
         assert [*again.ids] == [*both.ids]
