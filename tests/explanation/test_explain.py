@@ -149,7 +149,7 @@ def test_swaps_use_all_curves_for_the_replaced_part_and_halves_for_the_kept(smal
         for source, read in ((swap.form, swap.of_form), (swap.scale, swap.of_scale)):
             assert len(read.a) == len(read.b) == (20 if source == swap.against else 40)
     areas = [swap.of_scale.a.features["area"].median() for swap in swaps]
-    assert areas[0] > 1.5 * areas[2]  # B's scale is the larger one
+    assert areas[0] > 1.5 * areas[2]  # B's scale is larger
 
 
 def test_swaps_permute_curves_if_the_comparison_permuted_images(small):
@@ -204,7 +204,7 @@ def test_a_component_not_significant_in_the_row_is_called_a_hint(small, explaine
         "The answer's test of size or elongation as a whole did not detect this difference in size: treat it as a hint."
     )
     sentences = replace(explained, comparison=unseen).sentences()
-    assert sentences.index(words) == len(explained.components.differing(0.01))  # right after what it is about
+    assert sentences.index(words) == len(explained.components.differing(0.01))  # right below the component it is about
     assert words not in explained.sentences()
     assert "No difference in size or elongation was detected." in headline(unseen).sentence
 

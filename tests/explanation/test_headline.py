@@ -189,7 +189,7 @@ def test_text_for_a_paper_has_every_number(images):
     assert [axis.get_title() for axis in figure.axes] == ["mean outlines", "size, µm", "elongation", "roughness"]
     figure.draw_without_rendering()
     ticks = [tick.get_text() for axis in figure.axes[1:] for tick in axis.get_yticklabels()]
-    assert all(not text or float(text) for text in ticks)  # no powers of ten, where the range is less than one
+    assert all(not text or float(text) for text in ticks)  # no scientific notation, for a range below one
     boxes = [box.get_tightbbox() for box in (*figure.axes, *figure.legends)]
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 

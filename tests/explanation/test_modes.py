@@ -96,7 +96,7 @@ def test_ties_do_not_separate_the_samples():
 def test_an_insignificant_spread_is_not_reported():
     rng = np.random.default_rng(6)
     t = rng.normal(size=(20, 1))
-    t /= np.where(np.arange(20) < 10, t[:10].std(), t[10:].std() / 1.3)[:, None]  # B 1.3 times as wide, of ten curves
+    t /= np.where(np.arange(20) < 10, t[:10].std(), t[10:].std() / 1.3)[:, None]  # B 1.3 times as wide; ten curves
     measured = {one: rng.normal(size=20) for one in properties(outlines(1))}
     assert "varies" not in mode_tests(t, 10, measured, permutations=19).sentence(0)
 
@@ -151,8 +151,8 @@ def assert_described(z, name, words):
     assert f"B's outlines are {words}" in modes.sentence(first)
 
 
-# What makes each property, and no other (outlines are convex but for the concave): k and height of the wave e^(iku)
-# on a circle, which grows with a latent number.
+# The wave that makes each property and no other (outlines are convex except for concavity): k and amplitude of e^(iku)
+# on a circle, proportional to a latent number.
 MADE = {
     "triangularity": (-2, 0.08),
     "squareness": (-3, 0.05),
