@@ -59,9 +59,9 @@ def test_the_list_agrees_with_the_summary():
     one, other = np.zeros((2, 100, 100), int)
     for label, row in enumerate((10, 40, 70), start=1):
         one[row : row + 16, 10:26], other[row : row + 14, 10:26] = label, label
-        one[row : row + 16, 60:76] = 3 + label  # in A alone
-    one[40:56, 84:99], other[40:56, 84:100] = 7, 7  # matched, but of B's nothing is traced
-    one[10:26, 90:100] = 8  # in A alone, and not traced
+        one[row : row + 16, 60:76] = 3 + label  # in A only
+    one[40:56, 84:99], other[40:56, 84:100] = 7, 7  # matched, but not traced in B
+    one[10:26, 90:100] = 8  # in A only, and not traced
     found = disagreement((one, other), FEW)
     assert found.sentence.startswith("4 matched (mean IoU 0.891), 4 only in A, 0 only in B")
     assert "Without a usable outline, hence not listed: 1 of A and 1 of B." in found.sentence

@@ -63,7 +63,7 @@ def test_an_annotator_who_draws_rougher_is_found():
 def test_the_consensus_is_a_majority_vote_of_objects_and_pixels():
     a, b, c = (np.zeros((40, 60), int) for _ in range(3))
     a[5:15, 5:15], b[5:15, 5:17], c[5:15, 5:19] = 1, 4, 9
-    a[25:35, 5:15] = 2  # only one marked it
+    a[25:35, 5:15] = 2  # annotated by one only
     b[25:35, 30:40], c[25:35, 30:40] = 5, 2
     found = annotators([a, b, c])
     expected = np.zeros((40, 60), int)
@@ -109,7 +109,7 @@ def test_disputes_do_not_depend_on_the_order_of_annotators(count, seed):
         found.append((compared.consensus, labels, sorted(table["score"].round(9))))
     for one, other in zip(*(parts[:2] for parts in found), strict=True):
         pairs = np.unique(np.stack([one.ravel(), other.ravel()]), axis=1)
-        assert pairs.shape[1] == len(np.unique(one)) == len(np.unique(other))  # the same objects by other numbers
+        assert pairs.shape[1] == len(np.unique(one)) == len(np.unique(other))  # the same objects with other labels
     assert found[0][2] == found[1][2]
 
 

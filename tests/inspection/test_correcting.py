@@ -18,7 +18,7 @@ def discs(dtype=np.uint16):
 def test_each_correction():
     labels = discs()
     labels[13:16, 13:16] = 0
-    labels[15:17, 45:47] = 9  # another object in the hole of 2
+    labels[15:17, 45:47] = 9  # another object in the hole of object 2
     corrected = CorrectedLabels(labels, by="Ada")
     assert corrected.fill_holes(1).pixels == 9
     with pytest.raises(ValueError, match="label 2 has no hole"):
@@ -62,7 +62,7 @@ def test_a_hole_is_filled_even_if_a_label_in_it_encloses_the_object():
     labels = np.zeros((20, 20), np.uint8)
     labels[2:18, 2:18], labels[3:17, 3:17] = 2, 0
     labels[5:15, 5:15], labels[7:13, 7:13], labels[9:11, 9:11] = 1, 0, 2
-    labels[0, 0] = labels[19, 19] = 1  # further components, so that the surroundings are within the bounding box
+    labels[0, 0] = labels[19, 19] = 1  # further components, so that its surroundings are within the bounding box
     assert CorrectedLabels(labels).fill_holes(1).pixels == 6**2 - 2**2
 
 
@@ -140,10 +140,10 @@ def test_only_changed_objects_are_traced_again():
 def test_a_single_label_in_two_pieces_keeps_its_number(holes):
     labels, recipe = discs(), Outlines(holes=holes)
     labels[labels == 7] = 0
-    labels[18:23, 18:23] = 0  # holes in two of them, of which one stays
+    labels[18:23, 18:23] = 0  # two of them have holes, one of which remains
     labels[58:63, 58:63] = 0
     corrected = CorrectedLabels(labels)
-    corrected.merge(2, int(labels.max()))  # far from it: all that was touched is one label now
+    corrected.merge(2, int(labels.max()))  # far away: the touched region has one label now
     after, whole = corrected.retrace(recipe.trace(labels), recipe), recipe.trace(corrected.labels)
     assert sorted(after.ids.tolist()) == sorted(whole.ids.tolist())
     assert after.dropped == whole.dropped
@@ -214,7 +214,7 @@ def test_a_plane_along_any_axes_is_corrected_within_its_stack():
     crossing.delete(number)
     turned = stack.plane(2, axes=(2, 1))
     there = whole[2].T.copy()
-    there[:, 45][there[:, 45] == number] = 0  # what was corrected in the plane that crosses
+    there[:, 45][there[:, 45] == number] = 0  # corrected in the plane that crosses
     np.testing.assert_array_equal(turned.labels, there)
     np.testing.assert_array_equal(turned.original, whole[2].T)
     turned.delete(1)
@@ -226,7 +226,7 @@ def test_a_plane_along_any_axes_is_corrected_within_its_stack():
     untouched = (whole != 1) & (whole != number)
     np.testing.assert_array_equal(now[untouched], whole[untouched])
     assert stack.log["plane"].tolist() == ["axis 0 = 0", "axis 1 = 45", "axis 0 = 2"]
-    stack.plane(0).delete(2)  # in the order in which it was done, in whatever plane and within one second
+    stack.plane(0).delete(2)  # in chronological order, in any plane and within one second
     assert stack.log["plane"].tolist() == ["axis 0 = 0", "axis 1 = 45", "axis 0 = 2", "axis 0 = 0"]
     stack.plane(0).undo()
     stack.plane(0).undo()
@@ -268,7 +268,7 @@ def test_crossing_planes_share_corrections_and_undo():
     flat, upright = stack.plane(2), stack.plane(3, axes=(0, 2))
     flat.delete(3)
     assert not upright.labels[2].any()
-    aside = stack.plane(4, axes=(1, 0))  # begun later, with rows and columns of its own
+    aside = stack.plane(4, axes=(1, 0))  # started later, with its own axes for rows and columns
     assert not aside.labels[:, 2].any()
     aside.redraw(0, np.arange(7 * 6).reshape(7, 6) == 3 * 6 + 2)
     assert upright.labels[2, 4] == flat.labels[3, 4] == stack.labels[2, 3, 4] == 4

@@ -33,7 +33,7 @@ def test_a_mask_is_dilated_by_the_distance(reach, shape):
 
 def test_concavity_depth_of_a_notch(measured):
     assert measured.loc[1, "dent"] < 0.05
-    # The hull runs along the chord between the corners of the notch.
+    # The hull follows the chord between the corners of the notch.
     chord = RADIUS - np.sqrt(RADIUS**2 - (DEPTH / 2) ** 2)
     assert measured.loc[2, "dent"] == pytest.approx((DEPTH - chord) / RADIUS, abs=0.08)
     assert (measured["dent2"] <= measured["dent"]).all()
@@ -44,7 +44,7 @@ def test_an_outline_on_the_edge_is_at_the_half_level(measured):
     assert one["outline_level"] == pytest.approx(0.5, abs=0.08)
     assert one["steep_level"] == pytest.approx(0.5, abs=0.11)
     assert one["steep_area"] == pytest.approx(0, abs=0.05)
-    assert measured.loc[2, "outline_spread"] > 2 * one["outline_spread"]  # its notch lies within the disk
+    assert measured.loc[2, "outline_spread"] > 2 * one["outline_spread"]  # its notch is inside the disk of the image
 
 
 def test_dilated_and_eroded_outlines_are_at_other_levels():

@@ -110,7 +110,7 @@ def test_a_missing_object_is_added_as_a_label():
     review = reviewed(labels, image)
     (missing,) = review.table.loc[review.table["label"] < 0, "label"]
     assert review.suggestion(Entry(0, missing)) == "add"
-    review.tick(Entry(0, missing), wrong=False)  # dismissed
+    review.tick(Entry(0, missing), wrong=False)  # rejected by the user
     assert review.table.set_index("label").loc[missing, "mark"] == "right"
     review.fix(Entry(0, missing), "add")
     measured(review)
@@ -132,7 +132,7 @@ def test_verdicts_update_the_ranking_of_all_images_and_can_be_undone():
         review.tick(Entry(0, label), wrong=False)
     after = review.table
     assert after["mark"].value_counts().to_dict() == {"": 46, "right": 3, "wrong": 1}
-    assert set(after["label"].tail(4)) == {ODD, 10, 11, 12}  # what was looked at is below what is waiting
+    assert set(after["label"].tail(4)) == {ODD, 10, 11, 12}  # reviewed labels rank below unreviewed ones
     scores = [table[table["image"] == 1].set_index("label")["score"].sort_index() for table in (before, after)]
     assert not np.allclose(*scores)
     assert len(ticks.table) == 4
@@ -190,7 +190,7 @@ def test_corrections_resume_from_their_log():
     measured(again)
     assert own.log["action"].tolist() == ["fill holes", "delete"]
     assert 14 not in again.inspection.ensembles[0].ids
-    # Where one was deleted the image still shows an object, which is listed as missing.
+    # The image still shows the object whose label was deleted, so it is listed as missing.
     assert again.counts() == {"all": 26, "right": 0, "wrong": 0, "corrected": 2}
 
 

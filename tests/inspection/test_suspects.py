@@ -117,7 +117,7 @@ def test_ranking_is_invariant_to_bit_depth_polarity_color_and_rotation(kind):
 def test_verdicts_affect_similar_labels_and_settle_their_own():
     labels, clean = scene()
     odd = np.random.default_rng(3).choice(np.arange(1, 65), 24, replace=False)
-    clean[np.isin(labels, odd)] = 85  # a little dimmer, which nobody calls a fault before it is ticked
+    clean[np.isin(labels, odd)] = 85  # slightly dimmer, which is no fault unless the user says so
     image = render_image(clean)
     ticks = {int(n): "wrong" for n in odd[:8]} | {int(n): "right" for n in np.setdiff1d(np.arange(1, 65), odd)[:8]}
     rest = np.setdiff1d(np.arange(1, 65), list(ticks))
@@ -241,7 +241,7 @@ def test_a_label_around_another_encloses_it_without_a_hole():
     assert f"encloses other labels, of {area} px" in said[ODD]
     assert "hole" not in said[ODD]
     assert "dented" not in said[ODD]
-    labels[distance < 2] = 0  # a hole of the inner label is not one of the outer
+    labels[distance < 2] = 0  # a hole of the inner label is not a hole of the outer one
     said = rank_suspects(labels).set_index("label")["reasons"]
     assert "hole" not in said[ODD]
     assert said[100].startswith(f"hole: 1 of {(distance < 2).sum()} px")
@@ -250,7 +250,7 @@ def test_a_label_around_another_encloses_it_without_a_hole():
 def test_objects_cut_by_the_border_are_not_called_small():
     labels, clean = scene()
     image = render_image(clean)
-    # Of the first row of objects, slivers are left.
+    # Only slivers of the first row of objects remain.
     top = np.flatnonzero(((labels > 0) & (labels <= 8)).any(axis=1)).max() - 2
     labels, image = labels[top:], image[top:]
     cut = np.unique(labels[0, labels[0] > 0])
@@ -302,7 +302,7 @@ def test_a_thousand_objects_are_all_ranked():
 
 def test_shares_near_one_are_formatted_without_exponent():
     labels = np.zeros((60, 60), np.int32)
-    labels[:40:2, ::2] = 1  # 600 pixels, none of which touches another
+    labels[:40:2, ::2] = 1  # 600 isolated pixels
     labels[45:55, 20:30] = 2
     reasons = rank_suspects(labels).set_index("label")["reasons"]
     assert "600 pieces: 100 % lies off the largest" in reasons[1]
