@@ -89,7 +89,7 @@ def test_curves_round_trip_exactly(tmp_path_factory, ending, curves, name, words
         return
     again = read_curves(path)
     assert again.ensemble.vertices.tobytes() == ensemble.vertices.tobytes()
-    assert again.ensemble.name == (name or "x")  # a curve file without a name goes by that of the file
+    assert again.ensemble.name == (name or "x")  # a curve file without a name is named after its file
     assert again.features["words"].tolist() == [words] * len(ensemble)
 
 
@@ -132,7 +132,7 @@ def test_geojson_has_the_structure_of_qupath(tmp_path):
     first = content["features"][0]
     assert first["properties"]["objectType"] == "annotation"
     assert {"area", "place"} <= first["properties"]["measurements"].keys()
-    assert "gap" not in first["properties"]["measurements"]  # NaN is no number in JSON
+    assert "gap" not in first["properties"]["measurements"]  # NaN is not valid JSON
     assert all(isinstance(value, str) for value in first["properties"]["metadata"].values())
     assert len({feature["id"] for feature in content["features"]}) == 12
 

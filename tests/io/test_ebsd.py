@@ -52,7 +52,7 @@ def test_grains_of_a_real_map_match_the_reference(steel, real_data):
     found, reference = find_grains(ebsd), imageio.imread(real_data / "ebsd_sdss" / "grain_labels.png")
     np.testing.assert_array_equal(found == 0, reference == 0)
     together = np.unique(np.stack([found, reference]).reshape(2, -1), axis=1)
-    assert together.shape[1] - 1 == found.max() == reference.max() == 113  # every grain is one of the reference's
+    assert together.shape[1] - 1 == found.max() == reference.max() == 113  # every grain is a grain of the reference
 
 
 def test_grains_become_curves_in_physical_units(steel):
@@ -153,7 +153,7 @@ def test_a_map_without_indexed_points_is_background():
 def test_hexagonal_grids_have_six_neighbors():
     angles = np.full((5, 6), 40.0)
     centre = (2, 3)
-    ring = [(2, 2), (2, 4), (1, 2), (1, 3), (3, 2), (3, 3)]  # of an even row: odd rows lie half a step to the right
+    ring = [(2, 2), (2, 4), (1, 2), (1, 3), (3, 2), (3, 3)]  # of an even row: odd rows are shifted right by half a step
     ebsd = made(angles, hexagonal=True)
     assert ebsd.grid == "hexagonal"
     number = np.arange(30).reshape(5, 6)

@@ -49,7 +49,7 @@ def test_a_table_has_one_row_per_outline(result, tmp_path, ending):
     if ending == "parquet":
         pytest.importorskip("pyarrow")
     path = write_objects(tmp_path / f"objects.{ending}", result)
-    exact = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}  # from pandas 3 on that is the default
+    exact = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}  # from pandas 3 on the default
     table = pd.read_csv(path, **exact) if ending == "csv" else pd.read_parquet(path)
     assert len(table) == 26
     assert table["sample"].tolist() == ["A"] * 12 + ["B"] * 14
@@ -178,7 +178,7 @@ def test_geojson_has_one_line_per_outline_and_round_trips(result, tmp_path):
 # ---------------------------------------------------------------------------------------------- AnnData, SpatialData
 
 
-@pytest.mark.filterwarnings("ignore")  # anndata's own
+@pytest.mark.filterwarnings("ignore")  # of anndata itself
 def test_anndata_holds_the_coordinates_and_round_trips(result, tmp_path):
     anndata = pytest.importorskip("anndata")
     path = write_objects(tmp_path / "x.h5ad", result)

@@ -114,7 +114,7 @@ def save_curves(path):
     write_curves(path, curves())
 
 
-# What writes a valid file, and what reads it.
+# For each format: functions that write a valid file and read it.
 KINDS = {
     "x.csv": (save_curves, read_curves),
     "x.parquet": (save_curves, read_curves),
@@ -179,7 +179,7 @@ def test_a_damaged_file_is_read_or_rejected_with_its_name(name, valid, request):
 
     @given(damaged(content))
     def is_read_or_refused(changed):
-        path.unlink()  # to cut a file that is there to nothing waits for the disk
+        path.unlink()  # truncating an existing file waits for the disk
         path.write_bytes(changed)
         said = refusal(read, path)
         assert said is None or name in said

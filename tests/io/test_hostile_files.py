@@ -26,7 +26,7 @@ from napari_shape_ensembles.io import CurveTable, load_settings, read_curves, re
 resource = pytest.importorskip("resource", reason="limits of memory and time are those of Linux")
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="limits of memory and time are those of Linux"),
-    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),  # the child reads one file and ends
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),  # the child process reads one file and ends
 ]
 
 GIB = 2**30
@@ -86,7 +86,7 @@ def packed(path, entries):
 
 
 def npz(path):
-    count = 15 * 10**7  # eight bytes each when read
+    count = 15 * 10**7  # eight bytes each in memory
     offsets = np.array([0, count], np.int64)
     packed(path, [("vertices.npy", npy((count // 2, 2), "|i1"), count)])
     with zipfile.ZipFile(path, "a") as archive:
@@ -193,7 +193,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
-# Read with a quarter of the memory that a file may take by default, so that files of a quarter do.
+# Read with a quarter of the default memory limit, so that files of a quarter of the size suffice.
 SMALLER = {
     *("x.npz", "numbers.parquet", "large.tif", "regions.zip", "lists.comparison.npz", "lists.json", "long.chc"),
     *("cells.csv", "lines.ang"),

@@ -18,7 +18,7 @@ from napari_shape_ensembles.streaming import pieces_of
 
 zarr = pytest.importorskip("zarr")
 
-#: GiB, less than the images take.
+#: GiB, less than the images need.
 LITTLE = 0.0015
 AXES = [
     {"name": "c", "type": "channel"},
@@ -68,7 +68,7 @@ def test_a_large_image_gives_the_outlines_of_the_whole_image(folder, name, plane
     tiled = ensemble_of_file(folder / name, Reading(memory=LITTLE), part)
     assert len(whole) > 90
     assert len(whole) + sum(whole.dropped.values()) == 110
-    assert tiled.ids.max() > 260 * 240  # numbers of pixels: it was read in tiles
+    assert tiled.ids.max() > 260 * 240  # counts of pixels: the image was read in tiles
     assert (tiled.name, tiled.unit, tiled.pixel_size, tiled.dropped) == (
         whole.name, whole.unit, whole.pixel_size, whole.dropped,
     )  # fmt: skip
@@ -84,7 +84,7 @@ def test_a_plane_that_fits_into_memory_is_segmented_whole(tmp_path, ending):
         tifffile.imwrite(path, stack, metadata={"axes": "ZYX", "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5})
     else:
         write_zarr(path, stack[:, None], side=260)
-    settings = SettingsFile(outlines=Outlines(method="li"))  # which no tiles can do
+    settings = SettingsFile(outlines=Outlines(method="li"))  # which is impossible in tiles
     for part in (ImagePart(plane=(0,)), ImagePart(plane=(0,), region=(10, 250, 0, 200))):
         whole = ensemble_of_file(path, Reading(settings), part)
         found = ensemble_of_file(path, Reading(settings, memory=memory), part)

@@ -16,7 +16,7 @@ rdata = pytest.importorskip("rdata", reason="reads files of R")
 to_r = pytest.importorskip("rdata.conversion.to_r", reason="writes files of R")
 
 CURVES = blobs(4, 40)  # (row, column)
-OF_R = [curve[:, ::-1] * (1, -1) for curve in CURVES]  # x rightwards, y upwards
+OF_R = [curve[:, ::-1] * (1, -1) for curve in CURVES]  # x to the right, y up
 NAMES = ["whisky", "beer", "brahma", "caney"]
 
 
