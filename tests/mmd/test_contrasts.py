@@ -62,7 +62,7 @@ def test_coverage_for_few_curves(m, n):
         inside += low[0] <= 0 <= high[0]
         widths.append(high[0] - low[0])
     assert inside >= 0.92 * 300  # three standard errors below 0.95 is 0.912
-    assert np.median(widths) < 30  # and it is no empty claim
+    assert np.median(widths) < 30  # and the claim is not trivial
 
 
 def test_few_curves_have_welchs_interval():
@@ -79,7 +79,7 @@ def test_few_curves_have_welchs_interval():
 def test_coverage_of_welchs_interval_for_unequal_sizes(m, n):
     values = np.random.default_rng(0).normal(size=(m + n, 4000))
     _, low, high = welch_interval(values[:m], values[m:])
-    assert 0.94 <= np.mean((low <= 0) & (high >= 0)) <= 0.985  # 0.88 for 2 and 20 with Welch's own freedom
+    assert 0.94 <= np.mean((low <= 0) & (high >= 0)) <= 0.985  # 0.88 for 2 and 20 with Welch's own degrees of freedom
     value, error, freedom = welch(values[:m, 0], values[m:, 0])
     expected = stats.ttest_ind(values[m:, 0], values[:m, 0], equal_var=False)
     assert value / error == pytest.approx(expected.statistic)
@@ -112,7 +112,7 @@ def test_an_interval_without_bounds_gives_no_warning():
 
 def test_percentiles_widen_for_small_samples():
     assert percentile_ends(10**6, 10**6) == pytest.approx((0.025, 0.975), abs=1e-5)
-    # Student's quantile at 9 degrees of freedom is 2.2622; times √(10/9) it is the normal quantile of 0.9914.
+    # Student's quantile for 9 degrees of freedom is 2.2622; times √(10/9) it is the normal quantile of 0.9914.
     assert percentile_ends(10, 10) == pytest.approx((0.0086, 0.9914), abs=1e-4)
     assert percentile_ends(5, 5)[0] < percentile_ends(5, 50)[0] < percentile_ends(50, 50)[0]
     assert sum(percentile_ends(7, 30)) == pytest.approx(1)

@@ -30,7 +30,7 @@ def test_every_mmd_equals_that_of_the_single_test(name):
 @given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=40, unique=True))
 def test_the_median_gap_is_the_median_distance(values):
     x = np.array(values)
-    if len(x) * (len(x) - 1) // 2 % 2:  # an even number of pairs has two middle ones, here the lower is found
+    if len(x) * (len(x) - 1) // 2 % 2:  # for an even number of pairs, the lower median
         assert median_gap(x) == pytest.approx(median_distance(x[:, None]), rel=1e-6, abs=1e-9)
 
 

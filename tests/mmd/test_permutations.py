@@ -201,7 +201,7 @@ def test_cancelled_work_starts_no_further_blocks(monkeypatch):
 
     with reporting(stop=stop), pytest.raises(Stopped):
         combined_mmd_test({"": halves(points(20_000, 3))}, permutations=400)
-    assert len(begun) <= before[0] + 5  # of 79; how long leaving takes, benchmarks/two_sample.py says
+    assert len(begun) <= before[0] + 5  # of 79; the time to cancel is measured by benchmarks/two_sample.py
 
 
 def test_nested_runs_restore_the_thread_limits():
@@ -258,7 +258,7 @@ def test_the_median_is_exact_with_and_without_the_bracket(total):
 
 
 def test_the_median_survives_a_misleading_bracket():
-    values = np.tile([0.0, 1.0, 2.0, 3.0], 50_000)  # every probe lands on the same number
+    values = np.tile([0.0, 1.0, 2.0, 3.0], 50_000)  # every probe hits the same number
     assert kernel.median_of(values) == pytest.approx((1 + np.sqrt(2)) / 2, rel=1e-12)
 
 
@@ -288,7 +288,7 @@ def test_p_values_are_exact_even_if_single_precision_is_poor(noisy, double, seed
 def test_labelings_equivalent_to_the_observed_one_tie_exactly():
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        kind = rng.permutation(np.repeat(np.arange(4), 4))  # four places, four points in each
+        kind = rng.permutation(np.repeat(np.arange(4), 4))  # four locations with four points each
         z = rng.normal(size=(4, 3))[kind]
         labels = permuted_labels(8, 16, 2000, seed)
         (statistics,) = permuted_statistics(Distances(z), labels, [0.8])
@@ -306,7 +306,7 @@ def test_permutations_of_bins_agree_with_a_direct_computation(kind):
     alone = combined_mmd_test({"": (x, y)}, kernels={"": kind}, **options)
     assert (test.mmd, test.bandwidth) == pytest.approx((alone.mmd, alone.bandwidth), abs=1e-13)
     labels = permuted_labels(180, 431, 60, 5, 100)
-    # 180 // 50 = 3 points in a bin: 60 bins of the first sample, 83 and two points left over of the second.
+    # 180 // 50 = 3 points in a bin: 60 bins of the first sample, and 83 bins and two remaining points of the second.
     assert labels.sizes.tolist() == [3] * 143 + [2]
     of_points = np.repeat(labels.indicators(slice(None)), labels.sizes, axis=1).astype(bool)
     assert (of_points.sum(axis=1) == 180).all()
@@ -321,7 +321,7 @@ def test_permutations_of_bins_agree_with_a_direct_computation(kind):
 
 
 def test_single_points_are_permuted_if_bins_do_not_help():
-    assert permuted_labels(400, 1599, 10, 0, 400).sizes is None  # sums over bins save nothing
+    assert permuted_labels(400, 1599, 10, 0, 400).sizes is None  # sums over bins would save nothing
     assert permuted_labels(60, 4000, 10, 0, 100).sizes is None  # fewer than 50 bins of the smaller sample
     assert permuted_labels(150, 6000, 10, 0, 100).sizes is None  # bins so small that there are too many
     assert len(permuted_labels(3000, 6000, 10, 0, 100).sizes) == 100
@@ -332,7 +332,7 @@ def test_the_level_holds_with_bins(arranged):
     rng, wrong = np.random.default_rng(1), 0
     for seed in range(400):
         z = rng.normal(size=(200, 2))
-        if arranged == "in order":  # as objects sorted by size come
+        if arranged == "in order":  # as for objects sorted by size
             halved = rng.permutation(200) < 100
             z = np.concatenate([z[halved][np.argsort(z[halved][:, 0])], z[~halved][np.argsort(z[~halved][:, 0])]])
         x, y = halves(z, 100 if arranged == "at random" else int(halved.sum()))
@@ -341,4 +341,4 @@ def test_the_level_holds_with_bins(arranged):
             kernels={"b": "mean"}, bins=50, permutations=99, significance=0.1, seed=seed,
         )  # fmt: skip
         wrong += test.p_value <= 0.1
-    assert 20 <= wrong <= 62  # 40 ± 3.7 deviations
+    assert 20 <= wrong <= 62  # 40 ± 3.7 standard deviations

@@ -129,7 +129,7 @@ def test_degenerate_input_is_rejected():
 def test_two_groups_enumerate_all_labelings(m, n):
     points, replicate = random_replicates((5,) * (m + n), shift=[0] * m + [1] * n)
     kernel = mean_kernels(points, replicate)
-    # The observed one stands in front, and once more among all.
+    # The observed labeling comes first, and once more among all.
     labellings = [[0] * m + [1] * n]
     labellings += [[int(i in chosen) for i in range(m + n)] for chosen in combinations(range(m + n), n)]
     total = len(labellings) - 1
@@ -149,7 +149,7 @@ def test_several_groups_enumerate_all_labelings():
     labellings = [tuple(groups), *{one for one in permutations(groups) if one != tuple(groups)}]
     assert test.labellings == len(labellings) == 210
     assert test.p_value == pytest.approx(brute_p(kernel.between, labellings, between_groups))
-    assert test.least_p == 2 / 210  # the groups of two may exchange their names
+    assert test.least_p == 2 / 210  # groups of two may exchange labels
 
 
 def test_blocks_are_permuted_within():
@@ -159,7 +159,7 @@ def test_blocks_are_permuted_within():
     test = replicate_test({"": kernel}, Hypothesis(groups, blocks))
 
     def between(kernel, labels):
-        signs = np.array(labels) * 2 - 1  # the mean of each pair taken out
+        signs = np.array(labels) * 2 - 1  # after subtracting the mean of each pair
         return signs @ kernel @ signs / len(signs)
 
     swaps = np.array(np.meshgrid(*[[0, 1]] * 4)).reshape(4, -1).T
@@ -179,7 +179,7 @@ def test_blocks_of_one_group_do_not_lower_the_least_p():
     assert test.p_value == test.least_p == 2 / 36
     assert labellings(groups[[0, 1, 6, 7, 10]], blocks[[0, 1, 6, 7, 10]]) == (6, 2)
     assert labellings(np.array([0.0, 0, 1]), np.array([0, 0, 1])) == (1, 1)
-    three = np.eye(3)[[0, 1, 0, 1, 2, 2]]  # the third group has a block of its own
+    three = np.eye(3)[[0, 1, 0, 1, 2, 2]]  # the third group has its own block
     assert labellings(three, np.array([0, 0, 1, 1, 2, 2])) == (4, 2)
 
 
@@ -196,7 +196,7 @@ def test_a_trend_enumerates_all_orders():
     assert test.labellings == 120
     assert test.p_value == pytest.approx(brute_p(kernel.between, list(permutations(range(5))), slope))
     assert test.least_p == 1 / 120
-    assert rearrangements(np.arange(5.0)).least_p == 2 / 120  # equal steps can be turned round
+    assert rearrangements(np.arange(5.0)).least_p == 2 / 120  # the order of equal steps can be reversed
 
 
 @given(st.lists(st.integers(0, 2), min_size=3, max_size=7), st.booleans(), st.integers(0, 99))
@@ -264,7 +264,7 @@ def test_draws_of_a_design_are_cached_and_read_only():
     assert not (first == other).all()
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 0
-    # Each replicate comes to each place equally often: 6 standard deviations of a binomial share.
+    # Each replicate is equally often at each position: 6 standard deviations of a binomial fraction.
     many = rearrangements(np.arange(12.0), draws=9_000).orders[1:]
     shares = (many[:, :, None] == np.arange(12)).mean(axis=0)
     assert np.abs(shares - 1 / 12).max() < 6 * np.sqrt(11 / 144 / 9_000)

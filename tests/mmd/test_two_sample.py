@@ -96,7 +96,7 @@ def test_invariance_to_rotation_and_translation(seed):
 
 def test_repeats_of_the_observed_labeling_count_as_ties():
     test = mmd_test(np.array([0.0, 0.1]), np.array([5.0, 5.1]), permutations=5000)
-    # 2 of the 6 labelings separate the samples as they were given.
+    # 2 of the 6 labelings separate the samples as given.
     assert test.p_value == pytest.approx(1 / 3, abs=0.03)
 
 
