@@ -141,7 +141,7 @@ def test_a_geodataframe_round_trips():
     assert len(Ensemble.from_polygons(frame.geometry)) == 6
 
 
-@pytest.mark.filterwarnings("ignore")  # anndata's own
+@pytest.mark.filterwarnings("ignore")  # of anndata itself
 def test_tracing_parameters_are_kept_in_tables(tmp_path):
     labels = np.zeros((40, 40), np.uint8)
     labels[5:15, 5:15] = labels[20:35, 20:35] = 1
@@ -154,7 +154,7 @@ def test_tracing_parameters_are_kept_in_tables(tmp_path):
     assert Ensemble.from_anndata(anndata.read_h5ad(tmp_path / "x.h5ad")).tracing == ensemble.tracing
 
 
-@pytest.mark.filterwarnings("ignore")  # anndata's own
+@pytest.mark.filterwarnings("ignore")  # of anndata itself
 def test_anndata_round_trips():
     pytest.importorskip("anndata")
     ensemble = annotated()

@@ -122,7 +122,7 @@ def test_the_sigma_of_the_paper_is_a_window():
     expected = ndimage.gaussian_filter(labels.astype(float), 5.0, radius=2)
     values = ndimage.map_coordinates(expected, curves[2].T, order=1)
     np.testing.assert_allclose(values, 0.5, atol=1e-6)
-    assert np.abs(curves[1] - curves[2]).max() < 0.1  # σ 4 and 5 share a window
+    assert np.abs(curves[1] - curves[2]).max() < 0.1  # σ 4 and 5 have the same window
 
 
 def test_outlines_with_too_few_vertices_are_counted():
@@ -203,7 +203,7 @@ def test_all_grains_of_the_paper_are_found(shared_data):
     assert set(ensemble.dropped) <= {"extra pieces of a label"}
     pixels = np.bincount(labels.ravel())[ensemble.ids]
     excess = ensemble.features["area"].to_numpy() / pixels - 1
-    # A few grains enclose others, or hang together by a corner only: there outline and pixel count differ.
+    # A few grains enclose others, or are connected by a corner only: there outline and pixel count differ.
     assert (np.abs(excess[pixels > 200]) < 0.03).mean() > 0.98
 
 
@@ -268,7 +268,7 @@ def test_smoothing_wider_than_the_mask_is_rejected():
 def test_objects_with_holes_are_counted_as_filled():
     labels = np.zeros((40, 90), int)
     labels[5:35, 5:25], labels[5:35, 32:52], labels[5:35, 60:80] = 1, 2, 3
-    labels[20, 10] = 0  # of one pixel, which smoothing would hide
+    labels[20, 10] = 0  # of one pixel, which smoothing would close
     labels[10:20, 36:46] = 0
     labels[12:18, 38:44] = 2  # an island in the hole
     found = extract_curves(labels)
@@ -291,5 +291,5 @@ def test_holes_closed_by_smoothing_are_counted_if_holes_are_traced():
 @given(arrays(bool, (7, 8)))
 def test_has_holes_agrees_with_binary_fill_holes(mask):
     assume(mask.any())
-    # Background pixels that meet at a corner only are apart where the object's are joined there.
+    # Background pixels that meet only at a corner are separate if the object's pixels are connected there.
     assert has_holes(mask) == (ndimage.binary_fill_holes(mask) != mask).any()

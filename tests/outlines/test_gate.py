@@ -47,7 +47,7 @@ def test_specks_and_merged_objects_are_reported():
     assert checks(Ensemble([*outlines().curves, *dust[:35]]), outlines(seed=2)) == ["specks"]
     a, rows = outlines(60), np.arange(0, 60, 3)
     angle = np.linspace(0, 2 * np.pi, 200, endpoint=False)
-    radius = 5 + 45 * np.abs(np.cos(angle))  # two disks and a waist
+    radius = 5 + 45 * np.abs(np.cos(angle))  # two disks connected by a neck
     dumbbell = np.stack([radius * np.sin(angle), radius * np.cos(angle)], axis=1) * 1.3
     merged = [dumbbell * (1 + 0.01 * row) for row in rows]
     assert checks(Ensemble([*a.curves, *merged]), outlines(seed=2)) == ["merged"]
@@ -62,7 +62,7 @@ def test_many_specks_are_serious():
     (found,) = quality(extract_curves(many, name="field")).serious
     assert (found.check, found.where) == ("specks", "field")
     assert found.text.startswith("20 of 60 objects of field are smaller than 16 px²")
-    assert quality(extract_curves(many, min_area=20)).serious == ()  # as a person chose
+    assert quality(extract_curves(many, min_area=20)).serious == ()  # as chosen by the user
     fine = extract_curves(np.where(apart < np.where(labels % 3 == 0, 8, 15), labels, 0), scale=(1.0, 1.0), unit="µm")
     coarse = at_pixel_size(fine, 5.0)
     assert (len(fine), len(coarse)) == (60, 40)
@@ -92,7 +92,7 @@ def test_duplicate_curves_are_serious_wherever_they_occur():
     assert quality(doubled, b).reason.startswith("40 outlines occur twice, in a:")
     shared = Ensemble([*b.curves[:20], *a.curves[:20]], name="b")
     assert checks(a, shared, serious=True) == ["duplicates"]
-    assert checks(a, Ensemble([curve * 1.5 for curve in a.curves])) == []  # another size, another outline
+    assert checks(a, Ensemble([curve * 1.5 for curve in a.curves])) == []  # another size is another outline
     images = [outlines(20, seed=seed, name=f"C{seed}") for seed in (3, 4)]
     copied = Ensemble([curve + 3 for curve in images[0].curves], name="copy")
     found = quality(Ensemble.pooled([*images, copied], name="cells"), b)

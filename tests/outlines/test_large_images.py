@@ -54,7 +54,7 @@ def discs(*places, shape=(90, 110)):
 
 def assert_same(image, recipe, tile, *, scale=(1.0, 1.0), unit="pixel"):
     """Same objects as in the whole image, up to renumbering: ids in tiles are indices of first pixels."""
-    with one_processor():  # threads take longer than such small tiles
+    with one_processor():  # multithreading is slower for such small tiles
         labels = recipe.labels(image)
         whole = recipe.trace(labels, scale=scale, unit=unit)
         tiled = outlines_of_large_image(image, recipe, scale=scale, unit=unit, tile=tile)
@@ -135,7 +135,7 @@ def test_colors_masks_and_lazily_read_arrays():
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_an_image_no_wider_than_a_tile(turned):
-    image = np.zeros((75, 24))  # what lies at the right of one tile is beside nothing at the left of the next
+    image = np.zeros((75, 24))  # objects at the right edge of one tile are not adjacent to the left edge of the next
     image[4:16, 14:], image[24:36, :9], image[62:, 12:] = 200, 200, 200
     image = image.T if turned else image
     for choices in ({}, {"fill_holes": False}, {"objects": "dark", "fill_holes": False}):

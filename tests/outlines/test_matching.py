@@ -52,7 +52,7 @@ def test_a_lower_iou_threshold_accepts_the_best_partner():
 @given(planes, planes, st.sampled_from([0.1, 0.3, 0.5, 0.8]))
 def test_matching_agrees_with_plain_counting(a, b, least):
     a, b = np.pad(a, 2), np.pad(b, 2)
-    a[0, 0], a[0, -1], b[0, 0], b[0, -1] = 8, 9, 8, 9  # two values: no mask
+    a[0, 0], a[0, -1], b[0, 0], b[0, -1] = 8, 9, 8, 9  # two values, so that it is not taken for a mask
     matching = match_labels(a, b, min_iou=least)
     iou = {(i, j): plain_iou(a == i, b == j) for i in set(a.flat) - {0} for j in set(b.flat) - {0}}
     found = {(row.a, row.b): row.iou for row in matching.pairs.itertuples()}

@@ -32,7 +32,7 @@ def test_thresholds_maximize_the_between_class_variance(counts, classes):
     largest = max(between(counts, all_) for all_ in combinations(range(len(counts) - 1), classes - 1))
     assert float(between(counts, found.tolist())) == pytest.approx(float(largest), rel=1e-12)
     for threshold in found:
-        assert counts[threshold] > 0  # in a gap the lowest
+        assert counts[threshold] > 0  # the lowest in a gap
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4])

@@ -126,7 +126,7 @@ def test_a_narrow_strip_is_tried():
 def test_recipes_for_very_wide_images_are_within_the_allowed_range():
     strip = np.tile(discs()[0][:40], 450)
     found = propose(strip)
-    assert strip.shape[1] / 1300 > 5000 / 121  # the widest window, at the resolution of fewer pixels, is refused
+    assert strip.shape[1] / 1300 > 5000 / 121  # unclipped, the widest window would be rejected
     assert found[0].recipe(strip)
 
 
@@ -170,7 +170,7 @@ def test_a_proposal_lists_the_images_with_objects():
     dot[30, 30] = 100
     found = propose([image, dot])
     assert found[0].finds == (True, False)
-    assert not any(proposal.finds[1] for proposal in found)  # they take the ground for an object, which is cut
+    assert not any(proposal.finds[1] for proposal in found)  # background found as an object, cut by the border
     assert any(proposal.finds[1] for proposal in propose([image, dot], Outlines(keep_border=True)))
     dot_first = propose([dot, image])
     assert [proposal.labels.max() for proposal in dot_first].count(0) > 1

@@ -86,7 +86,7 @@ def test_the_users_choice_has_priority():
         as_labels(grey, insist=True)
     assert as_labels(grey)[0] is None
     assert as_labels(labels(), insist=False)[0] is None
-    assert as_labels(labels() > 0)[0] is None  # a mask is segmented, which changes nothing but its borders
+    assert as_labels(labels() > 0)[0] is None  # a mask is segmented, which only changes objects at the border
     assert as_labels(labels() * 1, insist=True)[1] == ""
 
 

@@ -138,7 +138,7 @@ def test_unknown_pixel_sizes_that_prevent_resampling_are_reported(pooled):
     images += [coarse.subset(third[: len(coarse)] == part) for part in range(3)]
     result = experiment(images, pd.DataFrame({"group": [*"aaabbb"]}), QUICK)
     assert any(one.startswith(words) for one in result.warnings)
-    assert compare(bare, unsized(coarse, "drawn"), QUICK, overrule=True).note == ""  # of no image, as far as is known
+    assert compare(bare, unsized(coarse, "drawn"), QUICK, overrule=True).note == ""  # not images, as far as is known
 
 
 def test_samples_pooled_from_unequal_pixel_sizes_are_reported(pooled, tmp_path):
