@@ -10,9 +10,9 @@ from skimage.draw import polygon
 from napari_shape_ensembles import Settings, compare, extract_curves, samples, segment
 
 DATA = files("napari_shape_ensembles.samples").joinpath("data")
-# Rows by the default settings, as docs/samples.md gives them.
+# Rows with the default settings, as listed in docs/samples.md.
 ROWS = {
-    samples.powder: "inconclusive",  # a third of what the default threshold finds are specks
+    samples.powder: "inconclusive",  # a third of the objects found by the default threshold are specks
     samples.powder_outlines: "1∧0",
     samples.nuclei: "1∧1",
     samples.nuclei_labels: "1∧1",
@@ -25,7 +25,7 @@ COUNTS = {
     samples.nuclei_labels: (60, 47),
     samples.cells: (318, 175),
 }
-# Tests of one sample follow each other, so that where processes share the tests out, one of them has it.
+# Module scope keeps the tests of a sample together, so that a single worker process loads it.
 each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.__name__, scope="module")
 
 

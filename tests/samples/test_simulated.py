@@ -16,18 +16,18 @@ ROWS = {
     samples.simulated_treatment: "0∧1",
     samples.simulated_rolling: "0∧0",
 }
-# Components that differ, and what is said of them.
+# Components that differ, and the expected sentence.
 DIFFERENCES = {
     samples.simulated_fields: ((), "No component of shape differs"),
     samples.simulated_sieving: (("size", "elongation"), "B's size varies"),
     samples.simulated_treatment: (("roughness",), "B's outlines are rougher"),
     samples.simulated_rolling: (("elongation", "coarse form", "roughness"), "B's outlines are more elongated"),
 }
-# Tests of one sample follow each other, so that where processes share the tests out, one of them has it.
+# Module scope keeps the tests of a sample together, so that a single worker process simulates it.
 each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.__name__, scope="module")
 
 
-# Calls with and without a default would be kept apart, so that the seed is always given.
+# The seed is always given: `cache` keeps calls with and without a default apart.
 @cache
 def drawn(sample, seed):
     return sample(seed)
@@ -163,7 +163,7 @@ def test_a_crowded_image_is_rejected():
 def test_distances_in_a_stretched_tiling():
     distance, grain = synthetic.tile(np.random.default_rng(3), (300, 300), spacing=50, waviness=0, stretch=(0.8, 1.25))
     seen = distance_transform_edt(~find_boundaries(grain, mode="thick")) + 0.5
-    inner = (slice(20, -20), slice(20, -20))  # nearer to the border, a boundary may lie outside the scene
+    inner = (slice(20, -20), slice(20, -20))  # nearer to the border, a boundary may lie outside the image
     wrong = np.abs(distance - seen)[inner][distance[inner] < 8] > 1
     assert wrong.mean() < 0.005
     assert 300**2 / 50**2 < len(np.unique(grain)) < 340**2 / 44**2
