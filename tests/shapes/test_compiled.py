@@ -16,7 +16,7 @@ few = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scop
 def curves(seed):
     """Smooth and angular outlines of different lengths and orientations, anywhere in the plane."""
     rng = np.random.default_rng(seed)
-    corners = [rng.uniform(-1, 1, (rng.integers(3, 10), 2)) for _ in range(2)]  # most of them cross themselves
+    corners = [rng.uniform(-1, 1, (rng.integers(3, 10), 2)) for _ in range(2)]  # most of them self-intersecting
     sides = np.linspace([[0, 0], [0, 3], [5, 3], [5, 0]], [[0, 3], [5, 3], [5, 0], [0, 0]], 6, endpoint=False)
     drawn = [*ragged_blobs(4, seed=seed), *corners, sides.swapaxes(0, 1).reshape(-1, 2), ellipse(2, 1, 40)]
     return [(curve[:: rng.choice([-1, 1])] * 10.0 ** rng.integers(-3, 4)) + rng.normal(0, 100, 2) for curve in drawn]
@@ -39,7 +39,7 @@ def test_landmarks_of_polygons_do_not_depend_on_uninitialized_memory(both_ways, 
 
     def landmarks():
         held = [np.full(15 * len(polygon) + more, np.nan) for more in range(-10, 60)]
-        del held  # what is computed next is likely to lie where they lay
+        del held  # the next allocation probably reuses their memory
         return to_landmarks(Ensemble([polygon]), 40, interpolation="polygon", measure=measure)
 
     for _ in range(10):

@@ -6,7 +6,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from napari_shape_ensembles import ConformalClassifier
 
-# Needs four samples of each class, and says so; the check wants a word about the number of features.
+# The check has three samples per class: too few, which is not the error message about features that it expects.
 EXPECTED = {"check_fit2d_1feature": "its classes have three samples: too few to calibrate with"}
 
 

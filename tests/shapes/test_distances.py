@@ -23,7 +23,7 @@ def brute_force(curve, other):
 
 
 def test_distances_agree_with_brute_force_for_whole_sample_shifts():
-    # An odd wave on a circle with a mark: by symmetry the best shift is no shift.
+    # An odd wave on a circle with a mark: by symmetry, the best shift is zero.
     u = 2 * np.pi * np.arange(48) / 48
     direction = np.stack([np.cos(u), np.sin(u)], axis=-1)
     curve, other = ((1 + 0.3 * np.cos(u) + a * np.cos(3 * u))[:, None] * direction for a in (0.1, 0.15))

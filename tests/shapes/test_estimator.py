@@ -47,7 +47,7 @@ def test_a_saved_comparison_transforms_new_curves_unless_too_old(samples, tmp_pa
     assert again.transform(new).tobytes() == expected.tobytes()
     assert again.get_params() == result.space.get_params()
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(again)).transform(new), expected)
-    earlier = ShapeSpace.learn(*decompose(to_landmarks(new, 40)), 3)  # as files had it before: no archetype
+    earlier = ShapeSpace.learn(*decompose(to_landmarks(new, 40)), 3)  # as in older files: without archetype
     with pytest.raises(ValueError, match="has no archetype"):
         earlier.transform(new)
     assert earlier.get_feature_names_out().tolist() == ["t1", "t2", "t3", "l1", "l2", "l3"]
@@ -161,7 +161,7 @@ class CurvesOfTables(TransformerMixin, BaseEstimator):
         return list(radius[..., None] * np.stack([np.cos(u) + 0.2 * np.cos(2 * u), 2 * np.sin(u)], axis=-1))
 
 
-# Pipeline fits the steps that it was given, which are among its parameters; scikit-learn's own pipelines fail the same.
+# Pipeline fits the steps passed to it, which are among its parameters; scikit-learn's own pipelines fail, too.
 OF_PIPELINES = {
     "check_estimators_overwrite_params": "the steps of a pipeline are fitted in place",
     "check_dont_overwrite_parameters": "the steps of a pipeline are fitted in place",

@@ -39,7 +39,7 @@ def test_a_trigonometric_expansion_interpolates_its_landmarks(n):
     np.testing.assert_allclose(expansion.derivative()(u), fourier_derivative(landmarks), atol=1e-10)
 
 
-# Towards the ends of the interval a derivative of polynomials magnifies rounding by the square of the degree.
+# Near the ends of the interval, derivatives of polynomials amplify rounding errors by the square of the degree.
 @pytest.mark.parametrize(("kind", "accuracy"), [(TrigonometricExpansion, 1e-11), (LegendreExpansion, 1e-7)])
 def test_derivatives_agree_with_the_closed_form_at_any_resolution(kind, accuracy):
     for p in (7, 1000):

@@ -79,7 +79,7 @@ def test_landmarks_are_equally_spaced_in_arc_length(interpolation):
     found = landmarks(*ragged_blobs(5, fewest=300), n=2000, measure="arc-length", interpolation=interpolation)
     chords = np.linalg.norm(np.roll(found, -1, axis=1) - found, axis=-1)
     spread = chords.std(axis=1) / chords.mean(axis=1)
-    # A polygon's corners cut chords short; a smooth curve's chords are arcs to the third order.
+    # Chords cut the corners of a polygon; on a smooth curve they equal arcs to third order.
     assert (spread < (0.02 if interpolation == "polygon" else 1e-3)).all()
 
 

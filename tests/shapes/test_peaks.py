@@ -70,7 +70,7 @@ def test_distinctness_is_zero_for_a_constant_and_one_for_a_single_peak():
 
 def test_peaks_between_samples_are_interpolated():
     p = np.arange(200)
-    # Two equal peaks, one on a sample and one half-way between two.
+    # Two equal peaks, one on a sample and one midway between two.
     score = 1 + np.exp(-(((p - 40) / 15) ** 2)) + np.exp(-(((p - 140.5) / 15) ** 2))
     assert abs(two_best(scored(score))[2][0]) < 1e-5
     assert 1 - score[140] / score[40] > 5e-4

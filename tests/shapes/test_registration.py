@@ -106,7 +106,7 @@ def test_a_fractional_shift_of_a_smooth_curve_is_recovered():
 def test_shifts_of_rough_curves_are_optimal_for_their_interpolants(n):
     rng = np.random.default_rng(3)
     rough = blobs(6, n, seed=5) + 0.2 * rng.normal(size=(6, n, 2))
-    # The highest mode, which even n sees only once, counts as a cosine.
+    # The highest mode, which is sampled only once for even n, counts as a cosine.
     rough += 0.3 * np.cos(np.pi * np.arange(n))[:, None] * rng.normal(size=(6, 1, 2))
     curves, archetype = centred(rough[1:].swapaxes(0, 1)).swapaxes(0, 1), centred(rough[0])
     match = register(curves, archetype)
@@ -155,7 +155,7 @@ def test_distinctness_does_not_depend_on_amplitude():
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
     rough = blobs(40, 120, seed=9)
     rounder = rough.copy()
-    rounder[:] = circle + 0.05 * (rough - circle)  # the same forms, twenty times as faint
+    rounder[:] = circle + 0.05 * (rough - circle)  # the same shapes with twenty times smaller deviations from a circle
     faint, plain = (register(curves[1:], curves[0]) for curves in (rounder, rough))
     assert abs(np.median(faint.distinctness) - np.median(plain.distinctness)) < 0.1
     assert abs(faint.ambiguous.mean() - plain.ambiguous.mean()) < 0.2
@@ -198,7 +198,7 @@ def test_smoothing_changes_mostly_ambiguous_matches(shared_data):
     )
     archetype = smooth[distinctness(smooth).argmax()]
     one, other = (register(curves, archetype) for curves in (noisy, smooth))
-    # The same grain twice: where both matches agree its two outlines lie on each other.
+    # The same grain twice: if both matches agree, its two outlines coincide.
     apart = np.linalg.norm(one.landmarks - other.landmarks, axis=(1, 2)) / np.linalg.norm(other.landmarks, axis=(1, 2))
     unclear, clear = other.distinctness < 5e-3, other.distinctness > 2e-2
     assert 0.02 < other.ambiguous.mean() < 0.2

@@ -102,10 +102,10 @@ def test_leading_eigenvectors_match_a_full_decomposition(rank, varying):
 
 
 def test_landmarks_may_be_overwritten_to_save_memory(monkeypatch):
-    monkeypatch.setattr(progress, "processors", lambda: 2)  # each thread has blocks of its own
+    monkeypatch.setattr(progress, "processors", lambda: 2)  # each thread has its own blocks
     landmarks = np.ascontiguousarray(np.tile(blobs(500, 60).swapaxes(1, 2), (20, 1, 1))).swapaxes(1, 2)
     space = ShapeSpace(rank=5)
-    with forced("numpy"):  # importing numba takes memory
+    with forced("numpy"):  # importing numba needs memory
         tracemalloc.start()
         undulation, scale, _ = space.fit_landmarks(landmarks, overwrite=True)
         t, _ = space.coordinates(undulation, scale)
