@@ -76,7 +76,7 @@ def test_labels_in_ome_zarr_are_compared_tile_by_tile(tmp_path):
     done = run(*given, "--pieces", tmp_path / "run")
     assert done.exit_code == 0, done.output
     assert "(36 curves) and " in done.stdout
-    assert done.stdout == run(*given, "--overrule").stdout  # squares may be there twice, which only this one sees
+    assert done.stdout == run(*given, "--overrule").stdout  # duplicates are detected only here
 
 
 REFUSED = {
@@ -104,7 +104,7 @@ def test_missing_dask_is_reported(folders, tmp_path, monkeypatch):
     assert "pip install" in done.stderr
 
 
-# Dask's own: sockets and loops of killed processes are closed late.
+# Dask closes sockets and event loops of killed processes late.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_a_cluster_that_loses_a_worker_gives_identical_results(cluster, tmp_path):
     here = compare_in_pieces(*samples(60), SETTINGS, rows=12)

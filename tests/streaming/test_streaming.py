@@ -36,7 +36,7 @@ def assert_same_numbers(whole, streamed, *, without=()):
         if name in without:
             continue
         one, other = np.asarray(known[name]), np.asarray(found[name])
-        if name == "space.singular_values":  # variances are what is known to rounding
+        if name == "space.singular_values":  # variances are accurate to rounding error
             one, other = one**2, other**2
         if one.dtype.kind == "f":
             scale = max(np.abs(one[np.isfinite(one)]).max(initial=0), 1e-30)
@@ -167,7 +167,7 @@ def test_a_cancelled_run_resumes(whole, tmp_path):
 
 def test_a_cancelled_run_on_intensity_images_in_tiles_resumes(tmp_path):
     pytest.importorskip("zarr")
-    reading = Reading(memory=0.0028)  # GiB, less than they take
+    reading = Reading(memory=0.0028)  # GiB, less than they need
     for seed in (1, 2):
         rng = np.random.default_rng(seed)
         rows, columns = np.indices((28, 28)) - 13.5
