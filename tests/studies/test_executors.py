@@ -16,7 +16,7 @@ from napari_shape_ensembles import Ensemble, Settings, decision_landscape
 from napari_shape_ensembles.progress import Stopped, over_blocks, report, reporting
 from napari_shape_ensembles.studies.jobs import run_jobs
 
-# New processes, which know nothing of this one: where that can be, forked from one that has imported the package.
+# Clean worker processes; forked, if supported, from one that has imported the package.
 APART = get_context("spawn" if sys.platform == "win32" else "forkserver")
 APART.set_forkserver_preload(["napari_shape_ensembles.studies"])
 
@@ -85,7 +85,7 @@ def test_cancelling_drops_jobs_not_yet_started():
     with ThreadPoolExecutor(1) as pool:
         with reporting(stop=lambda: bool(taken)), pytest.raises(Stopped):
             run_jobs(job, range(50), lambda *found: taken.append(found), pool)
-        assert started in ([0], [0, 1])  # left while the second is at work, not after it
+        assert started in ([0], [0, 1])  # cancelled while the second item is processed, not afterwards
         left.set()
     assert started in ([0], [0, 1])
 
@@ -100,7 +100,7 @@ def test_a_study_can_be_cancelled_while_workers_are_busy():
     with ThreadPoolExecutor(1) as pool:
         with reporting(stop=at_work.is_set), pytest.raises(Stopped):
             run_jobs(job, [2], lambda *_: None, pool)
-        assert not left.is_set()  # it was left before the job ended
+        assert not left.is_set()  # cancelled before the job ended
         left.set()
 
 
@@ -144,7 +144,7 @@ def test_a_job_on_a_cluster_uses_one_thread(cluster):
     assert [len(each) for each in found] == [1, 1]
 
 
-# Dask's own: sockets and loops of killed processes are closed late.
+# Dask closes sockets and event loops of killed processes late.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_a_dask_cluster_that_loses_a_worker_gives_the_serial_results(cluster, serial):
     killed = []

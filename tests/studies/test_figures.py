@@ -150,6 +150,6 @@ def test_long_group_names_leave_room_for_the_panels():
     assert list(drawn) == ["SuperPlot", "Trend with $x_1 \\frac{", "Distances"]
     for draw in drawn.values():
         draw(figure := plt.figure(figsize=(4.2, 3), layout="constrained"))
-        figure.canvas.draw()  # warns where nothing is left for the panels
+        figure.canvas.draw()  # warns if no space is left for the panels
         texts = [text.get_text() for text in figure.findobj(mpl.text.Text)]
         assert {"wild type, … eated, 24 h", "_$\\frac{a}$", "knock-out o … min A, 48 h"} <= set(texts)

@@ -146,7 +146,7 @@ def test_too_few_curves_are_inconclusive_at_the_corrected_level():
     tiny = all_pairs([image("a", 1, count=3), image("b", 2, count=3), image("c", 4)], anyway)
     assert tiny.case[0, 1] == "inconclusive"
     assert tiny.case[0, 2] == "1∧1"
-    # The 1716 labelings of 6 and 7 curves reach 0.01 for one pair, not shared out over six tests.
+    # The 1716 labelings of 6 and 7 curves reach 0.01 for one pair, but not corrected for six tests.
     six, seven = image("a", 1, count=6), image("b", 2, count=7)
     assert all_pairs([six, seven, image("c", 4)], anyway).case[0, 1] == "1∧1"
     strict = replace(anyway, significance=0.01, permutations=999)
