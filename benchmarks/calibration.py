@@ -20,7 +20,7 @@ from napari_shape_ensembles import Ensemble, Settings, compare, dependence_test,
 from napari_shape_ensembles.mmd import combined_mmd_test, gretton_test
 from results_file import out_option, printed, record, share, wilson
 
-# Not the defaults: small enough for ten thousand repetitions. `benchmarks/power.py` measures the defaults.
+# Not the defaults: fast enough for ten thousand repetitions. `benchmarks/power.py` measures the defaults.
 SMALL = {"landmarks": 48, "rank": 10, "permutations": 199, "significance": 0.05, "coordinates": "both"}
 BOTH = "both coordinates, rank 10"
 KINDS = {
@@ -78,7 +78,7 @@ def outlines(rng, count, *, size=1.0, stretch=1.0, rough=1.0):
 
 def p_values(seed, kind, m, n, **change):
     """p-values of one comparison, by test."""
-    rng = np.random.default_rng([seed, 1])  # not the numbers that the permutations come from
+    rng = np.random.default_rng([seed, 1])  # different from the seeds of the permutations
     a, b = (Ensemble(outlines(rng, count, **how)) for count, how in ((m, {}), (n, change)))
     result = compare(a, b, replace(KINDS[kind], seed=seed))
     parts = {f"undulation, {name}": part.p_value for name, part in result.undulation.parts.items()}
@@ -123,7 +123,7 @@ def level_table(pool, options):
                 single["above"] += sum("above" in mark for mark in marks)
                 single["below"] += sum("below" in mark for mark in marks)
                 continue
-            # Of the row only a bound is known, twice the level.
+            # For the row only an upper bound is known, twice the level.
             cells = {
                 f"level {level:g}": found_at(p, level) + (interval_mark(p, level) if name != "the row" else "")
                 for level in LEVELS

@@ -48,7 +48,7 @@ def row(pair):
     """Effect sizes of a comparison of real outlines."""
     result = compare(*pair)
     effects, least, dependence = effect_sizes(result), detectable_differences(result), dependence_test(result)
-    # Shares of the standardized squares mean nothing where no difference was found.
+    # Shares of the standardized squares are meaningless if no difference was found.
     shares = {} if result.case == "1∧1" else effects.shares
     leading = {aspect: share for aspect, share in shares.items() if share.low > 0.1}
     sensitivity = archetype_sensitivity(*pair)

@@ -52,7 +52,7 @@ METHODS = {
     "local, none": {"method": "local", "split_touching": "none"},
     "li, distance": {"method": "li", "split_touching": "distance"},
 }
-# Recipes of label sets for training alone; "at" is a threshold between the ground, 0, and Otsu's, 1.
+# Recipes of label sets for training only; "at" is a threshold between the background, 0, and Otsu's, 1.
 MORE_METHODS = {
     "li, none": {"method": "li", "split_touching": "none"},
     "triangle, distance": {"method": "triangle", "split_touching": "distance"},
@@ -63,7 +63,7 @@ MORE_METHODS = {
     "li, distance": {"method": "li", "split_touching": "distance"},
 }
 FAULTS = ("merge", "split", "leak", "cut", "shift", "stray", "erode", "dilate", "hole")
-# Which reason names which of them; the first gives its name to the trees that confirm it.
+# Faults that each reason stands for; the first one names the trees that confirm it.
 NAMED = {
     "hole:": ("hole",),
     "two objects in one": ("merge",),
@@ -73,7 +73,7 @@ NAMED = {
     "shifted": ("shift",),
     "stray": ("stray",),
 }
-# Columns that say where an object is, how large in pixels, or what is in its holes.
+# Columns that contain the position of an object, its size in pixels, or the content of its holes.
 PLACES = (
     *("row", "column", "area", "perimeter", "hole_pixels", "partner"),
     *("open_holes", "open_pixels", "enclosed_pixels"),
@@ -83,7 +83,7 @@ LABELS_ONLY = (
     *("border_share", "neck", "neck_share", "contact", "join_gain", "join_solid", "contacts", "partner_size", "sliver"),
     *("spurs", "crevices", "gaps", "spurs_wide", "crevices_wide", "gaps_wide", "thickness", "dent", "dent2"),
 )
-# Labels of a set that are trained on at most, and how much the kinds of sets weigh.
+# Maximum number of training labels per set, and weights of the kinds of sets.
 MOST = 200
 WEIGHTS = {"annotated": 2.0, "slips": 0.5, "automatic": 0.4, "varied": 0.4}
 BOOSTING = {"l2_regularization": 5, "max_features": 0.2, "max_bins": 64, "early_stopping": False, "random_state": 0}
@@ -191,7 +191,7 @@ def varied(data: Path, only: set[str] | None = None) -> Iterator[Case]:
     test = test_images(data)
     for name, image, reference in references(data) if only is None else ():
         if name not in test:
-            # Otherwise these are among the automatic ones.
+            # The others are among the automatic segmentations.
             known = () if name[0] == "c" else METHODS
             methods = {method: choices for method, choices in MORE_METHODS.items() if method not in known}
             yield from segmented(name, image, reference, methods)
@@ -246,7 +246,7 @@ def faults(data: Path, only: set[str] | None = None, most: int = 400_000) -> Ite
     for name, image, reference in references(data) if only is None else ():
         if name in test or reference.size > most:
             continue
-        # Where objects lie apart there is little to merge: once more, only that.
+        # Where objects are isolated there is little to merge: once more, with merges only.
         for repeat, kinds in enumerate((*[FAULTS] * 4, ("merge",))):
             rng = np.random.default_rng([zlib.crc32(name.encode()), repeat])
             labels, concerned = with_faults(reference, rng, 0.25, kinds)
@@ -322,7 +322,7 @@ def with_faults(
         if changed.any():
             new = [first] if number > first else []
             concerned |= dict.fromkeys({"split": [label, *new], "stray": new}.get(fault, [label]), str(fault))
-            # What lost pixels to it is no longer the object that it was.
+            # An object that lost pixels to the fault is no longer the same object.
             lost = np.unique(before[changed])
             concerned |= {int(n): "other" for n in lost[lost > 0] if n not in concerned}
     return found, concerned
@@ -426,7 +426,7 @@ def labelled(table: pd.DataFrame) -> pd.DataFrame:
     annotations = table["kind"].isin(["annotated", "slips", "faults"])
     table["source"] = table["set"].str.split("/").str[0]
     table["wrong"] = np.where(annotations, table["target"] > 0.5, table["target"] < WRONG_BELOW)
-    # An IoU of 0.69 is hardly more wrong than one of 0.71.
+    # An IoU of 0.69 is hardly worse than one of 0.71.
     table["soft"] = np.where(annotations, table["target"], 1 / (1 + np.exp((table["target"] - WRONG_BELOW) / 0.06)))
     return table.reset_index(drop=True)
 
@@ -443,7 +443,7 @@ def trained(table: pd.DataFrame, kind: str) -> suspects.Trees:
     spread = apart.mean().to_dict()
     sets = table.groupby(["kind", "set"])["label"]
     size = sets.transform("size")
-    # Of large sets a sample is enough.
+    # Large sets are subsampled.
     drawn = pd.Series(np.random.default_rng(0).random(len(table))).groupby([table["kind"], table["set"]]).rank()
     weight = np.maximum(size / MOST, 1) / np.sqrt(size) * table["kind"].map(WEIGHTS).fillna(1.0)
     weight = weight.where(drawn <= MOST, 0).to_numpy()
@@ -468,7 +468,7 @@ def confirming(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> dict[st
     spread, found = dict(trees.spread), {}
     rows = relative(table, spread)
     for named in NAMED.values():
-        if named != ("hole",):  # which is counted
+        if named != ("hole",):  # it is counted instead
             own = table["target"].isin([FAULTS.index(fault) + 1 for fault in named])
             model = HistGradientBoostingClassifier(
                 max_iter=80, learning_rate=0.08, max_leaf_nodes=8, min_samples_leaf=15, **BOOSTING
@@ -653,7 +653,7 @@ def ceiling(table: pd.DataFrame, data: Path, folds: int = 5) -> dict[str, object
     own = table[judged].reset_index(drop=True)
     trees = suspects.trees_of("image")
     shipped, _ = ranked_as_shipped(own, relative(own, dict(trees.spread)), trees, "image")
-    # Squares of four typical radii: what several sets say about one object falls into one fold.
+    # Squares of four typical radii: evidence of several sets about one object is in the same fold.
     right = table[table["target"] >= WRONG_BELOW].groupby("source")["area"].median()
     side = 4 * np.sqrt(table["source"].map(right) / np.pi)
     place = (table[["row", "column"]].div(side, axis=0) // 1).astype(str).agg(" ".join, axis=1)

@@ -150,7 +150,7 @@ def smoothed():
     return {"rows": json.loads(table.to_json(orient="records")), "summary": study.summary()}
 
 
-# What docs/studies.md shows of it
+# Tables of docs/studies.md
 
 KINDS = {"defaults": "defaults", "paper": "`Settings.paper()`", "narrow": "with `bandwidth=0.6`"}
 SHOWN_RANKS = (4, 6, 8, 10, 15, 20, 21, 25, 50, 100, 150, 300, 500, 900)

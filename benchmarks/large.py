@@ -227,7 +227,7 @@ def whole(side, options):
     for name, recipe in recipes.items():
         given, work = others.get(name, image), Outlines(**recipe)
         work = work.trace if name == "labels" else work
-        work(given[:500, :500])  # imports what it needs
+        work(given[:500, :500])  # so that lazy imports are not measured
         forget_peak()
         before = peak_memory()
         work(given)

@@ -19,7 +19,7 @@ from qtpy.QtCore import QEventLoop, QTimer
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from docks import PLUGIN, spots
 
-BEAT, STILL = 10, 0.1  # milliseconds between two looks at the event loop; seconds that the window may stand still
+BEAT, STILL = 10, 0.1  # interval between checks of the event loop in milliseconds; acceptable pause in seconds
 
 
 def loop(milliseconds):

@@ -16,7 +16,7 @@ TABLE = Path(__file__).with_name("power.csv")
 LEVEL = 0.05
 OURS = "defaults"
 NOT_RIVALS = ("defaults", "part: ")
-#: The usual methods, by what is tested: heading of the column and name of the test in the file.
+#: Common methods, by the quantity tested: column heading and name of the test in the file.
 USUAL = {
     "form": {
         "descriptors": "shape factors, Mann-Whitney, Holm",
@@ -31,8 +31,8 @@ USUAL = {
         "Hotelling": "size, elongation, Hotelling",
     },
 }
-#: What is known of each pair: of its form and of its scale, True where it differs, False where it does not, None where
-#: no one knows.
+#: Known truth for each pair, of undulation and of scale: True if it differs, False if not, None if
+#: unknown.
 TRUTH = {
     "grains: smooth halves": (False, False, "two halves of one map"),
     "grains: noisy, smooth": (True, None, "steps of the measuring grid, on one side only"),
@@ -77,7 +77,7 @@ def compared(test):
     found, _ = measured()
     for (of, case, size), cell in found.items():
         if of == test:
-            form, scale, words = TRUTH[case]  # a new case has to be described there
+            form, scale, words = TRUTH[case]  # a new case needs a description there
             others = {name: power for name, power in cell.items() if not name.startswith(NOT_RIVALS)}
             best = max(others, key=others.get)
             yield case, size, form if test == "form" else scale, words, cell, best, others[best]

@@ -41,11 +41,11 @@ from napari_shape_ensembles.shapes.lobes import lobes_held
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 LEVEL = 0.05
-#: Power of the best other test from which a pair counts as one that differs.
+#: Minimum power of the best other test for a pair to count as different.
 SOMETHING = 0.2
 SETTINGS = {"defaults": Settings(), "defaults before": Settings(coordinates="both")}
 FIELDS = ("case", "test", "method", "size", "level", "draws", "rejected")
-#: Cases that the parts of the tests were chosen on.
+#: Cases on which the parts of the tests were selected.
 CHOSEN = (
     "grains: noisy, smooth",
     "grains: stretched 1.4",
@@ -173,7 +173,7 @@ CASES = {
     "made: handedness": lambda: (synthetic_outlines(1, hand=1.0), synthetic_outlines(2, hand=-1.0)),
     "made: size and roughness": synthetic_pair(size=1.08, rough=1.2),
 }
-#: Populations that both samples are drawn from, and at which sizes.
+#: Populations from which both samples are drawn, and sample sizes.
 NULLS = {
     "grains": (lambda: grains("hlf1_smooth5") + grains("hlf2_smooth5"), ("20, 20", "40, 40", "76, 76", "10, 300")),
     "cells": (lambda: cells(0, 0), ("40, 40",)),
@@ -414,7 +414,7 @@ def level(options):
                 whole, found = population(case, None), []
                 for draw in draws:
                     rows = np.random.default_rng([draw, m, n, 4]).choice(len(whole.size), m + n, replace=False)
-                    if case.startswith("ordered"):  # each side from the smallest outline to the largest
+                    if case.startswith("ordered"):  # each sample from the smallest outline to the largest
                         rows = np.concatenate([side[np.argsort(whole.size[side])] for side in (rows[:m], rows[m:])])
                     found.append(one_draw(drawn([(whole, rows)]), m, draw, rivals=False))
                 write(options.out, case, name, found, (LEVEL, 0.01))
@@ -431,7 +431,7 @@ def rows_of(path):
 def write(path, case, size, found, levels):
     """Add the counts of a batch of draws to those in the file."""
     keys = dict.fromkeys(key for one in found for key in one)
-    # A part that is left out of a draw rejects nothing in it.
+    # A part omitted in a draw counts as not rejected.
     new = [
         (case, *key, size, level, len(found), sum(one.get(key, 1) <= level * (1 + 1e-9) for one in found))
         for level in levels
@@ -578,7 +578,7 @@ def numbers_of_draws(path):
 def tables_of(folder):
     """Blocks of docs/two-sample-tests.md by name, from power.csv and level.csv."""
     known = shares(folder / "power.csv")
-    # Cases were named before the field's word was taken.
+    # Cases were named before the standard term was adopted.
     return {
         "power-draws": numbers_of_draws(folder / "power.csv"),
         "power": power_table(known).replace("made: ", "synthetic: "),
@@ -593,7 +593,7 @@ def tables(options):
     print("\n\n".join(tables_of(options.out.parent).values()))
 
 
-#: Learning curves that are drawn; all are in the file.
+#: Learning curves in the figure; the file has all.
 DRAWN = (
     ("form", "grains: noisy, smooth"),
     ("form", "cells: dunn, dlm8 (control)"),

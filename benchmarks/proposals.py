@@ -22,10 +22,10 @@ from napari_shape_ensembles import propose, segment
 from segmentation import battery, nuclei, powder, steel, without_small
 
 PER_SIZE = 3
-# Least longer side of a large image in pixels, and standard deviation of the noise in a magnified one, as a fraction of
-# its range of gray levels.
+# Minimum longer side of a large image in pixels, and standard deviation of the noise in a magnified one, as a fraction
+# of its range of gray levels.
 LARGE, NOISE = 2700, 0.04
-# Of the ridge regression, in terms of the variance of each measure.
+# Of the ridge regression, relative to the variance of each measurement.
 RIDGE = 0.1
 
 
@@ -51,7 +51,7 @@ def weights(folder: Path) -> str:
         image, truth = imread(path), imread(path.with_name(path.name.replace("_image", "_after"))).astype(int)
         if len(sizes[image.shape]) < PER_SIZE:
             part = fullest(truth)
-            proposals = propose(image[part])  # of so small an image all is tried
+            proposals = propose(image[part])  # all of such a small image is tried
             names = list(proposals[0].measures)
             measures = np.array([[one.measures[name] for name in names] for one in proposals])
             found = np.array([f1(truth[part], one.labels) for one in proposals])

@@ -15,7 +15,7 @@ from skimage.io import imread
 from learning import f1
 from napari_shape_ensembles import Ensemble, extract_curves, quality, segment
 
-# F1 at IoU 0.5 from which automatic outlines count as good.
+# Minimum F1 at IoU 0.5 for automatic outlines to count as good.
 _GOOD = 0.5
 
 

@@ -46,12 +46,12 @@ from results_file import printed, record, wilson
 
 ICC = [0.0, 0.05, 0.2]
 LEVELS = (0.05, 0.01)
-# Outlines of a replicate, components, permutations drawn where they are not listed.
+# Outlines per replicate, components, and number of permutations if they are not enumerated.
 OUTLINES, COMPONENTS, DRAWS = 10, 4, 299
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results" / "replicates.json"
-# Where counts are kept, and what they are counts of.
+# File of the counts, and its columns.
 KEPT: dict = {"out": None, "what": "", "seed": 1}
-# Tables in which something does differ.
+# Tables with a difference.
 FOUND = ("power", "position", "real")
 COUNTS = ["what", "name", "icc", "test", "level", "seed", "designs", "rejected"]
 
@@ -98,7 +98,7 @@ def interaction(m):
     return (one - 0.5) * (other - 0.5), np.stack([one, other], axis=1)
 
 
-# Columns that are tested, and covariates that are taken out first.
+# Columns to test, and covariates to regress out first.
 GIVEN = {
     "8 and 8, given a length": covariate(8),
     "5 and 5, given a length": covariate(5),
@@ -145,7 +145,7 @@ def tested(points, replicate, hypothesis, blocks, seed):
             points
             - np.stack([np.bincount(blocks, x) / np.bincount(blocks) for x in means.T], axis=1)[blocks[replicate]]
         )
-    # Widths near the median distance, which for single experiments would cost more than the test.
+    # Widths close to the median distance, whose exact value would cost more than the test.
     if hypothesis.covariates is not None:
         kernels = {"means": mean_kernels(means / within, np.arange(len(means)), kernel="mean")}
     else:
@@ -253,7 +253,7 @@ def given(designs, only):
             print_row(name, icc, {"permuted": permuted, "small sample": small_sample}, least[0])
     if only and not only.startswith("nested"):
         return
-    for icc in ICC:  # images of a replicate differ as much as replicates do
+    for icc in ICC:  # images of a replicate vary as much as replicates do
         if is_kept(nested := "nested: 5 and 5 replicates of 3 images", icc):
             continue
         rng, found = stream(nested, icc), {"permuted": [], "images permuted": []}
@@ -322,7 +322,7 @@ def small_p_values(designs, m, name, icc, options):
     return p_values
 
 
-# Two cells that are drawn again in seconds: `tools/write_docs.py --check --measure` compares their counts.
+# Two fast cells: `tools/write_docs.py --check --measure` repeats them and compares their counts.
 AGAIN = {("levels", "3 and 3"): level_p_values, ("small", "3 and 3, Gaussian"): small_gaussian}
 
 
@@ -418,7 +418,7 @@ def equivalence(designs, only):
                     columns["size"] += np.log(1.1) * second
                     columns[lobes[0]] += 0.2 * spreads[lobes[0]] * np.sqrt(1 - icc) * second
                     made = Experiment(design, Settings(), {}, {}, pd.DataFrame(columns), "family", "µm")
-                    vars(made)["table"] = none  # whether permutations detect a difference plays no part here
+                    vars(made)["table"] = none  # detection by permutation is irrelevant here
                     row = made.equivalence(0.1, form=0.2).iloc[0]
                     found.append((row["undulation_p"], row["scale_p"]))
                 form, scale = np.transpose(found)
@@ -436,7 +436,7 @@ def position(designs, only):
                 continue
             rng, found = stream(cell, 0), []
             for _ in range(designs):
-                places = rng.uniform(-1, 1, (count, 2))  # the deviation along each axis is 1/√3
+                places = rng.uniform(-1, 1, (count, 2))  # the standard deviation along each axis is 1/√3
                 along = np.sqrt(3) * places[:, :1]
                 forms = draw_forms(rng, count, roughness=0.03, waves=(6, 10), vertices=60)
                 plain = draw_forms(rng, count, roughness=1e-6, waves=(6, 10), vertices=60)
@@ -517,7 +517,7 @@ def real(designs, only):
                 fields.append(found)
                 group.append(kind)
     for name, images, of in (("hearts", hearts, ["person"] * 8), ("nuclei", fields, group)):
-        # A single group is refused unless there is a number that a trend could be tested with.
+        # A single group is rejected unless a trend in a numeric column could be tested.
         result = experiment(images, pd.DataFrame({"group": of, "number": np.arange(len(of))}))
         if len(result.table):
             row, sizes = result.table.iloc[0], np.bincount(result.design.group)

@@ -18,7 +18,7 @@ from napari_shape_ensembles import Comparison, Ensemble, Settings, at_pixel_size
 from results_file import out_option, printed, record
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-# Splits that are also compared as they are, and with what differs, which both show at once.
+# Number of splits also compared without resampling, and with a difference, as both effects are obvious.
 FEW = 10
 STRETCH, LOBES = 1.5, 0.15
 SETTINGS = Settings(landmarks=100, rank=30, permutations=300)

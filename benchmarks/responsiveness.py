@@ -116,6 +116,6 @@ def main():
 
 
 if __name__ == "__main__":
-    application = QApplication([])  # until the process ends: workers are waited for at its exit
+    application = QApplication([])  # until the process exits, which waits for workers
     application.setQuitOnLastWindowClosed(False)
     main()

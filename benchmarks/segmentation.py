@@ -85,7 +85,7 @@ def beside(case: Case, draws: int) -> str:
         for labels in (by_settings, by_example):
             matched = len(rest & set(match_labels(reference, labels).pairs["a"].tolist())) / len(rest)
             found.append((matched, f1(reference, labels, painted)))
-    shares = np.array(found).reshape(draws, 2, 2)  # draw, way, matched and F1
+    shares = np.array(found).reshape(draws, 2, 2)  # draw, method, matched and F1
     (old, old_f1), (new, new_f1) = shares.mean(axis=0)
     low, high = shares[:, 1, 0].min(), shares[:, 1, 0].max()
     count = len(np.unique(reference)) - 1
@@ -169,7 +169,7 @@ def battery(data: Path) -> list[Case]:
         image = imread(data / "paper" / f"battery_{kind}_falsecolour.jpg")
         mask = imread(data / "paper" / f"battery_{kind}_mask_sigma5.png") > 0
         small = resize(mask.astype(float), image.shape[:2], order=1, anti_aliasing=True) > 0.5
-        region = ndimage.find_objects(small.astype(int))[0]  # the paper took a part of the image only
+        region = ndimage.find_objects(small.astype(int))[0]  # the paper used a part of the image only
         found.append(Case(f"battery {kind}", image[region], ndimage.label(small[region])[0], BATTERY))
     return found
 
@@ -233,11 +233,11 @@ def many_labels(side: int = 4096, across: int = 71) -> np.ndarray:
     return np.where(apart < 17 + 4 * field / field.std(), number, 0).astype(np.int32)
 
 
-# The smallest particles lie lowest and are dimmest, and touch others over much of their width; what looks like a hole
-# is ground that particles enclose.
+# The smallest particles are lowest and dimmest, and touch others over much of their width; what looks like a hole is
+# background enclosed by particles.
 POWDER = Outlines(method="manual", threshold=50, min_size=60, neck=0.99, fill_holes=False, min_area=100)
 NUCLEI = Outlines(method="local", window=41, offset=0.02, min_size=30, neck=0.95, min_area=30)
-# Gray value between matrix and particles; from 24 h to 85 h the pictures get brighter.
+# Gray value between matrix and particles; images become brighter from 24 h to 85 h.
 STEEL = {
     "800C-24H-Q-2": 140,
     "800C-24H-Q-4": 169,

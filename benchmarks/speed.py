@@ -69,7 +69,7 @@ def blobs(count, seed=0):
     aspect, waves = np.exp(normal[:, -1]), (normal[:, :11] - 1j * normal[:, 11:22]) / (2 * order**1.3)
     radius = np.zeros((count, 29), complex)  # modes -14 to 14
     radius[:, 14], radius[:, 14 + order], radius[:, 14 - order] = 1, waves, waves.conj()
-    # Times 30 turn (aspect cos θ + i sin θ / aspect).
+    # Multiplication by 30 turn (aspect cos θ + i sin θ / aspect).
     with_, against = (15 * turn * (aspect + sign / aspect) for sign in (1, -1))
     modes = with_[:, None] * radius[:, :-2] + against[:, None] * radius[:, 2:]
     modes *= np.exp(1j * np.arange(-13, 14) * start[:, None])
@@ -93,7 +93,7 @@ def stages(a, b, settings):
     ends = [start for _, start in starts[1:]] + [time.process_time()]
     taken = Counter()
     for (name, start), end in zip(starts, ends, strict=True):
-        taken[name.split(",")[0]] += end - start  # a step that takes long adds how long it still will
+        taken[name.split(",")[0]] += end - start  # slow steps append the remaining time
     return taken, time.perf_counter() - begun
 
 
@@ -119,7 +119,7 @@ def timed(name, runs):
     count, settings = CASES[name]
     a, b = samples(count)
     forget_peak()
-    # Other random numbers in each run: the labels that a test draws are kept for the next one of the same numbers.
+    # Each run has its own seed, as the labels drawn by a test are cached for the next one with the same seed.
     tables = [stages(a, b, replace(settings, seed=seed)) for seed in range(runs)]
     medians = {name: statistics.median(table[name] for table, _ in tables) for name in tables[0][0]}
     return {
@@ -325,7 +325,7 @@ def floors(count=20_000, n=500, rank=150):
     """Rows of the minimum processor time of every stage with defaults, of the actual time, and of their ratio."""
     a, b = samples(count)
     pairs = count * count // 2
-    nodes = 3 * (len(a.vertices) + len(b.vertices))  # of the quadrature of lengths
+    nodes = 3 * (len(a.vertices) + len(b.vertices))  # of the arc-length quadrature
     rng = np.random.default_rng(0)
     curves, points, basis = (rng.normal(size=size) for size in ((count, 2 * n), (count, rank), (2 * n, rank)))
     gram = curves[: 4 * n].T @ curves[: 4 * n]
@@ -445,7 +445,7 @@ def peer_hyppo(counts=(200, 1000), permutations=1000):
         result = compare(*samples(count), Settings.paper(rank=50))
         first = len(result.a)
         x, y = np.array(result.t[:first]), np.array(result.t[first:])
-        theirs = MMD(gamma=0.5 / np.median(pdist(result.t)) ** 2)  # our width
+        theirs = MMD(gamma=0.5 / np.median(pdist(result.t)) ** 2)  # our kernel width
         theirs.test(x[:10], y[:10], reps=1000, workers=1, auto=False)  # compiles its loops
         ways = (
             lambda x=x, y=y, theirs=theirs: theirs.test(x, y, reps=permutations, workers=1, auto=False)[1],
@@ -478,7 +478,7 @@ def main():
     if options.kernels:
         print(json.dumps(kernels()))
         return
-    # In a process of its own, as compiling takes memory.
+    # In a separate process, as compiling needs memory.
     compiled = subprocess.run([sys.executable, "-m", "napari_shape_ensembles.compiled"], capture_output=True)
     print("with compiled kernels" if compiled.returncode == 0 else "without compiled kernels")
     start()

@@ -73,7 +73,7 @@ def hyppo(total, permutations):
     from hyppo.ksample import MMD
 
     x, y = halves(total)
-    warnings.simplefilter("ignore")  # so few permutations are not for use
+    warnings.simplefilter("ignore")  # it warns about so few permutations
     MMD().test(x[:50], y[:50], reps=2, auto=False)
     each = []
     for _ in range(3):

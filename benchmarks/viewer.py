@@ -193,7 +193,7 @@ def blocked(dock, what, start):
 def stalls(viewer, curves):
     """Blocking of the event loop while a comparison is run by its button, saved, and reopened."""
     for name, part in zip("AB", curves, strict=True):
-        # Hidden: what napari takes to draw thousands of shapes of the user is not what is asked here.
+        # Hidden: the time napari takes to draw thousands of the user's shapes is not measured here.
         if len(part) <= MAX_SHAPES // 2:
             viewer.add_shapes(list(part), shape_type="polygon", name=name, visible=False)
         else:

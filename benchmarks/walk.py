@@ -40,8 +40,8 @@ from screenshots import fields
 
 PLUGIN = "napari-shape-ensembles"
 CONTROLS = (QAbstractButton, QComboBox, QAbstractSpinBox, QSlider, QLineEdit)
-BEAT, LONG = 10, 0.5  # milliseconds between two looks at the event loop; seconds that count as a wait
-STILL = 0.1  # seconds that the window may stand still
+BEAT, LONG = 10, 0.5  # interval between checks of the event loop in milliseconds; minimum wait in seconds
+STILL = 0.1  # acceptable pause in seconds
 OWN = "napari_shape_ensembles"
 
 
@@ -67,7 +67,7 @@ class Watch(threading.Thread):
             time.sleep(0.005)
             now = time.perf_counter()
             if now - self.last > 0.03:
-                # A sample that had to wait for the interpreter stands for all of that time.
+                # A sample delayed by the GIL represents all of that time.
                 self.seen[looked_at(self.window)] += now - before
             before = now
 
