@@ -33,7 +33,7 @@ html_css_files = ["style.css"]
 html_math_renderer = "mathml"
 copybutton_exclude = ".linenos, .gp"
 
-# Tutorials and examples are run when the site is built; an error in one is an error of the build.
+# Tutorials and examples are run when the site is built; errors in them fail the build.
 nb_execution_mode = "cache"
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
@@ -45,7 +45,7 @@ autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 autodoc_preserve_defaults = True
-# Types of parameters are links where they are names of this package, and plain words otherwise.
+# Parameter types are links if they are names of this package, and plain text otherwise.
 numpydoc_xref_param_type = True
 numpydoc_xref_ignore = "all"
 numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | {
@@ -54,7 +54,7 @@ numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | {
     for name in package.__all__
     if name[0].isupper()
 }
-default_role = "py:obj"  # names in single backticks are links wherever the reference has them
+default_role = "py:obj"  # names in single backticks are links if the reference has them
 nitpicky = False
 
 

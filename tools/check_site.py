@@ -15,13 +15,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 HITS = 3
-#: What makes a browser fetch something: scripts, styles, pictures, fonts. Links that a reader follows do not count.
+#: HTML that makes a browser load something: scripts, styles, images, fonts. Links for readers do not count.
 LOADED = re.compile(
     r"""<(?:script|img|iframe|source|video|audio|embed)\b[^>]*\bsrc\s*=\s*["'](?:https?:)?//[^"']+"""
     r"""|<link\b(?=[^>]*\brel\s*=\s*["'](?:stylesheet|preload|icon|modulepreload)["'])[^>]*\bhref\s*=\s*["'](?:https?:)?//[^"']+"""
     r"""|@import\s+(?:url\()?["']?(?:https?:)?//\S+|url\(\s*["']?(?:https?:)?//[^)]+"""
 )
-# The site's search in a page without a window: what the scripts ask of one is stood in for.
+# Runs the site's search without a browser: replaces the parts of the DOM that its scripts use.
 SCRIPT = """
 const fs = require("fs"), vm = require("vm"), [folder, ...queries] = process.argv.slice(1);
 const nothing = () => undefined;

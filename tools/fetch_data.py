@@ -48,7 +48,7 @@ def fetch(sets, base, into=SHARED):
             unpack = pooch.Unzip(extract_dir=str(into))
             where = {"path": str(into), "fname": f"{name}.zip"}
             pooch.retrieve(f"{base}/{name}.zip", f"sha256:{about['sha256']}", processor=unpack, **where)
-        except (OSError, ValueError) as error:  # no network, no such file, or another content
+        except (OSError, ValueError) as error:  # no network, no such file, or a wrong checksum
             why = type(error).__name__
             print(f"{name}: not fetched from {base}/{name}.zip ({why}); tests that need it are skipped")
             missing.append(name)

@@ -52,7 +52,7 @@ from napari_shape_ensembles import Outlines, Settings, cli, compare, explain, pr
 from napari_shape_ensembles.parameters import parameters_of
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[.,]\d+)*(?:e-?\d+)?%?")
-#: Which script draws which pictures.
+#: Script that draws each figure.
 PICTURES = {
     r"demo\.png": "`make demo`, then `mv demo.png docs/images`",
     r"(gallery|why)-.*\.png": "`python tools/write_docs.py --measure --only gallery`",
@@ -67,7 +67,7 @@ PICTURES = {
     r"inspection-costs\.png": "`python benchmarks/inspection.py --figure docs/images/inspection-costs.png`",
     r"power-(light|dark)\.png": "`python benchmarks/power.py draw --figure docs/images/power.png`",
 }
-#: Purpose and page of each dock, by the name in the manifest.
+#: Purpose and page of each dock, by its name in the manifest.
 DOCKS = {
     "Shape bench": ("all steps in one dock, with pages for images, outlines, answer, why and trust", "docks"),
     "Compare shapes": (
@@ -86,7 +86,7 @@ DOCKS = {
 }
 
 
-# What is measured
+# Measurements
 
 
 def measured_gallery(known, *, drawn):
@@ -183,7 +183,7 @@ MEASURED = {
 }
 
 
-# What is written of it
+# Generated text
 
 
 def samples_table(results):
@@ -499,7 +499,7 @@ FILLED = re.compile(
     r"(?P<begin><!-- filled by tools/write_docs.py:\n(?P<template>.*?)\n-->\n\n)(?P<text>.*?)(?P<end>\n\n<!-- end -->)",
     re.DOTALL,
 )
-# A block of code, and the output right under it.
+# A block of code, and the output directly below it.
 OUTPUT = re.compile(r"```python\n(?P<code>.*?)```\n(?P<between>\n```text\n)?(?(between)(?P<text>.*?)```)", re.DOTALL)
 
 
@@ -589,7 +589,7 @@ def outdated(results):
                 yield f"{path.name} says {picture.info.get('Description')!r}, should be {said!r}: draw it anew"
 
 
-# Comparing
+# Comparison
 
 
 def close(old, new):
@@ -661,7 +661,7 @@ def main():
                 results[name] = new
                 text = json.dumps(new, indent=1, ensure_ascii=False) + "\n"
                 (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
-    if options.check:  # what is made of kept results to the digit, what code prints within tolerance
+    if options.check:  # text generated from stored results must agree exactly, output of code within tolerance
         for run in (False, True):
             for path, text in written(results, run=run).items():
                 faults += lines_that_differ(path, path.read_text(encoding="utf-8"), text, exactly=not run)

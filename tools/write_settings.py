@@ -17,7 +17,7 @@ from napari_shape_ensembles.parameters import Parameter, parameters_of, when_wor
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "settings.md"
 MANIFEST = ROOT / "src" / "napari_shape_ensembles" / "napari.yaml"
-# Settings of a comparison whose first value napari's preferences can say.
+# Settings of a comparison whose initial value can be set in napari's preferences.
 PREFERRED = ("significance", "permutations", "landmarks", "rank")
 
 _HEAD = """# All settings
@@ -61,7 +61,7 @@ def preferences() -> str:
 
 
 def _property(declared: Parameter) -> Iterator[str]:
-    # napari's form knows closed ranges only.
+    # napari's form supports closed ranges only.
     end = 10.0 ** -(declared.decimals or 0)
     least = declared.least if declared.above is None else declared.above + end
     most = declared.most if declared.below is None else declared.below - end

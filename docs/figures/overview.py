@@ -16,7 +16,7 @@ from matplotlib.collections import PolyCollection
 from napari_shape_ensembles import compare, samples
 
 IMAGES = Path(__file__).resolve().parents[1] / "images"
-# Background and text of both themes of the site.
+# Background and text colors of both themes of the site.
 THEMES = {"light": ("#ffffff", "#1a1c1e"), "dark": ("#131416", "#d0d4d8")}
 WORDS = {"0": "differs", "1": "no difference detected"}
 

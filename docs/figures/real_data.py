@@ -24,7 +24,7 @@ class Pair(NamedTuple):
     remark: str
     files: tuple[str, ...]
     load: Callable[[], tuple[Ensemble, Ensemble]]
-    single: tuple[tuple[str, ...], ...] = ()  # the images of each side, where one is pooled of several
+    single: tuple[tuple[str, ...], ...] = ()  # the images of each side, if it is pooled from several
 
     def available(self):
         """Whether its data are available."""

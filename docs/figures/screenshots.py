@@ -169,7 +169,7 @@ def draw_bench(out):
 
         def keep(name, theme=theme, viewer=viewer):
             wait()
-            viewer.reset_view()  # as the bench does once the docks have settled
+            viewer.reset_view()  # as in the bench once the docks have their final size
             wait(milliseconds=2000)
             viewer.screenshot(str(out / f"bench-{name}-{theme}.png"), canvas_only=False, flash=False)
             made_small(out / f"bench-{name}-{theme}.png")
@@ -183,7 +183,7 @@ def draw_bench(out):
             wait(milliseconds=100)
         wait(milliseconds=1500)
         keep("outlines")
-        # Chosen by eye in the preview, as in docs/samples.md.
+        # Chosen visually in the preview, as in docs/samples.md.
         session.choices.set(Outlines(method="manual", threshold=50))
         wait(milliseconds=3000)
         bench.next.click()
@@ -238,7 +238,7 @@ def fields(viewer):
                 radius = rng.uniform(9, 13)
                 axes = radius * stretch**0.5, radius / stretch**0.5
                 turned = {"shape": image.shape, "rotation": rng.uniform(0, np.pi)}
-                centre = np.array([50 * row, 50 * column]) + rng.uniform(23, 27, 2)  # no two cover the same pixels
+                centre = np.array([50 * row, 50 * column]) + rng.uniform(23, 27, 2)  # all cover different pixels
                 image[ellipse(*centre, *axes, **turned)] += 1
             viewer.add_image(image, name=f"{group}_{field}", scale=(0.5, 0.5), units=("µm", "µm"))
 
@@ -264,7 +264,7 @@ def draw_several(out):
         wait(dock.finished)
         dock.results.side_by_side.click()
         wait()
-        dock.scroll.verticalScrollBar().setValue(0)  # to the ticks
+        dock.scroll.verticalScrollBar().setValue(0)  # scroll to the tick marks
         window_picture(viewer, f"dock-several-{theme}", out)
         viewer.close()
 
@@ -288,7 +288,7 @@ def draw_segment(out):
         wait(inspect.finished)
         inspect.inspection.set_reviewer("me")
         inspect.inspection.next()
-        for name in ("coins labels", "coins outlines"):  # so that no colors but those of the scores are seen
+        for name in ("coins labels", "coins outlines"):  # to show only the colors of the scores
             viewer.layers[name].visible = False
         window_picture(viewer, f"dock-inspect-{theme}", out)
         viewer.close()
@@ -312,7 +312,7 @@ def draw_studies(out):
     """Both docks of studies."""
     for theme in THEMES:
         for title, name in (("Decision landscape", "landscape"), ("Smoothing study", "smoothing")):
-            viewer = opened(theme, (1280, 1000))  # so that controls and plot are both in sight
+            viewer = opened(theme, (1280, 1000))  # to show both controls and plot
             viewer.open_sample(PLUGIN, "simulated_treatment")
             dock = dock_of(viewer, title)
             choices = dock.session.choices
