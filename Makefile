@@ -1,8 +1,8 @@
 # make demo [A=one.tif B=two.tif]   compare two images: in a window, or headless to demo.png
 # make test [ARGS="-k word"]         run the tests
-# make lint                          style, types and the order of the packages
-# make docs                         build the documents into docs/_build/html
-# make clean                         remove the environment and everything made
+# make lint                          check style, types and layering
+# make docs                          build the documentation into docs/_build/html
+# make clean                         remove the environment and all generated files
 
 SHELL := /bin/sh
 VENV := .venv
@@ -11,7 +11,7 @@ PYTHON := $(VENV)/bin/python
 .PHONY: demo test lint docs clean
 .DEFAULT_GOAL := test
 
-# Through the environment a file name may hold any sign.
+# Passed through the environment, a file name may contain any character.
 export ONE := $(value A)
 export TWO := $(value B)
 
@@ -27,7 +27,7 @@ lint: $(VENV)/ready
 	$(PYTHON) -m mypy
 	$(VENV)/bin/lint-imports
 
-# -E: a build on top of an earlier one loses the glossary from the index of the search.
+# -E: incremental builds lose the glossary from the search index.
 docs: $(VENV)/ready
 	$(PYTHON) -m pip install --quiet --group docs
 	$(PYTHON) -m sphinx -W --keep-going -q -b html -E docs docs/_build/html

@@ -1,6 +1,6 @@
-"""Makes the project's links of the one address in pyproject.toml, and those of the README absolute.
+"""Derives the project's links from the address in pyproject.toml, and makes links in the README absolute.
 
-A package index shows the README far from the repository: there `docs/compare.md` leads nowhere.
+Package indexes show the README outside the repository, where `docs/compare.md` leads nowhere.
 """
 
 import re
@@ -13,7 +13,7 @@ class CustomMetadataHook(MetadataHookInterface):
     """Sets `readme` and `urls`, which pyproject.toml declares to be dynamic."""
 
     def update(self, metadata: dict) -> None:
-        """Fill in what depends on where the repository is."""
+        """Fill in the metadata that depend on the repository's address."""
         repository = self.config["repository"].rstrip("/")
         files, pictures = f"{repository}/blob/v{metadata['version']}/", f"{repository}/raw/v{metadata['version']}/"
         text = (Path(self.root) / "README.md").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
-"""The tests in environments of their own: every Python, both Qt bindings, lowest versions, and the built wheel.
+"""Tests in separate environments: every Python version, both Qt bindings, lowest versions, and the built wheel.
 
-`nox -l` lists the sessions; those whose Python is missing are skipped. On Linux without a screen, run under `xvfb-run`.
+`nox -l` lists the sessions; those with a missing Python are skipped. On Linux without display, run under `xvfb-run`.
 """
 
 from pathlib import Path
@@ -11,13 +11,13 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.sessions = ["tests", "headless", "wheel"]
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 EVERYTHING = ".[dask,ebsd,fast,imagej,napari,parquet,r]"
-# PySide6 6.12.0 ends the process on Python 3.11.
+# PySide6 6.12.0 aborts Python 3.11.
 BINDINGS = {"pyqt6": "PyQt6", "pyside6": "PySide6!=6.12.0"}
 SCREEN = {"QT_QPA_PLATFORM": "xcb", "NAPARI_ENSURE_PLUGIN_MAIN_THREAD": "1", "NAPARI_STRICT_QT": "1"}
 
 
 def run_tests(session: nox.Session, *arguments: str) -> None:
-    """Run the tests against what the session holds, with napari's settings kept apart."""
+    """Run the tests with the packages of the session, isolated from the user's napari settings."""
     settings = f"{session.create_tmp()}/napari.yaml"
     session.run("pytest", *arguments, *session.posargs, env=SCREEN | {"NAPARI_CONFIG": settings})
 
@@ -25,14 +25,14 @@ def run_tests(session: nox.Session, *arguments: str) -> None:
 @nox.session(python=PYTHONS)
 @nox.parametrize("binding", list(BINDINGS))
 def tests(session: nox.Session, binding: str) -> None:
-    """All tests, on this Python with this binding."""
+    """All tests, with this Python and this binding."""
     session.install("--editable", EVERYTHING, BINDINGS[binding], "--group", "test", "import-linter")
     run_tests(session)
 
 
 @nox.session(python="3.11", venv_backend="uv")
 def lowest(session: nox.Session) -> None:
-    """All tests with the lowest versions that pyproject.toml admits."""
+    """All tests with the lowest versions allowed by pyproject.toml."""
     session.install("--resolution", "lowest-direct", "--editable", EVERYTHING, "PyQt6>=6.8")
     session.install("--group", "test", "import-linter")
     run_tests(session, "-o", "filterwarnings=")
@@ -40,7 +40,7 @@ def lowest(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def headless(session: nox.Session) -> None:
-    """The tests of all but the viewer, where neither napari nor Qt is installed."""
+    """All tests except those of the viewer, without napari and Qt installed."""
     session.install("--editable", ".[dask,ebsd,fast,imagej,parquet,r]", "--group", "test")
     session.run("python", "-c", "import importlib.util as i; assert not i.find_spec('napari')")
     run_tests(session, "-p", "no:pytest-qt", "--ignore=tests/viewer", "--ignore=tests/test_project.py")
@@ -49,7 +49,7 @@ def headless(session: nox.Session) -> None:
 @nox.session(python=PYTHONS)
 @nox.parametrize("binding", list(BINDINGS))
 def wheel(session: nox.Session, binding: str) -> None:
-    """The built wheel in a clean environment, away from the checkout: the demo runs and prints a row."""
+    """The built wheel in a clean environment, outside the checkout: the demo runs and prints a row."""
     folder = session.create_tmp()
     session.install("build")
     session.run("python", "-m", "build", "--wheel", "--outdir", folder, ".")
@@ -62,14 +62,14 @@ def wheel(session: nox.Session, binding: str) -> None:
 
 @nox.session
 def mutations(session: nox.Session) -> None:
-    """Whether tests notice changes to `shapes/` and `mmd/`, or only to `napari_shape_ensembles.mmd.kernel*`."""
+    """Mutation testing of `shapes/` and `mmd/`, or of single modules such as `napari_shape_ensembles.mmd.kernel*`."""
     session.install("--editable", ".", "--group", "test", "mutmut>=3.8")
     session.run("mutmut", "run", *session.posargs)
 
 
 @nox.session(python="3.11")
 def audit(session: nox.Session) -> None:
-    """Workflow files, licences of what is installed, and its known weaknesses (which needs the network)."""
+    """Check workflow files, licences of dependencies, and known vulnerabilities (which needs network access)."""
     session.install(".[all,dask,ebsd,imagej,parquet,r]", "check-jsonschema", "pip-audit", "pip-licenses", "zizmor")
     workflows = sorted(map(str, Path(".github/workflows").glob("*.yml")))
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)

@@ -1,11 +1,11 @@
-"""Level and power of the tests at other settings than the defaults, as in docs/two-sample-tests.md.
+"""Level and power of the tests with settings other than the defaults, as in docs/two-sample-tests.md.
 
     python benchmarks/calibration.py [--only TABLE] [--out docs/results/calibration.json]
 
-The level: ensembles of small random outlines, both of one kind, go the whole way from vertices to the truth table,
-many times; what is rejected is rejected wrongly. The power: the same with a known difference. Every share comes
-with its Wilson interval of 95 %. `--repetitions` and `--power` change how often; `--only` picks one table. `--out`
-keeps the tables, and the p-values of the first draws, which `tools/write_docs.py --check --measure` draws again.
+Level: two ensembles of small random outlines from one population go through the whole pipeline, from vertices to the
+truth table, many times; every rejection is a false positive. Power: the same with a known difference. Every rate has
+its 95 % Wilson interval. `--repetitions` and `--power` set the numbers of repetitions; `--only` selects one table.
+`--out` stores the tables, and the p-values of the first draws, which `tools/write_docs.py --check --measure` repeats.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from napari_shape_ensembles import Ensemble, Settings, compare, dependence_test,
 from napari_shape_ensembles.mmd import combined_mmd_test, gretton_test
 from results_file import out_option, printed, record, share, wilson
 
-# Not the defaults: small enough for ten thousand repetitions. `benchmarks/power.py` measures the defaults.
+# Not the defaults: fast enough for ten thousand repetitions. `benchmarks/power.py` measures the defaults.
 SMALL = {"landmarks": 48, "rank": 10, "permutations": 199, "significance": 0.05, "coordinates": "both"}
 BOTH = "both coordinates, rank 10"
 KINDS = {
@@ -34,7 +34,7 @@ LEVELS = (0.05, 0.01)
 
 
 def main():
-    """Print the tables asked for."""
+    """Print the requested tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=10_000)
     parser.add_argument("--power", type=int, default=1000)
@@ -60,7 +60,7 @@ def first_draws():
 
 
 def outlines(rng, count, *, size=1.0, stretch=1.0, rough=1.0):
-    """Random outlines of 40 vertices: waves 2 to 9 of falling height, random size, elongation and direction."""
+    """Random outlines of 40 vertices: Fourier modes 2 to 9 of decreasing amplitude; random size and elongation."""
     waves = np.arange(2, 10)
     heights = 0.25 / waves * np.where(waves > 4, rough, 1)
     u = 2 * np.pi * np.arange(40) / 40
@@ -77,8 +77,8 @@ def outlines(rng, count, *, size=1.0, stretch=1.0, rough=1.0):
 
 
 def p_values(seed, kind, m, n, **change):
-    """p-values of one comparison by test."""
-    rng = np.random.default_rng([seed, 1])  # not the numbers that the permutations come from
+    """p-values of one comparison, by test."""
+    rng = np.random.default_rng([seed, 1])  # different from the seeds of the permutations
     a, b = (Ensemble(outlines(rng, count, **how)) for count, how in ((m, {}), (n, change)))
     result = compare(a, b, replace(KINDS[kind], seed=seed))
     parts = {f"undulation, {name}": part.p_value for name, part in result.undulation.parts.items()}
@@ -101,18 +101,18 @@ def repeated(pool, work, count, first=0):
 
 
 def found_at(p, level, digits=4):
-    """Share of rejections with its interval, as text."""
+    """Rejection rate with its interval, as text."""
     return share((p <= level * (1 + 1e-9)).sum(), len(p), digits)
 
 
 def interval_mark(p, level):
-    """A mark where the interval of a level does not hold it."""
+    """A mark if the interval excludes the level."""
     low, high = wilson((p <= level * (1 + 1e-9)).sum(), len(p))
     return " **below**" if high < level else " **above**" if low > level else ""
 
 
 def level_table(pool, options):
-    """Level: comparisons of two ensembles of one kind, from vertices to the row."""
+    """Level: comparisons of two ensembles from one population, from vertices to the row."""
     rows, single = [], {"intervals": 0, "above": 0, "below": 0}
     for kind, m, n in ((BOTH, 20, 20), (BOTH, 15, 40), ("three widths", 20, 20), ("paper's choices", 20, 20)):
         found = repeated(pool, partial(p_values, kind=kind, m=m, n=n), options.repetitions)
@@ -123,7 +123,7 @@ def level_table(pool, options):
                 single["above"] += sum("above" in mark for mark in marks)
                 single["below"] += sum("below" in mark for mark in marks)
                 continue
-            # Of the row only a bound is known, twice the level.
+            # For the row only an upper bound is known, twice the level.
             cells = {
                 f"level {level:g}": found_at(p, level) + (interval_mark(p, level) if name != "the row" else "")
                 for level in LEVELS
@@ -144,7 +144,7 @@ CHANGES = {
 
 
 def power_table(pool, options):
-    """Power at level 0.05: comparisons of 40 and 40 outlines, B larger, elongated or rougher than A."""
+    """Power at level 0.05: comparisons of 40 and 40 outlines; B is larger, more elongated or rougher than A."""
     rows = []
     for change, how in CHANGES.items():
         for kind in KINDS:
@@ -155,7 +155,7 @@ def power_table(pool, options):
 
 
 def vectors(seed, m, n, d, shift=0.0):
-    """Two samples of normal vectors whose means lie `shift` apart along the first coordinate."""
+    """Two samples of normal vectors whose means differ by `shift` in the first coordinate."""
     z = np.random.default_rng([seed, 1]).normal(size=(m + n, d))
     z[m:, 0] += shift
     return z[:m], z[m:]
@@ -177,7 +177,7 @@ def option_p_values(seed, m, n, d, shift=0.0):
 
 
 def _unrelated(x, y, seed):
-    """Both samples with scales that have nothing to do with them."""
+    """Both samples with unrelated scales."""
     z = np.concatenate([x, y])
     return z, np.random.default_rng([seed, 2]).normal(size=(len(z), 3)), len(x)
 
@@ -203,7 +203,7 @@ def option_table(pool, options):
 
 
 def detectable_p_value(seed, ratio, shift):
-    """p-values for outlines whose coordinates differ by what is called detectable."""
+    """p-values for outlines whose coordinates differ by the detectable effect size."""
     t, l, first = _coordinates(seed)
     l[first:] += np.log(ratio) * np.array([1, 0, 1])
     t[first:, 0] += shift
@@ -219,7 +219,7 @@ def _coordinates(seed):
 
 
 def bins_p_values(seed, shift=0.0):
-    """p-values of one pair of samples with single vectors permuted, and random bins of four."""
+    """p-values of one pair of samples, permuting single vectors, and random bins of four."""
     x, y = vectors(seed, 200, 200, 4, shift)
     return {
         name: mmd_test(x, y, permutations=199, bins=bins, seed=seed).p_value
@@ -228,7 +228,7 @@ def bins_p_values(seed, shift=0.0):
 
 
 def bins_table(pool, options):
-    """Level and power where bins of vectors are permuted in place of single ones: 200 and 200 of 4 coordinates."""
+    """Level and power if bins of vectors are permuted instead of single ones: 200 and 200 vectors of 4 coordinates."""
     rows = []
     for shift in (0.0, 0.25):
         first = 10**6 if shift else 0
@@ -240,7 +240,7 @@ def bins_table(pool, options):
 
 
 def detectable_table(pool, options):
-    """How often differences called detectable are found at 0.01, 60 and 90 curves; the claim is averaged over 20."""
+    """Detection rate of detectable differences at 0.01, 60 and 90 curves; the effect size is averaged over 20 draws."""
     rows = []
     for power in (0.5, 0.8, 0.95):
         found = list(pool.map(partial(claimed, power=power), range(20)))
@@ -255,7 +255,7 @@ def detectable_table(pool, options):
 
 
 def claimed(seed, power):
-    """Size ratio and form shift that one pair of samples calls detectable."""
+    """Size ratio and shift of undulation that one pair of samples reports as detectable."""
     t, l, first = _coordinates(seed)
     tests = [mmd_test(z[:first], z[first:], permutations=999, seed=seed) for z in (t, l)]
     least = detectable_differences(t, l, first, *tests, power=power)

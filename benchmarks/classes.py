@@ -1,11 +1,11 @@
-"""Which treatment did a cell have, or none of the known ones? Coordinates of shape beside plain descriptors.
+"""Classify cells by treatment, or as none of the known ones: shape coordinates versus plain descriptors.
 
     python benchmarks/classes.py
 
-Balanced accuracy of a logistic regression over repeated five-fold cross-validation, the shape space being learned from
-the training cells alone (kept in docs/results/classes.json); then the prediction sets of `ConformalClassifier`, trained
-on two classes, for cells of these and of a class it never saw. Cells of one class come from one data set without known
-images: single cells are divided.
+Balanced accuracy of a logistic regression over repeated five-fold cross-validation, with the shape space learned from
+the training cells only (stored in docs/results/classes.json); then the prediction sets of `ConformalClassifier`,
+trained on two classes, for cells of these and of an unseen class. Cells of one class are from one data set without
+image identifiers, so single cells are split.
 """
 
 import json
@@ -31,7 +31,7 @@ CASES = (
 
 
 def cells():
-    """All 650 outlines with their cell line and treatment."""
+    """All 650 outlines with cell line and treatment."""
     path = files("napari_shape_ensembles.samples").joinpath("data", "osteosarcoma_cells", "cells.npz")
     with path.open("rb") as file:
         data = dict(np.load(file))

@@ -45,10 +45,10 @@ def text(estimate, digits=2):
 
 
 def row(pair):
-    """What a comparison of real outlines says beyond its p-values."""
+    """Effect sizes of a comparison of real outlines."""
     result = compare(*pair)
     effects, least, dependence = effect_sizes(result), detectable_differences(result), dependence_test(result)
-    # Shares of the standardized squares mean nothing where no difference was found.
+    # Shares of the standardized squares are meaningless if no difference was found.
     shares = {} if result.case == "1∧1" else effects.shares
     leading = {aspect: share for aspect, share in shares.items() if share.low > 0.1}
     sensitivity = archetype_sensitivity(*pair)
@@ -78,7 +78,7 @@ def measured():
 
 
 def main():
-    """Print the table, and keep it."""
+    """Print the table, and store it."""
     parser = argparse.ArgumentParser(description=__doc__)
     out_option(parser)
     record(parser.parse_args().out, pairs=measured())

@@ -1,11 +1,11 @@
-"""Adds the elastic metric of geomstats to benchmarks/power.csv: one more test of form beside those of `power.py`.
+"""Adds the elastic metric of geomstats to benchmarks/power.csv, one more test of undulation beside those of `power.py`.
 
     python benchmarks/elastic.py --sizes 20 40 80 --draws 80
 
-geomstats 2.8.0 needs NumPy before 2.4: install it into an environment of its own. Draws are those of `power.py`. The
-outlines are standardized and registered as for the other tests of form, as geomstats has no registration over the
-starting points of closed curves; their distances are those of its square-root velocity metric (Srivastava et al. 2011),
-and the test is PERMANOVA (Anderson 2001) with 400 permutations. A case that has been drawn is left out.
+geomstats 2.8.0 needs NumPy before 2.4: use a separate environment. The draws are those of `power.py`. Outlines are
+standardized and registered as for the other tests of undulation, as geomstats cannot register the starting points of
+closed curves; distances are those of its square-root velocity metric (Srivastava et al. 2011), and the test is
+PERMANOVA (Anderson 2001) with 400 permutations. Cases already in the file are skipped.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def kernel(outlines):
 
 
 def p_value(some, first, seed):
-    """p-value of one draw of which so many outlines are A's."""
+    """p-value of one draw whose first `first` outlines are A's."""
     undulation, _ = decompose(some.landmarks)
     registered = register(undulation, learned_from(some).space.archetype_).landmarks
     step = registered.shape[1] // POINTS
@@ -44,7 +44,7 @@ def p_value(some, first, seed):
 
 
 def main():
-    """Draw from the pairs, and add what is rejected to the file."""
+    """Draw from the pairs, and add the rejections to the file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", nargs="*", default=[""], help="only cases in whose name one of these words stands")
     parser.add_argument("--sizes", nargs="*", type=int, default=[20, 40, 80])

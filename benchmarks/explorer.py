@@ -1,9 +1,9 @@
-"""Frames per second of the shape explorer: in a window of its own, and as a dock of napari.
+"""Frame rate of the shape explorer: in its own window, and as a dock of napari.
 
     xvfb-run -a python benchmarks/explorer.py        # or on a screen
 
-In napari's own window every repaint also composes the OpenGL canvas anew; without a graphics processor that is the
-greater part of a frame.
+In napari's window every repaint also composites the OpenGL canvas, which without a GPU takes most of the time of a
+frame.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def blobs(count, seed):
 
 
 def played(explorer, tab, seconds):
-    """Painted frames per second while playing, and processor milliseconds a frame, all threads together."""
+    """Painted frames per second while playing, and processor milliseconds per frame over all threads."""
     explorer.tabs.setCurrentIndex(tab)
     loop = QEventLoop()
     QTimer.singleShot(int(1000 * seconds), loop.quit)
@@ -41,7 +41,7 @@ def played(explorer, tab, seconds):
 
 
 def drawn(explorer, frames=200):
-    """Processor milliseconds a frame: compute, and paint into a picture. Best of five."""
+    """Processor milliseconds per frame: compute, and paint into an image. Best of five."""
     times = []
     for _ in range(5):
         started = time.process_time()

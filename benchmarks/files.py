@@ -1,7 +1,7 @@
-"""Times files: every format of curves, saved comparisons, and an EBSD map of a million points.
+"""Times file formats: every curve format, saved comparisons, and an EBSD map of a million points.
 
-Run from the repository as ``python benchmarks/files.py [--out docs/results/files.json]``. Seconds are those of the
-processor, the least of three; the map is the real one of ../shared/data, repeated with noise of 0.1 degrees.
+Run from the repository as ``python benchmarks/files.py [--out docs/results/files.json]``. Processor seconds, the
+minimum of three runs; the map is the real one of ../shared/data, tiled, with noise of 0.1 degrees.
 """
 
 import argparse
@@ -25,7 +25,7 @@ MAP = Path("../shared/data/ebsd_sdss/sdss_ferrite_austenite.ang.gz")
 
 
 def best(work: Callable[[], object]) -> str:
-    """Least seconds of processor time of three runs."""
+    """Minimum processor seconds of three runs."""
     taken = []
     for _ in range(3):
         began = time.process_time()
@@ -62,7 +62,7 @@ def time_curves(folder: Path) -> list[dict[str, str]]:
 
 
 def million_points(folder: Path) -> Path:
-    """The real map repeated to SIDE × SIDE points."""
+    """The real map, tiled to SIDE × SIDE points."""
     lines = gzip.decompress(MAP.read_bytes()).decode().splitlines()
     rows = np.array([line.split() for line in lines if not line.startswith("#")], dtype=float).reshape(100, 117, 8)
     tiled = np.tile(rows, (SIDE // 100, SIDE // 117 + 1, 1))[:SIDE, :SIDE]

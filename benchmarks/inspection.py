@@ -1,20 +1,20 @@
-"""Rank labels by how likely they are wrong: on masks that people corrected, and on automatic segmentations.
+"""Rank labels by their probability of being wrong: in manually corrected masks and automatic segmentations.
 
-Images are split before anything is chosen: every second image of the corrected masks in the order of names, two of
-each kind of the varied images, and half of the others are for development; everything else is for the test. Trees are
-trained on the development images; the tables are of the test images only, by the trees that are shipped. With --train
-trees are trained anew, and written into the package.
+Images are split in advance: every second image of the corrected masks in order of names, two images of each type of
+the varied images, and half of the others are for development; the rest is for testing. Trees are trained on the
+development images; the tables are of test images only, with the bundled trees. --train trains new trees and writes
+them into the package.
 
-Three kinds of label sets are for the test: masks as first annotated (wrong: modified or deleted later), automatic
-segmentations (wrong: the best IoU with the reference is below 0.7), and references with made faults in a tenth of their
-objects, for the case where little is wrong. Trees are trained on such sets of the development images, on references
-with small slips of annotators and on segmentations by more recipes; the scale of the score is fitted to what trees of
-other development images say. Trees that confirm reasons are trained on references with faults in a quarter of their
-objects.
+There are three kinds of test label sets: masks as first annotated (wrong: modified or deleted later), automatic
+segmentations (wrong: best IoU with the reference below 0.7), and references with simulated faults in a tenth of their
+objects, for the case of few errors. Trees are trained on such sets of the development images, on references with
+small simulated annotation errors, and on segmentations by further recipes; scores are calibrated by the predictions
+for development images left out of training. Trees that confirm reasons are trained on references with faults in a
+quarter of their objects.
 
 Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--out docs/results/inspection.json]
-[--figure docs/images/inspection-costs.png]``, with ``--reasons`` for what the reasons say about made faults, with
-``--ceiling`` for how far this evidence goes, or with ``--speed`` or ``--train``.
+[--figure docs/images/inspection-costs.png]``, with ``--reasons`` for the reasons given for simulated faults, with
+``--ceiling`` for the limits of this evidence, or with ``--speed`` or ``--train``.
 """
 
 import argparse
@@ -52,7 +52,7 @@ METHODS = {
     "local, none": {"method": "local", "split_touching": "none"},
     "li, distance": {"method": "li", "split_touching": "distance"},
 }
-# Recipes of label sets for training alone; "at" is a threshold between the ground, 0, and Otsu's, 1.
+# Recipes of label sets for training only; "at" is a threshold between the background, 0, and Otsu's, 1.
 MORE_METHODS = {
     "li, none": {"method": "li", "split_touching": "none"},
     "triangle, distance": {"method": "triangle", "split_touching": "distance"},
@@ -63,7 +63,7 @@ MORE_METHODS = {
     "li, distance": {"method": "li", "split_touching": "distance"},
 }
 FAULTS = ("merge", "split", "leak", "cut", "shift", "stray", "erode", "dilate", "hole")
-# Which reason names which of them; the first gives its name to the trees that confirm it.
+# Faults that each reason stands for; the first one names the trees that confirm it.
 NAMED = {
     "hole:": ("hole",),
     "two objects in one": ("merge",),
@@ -73,7 +73,7 @@ NAMED = {
     "shifted": ("shift",),
     "stray": ("stray",),
 }
-# Columns that say where an object is, how large in pixels, or what is in its holes.
+# Columns that contain the position of an object, its size in pixels, or the content of its holes.
 PLACES = (
     *("row", "column", "area", "perimeter", "hole_pixels", "partner"),
     *("open_holes", "open_pixels", "enclosed_pixels"),
@@ -83,7 +83,7 @@ LABELS_ONLY = (
     *("border_share", "neck", "neck_share", "contact", "join_gain", "join_solid", "contacts", "partner_size", "sliver"),
     *("spurs", "crevices", "gaps", "spurs_wide", "crevices_wide", "gaps_wide", "thickness", "dent", "dent2"),
 )
-# Labels of a set that are trained on at most, and how much the kinds of sets weigh.
+# Maximum number of training labels per set, and weights of the kinds of sets.
 MOST = 200
 WEIGHTS = {"annotated": 2.0, "slips": 0.5, "automatic": 0.4, "varied": 0.4}
 BOOSTING = {"l2_regularization": 5, "max_features": 0.2, "max_bins": 64, "early_stopping": False, "random_state": 0}
@@ -129,7 +129,7 @@ def main() -> None:
 
 
 def speed() -> None:
-    """Print the processor time of ranking 1024 objects in 1024 × 1024 pixels, the best of three."""
+    """Print the processor time of ranking 1024 objects in 1024 × 1024 pixels, minimum of three."""
     rows, columns = np.indices((1024, 1024))
     near = np.hypot(rows % 32 - 16, columns % 32 - 16) < 11
     labels = near * (rows // 32 * 32 + columns // 32 + 1)
@@ -154,7 +154,7 @@ def annotated(data: Path, only: set[str] | None = None) -> Iterator[Case]:
 
 
 def references(data: Path) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Images with the labels that people drew."""
+    """Images with manually drawn labels."""
     folder = data / "mask_corrections"
     for path in sorted(folder.glob("*_image.png")):
         yield f"c{path.name[:2]}", imread(path), numbered(imread(folder / f"{path.name[:2]}_after.png"))
@@ -179,7 +179,7 @@ def references(data: Path) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 
 def automatic(data: Path, only: set[str] | None = None) -> Iterator[Case]:
-    """Automatic segmentations, told bright or dark, and the best IoU of each object with the reference."""
+    """Automatic segmentations, with given polarity, and the best IoU of each object with the reference."""
     for name, image, reference in references(data):
         if only is None or name in only:
             few = 3 if name[0] == "c" else len(METHODS)
@@ -187,11 +187,11 @@ def automatic(data: Path, only: set[str] | None = None) -> Iterator[Case]:
 
 
 def varied(data: Path, only: set[str] | None = None) -> Iterator[Case]:
-    """Automatic segmentations by more recipes, for training alone."""
+    """Automatic segmentations by further recipes, for training only."""
     test = test_images(data)
     for name, image, reference in references(data) if only is None else ():
         if name not in test:
-            # Otherwise these are among the automatic ones.
+            # The others are among the automatic segmentations.
             known = () if name[0] == "c" else METHODS
             methods = {method: choices for method, choices in MORE_METHODS.items() if method not in known}
             yield from segmented(name, image, reference, methods)
@@ -217,7 +217,7 @@ def segmented(
 
 
 def made(data: Path, only: set[str] | None = None) -> Iterator[Case]:
-    """References with faults in a tenth of their objects, and the best IoU of each object with the reference."""
+    """References with simulated faults in a tenth of their objects, and each object's best IoU with the reference."""
     for name, image, reference in references(data):
         if only is not None and name not in only:
             continue
@@ -226,7 +226,7 @@ def made(data: Path, only: set[str] | None = None) -> Iterator[Case]:
 
 
 def slips(data: Path, only: set[str] | None = None) -> Iterator[Case]:
-    """References with small slips of annotators, for training alone, and which labels these have touched."""
+    """References with small simulated annotation errors, for training only, and which labels are affected."""
     test = test_images(data)
     for name, image, reference in references(data) if only is None else ():
         if name in test:
@@ -238,15 +238,15 @@ def slips(data: Path, only: set[str] | None = None) -> Iterator[Case]:
 
 
 def faults(data: Path, only: set[str] | None = None, most: int = 400_000) -> Iterator[Case]:
-    """References with faults in a quarter of their objects, for training alone, and which fault each label has.
+    """References with faults in a quarter of their objects, for training only, and the fault of each label.
 
-    Faults are numbered from 1 on, 0 is none, and labels that only lost something to a fault are left out.
+    Faults are numbered from 1; 0 is none. Labels that only lost pixels to a fault are omitted.
     """
     test, numbers = test_images(data), {"other": np.nan} | {fault: n for n, fault in enumerate(FAULTS, start=1)}
     for name, image, reference in references(data) if only is None else ():
         if name in test or reference.size > most:
             continue
-        # Where objects lie apart there is little to merge: once more, only that.
+        # Where objects are isolated there is little to merge: once more, with merges only.
         for repeat, kinds in enumerate((*[FAULTS] * 4, ("merge",))):
             rng = np.random.default_rng([zlib.crc32(name.encode()), repeat])
             labels, concerned = with_faults(reference, rng, 0.25, kinds)
@@ -256,7 +256,7 @@ def faults(data: Path, only: set[str] | None = None, most: int = 400_000) -> Ite
 
 
 def numbered(labels: np.ndarray) -> np.ndarray:
-    """Labels as consecutive numbers."""
+    """Renumber labels consecutively."""
     return np.unique(labels, return_inverse=True)[1].reshape(labels.shape)
 
 
@@ -274,7 +274,7 @@ def best_iou(labels: np.ndarray, reference: np.ndarray) -> pd.Series:
 def with_faults(
     reference: np.ndarray, rng: np.random.Generator, share: float = 0.1, kinds: tuple[str, ...] = FAULTS
 ) -> tuple[np.ndarray, dict[int, str]]:
-    """A reference with faults of some kinds in a share of its objects, and the fault of each label that has one."""
+    """Insert faults of some kinds into a fraction of a reference's objects; returns also the fault of each label."""
     found, number, concerned = reference.copy(), int(reference.max()) + 1, dict[int, str]()
     rows, columns = np.indices(reference.shape)
     objects = np.unique(reference[reference > 0])
@@ -322,17 +322,17 @@ def with_faults(
         if changed.any():
             new = [first] if number > first else []
             concerned |= dict.fromkeys({"split": [label, *new], "stray": new}.get(fault, [label]), str(fault))
-            # What lost pixels to it is no longer the object that it was.
+            # An object that lost pixels to the fault is no longer the same object.
             lost = np.unique(before[changed])
             concerned |= {int(n): "other" for n in lost[lost > 0] if n not in concerned}
     return found, concerned
 
 
 def with_slips(reference: np.ndarray, rng: np.random.Generator, share: float = 0.08) -> tuple[np.ndarray, list[int]]:
-    """A reference with what annotators correct later in a share of its objects, and the labels concerned.
+    """Simulate annotation errors, as corrected later, in a fraction of the objects; returns also the affected labels.
 
-    Holes, bites and spurs, loose specks, slivers that became labels of their own, strips of a neighbor, and strips
-    along the border of the image.
+    Holes, bites and spurs, detached specks, slivers as separate labels, strips of a neighbor, and strips along the
+    image border.
     """
     found, number, touched = reference.copy(), int(reference.max()) + 1, []
     rows, columns = np.indices(reference.shape)
@@ -381,7 +381,7 @@ def with_slips(reference: np.ndarray, rng: np.random.Generator, share: float = 0
 
 
 def test_images(data: Path) -> set[str]:
-    """Images that were used to choose nothing."""
+    """Images not used for any choice."""
     masks = pd.read_csv(data / "mask_corrections" / "masks.csv", dtype={"image": str})
     corrected = sorted(f"c{name}" for name in masks["image"].unique())
     varied = [f"s{index:02}" for index in range(21) if index % 3 == 2]
@@ -389,9 +389,9 @@ def test_images(data: Path) -> set[str]:
 
 
 def measured(data: Path, cache: Path | None, only: set[str] | None = None) -> pd.DataFrame:
-    """Evidence of all label sets, one row per label: also kind, set, source (the image), target, wrong, soft.
+    """Evidence for all label sets, one row per label, with kind, set, source (the image), target, wrong, soft.
 
-    With a cache, a run that was stopped goes on with the next label set.
+    With a cache, an interrupted run resumes with the next label set.
     """
     kinds = {
         "annotated": annotated,
@@ -408,7 +408,7 @@ def measured(data: Path, cache: Path | None, only: set[str] | None = None) -> pd
 def measured_set(
     kind: str, name: str, image: np.ndarray, labels: np.ndarray, target: pd.Series, cache: Path | None
 ) -> pd.DataFrame:
-    """Evidence of one label set, out of the cache where it holds it."""
+    """Evidence for one label set, from the cache if available."""
     kept = cache / (re.sub(r"\W+", "-", f"{kind} {name}") + ".pkl") if cache else None
     if kept and kept.exists():
         return pd.read_pickle(kept)
@@ -421,12 +421,12 @@ def measured_set(
 
 
 def labelled(table: pd.DataFrame) -> pd.DataFrame:
-    """Evidence with which image each label is of, whether it is wrong, and how surely."""
+    """Evidence with the image of each label, whether it is wrong, and with what certainty."""
     table = table.dropna(subset="target")
     annotations = table["kind"].isin(["annotated", "slips", "faults"])
     table["source"] = table["set"].str.split("/").str[0]
     table["wrong"] = np.where(annotations, table["target"] > 0.5, table["target"] < WRONG_BELOW)
-    # An IoU of 0.69 is hardly more wrong than one of 0.71.
+    # An IoU of 0.69 is hardly worse than one of 0.71.
     table["soft"] = np.where(annotations, table["target"], 1 / (1 + np.exp((table["target"] - WRONG_BELOW) / 0.06)))
     return table.reset_index(drop=True)
 
@@ -435,7 +435,7 @@ def labelled(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def trained(table: pd.DataFrame, kind: str) -> suspects.Trees:
-    """Boosted trees on the evidence of label sets; every set weighs by the root of its number of labels."""
+    """Boosted trees on the evidence of label sets; each set is weighted by the square root of its number of labels."""
     meta = {"label", "set", "kind", "target", "source", "wrong", "soft", *PLACES}
     names = [name for name in table if name not in meta]
     names = [name for name in names if name in LABELS_ONLY] if kind == "labels" else names
@@ -443,7 +443,7 @@ def trained(table: pd.DataFrame, kind: str) -> suspects.Trees:
     spread = apart.mean().to_dict()
     sets = table.groupby(["kind", "set"])["label"]
     size = sets.transform("size")
-    # Of large sets a sample is enough.
+    # Large sets are subsampled.
     drawn = pd.Series(np.random.default_rng(0).random(len(table))).groupby([table["kind"], table["set"]]).rank()
     weight = np.maximum(size / MOST, 1) / np.sqrt(size) * table["kind"].map(WEIGHTS).fillna(1.0)
     weight = weight.where(drawn <= MOST, 0).to_numpy()
@@ -462,13 +462,13 @@ def trained(table: pd.DataFrame, kind: str) -> suspects.Trees:
 
 
 def confirming(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> dict[str, suspects.Trees]:
-    """Trees that tell each fault that a reason names from everything else; none without an image."""
+    """Trees that separate each fault with a reason from everything else; none without an image."""
     if kind == "labels":
         return {}
     spread, found = dict(trees.spread), {}
     rows = relative(table, spread)
     for named in NAMED.values():
-        if named != ("hole",):  # which is counted
+        if named != ("hole",):  # it is counted instead
             own = table["target"].isin([FAULTS.index(fault) + 1 for fault in named])
             model = HistGradientBoostingClassifier(
                 max_iter=80, learning_rate=0.08, max_leaf_nodes=8, min_samples_leaf=15, **BOOSTING
@@ -478,7 +478,7 @@ def confirming(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> dict[st
 
 
 def calibrated(table: pd.DataFrame, faults: pd.DataFrame, kind: str, folds: int = 3) -> suspects.Trees:
-    """Trees of all images, with Platt's scaling fitted to what trees of other images say about each."""
+    """Trees of all images, with Platt scaling fitted to out-of-fold predictions for each image."""
     images = sorted(table["source"].unique())
     order = np.random.default_rng(1).permutation(len(images)) % folds
     fold, fold_of_faults = (one["source"].map(dict(zip(images, order, strict=True))) for one in (table, faults))
@@ -501,7 +501,7 @@ def calibrated(table: pd.DataFrame, faults: pd.DataFrame, kind: str, folds: int 
 
 
 def relative(table: pd.DataFrame, spread: dict[str, float]) -> pd.DataFrame:
-    """Every label beside the others of its set, as `rank_suspects` sees it."""
+    """Ranks of labels relative to their set, as used by `rank_suspects`."""
     sets = [suspects.described(own, spread) for _, own in table.groupby(["kind", "set"], sort=False)]
     return pd.concat(sets).loc[table.index]
 
@@ -509,7 +509,7 @@ def relative(table: pd.DataFrame, spread: dict[str, float]) -> pd.DataFrame:
 def as_arrays(
     model: HistGradientBoostingClassifier, columns: tuple[str, ...], spread: dict[str, float]
 ) -> suspects.Trees:
-    """The trees of a model without the model; scikit-learn offers no public way to its nodes."""
+    """Arrays of a model's trees, without the model; scikit-learn has no public API for their nodes."""
     nodes = [tree.nodes for (tree,) in model._predictors]
     shape = len(nodes), max(map(len, nodes))
     column, left, right = (np.zeros(shape, dtype=np.int16) for _ in range(3))
@@ -527,7 +527,7 @@ def as_arrays(
 
 
 def write(trees: suspects.Trees, path: Path) -> None:
-    """Write trees as they are shipped."""
+    """Write trees in the bundled format."""
     np.savez_compressed(
         path,
         columns=np.array(trees.columns),
@@ -548,7 +548,7 @@ def write(trees: suspects.Trees, path: Path) -> None:
 
 
 def tables(table: pd.DataFrame) -> dict[str, object]:
-    """Areas under the curve within a label set, precision of what is flagged, what the first fifth finds, ticks."""
+    """AUC within label sets, precision of flagged labels, recall of the first fifth, and effect of verdicts."""
     trees = suspects.trees_of("image")
     rows = relative(table, dict(trees.spread))
     broken = ((table["holes"] > 0) | (table["pieces"] > 1)).to_numpy()
@@ -597,7 +597,7 @@ def tables(table: pd.DataFrame) -> dict[str, object]:
 
 
 def ticks_table(table: pd.DataFrame, rows: pd.DataFrame, odds: np.ndarray) -> list[dict[str, object]]:
-    """Areas under the curve before and after ticks in review order: of all labels, and of the others alone."""
+    """AUC before and after verdicts in review order: of all labels, and of the remaining ones only."""
     found, sets, trees = [], learnable(table), suspects.trees_of("image")
     for ticks in (5, 10, 20):
         means = np.nanmean([after_ticks(own, rows, odds, ticks, trees)[:4] for own in sets], axis=0)
@@ -608,9 +608,9 @@ def ticks_table(table: pd.DataFrame, rows: pd.DataFrame, odds: np.ndarray) -> li
 
 
 def reason_table(data: Path, share: float = 0.25, most: int = 400_000) -> dict[str, object]:
-    """How often reasons name the fault that was made, and what is found missing where objects were taken away.
+    """Accuracy of the reasons for simulated faults, and recall of removed objects.
 
-    Test images of at most `most` pixels, with faults made in a share of the objects.
+    Test images of at most `most` pixels, with faults in a fraction of the objects.
     """
     rows, missed, test = [], np.zeros(4, dtype=int), test_images(data)
     for name, image, reference in references(data):
@@ -641,10 +641,10 @@ def reason_table(data: Path, share: float = 0.25, most: int = 400_000) -> dict[s
 
 
 def ceiling(table: pd.DataFrame, data: Path, folds: int = 5) -> dict[str, object]:
-    """Areas under the curve of the automatic test sets by what knows more than the trees that are shipped.
+    """AUC of the automatic test sets with more knowledge than the bundled trees have.
 
-    Trees of the same evidence that also know other test images, or other places of the same images in all of their
-    label sets; and the IoU with the reference drawn wider or narrower, as another annotator may have drawn it.
+    Trees of the same evidence, trained also on other test images, or on other regions of the same images in all of
+    their label sets; and IoU with the reference dilated or eroded, as another annotator may have drawn it.
     """
     test = test_images(data)
     known = ~table["source"].isin(test) | (table["kind"] == "automatic")
@@ -653,7 +653,7 @@ def ceiling(table: pd.DataFrame, data: Path, folds: int = 5) -> dict[str, object
     own = table[judged].reset_index(drop=True)
     trees = suspects.trees_of("image")
     shipped, _ = ranked_as_shipped(own, relative(own, dict(trees.spread)), trees, "image")
-    # Squares of four typical radii: what several sets say about one object falls into one fold.
+    # Squares of four typical radii: evidence of several sets about one object is in the same fold.
     right = table[table["target"] >= WRONG_BELOW].groupby("source")["area"].median()
     side = 4 * np.sqrt(table["source"].map(right) / np.pi)
     place = (table[["row", "column"]].div(side, axis=0) // 1).astype(str).agg(" ".join, axis=1)
@@ -693,7 +693,7 @@ def ceiling(table: pd.DataFrame, data: Path, folds: int = 5) -> dict[str, object
 
 
 def redrawn(reference: np.ndarray, pixels: int) -> np.ndarray:
-    """A reference whose objects are drawn so many pixels wider, or narrower where these are negative."""
+    """Dilate the objects of a reference by a number of pixels, or erode them if it is negative."""
     if pixels > 0:
         return expand_labels(reference, pixels)
     plane = Plane.of(reference)
@@ -701,9 +701,9 @@ def redrawn(reference: np.ndarray, pixels: int) -> np.ndarray:
 
 
 def found_missing(image: np.ndarray, reference: np.ndarray, share: float = 0.1) -> np.ndarray:
-    """Objects taken away from a reference, those found again, all places listed, and those in such an object (4,).
+    """Counts of removed objects, of those found, of all listed positions, and of those in a removed object (4,).
 
-    A place does not count if most of it is listed in the whole reference already.
+    A position does not count if most of it is listed for the whole reference already.
     """
     own = np.unique(reference[reference > 0])
     taken = np.random.default_rng(0).permutation(own)[: max(1, int(share * len(own)))]
@@ -729,7 +729,7 @@ def ranked_as_shipped(
     kind: str,
     named: dict[str, suspects.Trees] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Log-odds as `rank_suspects` orders by, and whether a reason is given."""
+    """Log-odds by which `rank_suspects` sorts, and whether a reason is given."""
     odds, flagged = suspects.log_odds(rows, trees), np.zeros(len(table), dtype=bool)
     for _, own in table.groupby(["kind", "set"]):
         seen = rows.loc[own.index] if kind == "image" else None
@@ -740,7 +740,7 @@ def ranked_as_shipped(
 
 
 def baselines(table: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Scores of a few lines each, larger for more suspicious."""
+    """Simple baseline scores, higher for more suspicious labels."""
     by_set = table.groupby(["kind", "set"])
     size = np.log(table["area"]) - np.log(by_set["area"].transform("median"))
 
@@ -771,7 +771,7 @@ def baselines(table: pd.DataFrame) -> dict[str, np.ndarray]:
 
 
 def within(table: pd.DataFrame, score: np.ndarray | pd.Series) -> pd.Series:
-    """Area under the curve in every label set that holds both kinds."""
+    """AUC in every label set with both classes."""
     values = pd.Series(np.asarray(score), dtype=float)
     sets = table.groupby(["kind", "set"])
     return pd.Series(
@@ -780,20 +780,20 @@ def within(table: pd.DataFrame, score: np.ndarray | pd.Series) -> pd.Series:
 
 
 def several(table: pd.DataFrame, least: int) -> pd.Series:
-    """Whether the set of each label holds at least so many wrong ones and so many right ones."""
+    """Whether the set of each label has at least these numbers of wrong and of right labels."""
     groups = table.groupby(["kind", "set"])["wrong"]
     wrong, count = groups.transform("sum"), groups.transform("size")
     return (wrong >= least) & (count - wrong >= least)
 
 
 def learnable(table: pd.DataFrame) -> list[pd.DataFrame]:
-    """Automatic label sets from which twenty ticks leave something to rank."""
+    """Automatic label sets in which twenty verdicts leave labels to rank."""
     chosen = table[(table["kind"] == "automatic") & several(table, 5)]
     return [own for _, own in chosen.groupby("set") if len(own) >= 40]
 
 
 def share_found(own: pd.DataFrame, score: np.ndarray, share: float) -> float:
-    """Share of the wrong labels of a set among the first of the list."""
+    """Fraction of the wrong labels of a set among the top of the list."""
     order = np.argsort(-np.asarray(score, dtype=float)[own.index], kind="stable")
     wrong = own["wrong"].to_numpy()[order]
     return wrong[: int(np.ceil(share * len(own)))].sum() / wrong.sum()
@@ -802,7 +802,7 @@ def share_found(own: pd.DataFrame, score: np.ndarray, share: float) -> float:
 def after_ticks(
     own: pd.DataFrame, rows: pd.DataFrame, odds: np.ndarray, ticks: int, trees: suspects.Trees
 ) -> tuple[float, float, float, float, np.ndarray, np.ndarray]:
-    """AUC of a set before and after ticks, of all and of the others; and wrong in the order of review, both."""
+    """AUC of a set before and after verdicts, for all and the remaining labels; and errors in review order, both."""
     before, wrong = np.asarray(odds)[own.index], own["wrong"].to_numpy()
     order = np.argsort(-before, kind="stable")
     score = 1 / (1 + np.exp(-(trees.slope * before[order] + trees.offset)))
@@ -820,7 +820,7 @@ def after_ticks(
 
 
 def draw_costs(table: pd.DataFrame, trees: suspects.Trees, path: Path) -> None:
-    """Share reviewed against share of faults found, before and after ticks, mean over the automatic label sets."""
+    """Plot the fraction of faults found against the fraction reviewed, before and after verdicts, mean over sets."""
     import matplotlib.pyplot as plt
 
     rows = relative(table, dict(trees.spread))

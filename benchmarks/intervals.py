@@ -1,10 +1,10 @@
-"""How often the bootstrap intervals hold the truth, as in docs/two-sample-tests.md.
+"""Coverage of the bootstrap intervals, as in docs/two-sample-tests.md.
 
     python benchmarks/intervals.py [--only TABLE] [--out docs/results/intervals.json]
 
-Ratios and spreads: samples of numbers of five kinds, whose means and spreads are those of one population, so that both
-ratios are 1; beside the intervals in use the plain percentiles of the same rounds. Effect sizes: normal coordinates
-with a known difference; the truth is that of samples of 5000.
+Ratios and spreads: samples of numbers from five distributions, both from one population, so that both ratios are 1;
+the intervals in use are compared with plain percentiles of the same resamples. Effect sizes: normal coordinates with
+a known difference; true values are from samples of 5000.
 """
 
 import argparse
@@ -26,12 +26,12 @@ SIZES = ((10, 10), (25, 50), (40, 40), (150, 150))
 
 
 def covered(low, high, truth):
-    """Whether an interval holds the truth."""
+    """Whether an interval covers the true value."""
     return bool(low <= truth <= high)
 
 
 def of_numbers(kind, m, n, seed):
-    """Four intervals of one pair of samples, of a logarithm of a ratio and of a spread."""
+    """Four intervals for one pair of samples: of the logarithm of a ratio, and of a spread."""
     rng = np.random.default_rng([seed, 1])
     values = np.concatenate([KINDS[kind](rng, m), KINDS[kind](rng, n)])
     counts = bootstrap_counts(m, m + n, 500, seed)
@@ -51,7 +51,7 @@ def of_numbers(kind, m, n, seed):
 
 
 def of_effects(m, n, seed, resamples=400):
-    """Effect sizes of normal coordinates that differ in size and in form."""
+    """Effect sizes of normal coordinates that differ in size and undulation."""
     rng = np.random.default_rng([seed, 2])
     t = rng.normal(size=(m + n, 10)) * 0.5 ** np.arange(10)
     l = rng.normal(size=(m + n, 3)) * 0.3
@@ -65,7 +65,7 @@ def of_effects(m, n, seed, resamples=400):
 
 
 def main():
-    """Print what is asked for."""
+    """Print the requested tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=2000)
     parser.add_argument("--only", choices=("ratios", "effects"), help="print one table")
@@ -87,7 +87,7 @@ def first_draws():
 
 
 def ratio_table(repetitions):
-    """Ratios and spreads, beside their plain percentiles."""
+    """Ratios and spreads, compared with plain percentiles."""
     rows = []
     for kind in KINDS:
         for m, n in SIZES:
@@ -101,7 +101,7 @@ def ratio_table(repetitions):
 
 
 def effect_table(repetitions):
-    """Effect sizes and shares, whose least and largest coverage is kept."""
+    """Effect sizes and shares; the minimum and maximum coverage are stored."""
     large = [of_effects(2500, 2500, 10**6 + seed, resamples=20) for seed in range(8)]
     covers = {}
     for m, n in ((40, 40), (25, 50)):

@@ -1,7 +1,7 @@
-"""Measures the figures of docs/studies.md, from the paper's data in ../shared/data.
+"""Measures the results of docs/studies.md, from the paper's data in ../shared/data.
 
-Run as ``python benchmarks/landscape.py [time] [paper] [carried] [battery] [smoothing] [pictures]``; without a word, all
-but the pictures. What was measured is kept in docs/results/studies.json; `tools/write_docs.py` makes the tables of it.
+Run as ``python benchmarks/landscape.py [time] [paper] [carried] [battery] [smoothing] [pictures]``; by default, all
+but the pictures. Results are stored in docs/results/studies.json, from which `tools/write_docs.py` makes the tables.
 """
 
 import json
@@ -33,7 +33,7 @@ def noisy_and_smooth():
 
 
 def times():
-    """Seconds, memory, and the longest wait for a sign that a run could be cancelled."""
+    """Seconds, memory, and the longest interval between opportunities to cancel a run."""
     pair, found = noisy_and_smooth(), {}
     for name, settings in (("defaults", Settings()), ("`Settings.paper()`", Settings.paper())):
         asked, before = [time.perf_counter()], time.process_time()
@@ -52,18 +52,18 @@ def times():
 
 
 def peak():
-    """Largest memory of this process so far, in GiB."""
+    """Peak memory of this process so far, in GiB."""
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30
 
 
 def table_of(file):
-    """A table of the paper's numbers."""
+    """A table of numbers of the paper."""
     return np.genfromtxt(PAPER / file, delimiter=",", names=True)
 
 
 def paper_landscape():
-    """MMD of each rank, averaged over landmark counts, beside the paper's, and in how many of them the tests reject."""
+    """MMD of each rank, averaged over landmark counts and compared with the paper, and numbers of rejections."""
     paper = table_of("landscape_registered_unnormalised.csv")
     pair = noisy_and_smooth()
     kinds = {"paper": Settings.paper(), "narrow": NARROW, "defaults": Settings()}
@@ -84,9 +84,9 @@ def paper_landscape():
 
 
 def carried():
-    """MMD of the 466 pairs of grains, and what it would be for the paper's 933, by the width of the kernel.
+    """MMD of the 466 pairs of grains, and extrapolated to the paper's 933, by kernel width.
 
-    The biased MMD² lies above the population's by (1/m + 1/n)(1 - k), k being the mean kernel between two curves.
+    The biased MMD² exceeds that of the population by (1/m + 1/n)(1 - k), with the mean kernel k between two curves.
     """
     result = compare(*noisy_and_smooth(), Settings.paper())
     points, m = result.t, len(result.a)
@@ -111,7 +111,7 @@ def battery(sigma, name):
 
 
 def batteries():
-    """Battery outlines at sigma 5 and 15 over the paper's own grid, beside the paper's decisions."""
+    """Battery outlines at sigma 5 and 15 on the paper's grid, compared with its decisions."""
     study, rows = table_of("battery_study_by_sigma.csv"), []
     for sigma in (5, 15):
         theirs = study[study["sigma"] == sigma][0]
@@ -138,26 +138,26 @@ def batteries():
 
 
 def smoothing():
-    """Sweep of the battery masks that were published, those at sigma 5, smoothed further as a whole."""
+    """Smoothing study of the published battery masks, those at sigma 5, smoothed further as a whole."""
     masks = [imread(PAPER / f"battery_{name}_mask_sigma5.png") > 0 for name in ("new", "old")]
     return smoothing_study(*masks, sigmas=range(9), ranks=range(10, 101, 10), landmarks=(100, 250, 500))
 
 
 def smoothed():
-    """The sweep as a table, and what it recommends."""
+    """The study as a table, and its recommendation."""
     study = smoothing()
     table = study.table().drop(columns="reason")
     return {"rows": json.loads(table.to_json(orient="records")), "summary": study.summary()}
 
 
-# What docs/studies.md shows of it
+# Tables of docs/studies.md
 
 KINDS = {"defaults": "defaults", "paper": "`Settings.paper()`", "narrow": "with `bandwidth=0.6`"}
 SHOWN_RANKS = (4, 6, 8, 10, 15, 20, 21, 25, 50, 100, 150, 300, 500, 900)
 
 
 def table(heading, rows):
-    """A table of Markdown."""
+    """A Markdown table."""
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heading, ["---"] * len(heading), *rows))
 
 
@@ -179,7 +179,7 @@ def time_table(found):
 
 
 def paper_table(found):
-    """Means over the landmark counts, and in how many of them the test rejects."""
+    """Means over the landmark counts, and numbers of rejections."""
     heading = ["rank", "paper, N = 933 + 933", f"{KINDS['paper']}, 466 + 466", f"the same {KINDS['narrow']}"]
     rows = [
         [str(row["rank"]), *("{:.4f}, {} of {}".format(*row[name]) for name in ("published", "paper", "narrow"))]
@@ -190,7 +190,7 @@ def paper_table(found):
 
 
 def paper_words(found):
-    """What the landscapes of the grains say beside the paper's."""
+    """The landscapes of the grains compared with the paper."""
     rows, carried = found["paper"]["rows"], found["carried"]
     most = {name: sum(row[name][1] for row in rows) for name in ("paper", "narrow", "defaults")}
     cells = sum(row["defaults"][2] for row in rows)
@@ -210,7 +210,7 @@ def paper_words(found):
 
 
 def battery_table(found):
-    """The battery outlines at two amounts of smoothing."""
+    """The battery outlines at two levels of smoothing."""
     rows = []
     for row in found["battery"]:
         cells = [str(row["sigma"])]
@@ -242,7 +242,7 @@ def smoothing_table(found):
 
 
 def save_pictures():
-    """Figures of the documentation."""
+    """Save the figures of the documentation."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -258,7 +258,7 @@ def save_pictures():
 
 
 def main():
-    """Measure what is asked for, and keep it beside what is known."""
+    """Run the requested measurements, and merge them into the stored results."""
     parts = {
         "time": times,
         "paper": paper_landscape,

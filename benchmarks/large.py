@@ -1,4 +1,4 @@
-"""Samples beyond the memory: outlines compared in pieces, and a large OME-Zarr traced in tiles.
+"""Samples larger than memory: outlines compared in pieces, and a large OME-Zarr traced in tiles.
 
     python benchmarks/large.py curves 20000 100000 [--images 1000] [--landmarks 500] [--rank 150] [--workers 2]
     python benchmarks/large.py labels 10000 40000 [--objects 200000]
@@ -6,15 +6,15 @@
     python benchmarks/large.py whole 4000
     python benchmarks/large.py tests 1000000 [--rank 150]
 
-Outlines and labels are drawn where they are needed, a piece or a band of rows at a time; nothing holds all of them.
-Each size runs in a process of its own, with kernels that were compiled before: processor time (user and system, of all
-threads), the clock, and the largest memory it has held. Stages are told in processor time; "drawing outlines" is the
-benchmark's own, the rest is not.
-`labels` are traced; `images` are the same objects in noise, segmented by the default recipe and traced.
-`whole` segments and traces such an image in memory by the main methods, and tells bytes of a pixel beside its own.
-`tests` are those of a comparison alone, of coordinates drawn at random: what so many curves take at the end.
-`--workers` compares on a Dask LocalCluster of so many processes of one thread, whose processor time is told beside.
-`--out docs/results/large.json` keeps what was taken, from which `tools/write_docs.py` makes the table of docs/scale.md.
+Outlines and labels are generated lazily, one piece or band of rows at a time, and never held completely. Each size
+runs in a separate process, with kernels compiled beforehand: processor time (user and system, of all threads), wall
+time, and peak memory. Stages are in processor time; "drawing outlines" belongs to the benchmark itself.
+`labels` are traced; `images` show the same objects with noise, and are segmented by the default recipe and traced.
+`whole` segments and traces such an image in memory by the main methods, and reports bytes per pixel in addition to
+the image itself. `tests` are the tests of a comparison only, on random coordinates: the last stage for that many
+curves. `--workers` compares on a Dask LocalCluster of that many single-threaded processes, whose processor time is
+reported, too. `--out docs/results/large.json` stores the results, from which `tools/write_docs.py` makes the table of
+docs/scale.md.
 """
 
 import argparse
@@ -46,7 +46,7 @@ _PIECE, _TEMPLATES, _CELL = 5000, 64, 89
 
 
 class Drawn:
-    """So many outlines of one image, drawn when they are asked for; `taken` is the processor time of each drawing."""
+    """Outlines of one image, generated on demand; `taken` collects the processor times of generation."""
 
     taken: ClassVar[list[float]] = []
 
@@ -64,7 +64,7 @@ class Drawn:
 
 
 def drawn(count, images, first_seed):
-    """A sample of so many outlines from so many images."""
+    """A sample of outlines from a number of images."""
     if images:
         sizes = np.diff(np.linspace(0, count, images + 1).astype(int))
         return [Drawn(int(size), first_seed + place, place) for place, size in enumerate(sizes)]
@@ -73,13 +73,13 @@ def drawn(count, images, first_seed):
 
 
 class Stages:
-    """Adds up processor time by stage, from the progress that is reported."""
+    """Accumulates processor time by stage, from progress reports."""
 
     def __init__(self, name):
         self.taken, self.name, self.since = Counter(), name, time.process_time()
 
     def __call__(self, step):
-        """Take a step of progress."""
+        """Receive a progress report."""
         name = step.name.split(",")[0]
         if name != self.name:
             now = time.process_time()
@@ -88,7 +88,7 @@ class Stages:
 
 
 def curves(count, options):
-    """Compare two samples of so many outlines together; what it took."""
+    """Compare two samples with this total number of outlines."""
     note = Stages("checking the inputs")
     settings = Settings(
         landmarks=options.landmarks, rank=options.rank, permute="images" if options.images else "curves"
@@ -112,7 +112,7 @@ def curves(count, options):
 
 
 class workers:  # noqa: N801 - used like a function
-    """A Dask cluster of so many processes here, or none."""
+    """A Dask cluster of local worker processes, or none."""
 
     def __init__(self, count):
         self.count = count
@@ -135,7 +135,7 @@ class workers:  # noqa: N801 - used like a function
 
 
 class Field:
-    """Labels of a field of objects on a grid, drawn when rows are asked for."""
+    """Labels of objects on a grid, generated when rows are read."""
 
     dtype = np.dtype(np.int32)
 
@@ -166,7 +166,7 @@ class Field:
 
 
 class Noisy(Field):
-    """An image of such a field: 16 bits, objects of 900 on 300, and noise of 100 on both."""
+    """An image of such labels: 16 bits, foreground 900 and background 300, with noise of 100."""
 
     dtype = np.dtype(np.uint16)
 
@@ -176,7 +176,7 @@ class Noisy(Field):
 
 
 def store(side, options):
-    """Where the labels or the image of this size are, written if they are not there yet; by a process of its own."""
+    """Path of the labels or image of this size, written in a separate process if missing."""
     objects = options.objects * side * side // 40_000**2
     place = Path(options.folder) / f"{options.kind}-{side}-{objects}.ome.zarr"
     if not place.exists():
@@ -193,7 +193,7 @@ def store(side, options):
 
 
 def labels(side, options):
-    """Trace the labels of a plane of so many pixels a side; what it took."""
+    """Trace the labels of a square plane of this side length."""
     found = open_ome_zarr(store(side, options))
     begun, count = time.process_time(), 0
     with tempfile.TemporaryDirectory() as folder:
@@ -205,7 +205,7 @@ def labels(side, options):
 
 
 def images(side, options):
-    """Segment and trace an image of so many pixels a side; what it took."""
+    """Segment and trace a square image of this side length."""
     note = Stages("opening")
     found = open_ome_zarr(store(side, options))
     with reporting(note):
@@ -216,7 +216,7 @@ def images(side, options):
 
 
 def whole(side, options):
-    """Segment and trace an image, and trace labels, in memory: the most bytes of a pixel, beside its own."""
+    """Segment and trace an image, and trace labels, in memory: peak bytes per pixel, excluding the image."""
     objects = options.objects * side * side // 40_000**2
     image = Noisy(side, objects)[slice(0, side)]
     others = {"colors": np.repeat(image[..., None], 3, axis=2), "labels": Field(side, objects)[slice(0, side)]}
@@ -227,7 +227,7 @@ def whole(side, options):
     for name, recipe in recipes.items():
         given, work = others.get(name, image), Outlines(**recipe)
         work = work.trace if name == "labels" else work
-        work(given[:500, :500])  # imports what it needs
+        work(given[:500, :500])  # so that lazy imports are not measured
         forget_peak()
         before = peak_memory()
         work(given)
@@ -236,7 +236,7 @@ def whole(side, options):
 
 
 def tests(count, options):
-    """Test the coordinates of so many curves; what it took."""
+    """Test the coordinates of this number of curves."""
     rng = np.random.default_rng(0)
     t, l = np.empty((count, options.rank)), rng.normal(0, 0.2, (count, 3))
     for start in range(0, count, 10_000):
@@ -257,7 +257,7 @@ def tests(count, options):
 
 
 def measured(kind, size, options):
-    """Run one size in this process, and print what it took as JSON."""
+    """Run one size in this process, and print the results as JSON."""
     begun = time.perf_counter()
     found = {"curves": curves, "labels": labels, "images": images, "whole": whole, "tests": tests}[kind](size, options)
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -279,7 +279,7 @@ def measured(kind, size, options):
 
 
 def main():
-    """Run all sizes that were asked for, each in a process of its own."""
+    """Run all requested sizes, each in a separate process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=["curves", "labels", "images", "whole", "tests"])
     parser.add_argument("sizes", type=int, nargs="+")

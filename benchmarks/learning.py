@@ -1,12 +1,12 @@
-"""How well objects are found in images whose hand-made labels nobody looked at: by example, by proposals, by defaults.
+"""Segmentation accuracy on images with manual labels: by example, by proposals, and with defaults.
 
 F1 of objects at an intersection over union of 0.5, image by image, on the 21 images of ``segmentation`` in the shared
-data. By example: five objects of each image, drawn at random from its labels and painted whole; F1 of the rest. Then
-one model per kind, learned from five objects of one image, on the other two of that kind.
-``--only weights`` prints the weights of the candidates' measures, fitted to the images of ``mask_corrections``;
+data; the labels are used for evaluation only. By example: five random objects of each image are painted completely;
+F1 of the others. Then one model per type of image, trained on five objects of one image, on the other two of the type.
+``--only weights`` prints the weights of the candidates' measurements, fitted to the images of ``mask_corrections``;
 ``--only time`` the processor time of a draft of 1024 × 1024 pixels.
 Run as ``python benchmarks/learning.py [--data FOLDER] [--draws N] [--images 0,1,…] [--only WHAT] [--out FILE]``; the
-file keeps the F1 as JSON, from which ``tools/write_docs.py`` fills docs/segmentation.md.
+file stores F1 as JSON, from which ``tools/write_docs.py`` fills docs/segmentation.md.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def read(folder: Path, numbers: list[int]) -> list[tuple[np.ndarray, np.ndarray]
 
 
 def table(columns: Iterable[str], rows: list[list[float]]) -> dict[str, object]:
-    """Print rows of F1 as Markdown, with the mean of each column and the least mean of a row; the same as figures."""
+    """Print rows of F1 as Markdown, with column means and the minimum of row means; returns the numbers."""
     names = list(columns)
     print("| | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
     for index, row in enumerate(rows):
@@ -99,14 +99,14 @@ def table(columns: Iterable[str], rows: list[list[float]]) -> dict[str, object]:
 
 
 def plain(value: object) -> object:
-    """Figures as JSON has them, to six digits."""
+    """Numbers for JSON, with six digits."""
     if isinstance(value, dict):
         return {name: plain(one) for name, one in value.items()}
     return [plain(one) for one in value] if isinstance(value, list | np.ndarray) else round(float(value), 6)
 
 
 def by_example(folder: Path, numbers: list[int], draws: int) -> list[list[float]]:
-    """F1 of the objects not painted, for each draw of the painted ones."""
+    """F1 of the objects not painted, for each random choice of painted ones."""
     rows, spent = [], np.zeros(3)
     for number, (image, truth) in zip(numbers, read(folder, numbers), strict=True):
         marks = [time.process_time()]
@@ -128,7 +128,7 @@ def by_example(folder: Path, numbers: list[int], draws: int) -> list[list[float]
 
 
 def by_methods(folder: Path, numbers: list[int]) -> list[list[float]]:
-    """F1 of each image by each method, and by the one recipe that is proposed for all images of its kind together."""
+    """F1 of each image by each method, and by the recipe proposed for all images of its type together."""
     rows = []
     for kind in sorted({number // PER_KIND for number in numbers}):
         images = read(folder, [number for number in numbers if number // PER_KIND == kind])
@@ -140,7 +140,7 @@ def by_methods(folder: Path, numbers: list[int]) -> list[list[float]]:
 
 
 def transfer(folder: Path, kinds: list[int]) -> list[list[float]]:
-    """Mean F1 of the two other images of a kind, for a model learned from each of the three."""
+    """Mean F1 of the other two images of a type, for a model trained on each of the three."""
     rows = []
     for kind in kinds:
         numbers = [PER_KIND * kind + place for place in range(PER_KIND)]
@@ -156,7 +156,7 @@ def transfer(folder: Path, kinds: list[int]) -> list[list[float]]:
 
 
 def draft_time(folder: Path, times: int = 5) -> str:
-    """Least time from a stroke to a draft of 1024 × 1024 pixels, features known; and to the exact labels."""
+    """Minimum time from a stroke to a draft of 1024 × 1024 pixels, with cached features; and to the exact labels."""
     (image, truth), *_ = read(folder, [12])
     features, painted = PixelFeatures.of(image), drawn(truth, (12, 0))
     spent = []
@@ -172,7 +172,7 @@ def draft_time(folder: Path, times: int = 5) -> str:
 
 
 def weights(folder: Path, draws: int = 2) -> str:
-    """Slopes of the measures and of their squares: logistic regression of whether a candidate is an object."""
+    """Coefficients of the measurements and their squares: logistic regression of whether a candidate is an object."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
@@ -203,7 +203,7 @@ def weights(folder: Path, draws: int = 2) -> str:
 def overlaps(
     basins: np.ndarray, children: np.ndarray, truth: np.ndarray, painted: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Largest IoU of every candidate with an object of the reference; whether it lies on a painted one."""
+    """Maximum IoU of every candidate with an object of the reference; whether it overlaps a painted one."""
     count, kinds = int(basins.max()), int(truth.max()) + 1
     shared = np.zeros((len(children), kinds), dtype=np.int64)
     joint = np.bincount(basins.ravel().astype(np.int64) * kinds + truth.ravel(), minlength=(count + 1) * kinds)
@@ -216,13 +216,13 @@ def overlaps(
 
 
 def drawn(truth: np.ndarray, seed: tuple[int, int]) -> np.ndarray:
-    """Five objects of the reference, drawn at random."""
+    """Five random objects of the reference."""
     chosen = np.random.default_rng(seed).permutation(np.unique(truth[truth > 0]))[:PAINTED]
     return np.where(np.isin(truth, chosen), truth, 0)
 
 
 def f1(truth: np.ndarray, found: np.ndarray, painted: np.ndarray | None = None) -> float:
-    """F1 at IoU 0.5; without the painted objects, and without what was found on them."""
+    """F1 at IoU 0.5, excluding painted objects and what was found on them."""
     known = np.unique(painted[painted > 0]) if painted is not None else np.array([], dtype=int)
     pairs = match_labels(truth, found).pairs
     on_painted = set()

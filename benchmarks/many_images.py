@@ -1,4 +1,4 @@
-"""Prints how long the bench takes, and how long its window stands still, with many images side by side.
+"""Duration of the bench's steps, and blocking of its event loop, with many images side by side.
 
 Run on a screen or a virtual one:
     xvfb-run -a -s "-screen 0 1280x800x24" python benchmarks/many_images.py [--images 24]
@@ -23,7 +23,7 @@ from docks import PLUGIN, spots
 
 
 def loop(milliseconds):
-    """Let the window work."""
+    """Run the event loop."""
     inner = QEventLoop()
     QTimer.singleShot(milliseconds, inner.quit)
     inner.exec()
@@ -36,7 +36,7 @@ class Meter:
         self.stalls = StallMeter()
 
     def step(self, name, action, until=lambda: True):
-        """Do something, wait until something holds, and print what it took; the processor's seconds."""
+        """Run an action, wait for a condition, and print the durations; returns processor seconds."""
         self.stalls.restart()
         start = time.perf_counter(), time.process_time()
         action()
@@ -52,7 +52,7 @@ class Meter:
 
 
 def main():
-    """Go the whole way."""
+    """Run the whole workflow."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=24)
     count = parser.parse_args().images

@@ -1,9 +1,9 @@
-"""Makes the tables of docs/method-comparison.md from benchmarks/power.csv: this method beside some that are usual.
+"""Makes the tables of docs/method-comparison.md from benchmarks/power.csv: this method compared with common ones.
 
     python benchmarks/method_comparison.py
 
-The rows were measured by `benchmarks/power.py power` and `benchmarks/elastic.py`, which say how;
-`tools/write_docs.py` writes them into the page.
+The data are from `benchmarks/power.py power` and `benchmarks/elastic.py`, which describe the methods;
+`tools/write_docs.py` writes the tables into the page.
 """
 
 import csv
@@ -16,7 +16,7 @@ TABLE = Path(__file__).with_name("power.csv")
 LEVEL = 0.05
 OURS = "defaults"
 NOT_RIVALS = ("defaults", "part: ")
-#: The usual methods, by what is tested: heading of the column and name of the test in the file.
+#: Common methods, by the quantity tested: column heading and name of the test in the file.
 USUAL = {
     "form": {
         "descriptors": "shape factors, Mann-Whitney, Holm",
@@ -31,8 +31,8 @@ USUAL = {
         "Hotelling": "size, elongation, Hotelling",
     },
 }
-#: What is known of each pair: of its form and of its scale, True where it differs, False where it does not, None where
-#: no one knows.
+#: Known truth for each pair, of undulation and of scale: True if it differs, False if not, None if
+#: unknown.
 TRUTH = {
     "grains: smooth halves": (False, False, "two halves of one map"),
     "grains: noisy, smooth": (True, None, "steps of the measuring grid, on one side only"),
@@ -61,7 +61,7 @@ TRUTH = {
 
 
 def measured():
-    """(test, case, size) → method → share of draws in which it rejects; and the number of draws of each."""
+    """(test, case, size) → method → fraction of draws rejected; and the number of draws of each."""
     found, draws = defaultdict(dict), {}
     with TABLE.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -77,7 +77,7 @@ def compared(test):
     found, _ = measured()
     for (of, case, size), cell in found.items():
         if of == test:
-            form, scale, words = TRUTH[case]  # a new case has to be described there
+            form, scale, words = TRUTH[case]  # a new case needs a description there
             others = {name: power for name, power in cell.items() if not name.startswith(NOT_RIVALS)}
             best = max(others, key=others.get)
             yield case, size, form if test == "form" else scale, words, cell, best, others[best]
@@ -89,7 +89,7 @@ def shown(case):
 
 
 def power_table(test):
-    """Pairs that some test tells apart, and that are not known to be alike."""
+    """Pairs that at least one test separates, and that are not known to be equal."""
     usual = USUAL[test]
     lines = ["| pair, outlines a side | this method | " + " | ".join(usual) + " | best of all others |"]
     lines.append("|---" * (3 + len(usual)) + "|")
@@ -103,7 +103,7 @@ def power_table(test):
 
 
 def level_table():
-    """Pairs that are known not to differ: every rejection is a false positive."""
+    """Pairs known not to differ: every rejection is a false positive."""
     lines = ["| pair | test | a side | this method | highest of the usual methods |", "|---|---|---|---|---|"]
     for test in USUAL:
         for case, size, truth, _, cell, _, _ in compared(test):
@@ -115,7 +115,7 @@ def level_table():
 
 
 def summary(most=None):
-    """Where this method wins and where it loses, in sentences; the losses all, or so many of the largest."""
+    """Where this method wins and loses, in sentences; all losses, or a number of the largest."""
     said = []
     for test in USUAL:
         rows = [row for row in compared(test) if row[2] is not False and max(row[6], row[4][OURS]) >= 0.15]
@@ -141,7 +141,7 @@ def summary(most=None):
 
 
 def tables():
-    """All that the page shows of the file."""
+    """All tables of the page."""
     _, draws = measured()
     numbers = sorted(set(draws.values()))
     count = " to ".join(str(number) for number in (numbers[:1] + numbers[-1:] if len(numbers) > 1 else numbers))

@@ -1,4 +1,4 @@
-"""Prints what docs/differences-from-the-paper.md tabulates, from the paper's own grains in ../shared/data."""
+"""Prints the table of docs/differences-from-the-paper.md, from the paper's grains in ../shared/data."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def pairs():
 
 
 def main():
-    """Compare every pair by both settings."""
+    """Compare every pair with both settings."""
     for name, pair in pairs().items():
         for kind, settings in (("defaults", Settings()), ("paper", Settings.paper())):
             result = compare(*pair, settings)

@@ -1,4 +1,4 @@
-"""Learning curves of the tests at their defaults beside other tests, as in docs/two-sample-tests.md.
+"""Learning curves of the tests with defaults compared with other tests, as in docs/two-sample-tests.md.
 
     python benchmarks/power.py power --cases grains --sizes 20 40 --draws 100
     python benchmarks/power.py level --draws 10000
@@ -6,18 +6,19 @@
     python benchmarks/power.py tables
     python benchmarks/power.py draw --figure docs/images/power.png
 
-A draw takes so many outlines of A and as many of B, without replacement, and runs everything that `compare` does but
-for placing landmarks, which is done once for each outline: registration, learning and both tests, with 1000
-permutations. The other tests see the same outlines. Draws are numbered, and done in batches; each batch adds its rows
-to the file. A run that was stopped, or is to have more draws, goes on where the file ends.
+A draw takes equal numbers of outlines of A and B, without replacement, and runs the whole of `compare` except for
+placing landmarks, which is done once per outline: registration, learning and both tests, with 1000 permutations. The
+other tests use the same outlines. Draws are numbered and done in batches; each batch adds its rows to the file. An
+interrupted run, or one for more draws, resumes where the file ends.
 
-The parts of the tests were searched for on `CHOSEN`, with prototypes; figures of most other cases were seen by then
-too. Only "cells: dlm8, control, cytd" and "made: handedness" were not looked at before. The parts of scale, and the
-concavity, were chosen once more on `CHOSEN`, on other draws and other made outlines than those here; the weights of the
-elongations in the registered frame were set back after a figure of the hearts.
-Other tests of form see standardized
-outlines, so that none can mistake elongation for form. Elliptic Fourier coefficients come from pyefd and the classifier
-from scikit-learn; MMDAgg and MMD-FUSE are written here after their papers, as the authors' packages are on no index.
+The parts of the tests were selected on `CHOSEN`, using prototypes; results of most other cases had been seen by then.
+Only "cells: dlm8, control, cytd" and "made: handedness" had not been looked at before. The parts of scale and the
+concavity were selected again on `CHOSEN`, with other draws and other synthetic outlines than those used here; the
+weights of the elongations in the registered frame were reset after a result for the hearts.
+
+Other tests of undulation use standardized outlines, so that none can confuse elongation with undulation. Elliptic
+Fourier coefficients are from pyefd and the classifier from scikit-learn; MMDAgg and MMD-FUSE are implemented here
+after their papers, as the authors' packages are on no package index.
 """
 
 import argparse
@@ -40,11 +41,11 @@ from napari_shape_ensembles.shapes.lobes import lobes_held
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 LEVEL = 0.05
-#: Power of the best other test from which a pair counts as one that differs.
+#: Minimum power of the best other test for a pair to count as different.
 SOMETHING = 0.2
 SETTINGS = {"defaults": Settings(), "defaults before": Settings(coordinates="both")}
 FIELDS = ("case", "test", "method", "size", "level", "draws", "rejected")
-#: Cases that the parts of the tests were chosen on.
+#: Cases on which the parts of the tests were selected.
 CHOSEN = (
     "grains: noisy, smooth",
     "grains: stretched 1.4",
@@ -85,7 +86,7 @@ def cells(line, treatment):
 
 
 def powder(image):
-    """Particles of one image that its border does not cut."""
+    """Particles of one image not cut by its border."""
     curves, data = curves_of(DATA / "ampis_powder" / "polygons.npz")
     chosen = np.flatnonzero((data["image"] == image) & (data["kind"] == 0))
     return [curves[i] for i in chosen if (curves[i] > 1).all() and (curves[i] < (1022, 1534)).all()]
@@ -105,20 +106,20 @@ def labelled(paths, least, masks=False):
 
 
 def hearts(persons):
-    """Hearts drawn by some of eight persons."""
+    """Hearts drawn by some of eight people."""
     curves, data = curves_of(DATA / "replicates" / "hearts.npz")
     names = np.unique(data["person"])[persons]
     return [curves[i] for i in np.flatnonzero(np.isin(data["person"], names))]
 
 
-def made(
+def synthetic_outlines(
     seed, count=600, *, size=1.0, stretch=1.0, rough=1.0, lobes=0.0, wider=1.0, spread=1.0, minority=0.0, hand=0.0
 ):
-    """Random outlines: waves of 2 to 30 lobes, size and elongation that vary by 20 %, in random directions.
+    """Synthetic outlines: Fourier modes of 2 to 30 lobes; size and elongation vary by 20 %, in random directions.
 
-    B's differ by a factor of size or of elongation; of waves above 9; by three lobes; a factor of the spread of log
-    size, or of that of the amplitude of all waves; a share of outlines whose waves above 4 are 2.5 times as high; or by
-    two waves that together have a handedness.
+    Those of B differ by a factor of size or of elongation; of the modes above 9; by three lobes; by a factor of the
+    spread of log size, or of that of the amplitude of all modes; by a fraction of outlines whose modes above 4 are
+    amplified 2.5 times; or by two modes that together have a handedness.
     """
     rng, u, waves = np.random.default_rng(seed), 2 * np.pi * np.arange(200) / 200, np.arange(2, 31)
     found = []
@@ -136,9 +137,9 @@ def made(
     return found
 
 
-def made_pair(**change):
-    """Outlines of one kind, and others that differ so."""
-    return lambda: (made(1), made(2, **change))
+def synthetic_pair(**change):
+    """Outlines of one population, and others with the given difference."""
+    return lambda: (synthetic_outlines(1), synthetic_outlines(2, **change))
 
 
 CASES = {
@@ -161,31 +162,31 @@ CASES = {
         labelled((DATA / "replicates" / "mef_nuclei").glob(f"{kind}_*.png"), 600) for kind in ("wt", "ko")
     ),
     "hearts: two and two persons": lambda: (hearts([0, 1]), hearts([2, 3])),
-    "made: size": made_pair(size=1.1),
-    "made: elongation 15 %": made_pair(stretch=1.15),
-    "made: elongation 30 %": made_pair(stretch=1.3),
-    "made: lobes": made_pair(lobes=0.08),
-    "made: roughness": made_pair(rough=1.3),
-    "made: spread of form": made_pair(spread=2.0),
-    "made: spread of size": made_pair(wider=1.5),
-    "made: minority of 15 %": made_pair(minority=0.15),
-    "made: handedness": lambda: (made(1, hand=1.0), made(2, hand=-1.0)),
-    "made: size and roughness": made_pair(size=1.08, rough=1.2),
+    "made: size": synthetic_pair(size=1.1),
+    "made: elongation 15 %": synthetic_pair(stretch=1.15),
+    "made: elongation 30 %": synthetic_pair(stretch=1.3),
+    "made: lobes": synthetic_pair(lobes=0.08),
+    "made: roughness": synthetic_pair(rough=1.3),
+    "made: spread of form": synthetic_pair(spread=2.0),
+    "made: spread of size": synthetic_pair(wider=1.5),
+    "made: minority of 15 %": synthetic_pair(minority=0.15),
+    "made: handedness": lambda: (synthetic_outlines(1, hand=1.0), synthetic_outlines(2, hand=-1.0)),
+    "made: size and roughness": synthetic_pair(size=1.08, rough=1.2),
 }
-#: Populations that both samples are drawn from, and at which sizes.
+#: Populations from which both samples are drawn, and sample sizes.
 NULLS = {
     "grains": (lambda: grains("hlf1_smooth5") + grains("hlf2_smooth5"), ("20, 20", "40, 40", "76, 76", "10, 300")),
     "cells": (lambda: cells(0, 0), ("40, 40",)),
-    "made": (lambda: made(1, 1200), ("20, 20", "40, 40", "76, 76")),
-    "ties: each outline eight times": (lambda: made(1, 20) * 8, ("40, 40",)),
-    "ordered by size": (lambda: made(1, 1200), ("40, 40",)),
+    "made": (lambda: synthetic_outlines(1, 1200), ("20, 20", "40, 40", "76, 76")),
+    "ties: each outline eight times": (lambda: synthetic_outlines(1, 20) * 8, ("40, 40",)),
+    "ordered by size": (lambda: synthetic_outlines(1, 1200), ("40, 40",)),
 }
 NULL_SIZES = {"20, 20": (20, 20), "40, 40": (40, 40), "76, 76": (76, 76), "10, 300": (10, 300)}
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Everything of outlines that does not depend on which others they are compared with."""
+    """Precomputed results for outlines that do not depend on the comparison."""
 
     landmarks: np.ndarray
     places: np.ndarray
@@ -200,7 +201,7 @@ class Population:
 
 @cache
 def population(case, side):
-    """The outlines of one side of a case, or of a null."""
+    """Outlines of one side of a case, or of a null case."""
     curves = NULLS[case][0]() if side is None else CASES[case]()[side]
     ensemble = curves if isinstance(curves, Ensemble) else Ensemble(list(curves))
     landmarks = to_landmarks(ensemble, Settings().landmarks, measure=Settings().measure)
@@ -226,7 +227,7 @@ def population(case, side):
 
 
 def fourier(undulation):
-    """Elliptic Fourier coefficients of standardized outlines, normalized for start and turn; zeros without pyefd."""
+    """Elliptic Fourier coefficients of standardized outlines, invariant to start and rotation; zeros without pyefd."""
     try:
         from pyefd import elliptic_fourier_descriptors
     except ImportError:
@@ -236,7 +237,7 @@ def fourier(undulation):
 
 
 def drawn(parts):
-    """Rows of populations, one after the other."""
+    """Rows of populations, concatenated."""
     return Population(*(np.concatenate([getattr(p, name)[rows] for p, rows in parts]) for name in FIELDS_OF))
 
 
@@ -244,7 +245,7 @@ FIELDS_OF = tuple(Population.__dataclass_fields__)
 
 
 def learned_from(some):
-    """What `compare` learns of drawn outlines at its defaults; the tested coordinates have no part in it."""
+    """What `compare` learns from drawn outlines with its defaults; the tested coordinates are not used."""
     return learn_landmarks(some.landmarks, some.places, Settings(), lobes_held(some.around[some.around > 0]))
 
 
@@ -256,7 +257,7 @@ def distances(x):
 
 
 def permuted_p(kernel, weights):
-    """p-value of wᵀKw among permutations, the first row being as observed."""
+    """p-value of wᵀKw among permutations, of which the first row is the observed labeling."""
     values = np.einsum("bi,bi->b", weights @ kernel, weights)
     return np.mean(values >= values[0] - 1e-12 * abs(values[0]))
 
@@ -305,7 +306,7 @@ def fused(d, weights):
 
 
 def classified(x, first, seed):
-    """p-value of a classifier's accuracy on outlines it has not seen (C2ST; Lopez-Paz and Oquab 2017)."""
+    """p-value of a classifier's accuracy on unseen outlines (C2ST; Lopez-Paz and Oquab 2017)."""
     from sklearn.linear_model import LogisticRegression
 
     labels = np.arange(len(x)) < first
@@ -318,7 +319,7 @@ def classified(x, first, seed):
 
 
 def ranked(x, first):
-    """Smallest p-value of Mann-Whitney tests of the columns, by Holm's rule."""
+    """Minimum p-value of Mann-Whitney tests of the columns, by Holm's method."""
     found = [mannwhitneyu(column[:first], column[first:]).pvalue for column in x.T if np.ptp(column) > 0]
     return min(1.0, len(found) * min(found, default=1.0))
 
@@ -377,7 +378,7 @@ def one_draw(some, first, seed, *, rivals=True):
 
 
 def batches(options, case, size, batch):
-    """Numbers of the draws of a cell that are still to be done, so many at a time, until time is up."""
+    """Numbers of the draws of a cell still to be done, in batches, until the time is up."""
     sure = [row for row in rows_of(options.out) if (row["case"], row["size"]) == (case, str(size))]
     done = sum(int(row["draws"]) for row in sure if (row["method"], row["test"]) == ("defaults", "form"))
     done //= len({row["level"] for row in sure}) or 1
@@ -388,7 +389,7 @@ def batches(options, case, size, batch):
 
 
 def power(options):
-    """Draw from the pairs, and add what is rejected to the file."""
+    """Draw from the pairs, and add the rejections to the file."""
     for size in options.sizes:
         for case in (name for name in CASES if any(part in name for part in options.cases)):
             for draws in batches(options, case, size, 20):
@@ -404,7 +405,7 @@ def power(options):
 
 
 def level(options):
-    """Draw both samples from one population, and add what is rejected to the file."""
+    """Draw both samples from one population, and add the rejections to the file."""
     for case in (name for name in NULLS if any(part in name for part in options.cases)):
         for name, (m, n) in NULL_SIZES.items():
             if name not in NULLS[case][1] or (options.only and name not in options.only):
@@ -413,14 +414,14 @@ def level(options):
                 whole, found = population(case, None), []
                 for draw in draws:
                     rows = np.random.default_rng([draw, m, n, 4]).choice(len(whole.size), m + n, replace=False)
-                    if case.startswith("ordered"):  # each side from the smallest outline to the largest
+                    if case.startswith("ordered"):  # each sample from the smallest outline to the largest
                         rows = np.concatenate([side[np.argsort(whole.size[side])] for side in (rows[:m], rows[m:])])
                     found.append(one_draw(drawn([(whole, rows)]), m, draw, rivals=False))
                 write(options.out, case, name, found, (LEVEL, 0.01))
 
 
 def rows_of(path):
-    """Rows of the file that there is."""
+    """Rows of the file, if it exists."""
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
@@ -428,9 +429,9 @@ def rows_of(path):
 
 
 def write(path, case, size, found, levels):
-    """Add the counts of a batch of draws to those of the file."""
+    """Add the counts of a batch of draws to those in the file."""
     keys = dict.fromkeys(key for one in found for key in one)
-    # A part that is left out of a draw rejects nothing in it.
+    # A part omitted in a draw counts as not rejected.
     new = [
         (case, *key, size, level, len(found), sum(one.get(key, 1) <= level * (1 + 1e-9) for one in found))
         for level in levels
@@ -449,7 +450,7 @@ def write(path, case, size, found, levels):
 
 
 def shares(path):
-    """(case, test, size) → method → share of draws rejected at the level 0.05."""
+    """(case, test, size) → method → fraction of draws rejected at level 0.05."""
     counts = {}
     for row in rows_of(path):
         if float(row["level"]) == LEVEL:
@@ -460,14 +461,14 @@ def shares(path):
 
 
 def found_by(cell):
-    """Method and share of the best of the other tests."""
+    """Best of the other tests, and its rejection rate."""
     others = {m: p for m, p in cell.items() if not m.startswith(("defaults", "part"))}
     best = max(others, key=others.get)
     return best, others[best]
 
 
 def lost(known, test, chosen, least):
-    """Cells in which a test finds something, and what the defaults lose there; the largest loss first."""
+    """Cells in which a test has power, and the loss of the defaults there, in decreasing order."""
     rows = []
     for (case, of, size), cell in known.items():
         best, share = found_by(cell)
@@ -477,7 +478,7 @@ def lost(known, test, chosen, least):
 
 
 def regret(options):
-    """Print what the defaults lose to the best of the other tests wherever one of them finds something."""
+    """Print the loss of power of the defaults relative to the best other test, wherever one has power."""
     known = shares(options.out)
     print(regret_table(known, options.something))
     print(f"\n{bound(known, options.something)}")
@@ -493,7 +494,7 @@ def regret(options):
 
 
 def regret_table(known, least=SOMETHING):
-    """The same in one row for each test and kind of pair."""
+    """The same with one row per test and type of pair."""
     lines = ["| test | pairs | cells | at most | on average | below the defaults before by at most |"]
     lines.append("|---" * 6 + "|")
     for test in ("form", "scale"):
@@ -511,7 +512,7 @@ def regret_table(known, least=SOMETHING):
 
 
 def lost_among_three(share):
-    """What the smallest of three independent p-values loses to the only one that sees something, at its power."""
+    """Loss of the minimum of three independent p-values relative to the only informative one, at its power."""
     alone, jointly = norm.isf([LEVEL / 2, (1 - (1 - LEVEL) ** (1 / 3)) / 2])
     shift = brentq(lambda x: norm.sf(alone - x) + norm.sf(alone + x) - min(share, 1 - 1e-6), 0, 9)
     missed = (norm.cdf(jointly - shift) - norm.cdf(-jointly - shift)) * (1 - LEVEL) ** (2 / 3)
@@ -530,7 +531,7 @@ def bound(known, least=SOMETHING):
 
 
 def power_table(known, least=SOMETHING):
-    """Shares found at 40 outlines a side, wherever some test found something."""
+    """Power for 40 outlines per sample, wherever some test has power."""
     lines = ["| pair | test | a side | found | each part by itself | before | best of the other tests |"]
     lines.append("|---" * 7 + "|")
     for (case, test, size), cell in sorted(known.items(), key=lambda one: (one[0][1], list(CASES).index(one[0][0]))):
@@ -544,7 +545,7 @@ def power_table(known, least=SOMETHING):
 
 
 def level_table(rows):
-    """Shares rejected where nothing differs, with Wilson's intervals."""
+    """Rejection rates without a difference, with Wilson intervals."""
     lines = ["| nothing differs | m, n | runs | test | level 0.05 | level 0.01 |", "|---" * 6 + "|"]
     counts = {}
     for row in rows:
@@ -563,7 +564,7 @@ def level_table(rows):
 
 
 def numbers_of_draws(path):
-    """How many draws there are at each size, in words."""
+    """Numbers of draws for each sample size, in words."""
     counts = {}
     for row in rows_of(path):
         if row["method"] == "defaults":
@@ -577,7 +578,7 @@ def numbers_of_draws(path):
 def tables_of(folder):
     """Blocks of docs/two-sample-tests.md by name, from power.csv and level.csv."""
     known = shares(folder / "power.csv")
-    # Cases were named before the field's word was taken.
+    # Cases were named before the standard term was adopted.
     return {
         "power-draws": numbers_of_draws(folder / "power.csv"),
         "power": power_table(known).replace("made: ", "synthetic: "),
@@ -588,11 +589,11 @@ def tables_of(folder):
 
 
 def tables(options):
-    """Print the tables of docs/two-sample-tests.md, which tools/write_docs.py writes."""
+    """Print the tables of docs/two-sample-tests.md, as written by tools/write_docs.py."""
     print("\n\n".join(tables_of(options.out.parent).values()))
 
 
-#: Learning curves that are drawn; all are in the file.
+#: Learning curves in the figure; the file has all.
 DRAWN = (
     ("form", "grains: noisy, smooth"),
     ("form", "cells: dunn, dlm8 (control)"),
@@ -610,7 +611,7 @@ DRAWN = (
 
 
 def draw(options):
-    """Draw learning curves, once for light and once for dark pages, to be read at 680 pixels."""
+    """Draw learning curves for light and dark pages, readable at 680 pixels."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -659,7 +660,7 @@ def draw(options):
 
 
 def main():
-    """Do what is asked for."""
+    """Run the requested command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("power", "level", "regret", "tables", "draw"))
     parser.add_argument("--cases", nargs="*", default=[""], help="parts of names of cases")

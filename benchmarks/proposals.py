@@ -1,12 +1,11 @@
-"""The recipe that is proposed first: the weights of its score, and how well it does on images of other kinds.
+"""The first proposed recipe: weights of its score, and accuracy on images of other types.
 
-``weights`` fits the weights of the measures of `propose` to the F1 of what the recipes find in images of
-``mask_corrections`` in the shared data, the first three of every size, cropped to 360 × 360 pixels. ``materials``
-prints the F1 of the first proposal beside that of the defaults and of the settings chosen by hand on the images of
-benchmarks/segmentation.py.
-That on the images of ``segmentation`` is a part of benchmarks/learning.py (``--only methods``). ``large`` prints the
-mean F1 of what is proposed for these images made large: repeated as by mirrors, up to 2700 pixels, so that the objects
-stay as small; and magnified to as much, with noise added.
+``weights`` fits the weights of the measurements of `propose` to the F1 of recipes on images of ``mask_corrections`` in
+the shared data, the first three of every size, cropped to 360 × 360 pixels. ``materials`` prints the F1 of the first
+proposal, of the defaults and of manual settings on the images of benchmarks/segmentation.py.
+For the images of ``segmentation`` see benchmarks/learning.py (``--only methods``). ``large`` prints the mean F1 of
+proposals for these images enlarged to 2700 pixels: tiled by reflection, so that the objects remain as small; and
+magnified, with noise added.
 Run as ``python benchmarks/proposals.py weights|materials|large [--data FOLDER]``.
 """
 
@@ -23,15 +22,15 @@ from napari_shape_ensembles import propose, segment
 from segmentation import battery, nuclei, powder, steel, without_small
 
 PER_SIZE = 3
-# Least longer side of a large image in pixels, and standard deviation of the noise in a magnified one, as a fraction of
-# its range of gray levels.
+# Minimum longer side of a large image in pixels, and standard deviation of the noise in a magnified one, as a fraction
+# of its range of gray levels.
 LARGE, NOISE = 2700, 0.04
-# Of the ridge regression, in terms of the variance of each measure.
+# Of the ridge regression, relative to the variance of each measurement.
 RIDGE = 0.1
 
 
 def main() -> None:
-    """Print what was asked for."""
+    """Print the requested table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("weights", "materials", "large"))
     parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
@@ -45,14 +44,14 @@ def main() -> None:
 
 
 def weights(folder: Path) -> str:
-    """Weights by ridge regression; F1 of the first proposal of each size, with weights of the other sizes."""
+    """Weights by ridge regression; F1 of the first proposal for each size, with weights from the other sizes."""
     sizes: dict[tuple[int, ...], list[tuple[np.ndarray, np.ndarray]]] = defaultdict(list)
     names: list[str] = []
     for path in sorted(folder.glob("*_image.png")):
         image, truth = imread(path), imread(path.with_name(path.name.replace("_image", "_after"))).astype(int)
         if len(sizes[image.shape]) < PER_SIZE:
             part = fullest(truth)
-            proposals = propose(image[part])  # of so small an image all is tried
+            proposals = propose(image[part])  # all of such a small image is tried
             names = list(proposals[0].measures)
             measures = np.array([[one.measures[name] for name in names] for one in proposals])
             found = np.array([f1(truth[part], one.labels) for one in proposals])
@@ -72,7 +71,7 @@ def weights(folder: Path) -> str:
 
 
 def fullest(truth: np.ndarray, side: int = 360) -> tuple[slice, slice]:
-    """The window in which objects cover most pixels."""
+    """The window with the largest area of objects."""
     covered = ndimage.uniform_filter((truth > 0).astype(float), side, mode="constant")
     place = np.array(np.unravel_index(covered.argmax(), covered.shape)) - side // 2
     rows, columns = np.clip(place, 0, np.maximum(np.array(truth.shape) - side, 0))
@@ -80,7 +79,7 @@ def fullest(truth: np.ndarray, side: int = 360) -> tuple[slice, slice]:
 
 
 def ridge(sizes: list[list[tuple[np.ndarray, np.ndarray]]]) -> np.ndarray:
-    """Slopes of F1; images count alike, and sizes by the root of their number."""
+    """Coefficients for F1; images have equal weight, and sizes the square root of their number."""
     images = [(*image, 1 / np.sqrt(len(own))) for own in sizes for image in own]
     measures, found = (np.concatenate([image[place] for image in images]) for place in (0, 1))
     weight = np.concatenate([np.full(len(found), weight / len(found)) for _, found, weight in images])
@@ -105,7 +104,7 @@ def materials(data: Path) -> None:
 
 
 def large(folder: Path) -> str:
-    """Table of the mean F1 in images as they are, repeated to fill a large one, and magnified to a large one."""
+    """Table of the mean F1 in the original images, tiled to large ones, and magnified to large ones."""
     found: dict[str, list[float]] = defaultdict(list)
     noise = np.random.default_rng(0)
     for path in sorted(folder.glob("*_image.png")):

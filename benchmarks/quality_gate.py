@@ -1,4 +1,4 @@
-"""False alarms of the gate: what it finds in sets whose outlines are good, check by check; and, last, in bad ones.
+"""False alarms of the quality checks: findings in sets with good outlines, by check; and, finally, in bad ones.
 
 Prints the table of docs/segmentation.md. Run as ``python benchmarks/quality_gate.py [--data FOLDER] [--splits N]``.
 """
@@ -15,12 +15,12 @@ from skimage.io import imread
 from learning import f1
 from napari_shape_ensembles import Ensemble, extract_curves, quality, segment
 
-# F1 at IoU 0.5 from which automatic outlines count as good.
+# Minimum F1 at IoU 0.5 for automatic outlines to count as good.
 _GOOD = 0.5
 
 
 def main() -> None:
-    """Print the number of comparisons and of findings by set."""
+    """Print the numbers of comparisons and findings by set."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
     parser.add_argument("--splits", type=int, default=20)

@@ -1,16 +1,16 @@
-"""Levels and power of the tests of replicates, by simulation; figures of docs/experiment.md.
+"""Level and power of the tests of replicates, by simulation; results of docs/experiment.md.
 
 python benchmarks/replicates.py levels | given | small | power | family | equivalence | position | outlines | cost |
     real [--designs N] [--seed S] [--only NAME] [--out benchmarks/replicates.csv]
 
 `levels`: permutation tests and Läuter's test on null designs of each kind, with variation between replicates.
-`given`: covariates taken out, interactions, and images within replicates. `small`: Läuter's test where its assumption
-fails. `power`: beside an oracle's t-test of the component that was shifted.
+`given`: covariates regressed out, interactions, and images within replicates. `small`: Läuter's test where its
+assumption fails. `power`: compared with an oracle's t-test of the shifted component.
 `family`: family-wise error of several contrasts. `equivalence`: how often groups that differ by exactly the margin are
-called the same. `position`: dependence of shape on position, where there is none and along a gradient. `outlines`:
-whole experiments on drawn outlines, from images to the table. `cost`: of permutations. `real`: draws of real fields and
-persons, of one condition and of two (data beside the repository: docs/data.md). With `--out` the counts are kept in a
-file, from which tools/write_docs.py writes the tables; cells that are there with the same seed are not run again.
+declared equivalent. `position`: dependence of shape on position, without and with a gradient. `outlines`: whole
+experiments on synthetic outlines, from images to the table. `cost`: of permutations. `real`: random subsets of real
+fields and people, of one condition and of two (data beside the repository: docs/data.md). With `--out` the counts are
+stored in a file, from which tools/write_docs.py makes the tables; cells already there with the same seed are skipped.
 """
 
 import argparse
@@ -46,12 +46,12 @@ from results_file import printed, record, wilson
 
 ICC = [0.0, 0.05, 0.2]
 LEVELS = (0.05, 0.01)
-# Outlines of a replicate, components, permutations drawn where they are not listed.
+# Outlines per replicate, components, and number of permutations if they are not enumerated.
 OUTLINES, COMPONENTS, DRAWS = 10, 4, 299
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results" / "replicates.json"
-# Where counts are kept, and what they are counts of.
+# File of the counts, and its columns.
 KEPT: dict = {"out": None, "what": "", "seed": 1}
-# Tables in which something does differ.
+# Tables with a difference.
 FOUND = ("power", "position", "real")
 COUNTS = ["what", "name", "icc", "test", "level", "seed", "designs", "rejected"]
 
@@ -62,7 +62,7 @@ def two(m, n):
 
 
 def several(k, size):
-    """Several groups of one size."""
+    """Several groups of equal size."""
     return np.eye(k)[np.repeat(np.arange(k), size)], None
 
 
@@ -87,18 +87,18 @@ DESIGNS = {
 
 
 def covariate(m):
-    """Two groups, and a covariate that differs between them and changes every component."""
+    """Two groups, and a covariate that differs between them and affects every component."""
     length = np.random.default_rng(0).normal(size=2 * m) + 0.5 * (np.arange(2 * m) >= m)
     return np.arange(2 * m) >= m, length
 
 
 def interaction(m):
-    """Two factors crossed, m replicates of each combination, both of which change every component."""
+    """Two crossed factors, m replicates of each combination, both of which affect every component."""
     one, other = np.repeat([0.0, 0, 1, 1], m), np.repeat([0.0, 1, 0, 1], m)
     return (one - 0.5) * (other - 0.5), np.stack([one, other], axis=1)
 
 
-# Columns that are tested, and covariates that are taken out first.
+# Columns to test, and covariates to regress out first.
 GIVEN = {
     "8 and 8, given a length": covariate(8),
     "5 and 5, given a length": covariate(5),
@@ -108,7 +108,7 @@ GIVEN = {
 
 
 def drawn(rng, blocks, total, icc, shift=None, counts=None, draw=None):
-    """Outlines' components, and the replicate of each; blocks add variation of their own."""
+    """Components of outlines, and the replicate of each; blocks add variation of their own."""
     counts = np.full(total, OUTLINES) if counts is None else counts
     replicate = np.repeat(np.arange(total), counts)
     draw = draw or rng.standard_normal
@@ -121,7 +121,7 @@ def drawn(rng, blocks, total, icc, shift=None, counts=None, draw=None):
 
 
 def stream(name, icc):
-    """Random numbers of one cell, independent of those of all others."""
+    """Random generator of one cell, independent of all others."""
     return np.random.default_rng([KEPT["seed"], zlib.crc32(f"{KEPT['what']} {name} {icc:g}".encode())])
 
 
@@ -135,9 +135,9 @@ def is_kept(name, icc):
 
 
 def tested(points, replicate, hypothesis, blocks, seed):
-    """p-values by permutation and by Läuter's test; where covariates are taken out, of means.
+    """p-values by permutation and by Läuter's test; with covariates, of means.
 
-    A trend is tested with the dose and with its ranks, as `Experiment.trend` does.
+    A trend is tested with the dose and with its ranks, as in `Experiment.trend`.
     """
     means, within = replicate_means(points, replicate)
     if blocks is not None:
@@ -145,7 +145,7 @@ def tested(points, replicate, hypothesis, blocks, seed):
             points
             - np.stack([np.bincount(blocks, x) / np.bincount(blocks) for x in means.T], axis=1)[blocks[replicate]]
         )
-    # Widths near the median distance, which for single experiments would cost more than the test.
+    # Widths close to the median distance, whose exact value would cost more than the test.
     if hypothesis.covariates is not None:
         kernels = {"means": mean_kernels(means / within, np.arange(len(means)), kernel="mean")}
     else:
@@ -160,7 +160,7 @@ def tested(points, replicate, hypothesis, blocks, seed):
 
 
 def print_row(name, icc, p_values, least):
-    """A row: shares rejected with their Wilson intervals; counts into the file."""
+    """Print rejection rates with Wilson intervals, and store the counts."""
     cells, counts = [], []
     for level in LEVELS:
         for kind, values in p_values.items():
@@ -174,9 +174,9 @@ def print_row(name, icc, p_values, least):
 
 
 def table_of(path, what):
-    """A table for docs/experiment.md of the counts of all seeds: a row per kind of design, shares by correlation.
+    """A table of docs/experiment.md from the counts of all seeds: one row per design, rates by correlation.
 
-    ↑ and ↓ mark shares whose Wilson interval lies above, or below, the level, where nothing differs.
+    ↑ and ↓ mark rates whose Wilson interval is above, or below, the level, in null designs.
     """
     known = pd.read_csv(path)
     known = known[known["what"] == what]
@@ -202,7 +202,7 @@ def table_of(path, what):
 
 
 def words_of(path):
-    """How often the test by permutation rejects in null designs, in a sentence."""
+    """Rejection rate of the permutation test in null designs, in a sentence."""
     known = pd.read_csv(path)
     own = known[(known["what"] == "levels") & (known["test"] == "permuted") & (known["level"] == LEVELS[0])]
     shares = own["rejected"] / own["designs"]
@@ -214,7 +214,7 @@ def words_of(path):
 
 
 def levels(designs, only):
-    """Shares of null designs rejected."""
+    """Rejection rates in null designs."""
     for name in DESIGNS:
         if only and only != name:
             continue
@@ -226,7 +226,7 @@ def levels(designs, only):
 
 
 def level_p_values(designs, name, icc):
-    """p-values of null designs of one kind, by both tests, and the least there is."""
+    """p-values of null designs of one kind, by both tests, and the smallest possible one."""
     columns, blocks = DESIGNS[name]
     rng, hypothesis = stream(name, icc), Hypothesis(columns, blocks)
     return np.array(
@@ -235,7 +235,7 @@ def level_p_values(designs, name, icc):
 
 
 def given(designs, only):
-    """Shares of null designs rejected where covariates are taken out (Freedman and Lane), and of nested images."""
+    """Rejection rates in null designs with covariates regressed out (Freedman and Lane), and with nested images."""
     for name, (columns, known) in GIVEN.items():
         if only and only != name:
             continue
@@ -253,7 +253,7 @@ def given(designs, only):
             print_row(name, icc, {"permuted": permuted, "small sample": small_sample}, least[0])
     if only and not only.startswith("nested"):
         return
-    for icc in ICC:  # images of a replicate differ as much as replicates do
+    for icc in ICC:  # images of a replicate vary as much as replicates do
         if is_kept(nested := "nested: 5 and 5 replicates of 3 images", icc):
             continue
         rng, found = stream(nested, icc), {"permuted": [], "images permuted": []}
@@ -267,9 +267,9 @@ def given(designs, only):
 
 
 def small(designs, only):
-    """Läuter's test away from Gaussian replicates of one size: 3 and 3, 4 and 4, 15 and 15.
+    """Läuter's test for replicates that are not Gaussian or of unequal size: 3 and 3, 4 and 4, 15 and 15.
 
-    With `--only` and a kind of design of `levels`, of Gaussian replicates of that design.
+    With `--only` and a design of `levels`, for Gaussian replicates of that design.
     """
     if only in DESIGNS:
         columns, blocks = DESIGNS[only]
@@ -298,7 +298,7 @@ def small(designs, only):
 
 
 def small_gaussian(designs, name, icc):
-    """As `level_p_values` of 3 and 3 replicates, of `small`."""
+    """As `level_p_values` for 3 and 3 replicates, of `small`."""
     p_values = np.array(small_p_values(designs, 3, name, icc, {}))
     return p_values, p_values
 
@@ -322,12 +322,12 @@ def small_p_values(designs, m, name, icc, options):
     return p_values
 
 
-# Two cells that are drawn again in seconds: `tools/write_docs.py --check --measure` compares their counts.
+# Two fast cells: `tools/write_docs.py --check --measure` repeats them and compares their counts.
 AGAIN = {("levels", "3 and 3"): level_p_values, ("small", "3 and 3, Gaussian"): small_gaussian}
 
 
 def kept_counts():
-    """How often each test rejected in the cells of `AGAIN`, as replicates.csv has it."""
+    """Rejections by each test in the cells of `AGAIN`, as in replicates.csv."""
     known = pd.read_csv(Path(__file__).with_name("replicates.csv"))
     own = known[(known["icc"] == 0) & (known["seed"] == 1)]
     own = own[[cell in AGAIN for cell in zip(own["what"], own["name"], strict=True)]]
@@ -339,7 +339,7 @@ def kept_counts():
 
 
 def drawn_again():
-    """The same counts, as they come out now."""
+    """The same counts, drawn again."""
     found = []
     for row in kept_counts():
         KEPT["what"] = row["what"]
@@ -350,7 +350,7 @@ def drawn_again():
 
 
 def power(designs, only):
-    """Share found of a shift of one component, and of all four, beside the oracle's t-test of the first."""
+    """Power for a shift of one component, and of all four, compared with the oracle's t-test of the first."""
     for m, shift in ((3, 1.0), (6, 0.6), (12, 0.4)):
         group = np.arange(2 * m) >= m
         for name, direction in (("one", np.eye(COMPONENTS)[0]), ("all", np.full(COMPONENTS, COMPONENTS**-0.5))):
@@ -366,7 +366,7 @@ def power(designs, only):
 
 
 def family(designs, only):
-    """Family-wise error of closed testing where none, and where one, of four groups differs."""
+    """Family-wise error of closed testing if none, or one, of four groups differs."""
     group, every = np.repeat(np.arange(4), 4), [(i, j) for i in range(4) for j in range(i + 1, 4)]
     for name, differs in (("none differs", 0.0), ("one differs", 2.0)):
         for icc in ICC:
@@ -388,10 +388,10 @@ def family(designs, only):
 
 
 def equivalence(designs, only):
-    """Share called the same to within the margin where one quantity differs by exactly the margin.
+    """Rate of declared equivalence if one quantity differs by exactly the margin.
 
-    "alone": the replicates' means of all other quantities agree, so that the one on the margin decides, which is where
-    the level is highest; "all": all quantities vary alike.
+    "alone": the replicates' means of all other quantities agree, so that the one at the margin decides, where the level
+    is highest; "all": all quantities vary equally.
     """
     lobes, count = TESTS["undulation"], 40
     spreads = {"size": 0.15, "elongation": 0.15, **dict.fromkeys((*lobes, "roughness"), 0.3)}
@@ -418,7 +418,7 @@ def equivalence(designs, only):
                     columns["size"] += np.log(1.1) * second
                     columns[lobes[0]] += 0.2 * spreads[lobes[0]] * np.sqrt(1 - icc) * second
                     made = Experiment(design, Settings(), {}, {}, pd.DataFrame(columns), "family", "µm")
-                    vars(made)["table"] = none  # whether permutations detect a difference plays no part here
+                    vars(made)["table"] = none  # detection by permutation is irrelevant here
                     row = made.equivalence(0.1, form=0.2).iloc[0]
                     found.append((row["undulation_p"], row["scale_p"]))
                 form, scale = np.transpose(found)
@@ -426,7 +426,7 @@ def equivalence(designs, only):
 
 
 def position(designs, only):
-    """Dependence of shape on position in one image: where there is none, and with gradients of size and form."""
+    """Dependence of shape on position in one image: without, and with gradients of size and undulation."""
     quick = Settings(landmarks=60, rank=10, permutations=199, significance=0.05)
     for count in (40, 100, 300):
         for name, size, rough in (("none", 0, 0), ("size", 0.5, 0), ("form", 0, 0.5)):
@@ -436,7 +436,7 @@ def position(designs, only):
                 continue
             rng, found = stream(cell, 0), []
             for _ in range(designs):
-                places = rng.uniform(-1, 1, (count, 2))  # the deviation along each axis is 1/√3
+                places = rng.uniform(-1, 1, (count, 2))  # the standard deviation along each axis is 1/√3
                 along = np.sqrt(3) * places[:, :1]
                 forms = draw_forms(rng, count, roughness=0.03, waves=(6, 10), vertices=60)
                 plain = draw_forms(rng, count, roughness=1e-6, waves=(6, 10), vertices=60)
@@ -451,7 +451,7 @@ def position(designs, only):
 
 
 def outlines(designs, only):
-    """Whole experiments on drawn outlines: images differ in size and roughness, groups in nothing."""
+    """Whole experiments on synthetic outlines: images differ in size and roughness, groups do not."""
     quick = Settings(landmarks=100, rank=20, significance=0.05)
     for m, between in ((3, 0.0), (3, 0.05), (6, 0.0), (6, 0.05)):
         rng, p_values = np.random.default_rng(5), {"undulation": [], "scale": [], "by curves": []}
@@ -475,7 +475,7 @@ def outlines(designs, only):
 
 
 def cost(designs, only):
-    """Processor time of 10 000 permutations of 60 replicates beside that of the kernel of their outlines; the least."""
+    """Processor time of 10 000 permutations of 60 replicates, and of the kernel of their outlines; the minimum."""
 
     def least(work, times=60):
         taken = []
@@ -499,7 +499,7 @@ def cost(designs, only):
 
 
 def real(designs, only):
-    """Draws of m and m real fields and persons: of one condition, and of two."""
+    """Random subsets of m and m real fields and people: of one condition, and of two."""
     folder = Path(only or "../shared/data") / "replicates"
     with np.load(folder / "hearts.npz") as data:
         curves = np.split(data["xy"].astype(float), data["offsets"][1:-1])
@@ -517,7 +517,7 @@ def real(designs, only):
                 fields.append(found)
                 group.append(kind)
     for name, images, of in (("hearts", hearts, ["person"] * 8), ("nuclei", fields, group)):
-        # A single group is refused unless there is a number that a trend could be tested with.
+        # A single group is rejected unless a trend in a numeric column could be tested.
         result = experiment(images, pd.DataFrame({"group": of, "number": np.arange(len(of))}))
         if len(result.table):
             row, sizes = result.table.iloc[0], np.bincount(result.design.group)

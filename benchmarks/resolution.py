@@ -1,9 +1,9 @@
-"""False rejections between random halves of one population, one of them at a lower resolution, its unit stated.
+"""False positives between random halves of one population, one of them at a lower resolution with known pixel size.
 
-Grains of the paper's map and nuclei of wild-type fibroblasts; one half is traced from labels of which every second, or
-fourth, row and column is kept. Counts rejections, with and without bringing both to the same pixel size, and where they
-differ: the curves with large pixels are stretched by half, and given three lobes. Of the nuclei, which are from 30
-fields, images are permuted.
+Grains of the paper's map and nuclei of wild-type fibroblasts; one half is traced from labels subsampled to every
+second, or fourth, row and column. Counts rejections, with and without resampling to a common pixel size, and with a
+true difference: the curves with large pixels are stretched by half, and given three lobes. For the nuclei, which are
+from 30 fields, images are permuted.
 Run as ``python benchmarks/resolution.py [--data FOLDER] [--splits N] [--out docs/results/resolution.json]``.
 """
 
@@ -18,7 +18,7 @@ from napari_shape_ensembles import Comparison, Ensemble, Settings, at_pixel_size
 from results_file import out_option, printed, record
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-# Splits that are also compared as they are, and with what differs, which both show at once.
+# Number of splits also compared without resampling, and with a difference, as both effects are obvious.
 FEW = 10
 STRETCH, LOBES = 1.5, 0.15
 SETTINGS = Settings(landmarks=100, rank=30, permutations=300)
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def first_draws(data: Path = DATA) -> dict[str, float]:
-    """p-values of the first split of the grains at a quarter of the resolution, brought to one pixel size."""
+    """p-values of the first split of the grains at a quarter of the resolution, resampled to one pixel size."""
     planes = populations(data)["grains"]
     fine = pooled(planes, 1)
     result = halves(fine, at_pixel_size(fine, 4.0), pooled(planes, 4), 0)
@@ -58,7 +58,7 @@ def populations(data: Path) -> dict[str, list[np.ndarray]]:
 
 
 def row(name: str, planes: list[np.ndarray], factor: int, splits: int) -> dict[str, object]:
-    """Rejections of form and of scale at the level of 1 %."""
+    """Rejections of undulation and scale at level 0.01."""
     fine, coarse, different = pooled(planes, 1), pooled(planes, factor), pooled(planes, factor, changed)
     brought, unsized = at_pixel_size(fine, float(factor)), pooled(planes, 1, without_pixel_size)
     rejected, done = np.zeros((3, 2)), np.zeros(3, dtype=int)
@@ -76,7 +76,7 @@ def row(name: str, planes: list[np.ndarray], factor: int, splits: int) -> dict[s
 
 
 def halves(fine: Ensemble, one: Ensemble, two: Ensemble, split: int) -> Comparison:
-    """One half as in `one` against the other as in `two`; no curve is on both sides, whichever resolution lost it."""
+    """One half as in `one` against the other as in `two`; no curve is in both, whichever resolution lost it."""
     sides = np.random.default_rng(split).permutation(len(fine)) % 2 == 0
     side = dict(zip(fine.ids.tolist(), sides, strict=True))
     a = one.subset([side[label] for label in one.ids.tolist()])
@@ -85,7 +85,7 @@ def halves(fine: Ensemble, one: Ensemble, two: Ensemble, split: int) -> Comparis
 
 
 def pooled(planes: list[np.ndarray], factor: int, change: Callable[[Ensemble], Ensemble] | None = None) -> Ensemble:
-    """All objects of all images, at every `factor`-th row and column; changed, where that is asked for."""
+    """All objects of all images, from every `factor`-th row and column; modified on request."""
     images = [
         extract_curves(plane[::factor, ::factor], scale=(factor, factor), unit="µm", name=f"{index}")
         for index, plane in enumerate(planes)
@@ -105,7 +105,7 @@ def changed(ensemble: Ensemble) -> Ensemble:
 
 
 def without_pixel_size(ensemble: Ensemble) -> Ensemble:
-    """The same curves, of which a comparison does not know how large their pixels are."""
+    """The same curves without known pixel size."""
     return Ensemble(ensemble.curves, name=ensemble.name, unit=ensemble.unit, ids=ensemble.ids)
 
 

@@ -1,10 +1,10 @@
-"""Prints how long the window stands still during a comparison, and how soon work ends that is cancelled.
+"""Blocking of the event loop during a comparison, and time to cancel.
 
 Run on a screen or a virtual one:
     sh tools/run.sh script benchmarks/responsiveness.py [--curves 600]
 
-Pauses are to stay below 100 ms, and a cancelled run is to end within 1 s. A busy machine delays single turns of the
-window, so pauses are given for each of several runs, less what other programs took.
+Pauses should be below 100 ms, and a cancelled run should end within 1 s. A busy machine delays single turns of the
+event loop, so pauses are given for each of several runs, minus the time taken by other programs.
 """
 
 import argparse
@@ -30,14 +30,14 @@ LATER = (0.1, 0.3, 1.0, 2.0)
 
 
 def moment():
-    """Seconds on the clock, of work in all threads, and of this thread in line for a processor, where that is known."""
+    """Wall time, processor time of all threads, and time this thread waited for a processor, if known."""
     schedule = Path("/proc/thread-self/schedstat")
     waited = int(schedule.read_text().split()[1]) / 1e9 if schedule.exists() else 0.0
     return time.perf_counter(), time.process_time(), waited
 
 
 def to_the_end(dock, start):
-    """Start something, and let the window run until the dock has finished."""
+    """Start something, and run the event loop until the dock has finished."""
     loop = QEventLoop()
     dock.finished.connect(loop.quit)
     start()
@@ -46,9 +46,9 @@ def to_the_end(dock, start):
 
 
 def pauses(dock):
-    """Longest time in ms between two turns of the window during a run, and at its end, where layers are handed over.
+    """Longest pauses in ms of the event loop during a run, and at its end, when layers are added.
 
-    Less what other programs took: the time in line for a processor in which none of this process's threads had it.
+    Minus the time taken by other programs: time spent waiting for a processor while no thread of this process ran.
     """
     ticks, busy, timer = [moment()], [], QTimer()
     timer.timeout.connect(lambda: (ticks.append(moment()), busy.append(dock.busy)))
@@ -62,7 +62,7 @@ def pauses(dock):
 
 
 def ends_within(dock, after):
-    """Seconds from Cancel to the end, the button being pressed some seconds after Run."""
+    """Seconds from pressing *Cancel*, some seconds after *Run*, to the end."""
     pressed = []
     QTimer.singleShot(int(1000 * after), lambda: (pressed.append(time.perf_counter()), dock.cancel_button.click()))
     to_the_end(dock, dock.run_button.click)
@@ -70,7 +70,7 @@ def ends_within(dock, after):
 
 
 def left_within():
-    """Seconds until a study on an executor is left while an item of 0.2 s is under way."""
+    """Seconds to cancel a study on an executor while an item of 0.2 s is processed."""
     ended = []
     with ThreadPoolExecutor(1) as pool, suppress(Stopped), reporting(stop=lambda: bool(ended)):
         run_jobs(_slow, range(50), lambda index, step: ended.append(time.perf_counter()), pool)
@@ -83,14 +83,14 @@ def _slow(item):
 
 
 def cancelled(name, dock):
-    """Print how soon a run ends when it is cancelled early and late."""
+    """Print the time to cancel a run, early and late."""
     for after in LATER:
         seconds = ends_within(dock, after)
         print(f"{name} cancelled {after} s after Run: " + ("had ended" if seconds is None else f"{seconds:.2f} s"))
 
 
 def main():
-    """Print every figure."""
+    """Print all measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--curves", type=int, default=600, help="in each of the two layers")
     count = parser.parse_args().curves
@@ -116,6 +116,6 @@ def main():
 
 
 if __name__ == "__main__":
-    application = QApplication([])  # until the process ends: workers are waited for at its exit
+    application = QApplication([])  # until the process exits, which waits for workers
     application.setQuitOnLastWindowClosed(False)
     main()

@@ -1,4 +1,4 @@
-"""Keeps figures of benchmarks in docs/results, from where tools/write_docs.py writes them into tables and sentences."""
+"""Stores results of benchmarks in docs/results, from which tools/write_docs.py makes tables and sentences."""
 
 import json
 from datetime import UTC, datetime
@@ -10,9 +10,9 @@ from napari_shape_ensembles import __version__
 
 
 def record(path, **figures):
-    """Put figures beside those that a file holds, with the day and the version of their run; nothing without a path.
+    """Merge results into a file, with date and version of their run; nothing without a path.
 
-    Underscores in names are spaces in the file.
+    Underscores in names become spaces in the file.
     """
     if path is None:
         return
@@ -30,19 +30,19 @@ def out_option(parser):
 
 
 def printed(**row):
-    """A row of a table, printed; as in `record`, underscores are spaces."""
+    """Print a row of a table; as in `record`, underscores become spaces."""
     row = {name.replace("_", " "): cell for name, cell in row.items()}
     print("| " + " | ".join(map(str, row.values())) + " |", flush=True)
     return row
 
 
 def wilson(hits, count):
-    """95 % interval of a share."""
+    """95 % Wilson interval of a proportion."""
     z, p = float(norm.ppf(0.975)), hits / count
     centre, half = p + z**2 / (2 * count), z * (p * (1 - p) / count + (z / (2 * count)) ** 2) ** 0.5
     return (centre - half) / (1 + z**2 / count), (centre + half) / (1 + z**2 / count)
 
 
 def share(hits, count, digits=4):
-    """A share with its interval, as text."""
+    """A proportion with its interval, as text."""
     return f"{{:.{digits}f}} ({{:.{digits}f}} to {{:.{digits}f}})".format(hits / count, *wilson(hits, count))

@@ -1,8 +1,8 @@
 """Level and power of the control experiment by resynthesis, as in docs/explanations.md.
 
 Run as ``python benchmarks/resynthesis.py [--out docs/results/resynthesis.json]``. Two ensembles of small random
-outlines, alike or with a known difference, go the whole way to the four swaps, many times. A part that was kept must
-not differ; nor must one that was replaced by its like. Every share comes with its Wilson interval of 95 %.
+outlines, equal or with a known difference, go through the whole pipeline to the four swaps, many times. A part that
+was kept must not differ, nor must one replaced by an equal one. Every rate has its 95 % Wilson interval.
 """
 
 import argparse
@@ -35,7 +35,7 @@ PAIRS = {
 
 
 def ensemble(rng, count, *, dependent=False, **how):
-    """Random outlines of one kind; `dependent` ones are the rougher the larger they are drawn."""
+    """Random outlines of one population; in `dependent` ones roughness increases with size."""
     if not dependent:
         return Ensemble(outlines(rng, count, **how))
     drawn = np.exp(rng.normal(0, 0.2, count))
@@ -44,7 +44,7 @@ def ensemble(rng, count, *, dependent=False, **how):
 
 
 def p_values(seed, m, n, *, dependent=False, **how):
-    """Smallest p-value in each kind of test over the four swaps, and of the components."""
+    """Minimum p-value of each kind of test over the four swaps, and of the components."""
     rng = np.random.default_rng([seed, 3])
     a = ensemble(rng, m, dependent=dependent)
     b = ensemble(rng, n, dependent=dependent, **how)
@@ -81,7 +81,7 @@ def main():
 
 
 def among(found, part, how):
-    """Shares rejected at 0.01 by the tests of one part that was kept or replaced: of both samples, or the largest."""
+    """Rejection rates at 0.01 of the tests of one part that was kept or replaced: of both samples, or the largest."""
     rejected = [np.mean(p <= 0.01 * (1 + 1e-9)) for test, p in found.items() if test.startswith(part) and how in test]
     return f"{max(rejected):.3f}" if len(rejected) > 2 else ", ".join(f"{one:.3f}" for one in rejected)
 

@@ -1,8 +1,8 @@
-"""Segment every image of the real data with documented settings and set the result beside its reference.
+"""Segment every image of the real data with documented settings and compare with the reference.
 
-Prints the tables of docs/segmentation.md: found and reference counts, the mean IoU of matched objects, the share of
+Prints the tables of docs/segmentation.md: counts found and in the reference, mean IoU of matched objects, fraction of
 reference objects matched; then the time of a preview and of tracing 5000 labels.
-With ``--examples``: objects found by example, five painted in each image, beside the documented settings.
+With ``--examples``: segmentation by example, with five painted objects per image, compared with documented settings.
 Run as ``python benchmarks/segmentation.py [--data FOLDER] [--quick] [--examples] [--draws N]``.
 """
 
@@ -24,7 +24,7 @@ from napari_shape_ensembles import Outlines, PixelFeatures, Tiling, extract_curv
 
 @dataclass(frozen=True)
 class Case:
-    """One raw image, how it is segmented, and which of its objects are counted."""
+    """One raw image, its segmentation, and which of its objects are counted."""
 
     name: str
     image: np.ndarray
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def by_functions(case: Case) -> str:
-    """One line of the table, by the library without a window."""
+    """One line of the table, with the library functions."""
     labels = segment(case.image, case.recipe)
     if case.tiling:
         return row(case, labels, len(Tiling.of(labels).smoothed(5).ensemble(min_area=case.recipe.min_area)))
@@ -72,7 +72,7 @@ def by_functions(case: Case) -> str:
 
 
 def beside(case: Case, draws: int) -> str:
-    """One line: objects that were not painted, by the documented settings and by five painted objects."""
+    """One line: objects that were not painted, with the documented settings and with five painted objects."""
     least = case.recipe.min_area
     reference = without_small(case.reference, least)
     by_settings = without_small(segment(case.image, case.recipe), least)
@@ -85,7 +85,7 @@ def beside(case: Case, draws: int) -> str:
         for labels in (by_settings, by_example):
             matched = len(rest & set(match_labels(reference, labels).pairs["a"].tolist())) / len(rest)
             found.append((matched, f1(reference, labels, painted)))
-    shares = np.array(found).reshape(draws, 2, 2)  # draw, way, matched and F1
+    shares = np.array(found).reshape(draws, 2, 2)  # draw, method, matched and F1
     (old, old_f1), (new, new_f1) = shares.mean(axis=0)
     low, high = shares[:, 1, 0].min(), shares[:, 1, 0].max()
     count = len(np.unique(reference)) - 1
@@ -96,7 +96,7 @@ def beside(case: Case, draws: int) -> str:
 
 
 def row(case: Case, labels: np.ndarray, curves: int) -> str:
-    """One line of the table: objects of at least the minimum area, those at the border included."""
+    """One line of the table: objects of at least the minimum area, including those at the border."""
     found, reference = (without_small(both, case.recipe.min_area) for both in (labels, case.reference))
     counts = [len(np.unique(both[both > 0])) for both in (reference, found)]
     difference = counts[1] / counts[0] - 1
@@ -110,7 +110,7 @@ def row(case: Case, labels: np.ndarray, curves: int) -> str:
 
 
 def splitting_alone(case: Case) -> str:
-    """What is lost where touching objects are told apart by their outline only: the drawn ones as one mask."""
+    """Loss of splitting touching objects by their outline only: the reference objects as one mask."""
     drawn = without_small(case.reference, case.recipe.min_area)
     found = without_small(segment(drawn > 0, neck=case.recipe.neck), case.recipe.min_area)
     counts = [len(np.unique(labels[labels > 0])) for labels in (drawn, found)]
@@ -119,18 +119,18 @@ def splitting_alone(case: Case) -> str:
 
 
 def without_small(labels: np.ndarray, least: int) -> np.ndarray:
-    """Labels without objects of fewer pixels."""
+    """Remove objects of fewer pixels."""
     values, index, counts = np.unique(labels, return_inverse=True, return_counts=True)
     return np.where(counts >= least, values, 0)[index].reshape(labels.shape).astype(np.int64)
 
 
 def cases(data: Path) -> list[Case]:
-    """Every image that has a reference, with its settings."""
+    """Every image with a reference, and its settings."""
     return [*powder(data), nuclei(data), *steel(data), *battery(data), *maps(data)]
 
 
 def powder(data: Path) -> list[Case]:
-    """Powder: drawn polygons; a particle is what no other one drawn later covers."""
+    """Powder: manual polygons; a particle is the part not covered by polygons drawn later."""
     folder = data / "ampis_powder"
     drawn = np.load(folder / "polygons.npz")
     outlines = np.split(drawn["xy"][:, ::-1].astype(float), drawn["offsets"][1:-1])
@@ -152,7 +152,7 @@ def nuclei(data: Path) -> Case:
 
 
 def steel(data: Path) -> list[Case]:
-    """Spheroidised steel; touching particles are one component of the reference."""
+    """Spheroidized steel; touching particles are one component of the reference."""
     found = []
     for path in sorted((data / "uhcs_spheroidite").glob("*_image.png")):
         mask = imread(path.with_name(path.name.replace("_image", "_mask"))) > 0
@@ -163,19 +163,19 @@ def steel(data: Path) -> list[Case]:
 
 
 def battery(data: Path) -> list[Case]:
-    """Battery sections in false color; the reference is the mask of the paper, at the picture's resolution."""
+    """Battery sections in false color; the reference is the mask of the paper, at the resolution of the image."""
     found = []
     for kind in ("new", "old"):
         image = imread(data / "paper" / f"battery_{kind}_falsecolour.jpg")
         mask = imread(data / "paper" / f"battery_{kind}_mask_sigma5.png") > 0
         small = resize(mask.astype(float), image.shape[:2], order=1, anti_aliasing=True) > 0.5
-        region = ndimage.find_objects(small.astype(int))[0]  # the paper took a part of the image only
+        region = ndimage.find_objects(small.astype(int))[0]  # the paper used a part of the image only
         found.append(Case(f"battery {kind}", image[region], ndimage.label(small[region])[0], BATTERY))
     return found
 
 
 def maps(data: Path) -> list[Case]:
-    """A map of two phases, and a line drawing of grains that was drawn from the labels' own boundaries."""
+    """A map of two phases, and a line drawing of grains made from the boundaries of the labels."""
     phase = imread(data / "ebsd_sdss" / "phase.png")
     components = sum(
         np.where(phase == value, ndimage.label(phase == value)[0] + offset, 0) for value, offset in ((1, 0), (2, 10**6))
@@ -191,7 +191,7 @@ def maps(data: Path) -> list[Case]:
 
 
 def timings() -> list[str]:
-    """Processor and elapsed times, the best of five, of a preview and of tracing 5000 labels."""
+    """Processor and elapsed times, the minimum of five, of a preview and of tracing 5000 labels."""
     image = spots(1024, 30)
     labels = many_labels()
     work = {
@@ -205,7 +205,7 @@ def timings() -> list[str]:
 
 
 def best(run: Callable[[], object], times: int = 5) -> tuple[float, float]:
-    """Least elapsed time and least processor time."""
+    """Minimum elapsed and processor times."""
     spent = []
     for _ in range(times):
         elapsed, processor = time.perf_counter(), time.process_time()
@@ -224,7 +224,7 @@ def spots(side: int, spacing: int) -> np.ndarray:
 
 
 def many_labels(side: int = 4096, across: int = 71) -> np.ndarray:
-    """About 5000 wobbly objects on a grid."""
+    """About 5000 irregular objects on a grid."""
     field = ndimage.zoom(ndimage.gaussian_filter(np.random.default_rng(0).normal(size=(side // 4,) * 2), 3), 4, order=1)
     step = side / across
     rows, columns = np.indices((side, side), dtype=np.float32)
@@ -233,11 +233,11 @@ def many_labels(side: int = 4096, across: int = 71) -> np.ndarray:
     return np.where(apart < 17 + 4 * field / field.std(), number, 0).astype(np.int32)
 
 
-# The smallest particles lie lowest and are dimmest, and touch others over much of their width; what looks like a hole
-# is ground that particles enclose.
+# The smallest particles are lowest and dimmest, and touch others over much of their width; what looks like a hole is
+# background enclosed by particles.
 POWDER = Outlines(method="manual", threshold=50, min_size=60, neck=0.99, fill_holes=False, min_area=100)
 NUCLEI = Outlines(method="local", window=41, offset=0.02, min_size=30, neck=0.95, min_area=30)
-# Gray value between matrix and particles; from 24 h to 85 h the pictures get brighter.
+# Gray value between matrix and particles; images become brighter from 24 h to 85 h.
 STEEL = {
     "800C-24H-Q-2": 140,
     "800C-24H-Q-4": 169,

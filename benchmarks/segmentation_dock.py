@@ -1,7 +1,7 @@
-"""Take every image of the real data from pixels to curves in the dock *Segment curves*, by the dock's own controls.
+"""Segment and trace every image of the real data in the dock *Segment curves*, through its controls.
 
-Prints what the dock found beside the reference, as benchmarks/segmentation.py does without a window, and keeps a
-picture of each window to be looked at. Run as
+Prints the results of the dock compared with the reference, as benchmarks/segmentation.py does without a window, and
+saves a screenshot of each window for inspection. Run as
 ``sh tools/run.sh script benchmarks/segmentation_dock.py [--data FOLDER] [--only NAME] [--out FOLDER]``.
 """
 
@@ -18,7 +18,7 @@ from segmentation import HEADINGS, cases, row, spots
 
 
 def main():
-    """Print the table and keep the pictures."""
+    """Print the table and save the screenshots."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
     parser.add_argument("--only", default="", help="images whose name holds this")
@@ -33,7 +33,7 @@ def main():
 
 
 def through_the_dock(case, out):
-    """One line of the table, with the labels and the number of curves that the dock leaves in the viewer."""
+    """One line of the table, with the labels and the number of curves that the dock adds to the viewer."""
     viewer = napari.Viewer(title=case.name)
     viewer.window.resize(1500, 1000)
     viewer.add_image(case.image, name=case.name)
@@ -55,7 +55,7 @@ def through_the_dock(case, out):
 
 
 def latency(times=15):
-    """From a change of a control to outlines in the viewer, 1024 × 1024: draft and exact ones, and without a split."""
+    """Latency from changing a control to outlines in the viewer, 1024 × 1024: draft, exact, and without splitting."""
     viewer = napari.Viewer(title="latency")
     viewer.add_image(spots(1024, 30), name="spots")
     dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Segment curves")[1]
@@ -76,7 +76,7 @@ def latency(times=15):
 
 
 def seconds_to(dock, times):
-    """How long after each of many changes of a control the draft, and the exact outlines, are shown."""
+    """Seconds from each of many changes of a control until the draft, and the exact outlines, are shown."""
     spent, start = {"draft": [], "exact": []}, 0.0
     task = dock.segmentation
 
@@ -94,14 +94,14 @@ def seconds_to(dock, times):
 
 
 def set_controls(dock, case):
-    """Every part of a recipe by its control; the method first, since the others depend on it."""
+    """Set every parameter of a recipe by its control; the method first, as the others depend on it."""
     for name, value in tree(case.recipe).items():
         if value is not None and name in dock.form.controls:
             dock.form.controls[name].show_value(value)
 
 
 def keep_picture(viewer, path):
-    """The whole window as a file."""
+    """Save the whole window as a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     viewer.reset_view()
     wait(milliseconds=800)
@@ -109,7 +109,7 @@ def keep_picture(viewer, path):
 
 
 def wait(signal=None, milliseconds=50):
-    """Let the window work: until a signal comes, and then a little more."""
+    """Run the event loop until a signal arrives, and a little longer."""
     loop = QEventLoop()
     if signal is not None:
         signal.connect(loop.quit)

@@ -1,13 +1,13 @@
-"""Uses the bench as a busy day would, and prints whether anything grows: listeners, windows, layers, memory.
+"""Uses the bench as on a busy day, and prints whether anything leaks: callbacks, windows, layers, memory.
 
     xvfb-run -a -s "-screen 0 1600x1200x24" python benchmarks/soak.py [--minutes 30] [--napari]
 
-Each round opens the bench on two images, looks at the outlines, compares, switches what is painted, picks curves here
-and there, turns every page, cancels a run, deletes a layer, compares again and closes the bench. The first rounds fill
-caches; growth is counted from the fifth on.
+Each round opens the bench on two images, looks at the outlines, compares, changes the coloring, selects curves, visits
+every page, cancels a run, deletes a layer, compares again and closes the bench. The first rounds fill caches; growth
+is counted from the fifth on.
 
-With ``--napari`` the plugin is left out: what napari keeps each time that its grid has other rows and columns (the
-views of before, as vispy's central widget does not let go of them), which is why the bench says these itself.
+With ``--napari`` the plugin is left out: measures what napari leaks whenever the rows and columns of its grid change
+(the previous views, which vispy's central widget does not release), which is why the bench sets these itself.
 """
 
 import argparse
@@ -26,14 +26,14 @@ WARM = 5
 
 
 def wait(milliseconds):
-    """Let the event loop run: only then are deleted objects freed."""
+    """Run the event loop: only then are deleted objects freed."""
     loop = QEventLoop()
     QTimer.singleShot(milliseconds, loop.quit)
     loop.exec()
 
 
 def until(condition):
-    """Let the event loop run until something holds."""
+    """Run the event loop until a condition holds."""
     start = time.monotonic()
     while not condition() and time.monotonic() < start + 300:
         wait(20)
@@ -82,13 +82,13 @@ def one_round(viewer, images):
 
 
 def listeners(viewer):
-    """How many listen to the layer list, the selection and the sliders."""
+    """Numbers of callbacks connected to the layer list, the selection and the sliders."""
     groups = (viewer.layers.events, viewer.layers.selection.events, viewer.dims.events)
     return sum(len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values()))
 
 
 def napari_alone(viewer):
-    """Print what grows while six images change between three cells and six."""
+    """Print the growth while six images change between three cells and six."""
     grid = getattr(viewer, "canvas", viewer).grid
     for _ in range(6):
         viewer.add_image(np.zeros((64, 64)))

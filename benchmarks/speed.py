@@ -2,21 +2,20 @@
 
     python benchmarks/speed.py [--largest N] [--runs 5] [--peers] [--floors] [--out docs/results/speed.json]
 
-Stages are told in processor time, of all threads together: that is what a busy machine changes least. Each case runs in
-a process of its own, whose largest memory is told. `--out` keeps the
-table from which `tools/write_docs.py` makes that of docs/speed.md and the sentence of the README.
-The outlines are star-shaped Fourier blobs of 60 to 400 vertices with noise on their harmonics, turned and started at
-random; what is measured does not depend on how they differ. Kernels are compiled beforehand where numba is installed;
-`SHAPE_ENSEMBLES_KERNELS=never` times NumPy's ways. `--largest 100000` adds the largest case.
+Stages are in processor time over all threads, which is least affected by other load. Each case runs in a separate
+process, whose peak memory is reported. `--out` stores the table, from which `tools/write_docs.py` makes that of
+docs/speed.md and the sentence of the README.
+The outlines are star-shaped Fourier blobs of 60 to 400 vertices with noisy harmonics, random rotation and start;
+timings do not depend on their differences. Kernels are compiled beforehand if numba is installed;
+`SHAPE_ENSEMBLES_KERNELS=never` times the NumPy implementation. `--largest 100000` adds the largest case.
 
-`--peers` times in the same run what else there is, kept beside the other in peers.json: the same work without compiled
-kernels; a NumPy loop over curves that does what the paper describes; loops
-over labels with scikit-image and, where installed, OpenCV and rasterio; and geomstats, where installed, on the same
-undulations.
+`--peers` times alternatives in the same run, stored separately in peers.json: the same work without compiled kernels;
+a NumPy loop over curves that follows the paper; loops over labels with scikit-image and, if installed, OpenCV and
+rasterio; and geomstats, if installed, on the same undulations.
 
-`--floors` times the least arithmetic of every stage at N = 20 000 beside the stage, and keeps that in peers.json too:
-the transforms, products and roots that its formulas ask for, each by the library that is fastest at it, on arrays that
-fit the processor's cache where the formulas allow that.
+`--floors` times the minimum arithmetic of every stage at N = 20 000 compared with the stage, and stores it in
+peers.json, too: the transforms, products and roots in its formulas, each by the fastest library, on arrays that fit
+into the processor's cache if the formulas allow that.
 """
 
 import argparse
@@ -55,10 +54,10 @@ CASES = {
 
 
 def blobs(count, seed=0):
-    """`count` ragged closed curves of 60 to 400 vertices, the same for the same seed.
+    """`count` ragged closed curves of 60 to 400 vertices, reproducible by the seed.
 
-    Of radius 1 + Σ a cos kθ + b sin kθ at equal steps of θ, stretched to an aspect and turned: Fourier series of few
-    modes, of which one transform makes all vertices of a curve.
+    Radius 1 + Σ a cos kθ + b sin kθ at equal steps of θ, stretched to an aspect ratio and rotated: Fourier series of
+    few modes, so that one transform gives all vertices of a curve.
     """
     rng = np.random.default_rng(seed)
     order, sizes, drawn = np.arange(2, 13), rng.integers(60, 401, count), np.empty((count, 25))
@@ -70,7 +69,7 @@ def blobs(count, seed=0):
     aspect, waves = np.exp(normal[:, -1]), (normal[:, :11] - 1j * normal[:, 11:22]) / (2 * order**1.3)
     radius = np.zeros((count, 29), complex)  # modes -14 to 14
     radius[:, 14], radius[:, 14 + order], radius[:, 14 - order] = 1, waves, waves.conj()
-    # Times 30 turn (aspect cos θ + i sin θ / aspect).
+    # Multiplication by 30 turn (aspect cos θ + i sin θ / aspect).
     with_, against = (15 * turn * (aspect + sign / aspect) for sign in (1, -1))
     modes = with_[:, None] * radius[:, :-2] + against[:, None] * radius[:, 2:]
     modes *= np.exp(1j * np.arange(-13, 14) * start[:, None])
@@ -87,19 +86,19 @@ def samples(count):
 
 
 def stages(a, b, settings):
-    """Seconds of processor time of every stage of one comparison, and seconds on the clock of the whole."""
+    """Processor seconds of every stage of one comparison, and wall time in total."""
     begun = time.perf_counter()
     starts = [("checking", time.process_time())]
     compare(a, b, settings, progress=lambda step: starts.append((step.name, time.process_time())))
     ends = [start for _, start in starts[1:]] + [time.process_time()]
     taken = Counter()
     for (name, start), end in zip(starts, ends, strict=True):
-        taken[name.split(",")[0]] += end - start  # a step that takes long adds how long it still will
+        taken[name.split(",")[0]] += end - start  # slow steps append the remaining time
     return taken, time.perf_counter() - begun
 
 
 def peak_memory():
-    """Largest memory this process has held since `forget_peak`, in GiB; nan where the system does not say."""
+    """Peak memory of this process since `forget_peak`, in GiB; NaN if unavailable."""
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")
     except OSError:
@@ -108,7 +107,7 @@ def peak_memory():
 
 
 def forget_peak():
-    """Count the largest memory anew, where the system can, without what was freed when the outlines were made."""
+    """Reset the peak memory, if possible, to exclude memory freed after generating the outlines."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError):
@@ -116,11 +115,11 @@ def forget_peak():
 
 
 def timed(name, runs):
-    """Medians over the runs of a case: processor time per stage and of the whole, seconds on the clock; and memory."""
+    """Medians over the runs of a case: processor time per stage and in total, wall time, and memory."""
     count, settings = CASES[name]
     a, b = samples(count)
     forget_peak()
-    # Other random numbers in each run: the labels that a test draws are kept for the next one of the same numbers.
+    # Each run has its own seed, as the labels drawn by a test are cached for the next one with the same seed.
     tables = [stages(a, b, replace(settings, seed=seed)) for seed in range(runs)]
     medians = {name: statistics.median(table[name] for table, _ in tables) for name in tables[0][0]}
     return {
@@ -134,7 +133,7 @@ def timed(name, runs):
 
 
 def start():
-    """Print the time to import the package and that of the first comparison beside the second."""
+    """Print the import time of the package, and the times of the first and the second comparison."""
     code = """
 import time
 start = time.perf_counter()
@@ -156,7 +155,7 @@ print(loaded - start, marks[1] - marks[0], marks[2] - marks[1])
 
 
 def loop(curves, first, n=500, rank=50, permutations=1000):
-    """p-values of both tests as one would write them in NumPy: a loop over curves, then linear algebra."""
+    """p-values of both tests in straightforward NumPy: a loop over curves, then linear algebra."""
     shapes, scales = np.empty((len(curves), n, 2)), np.empty((len(curves), 2, 2))
     target = None
     for i, curve in enumerate(curves):
@@ -202,7 +201,7 @@ def logarithms(mean, shapes):
 
 
 def permutation_test(points, first, permutations):
-    """p-value of the MMD with the median distance as width."""
+    """p-value of the MMD with the median distance as kernel width."""
     rng, squared = np.random.default_rng(0), cdist(points, points, "sqeuclidean")
     kernel = np.exp(-squared / (2 * np.median(squared[np.triu_indices(len(points), 1)])))
     weights = np.r_[np.full(first, 1 / first), np.full(len(points) - first, -1 / (len(points) - first))]
@@ -214,7 +213,7 @@ def permutation_test(points, first, permutations):
 
 
 def peer_loop(count=2000):
-    """How many times the processor time of ours a NumPy loop takes, with the paper's choices and rank 50."""
+    """Processor time of a NumPy loop relative to ours, with the paper's settings and rank 50."""
     a, b = samples(count)
     compare(a, b, Settings.paper(rank=50))
     tables = [stages(a, b, Settings.paper(rank=50, seed=seed)) for seed in range(5)]
@@ -228,7 +227,7 @@ def peer_loop(count=2000):
 
 
 def objects(size=4096, count=4900):
-    """Labels of `count` waved disks in rows."""
+    """Labels of `count` wavy disks in rows."""
     rng = np.random.default_rng(0)
     side = int(np.sqrt(count))
     step = size // side
@@ -244,7 +243,7 @@ def objects(size=4096, count=4900):
 
 
 def kernels():
-    """Processor time of three pieces of work with the kernels that this process has, the least of three."""
+    """Processor time of three tasks with the kernels available to this process, the minimum of three."""
     a, b = samples(5000)
     labels = objects()
     works = {
@@ -278,7 +277,7 @@ def with_and_without():
 
 
 def peer_outlines():
-    """Rows of the times of outlining labels: ours, and the obvious loops over them."""
+    """Rows of the times of outlining labels: ours, and straightforward loops over labels."""
     labels = objects()
     ways = {"extract_curves": lambda: extract_curves(labels), "scikit-image": lambda: by_skimage(labels)}
     with suppress(ImportError):
@@ -323,10 +322,10 @@ def by_opencv(labels, cv2):
 
 
 def floors(count=20_000, n=500, rank=150):
-    """Rows of the least processor time of every stage of defaults, of what it takes here, and of their ratio."""
+    """Rows of the minimum processor time of every stage with defaults, of the actual time, and of their ratio."""
     a, b = samples(count)
     pairs = count * count // 2
-    nodes = 3 * (len(a.vertices) + len(b.vertices))  # of the quadrature of lengths
+    nodes = 3 * (len(a.vertices) + len(b.vertices))  # of the arc-length quadrature
     rng = np.random.default_rng(0)
     curves, points, basis = (rng.normal(size=size) for size in ((count, 2 * n), (count, rank), (2 * n, rank)))
     gram = curves[: 4 * n].T @ curves[: 4 * n]
@@ -337,7 +336,7 @@ def floors(count=20_000, n=500, rank=150):
             np.sqrt(some[0], out=some[0])
 
     def transforms(times, write=False):
-        """Of every curve, as complex numbers, read once."""
+        """Fourier transform of every curve as complex numbers, read once."""
         planes = curves.view(np.complex128)
         for start in range(0, count, len(powers)):
             z = powers[: count - start]
@@ -348,14 +347,14 @@ def floors(count=20_000, n=500, rank=150):
                 planes[start : start + len(z)] = z
 
     def landmarks(rounds=9):
-        """Lengths, and the moments they weigh, in every round of the fixed point; quotients of Newton's method."""
+        """Lengths, and the moments they weigh, in every fixed-point iteration; quotients of Newton's method."""
         for _ in range(rounds * nodes // 4096):
             some[3:] @ np.sqrt(np.ones(3) @ some[:3])
         for _ in range(4 * n * count // 4096):
             np.divide(some[0], some[1], out=some[2])
 
     def learning():
-        """One product with the mean, the Gram matrix, its eigenvalues, the coordinates, one transform for the bands."""
+        """Product with the mean, Gram matrix, its eigenvalues, coordinates, one transform for the bands."""
         curves.reshape(-1, n) @ basis[:n, :2]
         curves.T @ curves
         np.linalg.eigvalsh(gram)
@@ -363,7 +362,7 @@ def floors(count=20_000, n=500, rank=150):
         transforms(1)
 
     def distances():
-        """Of all pairs of points, by products of theirs."""
+        """Distances between all pairs of points, by matrix products."""
         for start in range(0, count, 512):
             points[start : start + 512] @ points[start:].T
         roots(pairs)
@@ -394,13 +393,13 @@ def floors(count=20_000, n=500, rank=150):
 
 
 def own_process(name, runs):
-    """What `timed` finds, as text, in a process of its own."""
+    """Run `timed` in a separate process; returns its result as text."""
     words = [sys.executable, __file__, "--case", name, "--runs", str(runs)]
     return subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout
 
 
 def peers(out):
-    """What others take, in the same run."""
+    """Time the alternatives, in the same run."""
     found = {"kernels": with_and_without(), "loop": peer_loop(), "outlines": peer_outlines()}
     with suppress(ImportError):
         found["hyppo"] = peer_hyppo()
@@ -437,7 +436,7 @@ def peer_geomstats():
 
 
 def peer_hyppo(counts=(200, 1000), permutations=1000):
-    """Rows of the processor times of hyppo and ours for the MMD of the same undulation coordinates and its p-value."""
+    """Rows of the processor times of hyppo and ours for MMD and p-value of the same undulation coordinates."""
     from hyppo.ksample import MMD
 
     print()
@@ -446,7 +445,7 @@ def peer_hyppo(counts=(200, 1000), permutations=1000):
         result = compare(*samples(count), Settings.paper(rank=50))
         first = len(result.a)
         x, y = np.array(result.t[:first]), np.array(result.t[first:])
-        theirs = MMD(gamma=0.5 / np.median(pdist(result.t)) ** 2)  # our width
+        theirs = MMD(gamma=0.5 / np.median(pdist(result.t)) ** 2)  # our kernel width
         theirs.test(x[:10], y[:10], reps=1000, workers=1, auto=False)  # compiles its loops
         ways = (
             lambda x=x, y=y, theirs=theirs: theirs.test(x, y, reps=permutations, workers=1, auto=False)[1],
@@ -479,7 +478,7 @@ def main():
     if options.kernels:
         print(json.dumps(kernels()))
         return
-    # In a process of its own, as compiling takes memory.
+    # In a separate process, as compiling needs memory.
     compiled = subprocess.run([sys.executable, "-m", "napari_shape_ensembles.compiled"], capture_output=True)
     print("with compiled kernels" if compiled.returncode == 0 else "without compiled kernels")
     start()

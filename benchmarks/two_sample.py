@@ -1,10 +1,10 @@
-"""Processor time and memory of the permutation test beside hyppo's, as in docs/two-sample-tests.md.
+"""Processor time and memory of the permutation test compared with hyppo, as in docs/two-sample-tests.md.
 
     python benchmarks/two_sample.py [--largest N] [--no-peer] [--out docs/results/two-sample.json]
 
-Normal vectors, 150 coordinates, 1000 permutations, one kernel. Every size runs in a process of its own. The least of
-several runs, in processor time, which a busy machine changes less than time on the clock. hyppo's 1000 permutations are
-extrapolated from few. `--no-peer` leaves it out; it is not needed for anything else (`pip install hyppo`).
+Normal vectors, 150 coordinates, 1000 permutations, one kernel. Every size runs in a separate process. The minimum of
+several runs, in processor time, which is less affected by other load than wall time. hyppo's 1000 permutations are
+extrapolated from few. `--no-peer` skips hyppo, which is not needed otherwise (`pip install hyppo`).
 """
 
 import argparse
@@ -43,7 +43,7 @@ def main():
 
 
 def apart(work, *arguments):
-    """Result of work in a process of its own."""
+    """Run work in a separate process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
 
@@ -55,7 +55,7 @@ def halves(total):
 
 
 def ours(total, repeats, options=None):
-    """Least processor time, and the largest memory of the process in MiB."""
+    """Minimum processor time, and peak memory of the process in MiB."""
     x, y = halves(total)
     mmd_test(x[:300], y[:300])
     runs = []
@@ -73,7 +73,7 @@ def hyppo(total, permutations):
     from hyppo.ksample import MMD
 
     x, y = halves(total)
-    warnings.simplefilter("ignore")  # so few permutations are not for use
+    warnings.simplefilter("ignore")  # it warns about so few permutations
     MMD().test(x[:50], y[:50], reps=2, auto=False)
     each = []
     for _ in range(3):

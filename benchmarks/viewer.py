@@ -1,11 +1,10 @@
-"""Prints how quickly the dock draws, repaints and answers the mouse, with thousands of outlines.
+"""Times drawing, recoloring and mouse events of the dock, with thousands of outlines.
 
 Run on a screen or a virtual one:
     xvfb-run -a -s "-screen 0 1600x1200x24" python benchmarks/viewer.py [--curves 6000]
 
-Times are the best of several, on the clock and of the window's thread alone ("own"): what other programs leave of the
-processor shows in the first only. "painted" includes the repaint of the window, which without a graphics card is done
-by the processor.
+Times are the minimum of several, as wall time and as processor time of the main thread ("own"): load by other programs
+affects only the former. "painted" includes the repaint of the window, which without a GPU is done by the processor.
 """
 
 import argparse
@@ -36,7 +35,7 @@ SPACING, VERTICES = 40, 150
 
 
 def outlines(count, seed):
-    """Star-shaped outlines of about 13 pixels radius on a square grid."""
+    """Star-shaped outlines with a radius of about 13 pixels on a square grid."""
     rng = np.random.default_rng(seed)
     angle = 2 * np.pi * np.arange(VERTICES) / VERTICES
     waves = np.arange(2, 8)
@@ -50,23 +49,23 @@ def outlines(count, seed):
 
 
 def shapes_source(curves, name):
-    """What a run copies out of a Shapes layer."""
+    """What a run copies from a Shapes layer."""
     placement = {"scale": np.ones(2), "translate": np.zeros(2), "units": ("pixel", "pixel")}
     return Source("shapes", list(curves), name, np.ones(2), "pixel", placement, "", {})
 
 
 def painted():
-    """Let the window do all that is waiting, painting included."""
+    """Process all pending events, including painting."""
     QApplication.processEvents()
 
 
 def now():
-    """Seconds on the clock, and seconds that this thread has worked."""
+    """Wall time, and processor time of this thread."""
     return np.array([time.perf_counter(), time.thread_time()])
 
 
 def timed(action, times=9):
-    """Seconds of an action, and of it with the repaint that follows, several times."""
+    """Seconds of an action, and including the following repaint, several times."""
     alone, whole = [], []
     for turn in range(times):
         start = now()
@@ -78,13 +77,13 @@ def timed(action, times=9):
 
 
 def line(name, seconds):
-    """Print the best of several."""
+    """Print the minimum of several."""
     clock, own = 1000 * np.min(seconds, axis=0)
     print(f"{name:52s} {clock:8.1f} ms   own {own:8.1f} ms")
 
 
 def adding(dock, result, sources):
-    """From a finished comparison to curves on the screen."""
+    """Add curves to the screen after a comparison has finished."""
     built, blocked, whole = [], [], []
     task = dock.comparison
     layers = [layer for side in task.choices.sides.chosen() for layer in side]
@@ -116,7 +115,7 @@ def adding(dock, result, sources):
 
 
 def switching(dock):
-    """What happens when another column is chosen."""
+    """Color by another feature."""
     choice = dock.color_by.choice
     alone, whole = timed(lambda turn: choice.setCurrentIndex((turn + 1) % choice.count()))
     line("another column chosen: call", alone)
@@ -124,7 +123,7 @@ def switching(dock):
 
 
 def hovering(viewer, dock, seed=0):
-    """What the layer under the mouse costs."""
+    """Cost of the layer under the mouse."""
     rng = np.random.default_rng(seed)
     layer = list(dock.comparison.curves)[-1]
     low, high = layer.extent.world
@@ -151,7 +150,7 @@ def hovering(viewer, dock, seed=0):
 
 
 def picking(dock):
-    """What picking curves costs, in all views at once."""
+    """Cost of selecting curves, in all views."""
     dock.curve_window.open()
     explorer, total = dock.curve_window.explorer, len(dock.result.a) + len(dock.result.b)
     painted()
@@ -186,9 +185,9 @@ def blocked(dock, what, start):
 
 
 def stalls(viewer, curves):
-    """How long the window stands still while a comparison runs from its button, is saved, and is opened again."""
+    """Blocking of the event loop while a comparison is run by its button, saved, and reopened."""
     for name, part in zip("AB", curves, strict=True):
-        # Hidden: what napari takes to draw thousands of shapes of the user is not what is asked here.
+        # Hidden: the time napari takes to draw thousands of the user's shapes is not measured here.
         if len(part) <= MAX_SHAPES // 2:
             viewer.add_shapes(list(part), shape_type="polygon", name=name, visible=False)
         else:
@@ -203,7 +202,7 @@ def stalls(viewer, curves):
 
 
 def main():
-    """Print every figure."""
+    """Print all measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--curves", type=int, default=6000)
     count = parser.parse_args().curves // 2

@@ -1,12 +1,12 @@
-"""Walk through the bench with a real mouse and keyboard: clicks, waits, words and controls on the screen.
+"""Walk through the bench with real mouse and keyboard events: counts clicks, waits, words and visible controls.
 
-Needs xdotool and a screen; without one a virtual one, as of ``xvfb-run -s "-screen 0 1280x800x24"``.
-The powder pair goes from two images to a folder for a paper, with ``--keys`` by the keyboard alone, from napari's
-menu on; with ``--experiment`` nine images of three groups go from their names to the table of contrasts.
-Prints a line for each action, and saves a picture after each with ``--out``.
+Needs xdotool and a screen, possibly virtual as by ``xvfb-run -s "-screen 0 1280x800x24"``.
+The powder pair is taken from two images to a folder for a paper, with ``--keys`` by keyboard only, starting at
+napari's menu; with ``--experiment`` nine images of three groups from their names to the table of contrasts.
+Prints a line for each action, and saves a screenshot after each with ``--out``.
 
-Where the window stood still for longer than a tenth of a second, the functions are named in which it did: of the
-plugin the innermost one, and the innermost one at all; and what the worker did, as both share one interpreter.
+Where the event loop was blocked for longer than a tenth of a second, the blocking functions are listed: the innermost
+one of the plugin, and the innermost one overall; and the activity of the worker thread, as both share the GIL.
 """
 
 import argparse
@@ -40,13 +40,13 @@ from screenshots import fields
 
 PLUGIN = "napari-shape-ensembles"
 CONTROLS = (QAbstractButton, QComboBox, QAbstractSpinBox, QSlider, QLineEdit)
-BEAT, LONG = 10, 0.5  # milliseconds between two looks at the event loop; seconds that count as a wait
-STILL = 0.1  # seconds that the window may stand still
+BEAT, LONG = 10, 0.5  # interval between checks of the event loop in milliseconds; minimum wait in seconds
+STILL = 0.1  # acceptable pause in seconds
 OWN = "napari_shape_ensembles"
 
 
 class Watch(threading.Thread):
-    """Notes what the window's thread does whenever it has not come to its event loop for a while."""
+    """Samples the stack of the main thread whenever its event loop is blocked."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -56,28 +56,28 @@ class Watch(threading.Thread):
         self.start()
 
     def count(self, phase, _):
-        """Take the time of a garbage collection, which goes over all objects of all packages."""
+        """Time a garbage collection, which traverses all objects of all packages."""
         now = time.perf_counter()
         self.collecting, self.collected = now, self.collected + (now - self.collecting) * (phase == "stop")
 
     def run(self):
-        """Look 200 times a second."""
+        """Sample 200 times per second."""
         before = time.perf_counter()
         while threading.main_thread().is_alive():
             time.sleep(0.005)
             now = time.perf_counter()
             if now - self.last > 0.03:
-                # A sample that had to wait for the interpreter stands for all of that time.
+                # A sample delayed by the GIL represents all of that time.
                 self.seen[looked_at(self.window)] += now - before
             before = now
 
     def forget(self):
-        """Begin anew."""
+        """Reset."""
         self.seen, self.collected = Counter(), 0.0
         self.last = time.perf_counter()
 
     def stack(self):
-        """The functions in which the window stood still, with the milliseconds seen in each."""
+        """Functions in which the event loop was blocked, with the milliseconds sampled in each."""
         own = Counter()
         for (name, _, _), seconds in self.seen.items():
             own[name] += seconds
@@ -92,10 +92,10 @@ class Watch(threading.Thread):
 
 
 def looked_at(window):
-    """What a thread does, as `named`, and the plugin's functions in the other threads.
+    """Functions of a thread, as in `named`, and the plugin's functions in the other threads.
 
-    Frames are let go of before any other thread goes on: what a frame holds when its function returns, painters among
-    it, would be freed in the thread that looks, which crashes Qt.
+    References to frames are dropped before any other thread continues: locals of a frame whose function returns, such
+    as painters, would otherwise be freed in the sampling thread, which crashes Qt.
     """
     interval = sys.getswitchinterval()
     sys.setswitchinterval(60)
@@ -110,7 +110,7 @@ def looked_at(window):
 
 
 def named(frame):
-    """The innermost function of the plugin in a stack, "" for none, and the innermost of napari or of anybody."""
+    """The innermost function of the plugin in a stack, "" for none, and the innermost of napari or of any package."""
     inner, own, deep = "", "", False
     while frame is not None and not own:
         code = frame.f_code
@@ -123,7 +123,7 @@ def named(frame):
 
 
 class Walk:
-    """Presses what a person would press, and measures what a person would feel."""
+    """Performs the user's actions, and measures their latency."""
 
     bench = None
 
@@ -136,7 +136,7 @@ class Walk:
         self.pulse.start(BEAT)
 
     def beat(self):
-        """Note how long the event loop has stood still, and how much of it this thread has worked."""
+        """Record how long the event loop was blocked, and the processor time of this thread meanwhile."""
         now, worked = time.perf_counter(), time.thread_time()
         still = now - self.watch.last - BEAT / 1000
         self.stalls.append((still, worked - self.worked, self.watch.stack() if still > STILL else ""))
@@ -144,24 +144,24 @@ class Walk:
         self.worked = worked
 
     def loop(self, milliseconds):
-        """Let the window work."""
+        """Run the event loop."""
         loop = QEventLoop()
         QTimer.singleShot(milliseconds, loop.quit)
         loop.exec()
 
     def click(self, widget, until=lambda: True, words=""):
-        """Click in the middle of a widget, and wait until something holds."""
+        """Click in the center of a widget, and wait for a condition."""
         where = widget.mapToGlobal(widget.rect().center())
         self.act(words, until, "mousemove", where.x(), where.y(), "click", 1)
         self.clicks += 1
 
     def key(self, keys, until=lambda: True, words=""):
-        """Press keys in the window, and wait until something holds."""
+        """Press keys in the window, and wait for a condition."""
         self.act(words, until, "key", keys)
         self.keys += 1
 
     def act(self, words, until, *command):
-        """Do something by xdotool; print what came of it."""
+        """Perform an action with xdotool, and print its effect."""
         self.stalls.clear()
         process = subprocess.Popen(["xdotool", *map(str, command)])
         start = time.perf_counter()
@@ -174,7 +174,7 @@ class Walk:
         self.settle(words, waited)
 
     def settle(self, words, waited):
-        """Print what came of an action, after what follows from it."""
+        """Print the effect of an action, after subsequent events."""
         self.loop(700)
         controls, count = (0, 0) if self.bench is None else seen(self.bench)
         still = max(self.stalls)[0]
@@ -188,7 +188,7 @@ class Walk:
 
 
 def seen(page):
-    """Numbers of controls and of words in sight."""
+    """Numbers of visible controls and words."""
     parts = [one for one in page.findChildren((*CONTROLS, QLabel)) if not one.visibleRegion().isEmpty()]
     inner = [
         one for one in parts if isinstance(one, QLineEdit) and isinstance(one.parent(), QAbstractSpinBox | QComboBox)
@@ -199,7 +199,7 @@ def seen(page):
 
 
 def are_outlined(bench, images):
-    """Whether so many images are outlined, by the recipe that was found for them."""
+    """Whether this number of images is outlined, by the proposed recipe."""
     return len(bench.session.segmentation.verdict.counts) == images and bench.next.isEnabled()
 
 
@@ -225,7 +225,7 @@ def powder(walk):
 
 
 def in_front(widget):
-    """Let the window of a widget hear the keys."""
+    """Activate a widget's window, so that it receives key events."""
     widget.window().move(0, 0)
     widget.window().activateWindow()
     subprocess.run(["xdotool", "windowfocus", str(int(widget.window().winId()))], check=True)
@@ -246,7 +246,7 @@ def opened_by_keys(walk):
 
 
 def by_keys(walk):
-    """From two images to a folder for a paper without the mouse; whatever has the focus is in sight."""
+    """From two images to a folder for a paper without the mouse; the focused widget is always visible."""
     session, folder = walk.bench.session, tempfile.mkdtemp()
     QFileDialog.getExistingDirectory = staticmethod(lambda *_: folder)  # a dialog of the system
     walk.key("ctrl+Return", lambda: are_outlined(walk.bench, 2), "look at the outlines (Ctrl+Enter)")
@@ -280,7 +280,7 @@ def experiment(walk):
 
 
 def main():
-    """Walk, and sum up."""
+    """Walk, and summarize."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--experiment", action="store_true")
     parser.add_argument("--keys", action="store_true", help="without the mouse")

@@ -1,4 +1,4 @@
-"""How Sphinx builds the site; run by `make docs`."""
+"""Sphinx configuration of the site; used by `make docs`."""
 
 import importlib.metadata
 import tomllib
@@ -33,7 +33,7 @@ html_css_files = ["style.css"]
 html_math_renderer = "mathml"
 copybutton_exclude = ".linenos, .gp"
 
-# Tutorials and examples are run when the site is built; an error in one is an error of the build.
+# Tutorials and examples are run when the site is built; errors in them fail the build.
 nb_execution_mode = "cache"
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
@@ -45,7 +45,7 @@ autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 autodoc_preserve_defaults = True
-# Types of parameters are links where they are names of this package, and plain words otherwise.
+# Parameter types are links if they are names of this package, and plain text otherwise.
 numpydoc_xref_param_type = True
 numpydoc_xref_ignore = "all"
 numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | {
@@ -54,23 +54,23 @@ numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | {
     for name in package.__all__
     if name[0].isupper()
 }
-default_role = "py:obj"  # names in single backticks are links wherever the reference has them
+default_role = "py:obj"  # names in single backticks are links if the reference has them
 nitpicky = False
 
 
 def math(self, node, *, block):
-    """Formulas become MathML while the site is built: nothing is loaded from elsewhere, and no script runs."""
+    """Render formulas as MathML at build time: nothing is loaded from elsewhere, and no script runs."""
     self.body.append(tex2mathml(node.astext(), as_block=block))
     raise nodes.SkipNode
 
 
 class Themes(SphinxTransform):
-    """Pictures `x-light` and `x-dark` are shown by the reader's theme; where a page names one, the other is put in."""
+    """Shows `x-light` or `x-dark` by the reader's theme; if a page has only one of them, the other is added."""
 
     default_priority = 500
 
     def apply(self, **kwargs):
-        """Mark such pictures, and add their twins."""
+        """Mark such images, and add their counterparts."""
         pictures = list(self.document.findall(nodes.image))
         named = {image["uri"] for image in pictures}
         folder = Path(self.env.doc2path(self.env.docname)).parent
@@ -87,6 +87,6 @@ class Themes(SphinxTransform):
 
 
 def setup(app):
-    """Register what is defined above."""
+    """Register the renderer and the transform."""
     app.add_html_math_renderer("mathml", (partial(math, block=False), None), (partial(math, block=True), None))
     app.add_transform(Themes)

@@ -1,10 +1,10 @@
-"""Slow but plain computations that fast ones are compared with."""
+"""Slow but simple reference implementations."""
 
 import numpy as np
 
 
 def nuclear_objective(curve, archetype, *, mirrored):
-    """‖Yᵀ C(p) X‖₁ for every p by singular values, its sign convention that of a given determinant."""
+    """‖Yᵀ C(p) X‖₁ for every p, from singular values; sign convention as for a given determinant."""
     scores = []
     for p in range(len(curve)):
         product = archetype.T @ np.roll(curve, -p, axis=0)

@@ -1,4 +1,4 @@
-"""The command line, called in this process: what it prints and its exit code."""
+"""Run the command line in this process; returns output and exit code."""
 
 from functools import cache
 
@@ -7,7 +7,7 @@ from typer.main import get_command
 
 from napari_shape_ensembles.cli import app
 
-# Typer's runner makes the command anew at every call, which takes as long as many a command itself.
+# Typer's test runner rebuilds the command at every call, which takes as long as running many of the commands.
 typer.testing._get_command = cache(get_command)
 COMMAND = get_command(app)
 

@@ -1,4 +1,4 @@
-"""Fixtures that tests in every room use, and what every process that runs tests needs of its own."""
+"""Fixtures and process-wide settings for all tests."""
 
 import gc
 import os
@@ -12,25 +12,25 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
-# What is imported until all tests are collected stays: to search it for garbage would take a tenth of that time.
+# Objects created during imports and collection persist, so scanning them for garbage takes a tenth of that time.
 gc.disable()
-# Each process that runs tests keeps to itself. No settings of a person's own napari are read, and none are written.
+# Worker processes are isolated from the user: napari neither reads nor writes the user's settings.
 os.environ["NAPARI_CONFIG"] = ""
-# Processes share what they have compiled: each would need seconds to do so again, where it may not keep it.
+# Compiled bytecode is cached and shared between worker processes: without a cache, each would need seconds to compile.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-# What is large enough for compiled kernels is computed by NumPy all the same, but where a test asks for both.
+# Use NumPy even for problems large enough for compiled kernels, except where a test asks for both.
 os.environ.setdefault("SHAPE_ENSEMBLES_KERNELS", "never")
-# Processes of Dask's are forked from one that has imported it: each would take a second to do so itself.
+# Dask forks its workers from a process that has imported it: importing it in each worker would take a second.
 if sys.platform != "win32":
     os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
-# Nothing that tests write has to outlast a power failure, and waiting for the disk takes long.
+# Test output need not survive a power failure, and waiting for the disk is slow.
 os.fsync = lambda _: None
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 if WORKER:
-    # Workers share the processors, so that each has one thread for linear algebra.
+    # Workers share the processors: one linear algebra thread each.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    # numba's cache breaks for good when two processes fill it at once (numba/numba#10128).
+    # numba's cache is corrupted permanently if two processes fill it at once (numba/numba#10128).
     os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba" / WORKER)
 
 REAL = Path(__file__).with_name("data")
@@ -43,14 +43,14 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Open a virtual screen where there is none, and one for each worker: windows on one screen share one focus."""
+    """Open a virtual display if there is none, and always one per worker: windows on one display compete for focus."""
     has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
     if sys.platform == "linux" and shutil.which("Xvfb") and (WORKER or not has_screen):
         os.environ |= {"DISPLAY": virtual_screen(config), "QT_QPA_PLATFORM": "xcb"}
 
 
 def virtual_screen(config):
-    """Start a virtual screen that ends with this process, in whatever way that ends, and return its name."""
+    """Start a virtual display that ends with this process, however that ends, and return its name."""
     command = "Xvfb -displayfd 1 -screen 0 1600x1200x24 & exec >&-; read _; kill $!"
     pipe = subprocess.PIPE
     server = subprocess.Popen(["sh", "-c", command], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
@@ -61,8 +61,8 @@ def virtual_screen(config):
     return f":{number}"
 
 
-# The same examples every time, so that a change is judged by what it changes. `--hypothesis-profile=thorough` searches
-# for new ones, and longer where a test sets no number of examples: the tests of bad input.
+# Fixed examples, so that a change is judged by its own effect. `--hypothesis-profile=thorough` searches for new ones,
+# and for longer in tests of malformed input, which set no number of examples.
 settings.register_profile("usual", settings.default, deadline=None, derandomize=True)
 settings.register_profile("thorough", settings.default, max_examples=10_000, deadline=5000, derandomize=False)
 settings.load_profile("usual")
@@ -70,12 +70,12 @@ settings.load_profile("usual")
 
 @pytest.fixture(scope="session")
 def real_data():
-    """Return the folder of the data that the repository holds, `tests/data`."""
+    """Return `tests/data`, the folder of the data included in the repository."""
     return REAL
 
 
 class SharedData:
-    """The data that the repository cannot hold, `../shared/data` beside it; a set that is not there skips the test."""
+    """Data that cannot be included in the repository, in `../shared/data` beside it; a missing set skips the test."""
 
     def __init__(self, required):
         self.give_up = pytest.fail if required else pytest.skip
@@ -89,13 +89,13 @@ class SharedData:
 
 @pytest.fixture(scope="session")
 def shared_data(pytestconfig):
-    """Return the data that the repository cannot hold; `shared_data / "paper"` is a folder."""
+    """Return the data that cannot be included in the repository; `shared_data / "paper"` is a folder."""
     return SharedData(pytestconfig.getoption("require_shared_data"))
 
 
 @pytest.fixture(scope="session")
 def kernels(tmp_path_factory):
-    """Compile the kernels where they are not yet: one worker does so, which takes half a minute, and others wait."""
+    """Compile the kernels if necessary: one worker does so, which takes half a minute, while the others wait."""
     pytest.importorskip("numba")
     from napari_shape_ensembles.compiled import forced
 
@@ -106,7 +106,7 @@ def kernels(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def both_ways(kernels):
-    """Return what calls a function twice, by NumPy and with compiled kernels, and returns both results."""
+    """Return a function that calls another with NumPy and with compiled kernels, and returns both results."""
     from napari_shape_ensembles.compiled import forced
 
     def call(function):
@@ -121,18 +121,18 @@ def both_ways(kernels):
 
 @pytest.fixture(scope="session")
 def orix():
-    """Import orix to be interpreted: numba would compile it for 15 s, and the maps of tests are small."""
+    """Import orix without compiling it: numba would take 15 s, and the maps in the tests are small."""
     numba = pytest.importorskip("numba")
-    # numba itself, which napari uses too, is not to be interpreted: it is imported whole before.
+    # numba itself is imported completely first: napari uses it too, and its own functions must be compiled.
     _ = numba.typed.Dict, numba.typed.List, numba.njit(lambda value: value)(1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numba.config, "DISABLE_JIT", True)
-        pytest.importorskip("orix.quaternion").Orientation  # noqa: B018 (it imports what it needs when it is asked for)
+        pytest.importorskip("orix.quaternion").Orientation  # noqa: B018 (orix imports lazily, on attribute access)
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two workers in processes of their own, on this machine only, without a web page."""
+    """Dask client of a local cluster of two worker processes, without dashboard."""
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
@@ -145,7 +145,7 @@ def cluster():
 
 @pytest.fixture
 def blank_figures(monkeypatch):
-    """Let reports be drawn with blank figures, in a tenth of the time, where a test is not about what they show."""
+    """Replace the figures of a report by blank ones, for tests of anything else: takes a tenth of the time."""
     from matplotlib.figure import Figure
 
     from napari_shape_ensembles.explanation import figures, report
@@ -155,8 +155,8 @@ def blank_figures(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def saved_blank():
-    """Return a context where figures are made but saved blank: for what is not about them, as rendering takes long."""
+def blank_savefig():
+    """Return a context manager in which figures are created but saved blank, as rendering is slow."""
 
     @contextmanager
     def within():
@@ -171,19 +171,19 @@ def saved_blank():
 
 
 @pytest.fixture
-def blank_files(saved_blank):
-    """Let figures be saved blank throughout a test."""
-    with saved_blank():
+def blank_files(blank_savefig):
+    """Save figures blank throughout a test."""
+    with blank_savefig():
         yield
 
 
 @pytest.fixture(autouse=True)
 def _disable_qt_warnings():
-    """Import no Qt for tests that need none, as napari's fixture of this name does, for a warning of Qt 5."""
+    """Override napari's fixture of this name, which imports Qt for every test to silence a warning of Qt 5."""
 
 
 def pytest_collection_finish():
-    """Search for garbage less often, and not in what is imported by now: it took an eighth of the processor time."""
+    """Collect garbage less often, and never scan what has been imported: this took an eighth of the processor time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
@@ -191,7 +191,7 @@ def pytest_collection_finish():
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Count the tests that were skipped for want of data, and say why the repository does not hold them."""
+    """Count the tests skipped for missing data, and explain why the repository does not include them."""
     skipped = [report for report in terminalreporter.getreports("skipped") if MISSING in str(report.longrepr)]
     if skipped:
         terminalreporter.section("data that are not here")
@@ -203,7 +203,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what uses real data, wherever they lie."""
+    """Mark tests that use real data, whether included or shared."""
     for item in items:
         if {"real_data", "shared_data"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("real_data")

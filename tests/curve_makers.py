@@ -1,10 +1,10 @@
-"""Closed curves for tests in every room: made with known properties, or read from a file."""
+"""Closed curves for tests: synthetic, with known properties, or read from a file."""
 
 import numpy as np
 
 
 def ellipse(a, b, n=500, *, turn=0.0, angles=None):
-    """Vertices of an ellipse at equal steps of the angle, half axis a along the row axis before turning."""
+    """Vertices of an ellipse at equal parameter steps; before rotation, semi-axis a lies along the row axis."""
     u = 2 * np.pi * np.arange(n) / n if angles is None else angles
     points = np.stack([a * np.cos(u), b * np.sin(u)], axis=-1)
     return points @ rotation(turn).T
@@ -29,7 +29,7 @@ def blobs(count, n=500, *, seed=0, modes=12, roughness=0.15, elongation=3.0):
 
 
 def ragged_blobs(count, *, seed=0, fewest=60, most=400, **options):
-    """The same outlines thinned to polygons of different numbers of vertices."""
+    """The same outlines, subsampled to polygons with different numbers of vertices."""
     rng = np.random.default_rng(seed + 1)
     dense = blobs(count, 1200, seed=seed, **options)
     numbers = rng.integers(fewest, most + 1, count)
@@ -37,7 +37,7 @@ def ragged_blobs(count, *, seed=0, fewest=60, most=400, **options):
 
 
 def pixelated(curve, size=60):
-    """The outline as a microscope sees it: drawn on a grid of pixels and traced again."""
+    """Digitize an outline: rasterize it and trace it again."""
     from skimage.measure import find_contours
 
     from napari_shape_ensembles.outlines.rasterize import rasterize
@@ -49,7 +49,7 @@ def pixelated(curve, size=60):
 
 
 def randomly_moved(curve, rng, *, mirror=False):
-    """The same outline turned, shifted, started elsewhere and perhaps traced the other way round."""
+    """Rotate and translate an outline, and change its starting point and possibly its orientation."""
     points = np.roll(curve, rng.integers(len(curve)), axis=0)
     if rng.random() < 0.5:
         points = points[::-1]
@@ -59,13 +59,13 @@ def randomly_moved(curve, rng, *, mirror=False):
 
 
 def cassini_oval(angles, b=1.2):
-    """Points (..., 2) of the oval whose distances from (±1, 0) multiply to b²."""
+    """Points (..., 2) of a Cassini oval: the product of the distances from (±1, 0) is b²."""
     radius = np.sqrt(np.cos(2 * angles) + np.sqrt(b**4 - np.sin(2 * angles) ** 2))
     return radius[..., None] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
 
 
 def arc_length_ellipse(aspect, n=512):
-    """Points of an ellipse (aspect : 1) at equal arc length, placed by Newton's method on the elliptic integral."""
+    """Points of an ellipse (aspect : 1) at equal arc length, by Newton's method on the elliptic integral."""
     from scipy.special import ellipe, ellipeinc
 
     m = 1 - aspect**-2.0
@@ -77,7 +77,7 @@ def arc_length_ellipse(aspect, n=512):
 
 
 def clover(leaves, n=240, *, depth=0.2):
-    """A closed curve that repeats itself that many times around."""
+    """Closed curve that repeats itself `times` times around."""
     u = 2 * np.pi * np.arange(n) / n
     return ((1 + depth * np.cos(leaves * u)) * np.stack([np.cos(u), np.sin(u)])).T
 
@@ -85,7 +85,7 @@ def clover(leaves, n=240, *, depth=0.2):
 def load_curves(path, key=""):
     """List of (m, 2) curves as (row, column).
 
-    The files hold `xy` and `offsets`, or `<key>_xy` and `<key>_offsets` where one file holds several sets.
+    The files hold `xy` and `offsets`, or `<key>_xy` and `<key>_offsets` if one file holds several sets.
     """
     data = np.load(path)
     prefix = f"{key}_" if key else ""

@@ -1,4 +1,4 @@
-"""Small images, and ways to use the docks as a person does: by their own buttons, menus and dialogs."""
+"""Small images, and helpers that operate the docks like a user: through their own buttons, menus and dialogs."""
 
 import contextlib
 import gc
@@ -32,7 +32,7 @@ SPACING = 40
 
 
 def spots(seed=0, *, size=12.0, rows=6, noise=0.05):
-    """An image of bright blobs on a dark ground, far from the border and from each other."""
+    """Image of bright blobs on a dark background, far from the border and from each other."""
     return _spots(seed, size, rows, noise).copy()
 
 
@@ -49,7 +49,7 @@ def _spots(seed, size, rows, noise):
 
 
 def segmented(seed):
-    """The image of blobs as labels, by the method of Otsu."""
+    """Labels of the blobs, by Otsu's threshold."""
     return _segmented(seed).copy()
 
 
@@ -59,7 +59,7 @@ def _segmented(seed):
 
 
 def labels_with_a_fault(seed=1):
-    """Labels of many blobs, and one far too large."""
+    """Labels of many blobs, one of them far too large."""
     labels = segmented(seed)
     labels = np.pad(labels, ((0, 150), (0, 0)))
     labels[disk((labels.shape[0] - 75, 100), 40)] = labels.max() + 1
@@ -67,19 +67,19 @@ def labels_with_a_fault(seed=1):
 
 
 def labels_of(seed, *, size=12.0):
-    """Sixteen blobs as labels."""
+    """Labels of sixteen blobs."""
     return label(spots(seed, size=size, rows=4, noise=0) > 0.5).astype(np.int32)
 
 
 def set_choices(choices, **changes):
-    """Change some of the recipe and of the settings that all docks share."""
+    """Change some parameters of the recipe and the settings shared by all docks."""
     parts = (choices.recipe, choices.settings)
     assert all(any(hasattr(part, name) for part in parts) for name in changes)
     choices.set(*(replace(part, **{name: v for name, v in changes.items() if hasattr(part, name)}) for part in parts))
 
 
 def open_compare_dock(viewer, qtbot):
-    """Compare shapes, through the manifest where the viewer has a window."""
+    """Open *Compare shapes*, through the manifest if the viewer has a window."""
     if hasattr(viewer, "window"):
         _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
     else:
@@ -98,7 +98,7 @@ def open_bare_dock(viewer, qtbot):
 
 
 def show_docks(viewer):
-    """Show a window with its docks alone: beside the canvas all is painted by OpenGL, which takes its time."""
+    """Show a window without its canvas: beside a canvas, everything is painted by OpenGL, which is slow."""
     viewer.window._qt_window.centralWidget().hide()
     viewer.window.show()
 
@@ -108,14 +108,14 @@ def press(button, qtbot):
 
 
 def run(widget, qtbot):
-    """Press Run and wait for the end."""
+    """Press *Run*, wait for the result and return its text."""
     with qtbot.waitSignal(widget.finished, timeout=30_000):
         press(widget.run_button, qtbot)
     return widget.results.text()
 
 
 def memoized(function):
-    """The function, but to arguments that it has met before it gives what it gave then, in a copy."""
+    """Cache the results of a function in this process; each call returns a copy."""
     known = {}
 
     def call(*args):
@@ -134,9 +134,9 @@ KNOWN = [(module, name, memoized(getattr(module, name))) for module, name in STE
 
 @contextlib.contextmanager
 def reusing_results():
-    """Let runs take outlines, results, proposals and evidence of the same images from a run before, in this process.
+    """Reuse outlines, results, proposals and evidence computed earlier in this process for the same images.
 
-    For what tests start from. What a test is about is found anew.
+    For the setup of tests only: what a test is about is computed anew.
     """
     with pytest.MonkeyPatch.context() as patch:
         for module, name, function in KNOWN:
@@ -162,7 +162,7 @@ def selected_in_table(explorer):
 
 
 def press_on_canvas(model, *positions, modifiers=()):
-    """What napari does when the mouse is pressed on the canvas, moved, and let go."""
+    """Simulate pressing the mouse on the canvas, dragging and releasing it."""
     event = SimpleNamespace(position=positions[0], type="mouse_press", modifiers=modifiers)
     steps = [callback(model, event) for callback in own_callbacks(model.mouse_drag_callbacks)]
     for kind, position in zip(["mouse_press", *["mouse_move"] * (len(positions) - 1)], positions, strict=True):
@@ -175,7 +175,7 @@ def press_on_canvas(model, *positions, modifiers=()):
 
 
 def move_on_canvas(model, position):
-    """What napari does when the mouse is moved."""
+    """Simulate moving the mouse."""
     for callback in own_callbacks(model.mouse_move_callbacks):
         callback(model, SimpleNamespace(position=position, type="mouse_move", modifiers=()))
 
@@ -185,7 +185,7 @@ def own_callbacks(callbacks):
 
 
 def position_inside(layer, index):
-    """A place in the world that lies in a curve."""
+    """World coordinates of a point inside a curve."""
     from shapely import Polygon
 
     place = Polygon(layer.data[index]).representative_point()
@@ -193,7 +193,7 @@ def position_inside(layer, index):
 
 
 def choose_menu_entry(button, words, qtbot, wait=True):
-    """Choose the entry of a menu that holds these words, and wait for the task to end."""
+    """Trigger the menu entry that contains this text, and wait for its task to finish."""
     (entry,) = [entry for entry in button.menu().actions() if words in entry.text().replace("&", "")]
     dock = button
     while not isinstance(dock, CompareShapes):
@@ -212,7 +212,7 @@ def save_as(dock, answer, path, qtbot):
 
 
 def reopen(viewer, path, qtbot):
-    """A dock in another viewer, and the file opened in that viewer."""
+    """Open a file in another viewer, and return the dock there."""
     npe2.PluginManager.instance().discover()
     dock = open_bare_dock(viewer, qtbot)
     with qtbot.waitSignal(dock.finished, timeout=30_000):
@@ -234,25 +234,25 @@ def same(one, other):
 
 
 def show_given_result(result, viewer):
-    """Let a viewer's session show a result that was made elsewhere."""
+    """Show a result computed elsewhere in a viewer's session."""
     for _ in Session.of(viewer).comparison.show_in_turns(DisplayedResult(result, None, {})):
         pass
 
 
 def wait_until_idle(task, qtbot):
-    """Wait until nothing of a task is under way."""
+    """Wait until a task is idle."""
     qtbot.waitUntil(lambda: not task.busy, timeout=60_000)
     return task
 
 
 def destroy(widget, qtbot):
-    """Let Qt destroy a widget; with PySide6, pytest-qt cannot wait for its signal, from which it disconnects."""
+    """Delete a widget; with PySide6, pytest-qt cannot wait for its `destroyed` signal, as it is disconnected first."""
     widget.deleteLater()
     qtbot.waitUntil(lambda: not isalive(widget), timeout=5000)
 
 
 def wait_until_released(qtbot, *refs):
-    """Wait until nothing keeps what these refer to weakly; to collect garbage takes a quarter of a second each time."""
+    """Wait until these weak references are dead, collecting garbage rarely, as this takes a quarter of a second."""
     for turn in range(100):
         if not any(ref() for ref in refs):
             return

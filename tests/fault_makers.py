@@ -1,4 +1,4 @@
-"""Labels of ellipses with one made fault, an image of them, and what is to be said about it."""
+"""Label images of ellipses with one simulated segmentation fault, the intensity image, and the expected reasons."""
 
 from functools import cache
 
@@ -9,8 +9,8 @@ SIZE, STEP = 400, 50
 
 
 def scene(seed=0):
-    """Labels of 64 ellipses on a grid and an image of them, 100 bright on 20 with noise."""
-    labels = ellipses(seed).copy()  # faults are put in place
+    """Labels of 64 ellipses on a grid and their noisy image: foreground 100, background 20."""
+    labels = ellipses(seed).copy()  # the caller modifies these arrays in place
     return labels, 20 + 80.0 * (labels > 0)
 
 
@@ -37,21 +37,21 @@ ROW, COLUMN = 3 * STEP + 25, 3 * STEP + 25
 
 
 def faulty(kind):
-    """Labels and image with one fault, and the labels it concerns."""
+    """Labels and image with one fault, and the affected labels."""
     labels, clean = scene()
     clean, concerned = insert_fault(kind, labels, clean, ODD)
     return labels, render_image(clean), concerned
 
 
 def faulty_part(kind):
-    """The same of the 25 objects around the fault, of which 10 is the first: where more would show no more."""
+    """Crop to the 25 objects around the fault, starting with object 10, for tests that need no more."""
     labels, image, concerned = faulty(kind)
     around = np.s_[STEP : 6 * STEP, STEP : 6 * STEP]
     return labels[around].copy(), image[around].copy(), concerned
 
 
 def with_every_fault(seed):
-    """Labels and image with a fault of every kind far from each other, and the labels that each concerns."""
+    """Labels and image with one fault of every kind, far apart, and the labels affected by each."""
     labels, clean = scene(seed)
     places = np.random.default_rng(seed).permutation([10, 13, 27, 30, 42, 45, 51, 54])
     concerned = {}
@@ -61,7 +61,7 @@ def with_every_fault(seed):
 
 
 def insert_fault(kind, labels, clean, number, new=100):
-    """Put a fault at a label, in place; the clean image where the fault is one of the image, and what it concerns."""
+    """Insert a fault at a label, in place; returns the noise-free image, possibly changed, and the affected labels."""
     rows, columns = np.indices(labels.shape)
     row, column = (STEP * place + 25 for place in divmod(number - 1, 8))
     own, free = labels == number, labels == 0

@@ -1,4 +1,4 @@
-"""A comparison that is quickly made. Run as a script, it writes its numbers to the file that is named."""
+"""A comparison that runs quickly. As a script, it writes its results to the given file."""
 
 import sys
 
@@ -9,19 +9,19 @@ from curve_makers import ragged_blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
 
 
-def made():
+def run_comparison():
     curves = ragged_blobs(80, seed=1, fewest=30, most=60)
     settings = Settings(landmarks=60, rank=20, permutations=200)
     return compare(Ensemble(curves[:40]), Ensemble(curves[40:]), settings)
 
 
 def blas_architectures():
-    """The processors whose arithmetic OpenBLAS uses here; empty where NumPy computes with another library."""
+    """CPU architectures of the OpenBLAS kernels in use; empty if NumPy uses another library."""
     libraries = [info for info in threadpool_info() if info["internal_api"] == "openblas"]
     return {info["architecture"] for info in libraries if "architecture" in info}
 
 
 if __name__ == "__main__":
-    result = made()
+    result = run_comparison()
     p = [part.p_value for test in (result.undulation, result.scale) for part in (test, *test.parts.values())]
     np.savez(sys.argv[1], t=result.t, l=result.l, p=p, architecture=" ".join(sorted(blas_architectures())))

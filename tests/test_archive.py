@@ -1,4 +1,4 @@
-"""Files that hold arrays and words: whole or not at all, the same digits back, and nothing hostile gets in."""
+"""Archives of arrays and strings: atomic writing, exact round trips, and malicious files."""
 
 import io
 import json
@@ -65,14 +65,14 @@ def same(one, other):
 
 @settings(max_examples=60, deadline=None)
 @given(tree=trees)
-def test_a_tree_comes_back_to_the_last_digit(tmp_path_factory, tree):
+def test_round_trip_is_exact(tmp_path_factory, tree):
     path = tmp_path_factory.mktemp("archive") / "tree.npz"
     write_archive(path, KIND, 1, tree)
     assert same(tree, read(path))
     assert is_archive(path, KIND)
 
 
-def test_numpy_and_zip_programs_can_look_into_it(tmp_path):
+def test_numpy_and_zip_programs_can_open_it(tmp_path):
     path = tmp_path / "tree.npz"
     write_archive(path, KIND, 1, {"part": {"values": np.arange(3.0)}})
     assert np.load(path)["part/values"].tolist() == [0, 1, 2]
@@ -84,7 +84,7 @@ def test_the_same_tree_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+def test_a_failed_write_keeps_the_old_file_and_no_temporary_file(tmp_path):
     path = tmp_path / "tree.npz"
     write_archive(path, KIND, 1, {"word": "old"})
     with pytest.raises(ValueError, match="holds object values"):
@@ -97,7 +97,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     assert os.listdir(tmp_path) == ["tree.npz"]
 
 
-def test_a_crash_half_way_leaves_the_old_file(tmp_path):
+def test_a_crash_while_writing_keeps_the_old_file(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"old")
 
@@ -113,7 +113,7 @@ def test_a_crash_half_way_leaves_the_old_file(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk that is always full")
-def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
+def test_a_full_disk_keeps_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_bytes(b"old")
 
@@ -128,7 +128,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are those of POSIX")
-def test_permissions_stay_and_links_are_followed(tmp_path):
+def test_permissions_are_kept_and_symlinks_followed(tmp_path):
     path, link = tmp_path / "file", tmp_path / "link"
     path.write_bytes(b"old")
     path.chmod(0o640)
@@ -140,7 +140,7 @@ def test_permissions_stay_and_links_are_followed(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_names_of_any_alphabet_are_written_as_long_as_the_system_has_them(tmp_path):
+def test_unicode_file_names_up_to_the_system_limit(tmp_path):
     path = tmp_path / ("漢" * 84)
     with replacing(path) as file:
         file.write(b"new")
@@ -148,7 +148,7 @@ def test_names_of_any_alphabet_are_written_as_long_as_the_system_has_them(tmp_pa
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are those of POSIX")
-def test_a_file_protected_against_writing_stays(tmp_path):
+def test_a_read_only_file_is_not_replaced(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"old")
     path.chmod(0o444)
@@ -170,7 +170,7 @@ def test_devices_and_folders_are_not_replaced(tmp_path):
 
 
 def header(text):
-    """A .npy entry with this header and nothing behind it."""
+    """Return a .npy entry with this header and no data."""
     line = text.encode().ljust(53) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(line).to_bytes(2, "little") + line
 
@@ -209,14 +209,14 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize(("entries", "message"), HOSTILE.values(), ids=HOSTILE)
-def test_hostile_files_are_refused_by_name(tmp_path, entries, message):
+def test_malicious_files_are_rejected_with_their_name(tmp_path, entries, message):
     path = tmp_path / "evil.npz"
     write_zip(path, entries)
     with pytest.raises(ValueError, match=rf"evil\.npz.*{message}"):
         read(path)
 
 
-def test_a_header_that_claims_ten_gigabytes_is_refused_before_they_are_asked_for(tmp_path):
+def test_a_header_that_claims_ten_gigabytes_is_rejected_before_allocation(tmp_path):
     content = npy(np.zeros(1))
     claim = content.replace(b"(1,), }         ", b"(1342177280,), }")
     assert len(claim) == len(content)
@@ -226,7 +226,7 @@ def test_a_header_that_claims_ten_gigabytes_is_refused_before_they_are_asked_for
         read(tmp_path / "evil.npz")
 
 
-def test_a_zip_bomb_is_refused_unread(tmp_path):
+def test_a_zip_bomb_is_rejected_unread(tmp_path):
     path = tmp_path / "bomb.npz"
     write_zip(path, [manifest(), ("x.npy", npy(np.zeros(10**7)))], zipfile.ZIP_DEFLATED)
     assert path.stat().st_size < 10**6
@@ -235,25 +235,25 @@ def test_a_zip_bomb_is_refused_unread(tmp_path):
     assert not is_archive(path, KIND)
 
 
-# A directory of the zip said to begin before the file: found by damaging files at random.
+# End-of-central-directory record that claims a start before the file, found by fuzzing.
 EARLY = b"PK\x05\x06" + bytes(8) + b"\x2e\x00\x00\x00\xff\xff\xff\x7f\x00\x00"
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x05\x06", b"no zip at all" * 100, EARLY])
-def test_what_is_no_zip_is_refused(tmp_path, content):
+def test_files_that_are_not_zip_are_rejected(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(ValueError, match="damaged, or not a valid test tree file"):
         read(tmp_path / "file")
 
 
-def test_a_missing_file_is_an_error_of_the_system(tmp_path):
+def test_a_missing_file_raises_file_not_found_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "none")
 
 
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
-def test_changed_bytes_are_noticed_or_harmless(tmp_path_factory, data):
+def test_changed_bytes_are_detected_or_harmless(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("archive") / "tree.npz"
     write_archive(path, KIND, 1, {"part": {"values": np.arange(5.0), "name": "a"}})
     content = bytearray(path.read_bytes())
@@ -265,7 +265,7 @@ def test_changed_bytes_are_noticed_or_harmless(tmp_path_factory, data):
 
 
 def test_headers_are_parsed_by_one_thread_at_a_time(monkeypatch):
-    # Two threads in Python's parser end in a SystemError up to 3.11.7 (python/cpython#106905), by chance.
+    # Up to Python 3.11.7, two threads in the parser can raise a SystemError, at random (python/cpython#106905).
     inside, most, met = 0, 0, threading.Barrier(4)
     parse = np.lib.format.read_array_header_1_0
 
@@ -274,7 +274,7 @@ def test_headers_are_parsed_by_one_thread_at_a_time(monkeypatch):
         inside += 1
         most = max(most, inside)
         with suppress(threading.BrokenBarrierError):
-            met.wait(0.05)  # until all are inside, if they can be
+            met.wait(0.05)  # wait until all threads are inside, if they can be
         inside -= 1
         return parse(file)
 

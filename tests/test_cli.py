@@ -1,4 +1,4 @@
-"""The command line: verdicts, files, exit codes, and sentences in place of tracebacks."""
+"""Command line: verdicts, files, exit codes, and error messages instead of tracebacks."""
 
 import json
 import os
@@ -35,7 +35,7 @@ SPACING = 36
 
 
 def labels(seed, **options):
-    """Labels of blobs on a grid, which the caller may change."""
+    """Labels of blobs on a grid; a new array each time."""
     return drawn_labels(seed, **options).copy()
 
 
@@ -78,7 +78,7 @@ def test_compare_prints_the_verdict_and_writes_the_files(tmp_path, images, quick
     assert done.stdout.strip() == answer["summary"]
     assert answer["case"] == "0∧0"
     assert answer["scale"]["parts"].keys() == {"mean size", "size", "elongation", "size and elongation"}
-    # Pixels round off the smaller ones, which the warning says.
+    # Digitization affects the smaller ones more, as the warning says.
     assert "pixels across in A" in " ".join(answer["warnings"])
     assert (answer["a"]["name"], answer["a"]["unit"], answer["a"]["curves"]) == ("one", "µm", 36)
     table = pd.read_csv(tmp_path / "r" / "curves.csv")
@@ -109,7 +109,7 @@ def test_the_exit_code_follows_fail_on(tmp_path, images, quick, other, fail_on, 
     assert done.exit_code == code, done.output
 
 
-def test_too_few_curves_can_be_failed_on(tmp_path, quick):
+def test_fail_on_inconclusive_covers_too_few_curves(tmp_path, quick):
     for name, seed in (("a", 1), ("b", 2)):
         write_curves(tmp_path / f"{name}.npz", Ensemble(list(blobs(3, 40, seed=seed))))
     arguments = ("compare", tmp_path / "a.npz", tmp_path / "b.npz", "--settings", quick, "--out", tmp_path / "r")
@@ -136,7 +136,7 @@ def test_folders_are_samples_of_several_images(tmp_path, quick):
     assert set(pd.read_csv(tmp_path / "r" / "curves.csv")["image"].astype(str)) == {"1", "2", "3", "4"}
 
 
-def test_labels_are_taken_as_they_are_with_the_pixel_size_given(tmp_path, quick):
+def test_labels_are_used_as_they_are_with_the_given_pixel_size(tmp_path, quick):
     for name, seed in (("a", 1), ("b", 2)):
         imageio.imwrite(tmp_path / f"{name}.png", labels(seed))
     done = run("compare", tmp_path / "a.png", tmp_path / "b.png", "--labels", "--pixel-size", "250,500", "--unit", "nm",
@@ -156,7 +156,7 @@ def test_the_settings_file_sets_segmentation_and_outlines(tmp_path, images):
     )
     done = run("segment", images / "one.ome.tif", "--settings", tmp_path / "s.toml", "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
-    assert "one.ome.tif: 1 curve" in done.stdout  # the dark ground, which touches the border
+    assert "one.ome.tif: 1 curve" in done.stdout  # the dark background, which touches the border
 
 
 @pytest.mark.parametrize("form", ["csv", "geojson"])
@@ -177,14 +177,14 @@ def test_segment_writes_labels_and_curves_with_their_scale(tmp_path, images, for
 
 
 @pytest.mark.parametrize("form", ["bogus", "rda"])
-def test_a_format_that_curves_are_not_written_in_is_refused_before_the_work(tmp_path, images, form):
+def test_an_unknown_curve_format_is_rejected_before_processing(tmp_path, images, form):
     done = run("segment", images, "--out", tmp_path / "r", "--format", form)
     assert done.exit_code != 0
     assert "curves can be saved as .csv, .parquet, .geojson, .geoparquet, .zip, .npz" in " ".join(done.stderr.split())
     assert not list(tmp_path.glob("r/*"))
 
 
-def test_pairs_compares_all_images_of_a_folder(tmp_path, images, quick):
+def test_pairs_compares_all_images_in_a_folder(tmp_path, images, quick):
     done = run("pairs", images, "--settings", quick, "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
     table = pd.read_csv(tmp_path / "r" / "pairs.csv")
@@ -199,7 +199,7 @@ def test_pairs_compares_all_images_of_a_folder(tmp_path, images, quick):
 
 
 @pytest.mark.usefixtures("blank_files")
-def test_landscape_covers_the_ranges_given(tmp_path, images, quick):
+def test_landscape_covers_the_given_ranges(tmp_path, images, quick):
     done = run("landscape", images / "one.ome.tif", images / "large.ome.tif", "--ranks", "2:8:2",
                "--landmarks", "40,60", "--settings", quick, "--out", tmp_path / "r")  # fmt: skip
     assert done.exit_code == 0, done.stderr
@@ -210,7 +210,7 @@ def test_landscape_covers_the_ranges_given(tmp_path, images, quick):
 
 
 @pytest.mark.usefixtures("blank_files")
-def test_smoothing_sweeps_the_smoothing_of_labels(tmp_path, quick):
+def test_smoothing_sweeps_sigma_for_labels(tmp_path, quick):
     for name, seed in (("a", 1), ("b", 2)):
         imageio.imwrite(tmp_path / f"{name}.png", labels(seed))
     done = run("smoothing", tmp_path / "a.png", tmp_path / "b.png", "--labels", "--sigmas", "0:2:1", "--ranks", "4,8",
@@ -219,7 +219,7 @@ def test_smoothing_sweeps_the_smoothing_of_labels(tmp_path, quick):
     assert sorted(set(pd.read_csv(tmp_path / "r" / "smoothing.csv")["sigma"])) == [0, 1, 2]
 
 
-def test_images_of_different_pixel_size_stop_a_smoothing_study(tmp_path, images, quick):
+def test_a_smoothing_study_rejects_images_of_different_pixel_size(tmp_path, images, quick):
     imageio.imwrite(tmp_path / "plain.png", labels(1).astype(np.uint8) * 5)
     done = run("smoothing", images / "one.ome.tif", tmp_path / "plain.png", "-o", tmp_path / "r")
     assert done.exit_code == 2
@@ -265,7 +265,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("arguments", "message"), ERRORS.values(), ids=ERRORS)
-def test_errors_are_one_sentence_and_exit_with_2(tmp_path, arguments, message):
+def test_errors_print_one_sentence_and_exit_with_2(tmp_path, arguments, message):
     (tmp_path / "empty").mkdir()
     imageio.imwrite(tmp_path / "a.png", (labels(1) > 0).astype(np.uint8) * 200)
     imageio.imwrite(tmp_path / "flat.png", np.zeros((50, 50), np.uint8))
@@ -285,14 +285,14 @@ def test_errors_are_one_sentence_and_exit_with_2(tmp_path, arguments, message):
     assert not (tmp_path / "r").exists()
 
 
-def test_a_missing_dask_is_named_with_the_remedy(tmp_path, monkeypatch):
+def test_missing_dask_is_reported_with_the_remedy(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     done = run("pairs", tmp_path, "--dask", "tcp://nowhere:1", "-o", tmp_path)
     assert done.exit_code == 2
     assert "pip install" in done.stderr
 
 
-def test_it_runs_as_a_module_and_its_help_names_every_command():
+def test_python_m_runs_and_help_lists_every_command():
     done = subprocess.run(
         [sys.executable, "-m", "napari_shape_ensembles", "--help"],
         capture_output=True,
@@ -322,7 +322,7 @@ def test_report_explains_a_saved_comparison(tmp_path, request):
     assert refused.exit_code == 2
     assert "shares.png already exists" in refused.stderr
     assert (tmp_path / "figures" / "shares.png").read_bytes() == b"drawn by hand"
-    request.getfixturevalue("blank_figures")  # they were drawn above
+    request.getfixturevalue("blank_figures")  # the figures themselves were drawn above
     assert run(*given, "--force").exit_code == 0
     assert (tmp_path / "figures" / "shares.png").read_bytes() != b"drawn by hand"
     refused = run("report", saved, "--out", tmp_path / "why.txt")
@@ -331,7 +331,7 @@ def test_report_explains_a_saved_comparison(tmp_path, request):
 
 
 @pytest.mark.parametrize("command", ["compare", "landscape", "smoothing", "pairs", "segment", "report"])
-def test_results_that_cannot_be_written_are_refused_before_the_work(tmp_path, command):
+def test_an_output_path_that_cannot_be_written_is_rejected_first(tmp_path, command):
     (tmp_path / "file").write_text("x")
     place = tmp_path / "file" / "below" / ("why.html" if command == "report" else "")
     given = {"compare": 2, "landscape": 2, "smoothing": 2}.get(command, 1) * [tmp_path / "none"]
@@ -341,14 +341,14 @@ def test_results_that_cannot_be_written_are_refused_before_the_work(tmp_path, co
 
 
 @pytest.mark.parametrize("ranks", ["inf", "nan", "2.5", "1,inf", "2:3:0.5"])
-def test_ranks_are_whole_numbers_and_looked_at_before_the_files(tmp_path, ranks):
+def test_ranks_are_integers_and_checked_before_reading_files(tmp_path, ranks):
     done = run("landscape", tmp_path / "none", tmp_path / "none", "--ranks", ranks, "--out", tmp_path / "r")
     assert done.exit_code == 2
     assert "error: there is no file" not in done.stderr
     assert isinstance(done.exception, SystemExit)
 
 
-def test_names_of_files_do_not_speak_to_the_terminal(tmp_path, quick):
+def test_control_characters_in_file_names_do_not_reach_the_terminal(tmp_path, quick):
     paths = [tmp_path / f"two\nlines \x1b[31m{side}.csv" for side in "ab"]
     for seed, path in enumerate(paths):
         write_curves(path, Ensemble(list(blobs(9, 40, seed=seed)), unit="µm"))
@@ -359,7 +359,7 @@ def test_names_of_files_do_not_speak_to_the_terminal(tmp_path, quick):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems keep names of files as text")
-def test_a_name_that_is_no_text_is_refused_before_the_work(tmp_path, quick):
+def test_a_file_name_that_is_not_valid_unicode_is_rejected(tmp_path, quick):
     path = tmp_path / "n\udcff.csv"
     write_curves(path, Ensemble(list(blobs(9, 40)), unit="µm"))
     done = run("compare", path, path, "--settings", quick, "--out", tmp_path / "r")
@@ -368,7 +368,7 @@ def test_a_name_that_is_no_text_is_refused_before_the_work(tmp_path, quick):
 
 
 @pytest.mark.usefixtures("blank_files")
-def test_images_of_one_name_keep_their_places_in_all_pairs(tmp_path, quick):
+def test_pairs_tells_images_with_the_same_name_apart(tmp_path, quick):
     (tmp_path / "all").mkdir()
     for seed, ending in enumerate(("csv", "npz", "geojson")):
         write_curves(tmp_path / "all" / f"same.{ending}", Ensemble(list(blobs(9 + seed, 40, seed=seed)), unit="µm"))
@@ -378,7 +378,7 @@ def test_images_of_one_name_keep_their_places_in_all_pairs(tmp_path, quick):
     assert answer["curves"] == {"same.csv": 9, "same.geojson": 11, "same.npz": 10}
 
 
-def test_two_images_at_least_are_asked_for_before_any_is_read(tmp_path):
+def test_pairs_requires_two_images_before_reading_any(tmp_path):
     (tmp_path / "one").mkdir()
     imageio.imwrite(tmp_path / "one" / "a.png", (labels(1) > 0).astype(np.uint8) * 200)
     done = run("pairs", tmp_path / "one", "--out", tmp_path / "r")
@@ -387,7 +387,7 @@ def test_two_images_at_least_are_asked_for_before_any_is_read(tmp_path):
 
 
 @pytest.mark.usefixtures("blank_files")
-def test_a_landscape_of_folders_permutes_images_as_a_comparison_does(tmp_path, quick):
+def test_a_landscape_of_folders_permutes_images(tmp_path, quick):
     for side, seed in (("a", 0), ("b", 4)):
         (tmp_path / side).mkdir()
         for number in range(4):
@@ -397,12 +397,12 @@ def test_a_landscape_of_folders_permutes_images_as_a_comparison_does(tmp_path, q
     done = run("landscape", tmp_path / "a", tmp_path / "b", *options, "--out", tmp_path / "r")
     assert "note: whole images are permuted" in done.stderr
     (p_value,) = pd.read_csv(tmp_path / "r" / "landscape.csv")["undulation_p_value"]
-    assert p_value * 70 == pytest.approx(round(p_value * 70))  # 4 and 4 images have 70 divisions
+    assert p_value * 70 == pytest.approx(round(p_value * 70))  # 4 and 4 images can be divided in 70 ways
     done = run("landscape", tmp_path / "a", tmp_path / "b", *options, "--permute", "curves", "--out", tmp_path / "r")
     assert "note: outlines are permuted: the result holds for these images only" in done.stderr
 
 
-def test_a_folder_and_an_experiment_are_named_where_a_comparison_is_asked_for(tmp_path):
+def test_rerun_and_report_say_what_they_got_instead_of_a_comparison(tmp_path):
     done = run("rerun", tmp_path)
     assert done.exit_code == 2
     assert done.stderr == f"error: {tmp_path} is a folder: give a file\n"
@@ -412,7 +412,7 @@ def test_a_folder_and_an_experiment_are_named_where_a_comparison_is_asked_for(tm
     assert "not a valid shape-ensembles comparison file, but a shape-ensembles experiment file" in done.stderr
 
 
-def test_an_experiment_is_refused_before_its_images_are_read(tmp_path):
+def test_invalid_experiment_options_are_rejected_before_reading_images(tmp_path):
     design = tmp_path / "design.csv"
     design.write_text("image,group\na.png,a\nb.png,b\n")
     done = run("experiment", design, "--pattern", "{group}_{field}", "--out", tmp_path / "r")
@@ -423,7 +423,7 @@ def test_an_experiment_is_refused_before_its_images_are_read(tmp_path):
     assert "'best' is not one of" in done.stderr
 
 
-def test_a_table_that_exists_is_kept_and_its_own_option_named(tmp_path):
+def test_an_existing_table_is_kept_and_the_error_names_the_option(tmp_path):
     for name, seed in (("a", 1), ("b", 2)):
         imageio.imwrite(tmp_path / f"{name}.png", labels(seed))
     (tmp_path / "mine.csv").write_text("mine")
@@ -434,7 +434,7 @@ def test_a_table_that_exists_is_kept_and_its_own_option_named(tmp_path):
 
 
 @pytest.mark.usefixtures("blank_files")
-def test_what_was_asked_for_but_cannot_be_computed_is_said(tmp_path, quick):
+def test_ranks_that_cannot_be_tested_are_reported(tmp_path, quick):
     path = tmp_path / "a.csv"
     write_curves(path, Ensemble(list(blobs(12, 40)), unit="µm"))
     options = ["--landmarks", "40", "--settings", quick, "--out", tmp_path / "r"]
@@ -456,7 +456,7 @@ def options_of(command):
         ("smoothing", (Outlines, Settings), ("rank", "landmarks", "outline_smoothing", "smoothing_unit")),
     ],
 )
-def test_every_parameter_is_an_option_with_its_help_and_default(command, kinds, without):
+def test_every_parameter_is_an_option_with_help_and_default(command, kinds, without):
     declared = {name: item for kind in kinds for name, item in parameters_of(kind).items() if name not in without}
     found = {parameter.name: parameter for parameter in COMMAND.commands[command].params}
     for name, item in declared.items():
@@ -466,7 +466,7 @@ def test_every_parameter_is_an_option_with_its_help_and_default(command, kinds, 
     assert {"--debug", "--settings", "--labels"} <= options_of(command)
 
 
-def test_options_take_the_place_of_the_file(tmp_path, images, quick):
+def test_options_override_the_settings_file(tmp_path, images, quick):
     done = run(
         "compare", images / "one.ome.tif", images / "two.ome.tif", "--settings", quick, "--significance", "0.05",
         "--rank", "7", "--no-reflections", "--coordinates", "raw", "--bandwidth", "0.5,1", "--archetype", "3",
@@ -486,7 +486,7 @@ def test_options_take_the_place_of_the_file(tmp_path, images, quick):
     )
 
 
-def test_an_option_that_changes_nothing_is_refused(tmp_path, images):
+def test_an_option_without_effect_is_rejected(tmp_path, images):
     pair = images / "one.ome.tif", images / "two.ome.tif"
     done = run("compare", *pair, "--threshold", "50")
     assert done.exit_code == 2
@@ -505,12 +505,12 @@ def test_the_recipe_can_be_given_by_options_alone(tmp_path, images):
         "--objects", "dark", "--keep-border", "--pixel-size", "2,3", "--unit", "nm", "--out", tmp_path / "r",
     )  # fmt: skip
     assert done.exit_code == 0, done.stderr
-    assert "one.ome.tif: 1 curve" in done.stdout  # the dark ground
+    assert "one.ome.tif: 1 curve" in done.stdout  # the dark background
     assert read_curves(tmp_path / "r" / "one.curves.csv").scale == (2, 3)
 
 
-def test_the_automatic_method_takes_one_recipe_for_all_images(tmp_path, images):
-    """Dark blobs, and under uneven light: of the two groups neither has a recipe of its own, and the file tells it."""
+def test_the_automatic_method_uses_one_recipe_for_all_images(tmp_path, images):
+    """Dark blobs, also under uneven illumination: the groups share one recipe, and the file records it."""
     for name, light in (("one", 0), ("two", 60)):
         dark = 255.0 - read_image(images / f"{name}.ome.tif").pixels
         uneven = np.clip(dark * 0.7 + np.linspace(0, light, dark.shape[1]), 0, 255).astype(np.uint8)
@@ -527,16 +527,16 @@ def test_the_automatic_method_takes_one_recipe_for_all_images(tmp_path, images):
     assert parameters_of(Outlines)["method"].shown(recipe["method"]) in said
     again = run("rerun", tmp_path / "r" / "result.comparison.npz")
     assert again.exit_code == 0, again.stdout
-    # Outlines that are there already need none.
+    # Outlines that exist already need no recipe.
     done = run("compare", tmp_path / "r" / "curves.csv", tmp_path / "r" / "curves.csv", "--method", "auto")
     assert "one recipe" not in done.stderr
-    # One that no recipe could outline is named.
+    # An image for which no recipe finds outlines is reported.
     tifffile.imwrite(tmp_path / "blank.tif", np.zeros((50, 50), np.uint8))
     done = run("compare", tmp_path / "one.tif", tmp_path / "blank.tif", "--method", "auto", "--out", tmp_path / "no")
     assert "blank.tif: every pixel is 0: objects cannot be told from background" in done.stderr
 
 
-def test_where_a_threshold_breaks_objects_up_another_way_is_named(tmp_path, images, quick):
+def test_method_auto_is_suggested_if_a_threshold_fragments_objects(tmp_path, images, quick):
     rng = np.random.default_rng(0)
     for name in ("one", "two"):
         pixels = read_image(images / f"{name}.ome.tif").pixels
@@ -544,13 +544,13 @@ def test_where_a_threshold_breaks_objects_up_another_way_is_named(tmp_path, imag
             pixels[row : row + 3, column : column + 3] = 200
         tifffile.imwrite(tmp_path / f"{name}.tif", pixels)
     pair = tmp_path / "one.tif", tmp_path / "two.tif"
-    for options, named in ((), True), (("--smoothing", "0.9"), False):  # a person has said how
+    for options, named in ((), True), (("--smoothing", "0.9"), False):  # the user has chosen the smoothing
         done = run("compare", *pair, "--settings", quick, *options)
         assert "look at the outlines first" in done.stdout
         assert ("note: --method auto tries several segmentation" in done.stderr) == named
 
 
-def test_the_traceback_is_shown_to_debug(tmp_path):
+def test_debug_shows_the_traceback(tmp_path):
     arguments = ("compare", tmp_path / "none.png", tmp_path / "none.png", "--out", tmp_path / "r")
     assert "Traceback" not in run(*arguments).stderr
     done = run(*arguments, "--debug")
@@ -568,14 +568,14 @@ def test_the_traceback_is_shown_to_debug(tmp_path):
         ("--sigmas", "a", 'error: --sigmas: "a" is not a number or range'),
     ],
 )
-def test_a_bad_range_is_named_with_its_option(tmp_path, option, text, words):
+def test_an_invalid_range_is_reported_with_its_option(tmp_path, option, text, words):
     done = run("smoothing", tmp_path / "none", tmp_path / "none", option, text, "--out", tmp_path / "r")
     assert done.exit_code == 2
     assert words in done.stderr
 
 
 @pytest.mark.usefixtures("blank_files")
-def test_ranges_may_be_written_as_in_the_docks(tmp_path, images, quick):
+def test_ranges_use_the_same_syntax_as_the_docks(tmp_path, images, quick):
     done = run("landscape", images / "one.ome.tif", images / "large.ome.tif", "--ranks", "2-4:2, 9",
                "--landmarks", "40", "--settings", quick, "--out", tmp_path / "r")  # fmt: skip
     assert done.exit_code == 0, done.stderr
@@ -603,7 +603,7 @@ def test_results_are_not_written_over_the_inputs(tmp_path, quick, command):
         assert (tmp_path / name).read_bytes() != before
 
 
-def test_what_no_run_wrote_is_not_written_over_and_what_one_wrote_is(tmp_path, quick):
+def test_only_unmodified_outputs_are_overwritten(tmp_path, quick):
     a, b, out = some_curves(tmp_path / "a.csv", 1), some_curves(tmp_path / "b.csv", 2), tmp_path / "r"
     arguments = ("compare", a, b, "--settings", quick, "--out", out)
     assert run(*arguments).exit_code == run(*arguments).exit_code == 0
@@ -620,7 +620,7 @@ def test_what_no_run_wrote_is_not_written_over_and_what_one_wrote_is(tmp_path, q
     assert (tmp_path / "precious.html").read_text() == "mine"
 
 
-def test_images_of_one_name_are_segmented_to_files_of_their_own(tmp_path):
+def test_images_with_the_same_name_get_separate_output_files(tmp_path):
     (tmp_path / "images").mkdir()
     for name in ("cell.tif", "cell.png", "cell.ome.tif", "other.png"):
         imageio.imwrite(tmp_path / "images" / name, (labels(1) > 0).astype(np.uint8) * 200)
@@ -637,7 +637,7 @@ def test_images_of_one_name_are_segmented_to_files_of_their_own(tmp_path):
 
 
 @pytest.mark.usefixtures("blank_files")
-def test_the_outputs_of_a_run_are_no_inputs_of_the_next(tmp_path, quick):
+def test_outputs_are_not_used_as_inputs_of_the_next_run(tmp_path, quick):
     for seed in (1, 2):
         imageio.imwrite(tmp_path / f"{seed}.png", (labels(seed) > 0).astype(np.uint8) * 200)
     first = run("segment", tmp_path, "--out", tmp_path)
@@ -650,7 +650,7 @@ def test_the_outputs_of_a_run_are_no_inputs_of_the_next(tmp_path, quick):
         assert json.loads((tmp_path / "pairs.json").read_text(encoding="utf-8"))["curves"] == {"1": 36, "2": 36}
 
 
-def test_of_labels_and_curves_of_one_image_one_is_compared(tmp_path, quick):
+def test_labels_and_curves_of_one_image_are_compared_once(tmp_path, quick):
     for side, seed in (("a", 1), ("b", 2)):
         (tmp_path / side).mkdir()
         imageio.imwrite(tmp_path / f"{side}.png", (labels(seed) > 0).astype(np.uint8) * 200)
@@ -661,7 +661,7 @@ def test_of_labels_and_curves_of_one_image_one_is_compared(tmp_path, quick):
         assert "a (36 curves) and b (36 curves)" in done.stdout, done.stderr
 
 
-def test_two_files_of_one_name_are_told_apart_by_their_folders(tmp_path, quick):
+def test_files_with_the_same_name_are_distinguished_by_folder(tmp_path, quick):
     for folder in ("wild", "mutant"):
         (tmp_path / folder).mkdir()
         some_curves(tmp_path / folder / "xy001c1.csv", len(folder), name="xy001c1")
@@ -670,7 +670,7 @@ def test_two_files_of_one_name_are_told_apart_by_their_folders(tmp_path, quick):
     assert "wild-xy001c1 (12 curves) and mutant-xy001c1 (12 curves)" in done.stdout
 
 
-def test_components_of_a_mask_are_written_with_the_ids_of_their_curves(tmp_path):
+def test_labels_written_for_a_mask_match_the_curve_ids(tmp_path):
     plane = np.zeros((60, 120), np.uint8)
     for place in range(3):
         plane[20:50, 10 + 35 * place : 35 + 35 * place] = 255
@@ -699,7 +699,7 @@ def test_labels_in_ome_zarr_are_inspected_and_compared(tmp_path):
     assert read_image(out / "consensus.tif").calibration.scale == size.scale
 
 
-def test_labels_beyond_32_bits_stay_apart_and_their_ids_are_kept(tmp_path):
+def test_labels_beyond_32_bits_keep_their_ids(tmp_path):
     plane = np.zeros((80, 120), np.int64)
     values = [5, 5 + 2**32, 2**40]
     for place, value in enumerate(values):
@@ -715,7 +715,7 @@ def test_labels_beyond_32_bits_stay_apart_and_their_ids_are_kept(tmp_path):
     assert read_curves(tmp_path / "r" / "x.curves.csv").ensemble.ids.tolist() == values
 
 
-def test_more_memory_can_be_asked_for(tmp_path, quick):
+def test_the_memory_limit_can_be_raised(tmp_path, quick):
     a = some_curves(tmp_path / "a.csv")
     arguments = ("compare", a, a, "--settings", quick, "--out", tmp_path / "r")
     done = run(*arguments, "--memory", "0.0001")
@@ -725,7 +725,7 @@ def test_more_memory_can_be_asked_for(tmp_path, quick):
     assert run(*arguments, "--memory", "1").exit_code == 0
 
 
-def test_names_in_tables_are_no_formulas(tmp_path, quick):
+def test_names_in_tables_are_not_formulas(tmp_path, quick):
     bad = '=HYPERLINK("x")'
     for side, seed in (("a", 1), ("b", 2)):
         some_curves(tmp_path / f"{side}.csv", seed, name=bad, ids=[f"+{i}x" for i in range(12)])
@@ -766,7 +766,7 @@ def test_an_experiment_is_written_as_tables_figures_and_json(tmp_path, quick):
 
 
 @pytest.mark.parametrize("command", ["report", "rerun", "inspect"])
-def test_a_missing_file_is_named_in_a_sentence(tmp_path, command):
+def test_a_missing_file_is_reported_in_one_sentence(tmp_path, command):
     np.save(tmp_path / "labels.npy", labels(1))
     missing = tmp_path / "missing.comparison.npz"
     arguments = {
@@ -780,7 +780,7 @@ def test_a_missing_file_is_named_in_a_sentence(tmp_path, command):
 
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04\x14\x00\x06\x00", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"])
-def test_a_binary_file_is_no_design_and_no_table_of_pixel_sizes(tmp_path, content):
+def test_a_binary_file_is_rejected_as_design_or_pixel_sizes(tmp_path, content):
     (tmp_path / "design.xlsx").write_bytes(content)
     a = some_curves(tmp_path / "a.csv")
     for arguments in (
@@ -794,7 +794,7 @@ def test_a_binary_file_is_no_design_and_no_table_of_pixel_sizes(tmp_path, conten
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("ending", ["tif", "npy"])
-def test_images_of_complex_numbers_are_refused(tmp_path, ending):
+def test_complex_images_are_rejected(tmp_path, ending):
     path, plane = tmp_path / f"field.{ending}", (labels(1) * (1 + 1j)).astype(np.complex64)
     np.save(path, plane) if ending == "npy" else tifffile.imwrite(path, plane)
     for arguments in (("compare", path, path), ("segment", path), ("segment", path, "--labels"), ("inspect", path)):
@@ -805,7 +805,7 @@ def test_images_of_complex_numbers_are_refused(tmp_path, ending):
 
 
 @pytest.mark.usefixtures("blank_files")
-def test_what_an_earlier_design_left_is_removed_and_what_is_ones_own_stays(tmp_path, quick):
+def test_outputs_of_an_earlier_design_are_removed_but_no_other_files(tmp_path, quick):
     design = design_files(tmp_path, group=["a", "a", "b", "b", "c", "c"], dose=range(6), time=range(6))
     out = tmp_path / "r"
     arguments = ("experiment", design, "--settings", quick, "--out", out)
@@ -818,13 +818,13 @@ def test_what_an_earlier_design_left_is_removed_and_what_is_ones_own_stays(tmp_p
     done = run(*arguments)
     assert done.exit_code == 0, done.stderr
     left = {path.name for path in out.iterdir()}
-    assert left & earlier == {"trend_with_time.svg"}  # which was altered
+    assert left & earlier == {"trend_with_time.svg"}  # which was altered, and is therefore kept
     assert {"trend_with_me.txt", "trend_with_dose.png", "superplot.png", "planning.csv"} < left
     assert "distance.csv" not in json.loads((out / OUTPUT_MANIFEST).read_text(encoding="utf-8"))["files"]
 
 
 @pytest.mark.usefixtures("blank_files")
-def test_a_forced_run_does_not_take_for_its_own_what_it_did_not_write(tmp_path, quick):
+def test_a_forced_run_does_not_claim_files_it_did_not_write(tmp_path, quick):
     design, out = design_files(tmp_path, group=["a"] * 3 + ["b"] * 3), tmp_path / "r"
     out.mkdir()
     (out / "distance.csv").write_text("mine")
@@ -835,7 +835,7 @@ def test_a_forced_run_does_not_take_for_its_own_what_it_did_not_write(tmp_path, 
     assert "distance.csv" not in json.loads((out / OUTPUT_MANIFEST).read_text(encoding="utf-8"))["files"]
 
 
-def test_a_comparison_in_pieces_leaves_no_comparison_of_other_curves_beside_it(tmp_path, quick):
+def test_a_comparison_in_pieces_removes_an_earlier_comparison_file(tmp_path, quick):
     a, b, c = (some_curves(tmp_path / f"{name}.csv", seed) for seed, name in enumerate("abc"))
     arguments = ("--settings", quick, "--out", tmp_path / "r")
     assert run("compare", a, b, *arguments).exit_code == 0
@@ -845,7 +845,7 @@ def test_a_comparison_in_pieces_leaves_no_comparison_of_other_curves_beside_it(t
     assert not (tmp_path / "r" / "result.comparison.npz").exists()
 
 
-def test_curves_of_an_earlier_run_in_another_format_are_not_left_beside_new_labels(tmp_path):
+def test_curves_of_an_earlier_run_in_another_format_are_removed(tmp_path):
     np.save(tmp_path / "x.npy", (labels(1) > 0) * np.uint8(200))
     np.save(tmp_path / "y.npy", (labels(2) > 0) * np.uint8(200))
     out = tmp_path / "r"
@@ -856,7 +856,7 @@ def test_curves_of_an_earlier_run_in_another_format_are_not_left_beside_new_labe
     assert kept == {"x.curves.geojson", "x.curves.zip", "y.curves.csv"}
 
 
-def test_missing_objects_of_an_earlier_image_are_not_left_beside_new_suspects(tmp_path):
+def test_the_list_of_missing_objects_of_an_earlier_run_is_removed(tmp_path):
     np.save(tmp_path / "x.npy", labels(1).astype(np.uint16))
     arguments = ("inspect", tmp_path / "x.npy", "--out", tmp_path / "r")
     np.save(tmp_path / "seen.npy", (labels(1) > 0) * np.uint8(200))
@@ -866,7 +866,7 @@ def test_missing_objects_of_an_earlier_image_are_not_left_beside_new_suspects(tm
     assert {path.name for path in (tmp_path / "r").glob("*.csv")} == {"x.suspects.csv"}
 
 
-def test_files_of_a_run_that_was_aborted_may_be_written_over(tmp_path):
+def test_files_of_an_aborted_run_may_be_overwritten(tmp_path):
     (tmp_path / "mine.csv").write_text("mine")
 
     def write():
@@ -881,7 +881,7 @@ def test_files_of_a_run_that_was_aborted_may_be_written_over(tmp_path):
 
 
 @pytest.mark.usefixtures("blank_files")
-def test_an_experiment_takes_its_design_from_the_names_of_files(tmp_path, quick):
+def test_an_experiment_reads_its_design_from_file_names(tmp_path, quick):
     design_files(tmp_path).unlink()
     done = run("experiment", tmp_path, "--pattern", "{group}_{replicate}", "--settings", quick, "-o", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
@@ -897,14 +897,14 @@ def test_an_experiment_takes_its_design_from_the_names_of_files(tmp_path, quick)
         ({"group": "a", "image": ["ctrl_0.csv"] * 6}, "ctrl_0.csv is in more than one row"),
     ],
 )
-def test_a_design_that_does_not_fit_is_named(tmp_path, quick, columns, words):
+def test_an_invalid_design_is_reported(tmp_path, quick, columns, words):
     done = run("experiment", design_files(tmp_path, **columns), "--settings", quick, "--out", tmp_path / "r")
     assert done.exit_code == 2
     assert words in done.stderr
 
 
 @pytest.mark.usefixtures("blank_files")
-def test_what_a_stopped_run_has_left_is_written_over_by_the_next(tmp_path, images, monkeypatch):
+def test_files_of_an_interrupted_experiment_are_overwritten(tmp_path, images, monkeypatch):
     given = ["landscape", images / "one.ome.tif", images / "large.ome.tif", "--out", tmp_path / "r", "--ranks", "5"]
     given += ["--landmarks", "50", "--permutations", "99"]
 
@@ -927,7 +927,7 @@ def test_what_a_stopped_run_has_left_is_written_over_by_the_next(tmp_path, image
         ("annotators", "napari_shape_ensembles.io.corrected.write_labels", "pairs.csv"),
     ],
 )
-def test_whatever_is_stopped_while_it_writes_can_be_run_again(tmp_path, images, monkeypatch, command, stopped_at, left):
+def test_a_run_interrupted_while_writing_can_be_repeated(tmp_path, images, monkeypatch, command, stopped_at, left):
     quick = ["--landmarks", "50", "--permutations", "99"] if command == "compare" else []
     files = [images / "one.ome.tif", images / "two.ome.tif"]
     if command == "annotators":
@@ -950,7 +950,7 @@ def test_whatever_is_stopped_while_it_writes_can_be_run_again(tmp_path, images, 
 @pytest.mark.parametrize(
     ("command", "count", "left"), [("inspect", 1, "one.suspects.csv"), ("annotators", 2, "pairs.csv")]
 )
-def test_a_table_that_cannot_be_written_whole_leaves_the_one_before(tmp_path, monkeypatch, command, count, left):
+def test_a_failed_write_keeps_the_previous_table(tmp_path, monkeypatch, command, count, left):
     files = [tmp_path / f"{name}.png" for name in ("one", "two")[:count]]
     for path in files:
         imageio.imwrite(path, labels(3))
@@ -963,7 +963,7 @@ def test_a_table_that_cannot_be_written_whole_leaves_the_one_before(tmp_path, mo
 
 
 @pytest.mark.parametrize("margin", ["-1", "0", "nan"])
-def test_a_margin_that_is_none_is_refused_before_anything_is_written(tmp_path, quick, margin):
+def test_an_invalid_margin_is_rejected_before_writing(tmp_path, quick, margin):
     design = design_files(tmp_path, group=["a"] * 3 + ["b"] * 3)
     done = run("experiment", design, "--settings", quick, "--out", tmp_path / "r", "--margin", margin)
     assert done.exit_code == 2
@@ -972,7 +972,7 @@ def test_a_margin_that_is_none_is_refused_before_anything_is_written(tmp_path, q
 
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
-def test_who_reads_no_further_changes_nothing(monkeypatch, name):
+def test_a_closed_output_pipe_is_ignored(monkeypatch, name):
     reads, writes = os.pipe()
     os.close(reads)
     with open(writes, "w", encoding="utf-8") as stream:
@@ -996,7 +996,7 @@ def test_an_experiment_compares_two_time_points_of_stacks(tmp_path, quick):
     assert (row["scale_n_replicates"], row["scale_least_p"]) == (6, pytest.approx(0.25))
 
 
-def test_grey_levels_that_are_given_as_labels_are_remarked_on(tmp_path):
+def test_an_intensity_image_given_as_labels_gets_a_note(tmp_path):
     image = np.random.default_rng(0).normal(100, 20, (60, 60)).clip(0, 255).astype(np.uint8)
     imageio.imwrite(tmp_path / "photo.png", image)
     imageio.imwrite(tmp_path / "mask.png", labels(3))
@@ -1005,14 +1005,14 @@ def test_grey_levels_that_are_given_as_labels_are_remarked_on(tmp_path):
     assert "note: " not in run("inspect", tmp_path / "mask.png", "--out", tmp_path / "r").stderr
 
 
-def test_labels_are_not_inspected_with_themselves_as_image(tmp_path):
+def test_labels_cannot_be_inspected_with_themselves_as_image(tmp_path):
     imageio.imwrite(tmp_path / "labels.png", labels(3))
     done = run("inspect", tmp_path / "labels.png", "--image", tmp_path / "labels.png", "--out", tmp_path / "r")
     assert done.exit_code == 2
     assert "is given as labels and as image: give the image that was segmented, or omit it" in done.stderr
 
 
-def test_files_without_a_label_are_named(tmp_path):
+def test_files_without_labels_are_reported(tmp_path):
     imageio.imwrite(tmp_path / "empty.png", 0 * labels(3))
     imageio.imwrite(tmp_path / "labels.png", labels(3))
     for command in (("inspect",), ("annotators", tmp_path / "labels.png")):
@@ -1021,7 +1021,7 @@ def test_files_without_a_label_are_named(tmp_path):
         assert "note: empty.png has no labels: every pixel is 0" in done.stderr
 
 
-def test_labels_without_an_object_are_no_grey_levels_and_recognize_no_other(tmp_path):
+def test_empty_labels_are_not_mistaken_for_an_intensity_image(tmp_path):
     plane = labels(3)
     imageio.imwrite(tmp_path / "empty.png", 0 * plane)
     imageio.imwrite(tmp_path / "photo.png", (plane > 0).astype(np.uint8) * 200)
@@ -1032,7 +1032,7 @@ def test_labels_without_an_object_are_no_grey_levels_and_recognize_no_other(tmp_
     assert "note: objects without a label are recognized by those with one: there are none" in done.stderr
 
 
-def test_a_table_that_needs_the_outlines_in_memory_is_refused_before_they_are_compared_in_pieces(tmp_path, images):
+def test_pieces_rejects_tables_that_need_all_outlines_in_memory(tmp_path, images):
     done = run(
         "compare",
         images / "one.ome.tif",
@@ -1047,7 +1047,7 @@ def test_a_table_that_needs_the_outlines_in_memory_is_refused_before_they_are_co
     assert not (tmp_path / "run").exists()
 
 
-def test_inspect_ranks_labels_lists_what_is_missing_and_learns_from_ticks(tmp_path):
+def test_inspect_ranks_labels_lists_missing_objects_and_learns_from_ticks(tmp_path):
     plane = labels(3)
     image = np.clip((plane > 0) * 150.0 + np.random.default_rng(0).normal(20, 3, plane.shape), 0, 255).astype(np.uint8)
     rows, columns = (int(places.mean()) for places in np.nonzero(plane == 8))
@@ -1068,7 +1068,7 @@ def test_inspect_ranks_labels_lists_what_is_missing_and_learns_from_ticks(tmp_pa
     assert again.exit_code == 0, again.stderr
     table = pd.read_csv(tmp_path / "s" / "mask.suspects.csv", keep_default_na=False)
     assert (table["label"].iloc[0], table["label"].iloc[-1]) == (1, 8)
-    (tmp_path / "ticks.csv").write_bytes(b"label;status\r\n8;right\r\n1;wrong\r\n")  # as Excel saves it
+    (tmp_path / "ticks.csv").write_bytes(b"label;status\r\n8;right\r\n1;wrong\r\n")  # as saved by Excel
     run("inspect", tmp_path / "mask.png", "--ticks", tmp_path / "ticks.csv", "--out", tmp_path / "e")
     assert (tmp_path / "e" / "mask.suspects.csv").read_bytes() == (tmp_path / "s" / "mask.suspects.csv").read_bytes()
     tifffile.imwrite(tmp_path / "negative.tif", np.where(plane == 8, -1, plane.astype(np.int16)))
@@ -1125,7 +1125,7 @@ def test_annotators_are_compared_and_a_consensus_is_written(tmp_path):
         assert words in refused.stderr
 
 
-def test_labels_are_recognized_and_grey_levels_refused_as_labels(tmp_path, real_data):
+def test_labels_are_recognized_and_intensity_images_rejected_as_labels(tmp_path, real_data):
     labels = next(path for path in sorted(real_data.rglob("*label*.png")))
     grey = tmp_path / "grey.tif"
     tifffile.imwrite(grey, np.random.default_rng(0).integers(0, 255, (60, 60), np.uint8))
@@ -1136,7 +1136,7 @@ def test_labels_are_recognized_and_grey_levels_refused_as_labels(tmp_path, real_
     assert "gray levels, not labels: omit --labels" in refused.stderr
 
 
-def test_labels_in_an_archive_are_taken_as_labels(tmp_path, quick):
+def test_labels_in_an_archive_are_used_as_labels(tmp_path, quick):
     for name, seed in (("a", 1), ("b", 2)):
         np.savez_compressed(tmp_path / f"{name}.npz", labels=labels(seed))
     done = run("compare", tmp_path / "a.npz", tmp_path / "b.npz", "--labels", "--settings", quick, "-o", tmp_path / "r")
@@ -1147,7 +1147,7 @@ def test_labels_in_an_archive_are_taken_as_labels(tmp_path, quick):
     assert "two.npz: holds 2 planes of labels: save one per file" in done.stderr
 
 
-def test_labels_in_an_archive_are_recognized_without_being_told(tmp_path, quick):
+def test_labels_in_an_archive_are_recognized_without_the_option(tmp_path, quick):
     for name, seed in (("a", 1), ("b", 2)):
         np.savez(tmp_path / f"{name}.npz", masks=labels(seed), ids=np.arange(3))
     done = run("compare", tmp_path / "a.npz", tmp_path / "b.npz", "--settings", quick, "-o", tmp_path / "r")
@@ -1155,7 +1155,7 @@ def test_labels_in_an_archive_are_recognized_without_being_told(tmp_path, quick)
     assert "a.npz holds labels and is not segmented" in done.stderr
 
 
-def test_a_refusal_lists_what_is_taken(tmp_path):
+def test_an_unsupported_file_error_lists_the_supported_formats(tmp_path):
     (tmp_path / "x.doc").write_text("")
     said = run("compare", tmp_path / "x.doc", tmp_path / "x.doc", "-o", tmp_path / "r").stderr
     for ending in (".tif", ".npy", ".ang.gz", ".h5", ".csv", ".rda", ".npz"):
@@ -1163,7 +1163,7 @@ def test_a_refusal_lists_what_is_taken(tmp_path):
     said = run("segment", tmp_path / "x.doc", "-o", tmp_path / "r").stderr
     assert ".ang.gz" in said
     assert ".tif" in said
-    assert ".csv" not in said  # which segment does not take
+    assert ".csv" not in said  # which `segment` does not read
     (tmp_path / "maps").mkdir()
     said = run("segment", tmp_path / "maps", "-o", tmp_path / "r").stderr
     assert "holds no images (.tif" in said
@@ -1181,13 +1181,13 @@ def test_a_folder_of_maps_is_segmented(tmp_path, real_data):
 
 
 @pytest.mark.usefixtures("orix")
-def test_a_map_of_orientations_is_taken_with_its_grains(tmp_path, real_data):
+def test_an_orientation_map_is_compared_by_its_grains(tmp_path, real_data):
     done = run("segment", real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz", "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
     assert len(read_curves(tmp_path / "r" / "sdss_ferrite_austenite.curves.csv").ensemble) > 5
 
 
-def test_without_a_folder_the_sentence_is_printed_and_nothing_is_written(tmp_path, quick, monkeypatch):
+def test_without_out_the_verdict_is_printed_and_nothing_written(tmp_path, quick, monkeypatch):
     for name, seed in (("a", 1), ("b", 2)):
         write_curves(tmp_path / f"{name}.npz", Ensemble(list(blobs(12, 40, seed=seed)), name=name))
     monkeypatch.chdir(tmp_path)
@@ -1198,7 +1198,7 @@ def test_without_a_folder_the_sentence_is_printed_and_nothing_is_written(tmp_pat
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_the_version_is_told():
+def test_version():
     done = run("--version")
     assert (done.exit_code, done.stdout.strip()) == (0, napari_shape_ensembles.__version__)
-    assert run().exit_code == 2  # help, as before
+    assert run().exit_code == 2  # help, as above

@@ -1,4 +1,4 @@
-"""Compiled kernels appear complete or not at all, and nobody waits for them."""
+"""Compiled kernels: written atomically, and compiled without blocking."""
 
 import os
 import subprocess
@@ -29,14 +29,14 @@ def run(folder, wish="auto"):
     return subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=True)
 
 
-def test_nothing_is_imported_or_compiled_where_that_is_not_wanted(tmp_path):
+def test_never_neither_imports_numba_nor_compiles(tmp_path):
     pytest.importorskip("numba")
     assert run(tmp_path, "never").stdout.split() == ["False", "False"]
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.usefixtures("kernels")
-def test_a_small_part_of_large_work_takes_the_way_of_the_whole(monkeypatch):
+def test_part_of_a_large_problem_uses_the_kernels_of_the_whole(monkeypatch):
     room = "napari_shape_ensembles.mmd"
     with forced("compiled"):
         loaded = kernels(room, 0)

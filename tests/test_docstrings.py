@@ -1,4 +1,4 @@
-"""Every public name is documented: a summary, and an example that runs."""
+"""Every public name has a summary and an example that runs."""
 
 import doctest
 import inspect
@@ -43,7 +43,7 @@ def test_a_public_name_has_a_summary_and_an_example(name):
 def test_the_examples_of_a_module_run(module, tmp_path, monkeypatch, request):
     if module in (f"{PACKAGE}.io.ebsd", f"{PACKAGE}.io.grains"):
         request.getfixturevalue("orix")
-    monkeypatch.chdir(tmp_path)  # some write files
+    monkeypatch.chdir(tmp_path)  # some examples write files
     found = doctest.testmod(import_module(module))
     assert found.attempted
     assert not found.failed

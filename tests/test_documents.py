@@ -1,4 +1,4 @@
-"""What the documents show runs, gives what stands below it, and agrees with itself."""
+"""Code in the documentation runs, its output is up to date, and the pages are consistent."""
 
 import importlib
 import importlib.util
@@ -30,34 +30,34 @@ def load(name):
 
 
 def blocks(path):
-    """Blocks of code of a page, with the output that stands below each, if any."""
+    """Code blocks of a page, each with the output shown below it, if any."""
     text = path.read_text(encoding="utf-8")
     code = r"```(?:python|\{code-cell\} python)\n(.*?)```(?:\n\n```text\n(.*?)```)?"
     return re.findall(code, text, flags=re.DOTALL)
 
 
 def results_in_comments(path):
-    """What the comments behind calls of `print` say that they print: a value, not words."""
+    """Values that comments after `print` calls claim to be printed; words are ignored."""
     code = "".join(code for code, _ in blocks(path))
     return [text for text in re.findall(r"^print\(.*\)  # (.*)$", code, flags=re.MULTILINE) if not text.islower()]
 
 
 def run(path, capsys, tmp_path, monkeypatch):
-    """Run a page from top to bottom; its names, and what each block printed beside what the page says."""
+    """Run a page from top to bottom; returns its names, and the actual and shown output of each block."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     mpl.use("Agg")
     names, said = {}, []
-    with pd.option_context("display.max_colwidth", pd.get_option("display.max_colwidth")):  # a page may change it
+    with pd.option_context("display.max_colwidth", pd.get_option("display.max_colwidth")):  # a page may set it
         for code, output in blocks(path):
             exec(code, names)
             said.append((capsys.readouterr().out, output))
     return names, said
 
 
-@pytest.mark.usefixtures("blank_files")  # the tutorials save theirs
+@pytest.mark.usefixtures("blank_files")  # the tutorials save figures
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
-def test_code_in_the_documents_runs_and_prints_what_stands_below_it(page, capsys, tmp_path, monkeypatch):
+def test_code_in_the_documents_prints_the_output_shown(page, capsys, tmp_path, monkeypatch):
     _, said = run(page, capsys, tmp_path, monkeypatch)
     differences = load("write_docs").differences
     for printed, shown in said:
@@ -73,9 +73,9 @@ def test_the_pages_with_code_are_found():
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-def test_tutorials_run_from_files_to_a_figure_and_a_sentence(page, capsys, tmp_path, monkeypatch):
+def test_tutorials_run_and_produce_a_figure_and_a_sentence(page, capsys, tmp_path, monkeypatch):
     save = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda figure, path, dpi: save(figure, path, dpi=dpi / 4))  # takes less long
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, dpi: save(figure, path, dpi=dpi / 4))  # faster
     names, said = run(page, capsys, tmp_path, monkeypatch)
     assert (names["folder"] / "figure.png").stat().st_size > 10_000
     sentence = page.read_text(encoding="utf-8").split("## The sentence")[1]
@@ -84,7 +84,7 @@ def test_tutorials_run_from_files_to_a_figure_and_a_sentence(page, capsys, tmp_p
     mpl.pyplot.close("all")
 
 
-def test_generated_pages_are_up_to_date_with_the_results_that_are_kept():
+def test_generated_pages_match_the_stored_results():
     tool = load("write_docs")
     results = tool.kept()
     faults = [*tool.undrawn(), *tool.outdated(results)]
@@ -93,7 +93,7 @@ def test_generated_pages_are_up_to_date_with_the_results_that_are_kept():
     assert not faults, "run python tools/write_docs.py"
 
 
-def test_results_that_differ_beyond_tolerance_are_told():
+def test_differences_beyond_tolerance_are_reported():
     differences = load("write_docs").differences
     old = {"p": 0.5, "words": "scale p = 0.01 (1∧1)", "counts": [174, 295]}
     assert not [*differences(old, {"p": 0.52, "words": "scale p = 0.02 (1∧1)", "counts": [174, 295]})]
@@ -102,7 +102,7 @@ def test_results_that_differ_beyond_tolerance_are_told():
     assert [*differences("no difference", "a difference")]
 
 
-def test_text_is_filled_from_results_and_a_wrong_digit_is_told():
+def test_templates_are_filled_from_results_and_wrong_digits_detected():
     tool = load("write_docs")
     results = {"found": {"of ten": [0.5, 0.25], "least": 0.125}, "printed": "| a | b |"}
     page = (
@@ -124,8 +124,8 @@ def test_text_is_filled_from_results_and_a_wrong_digit_is_told():
     assert table.endswith("-->\n\n| pair | found |\n| --- | --- |\n| one | 0.5 |\n| two | 3 |\n\n<!-- end -->")
 
 
-def test_what_benchmarks_keep_names_its_day_and_version_and_stays_beside_what_was_kept(tmp_path):
-    load("write_docs")  # which finds the benchmarks
+def test_stored_benchmark_results_have_date_and_version_and_are_merged(tmp_path):
+    load("write_docs")  # makes the benchmarks importable
     from results_file import record, share
 
     path = tmp_path / "found.json"
@@ -139,7 +139,7 @@ def test_what_benchmarks_keep_names_its_day_and_version_and_stays_beside_what_wa
     assert [file.name for file in tmp_path.iterdir()] == ["found.json"]
 
 
-def test_first_draws_that_differ_from_the_kept_ones_are_told():
+def test_first_draws_that_differ_from_the_stored_ones_are_reported():
     tool = load("write_docs")
     again = tool.again(lambda: {"first draws": {"p": 0.2}})
     known = {"first draws": {"p": 0.5}, "table": [1]}
@@ -147,7 +147,7 @@ def test_first_draws_that_differ_from_the_kept_ones_are_told():
     assert len([*tool.differences(known, again(known, drawn=False))]) == 1
 
 
-def test_docks_are_in_the_menus_that_the_documents_name():
+def test_docks_are_in_the_documented_menus():
     manifest = yaml.safe_load((ROOT / "src" / "napari_shape_ensembles" / "napari.yaml").read_text(encoding="utf-8"))[
         "contributions"
     ]
@@ -167,7 +167,7 @@ def test_docks_are_in_the_menus_that_the_documents_name():
     assert named <= menus
 
 
-def test_the_reference_holds_every_public_name_once_and_nothing_that_is_not_there():
+def test_the_reference_lists_every_public_name_exactly_once():
     names = [name for page in DOCS.glob("api/*.md") for name in load("write_docs").documented(page)]
     public = {
         f"{module.__name__}.{name}" for module in (shape_ensembles, io, samples, streaming) for name in module.__all__
@@ -179,7 +179,7 @@ def test_the_reference_holds_every_public_name_once_and_nothing_that_is_not_ther
         assert hasattr(importlib.import_module(module), attribute), name
 
 
-def test_headings_of_the_documents_go_down_one_level_at_a_time():
+def test_heading_levels_are_not_skipped():
     for page in DOCS.rglob("*.md"):
         if "_build" not in page.parts:
             text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
@@ -188,7 +188,7 @@ def test_headings_of_the_documents_go_down_one_level_at_a_time():
             assert all(below <= above + 1 for above, below in pairwise(levels)), page.name
 
 
-def test_links_between_documents_lead_somewhere():
+def test_links_between_documents_resolve():
     for page in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
             if "_build" not in page.parts:

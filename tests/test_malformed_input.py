@@ -1,6 +1,6 @@
-"""Malformed outlines and label images: the core gives a finite result, or a `ValueError` that says why there is none.
+"""Malformed outlines and label images: the core returns a finite result or raises a `ValueError` with the reason.
 
-`--hypothesis-profile=thorough` tries many more.
+`--hypothesis-profile=thorough` runs many more examples.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def vertices(elements, least=1):
 
 @st.composite
 def stars(draw):
-    """A rough star, far from the origin or tiny, and as thin as a needle."""
+    """Random star-shaped polygons: far from the origin or tiny, and possibly as thin as a needle."""
     radii = draw(arrays(float, st.integers(3, 60), elements=st.floats(0.1, 10)))
     angles = np.linspace(0, 2 * np.pi, len(radii), endpoint=False)
     points = np.stack([radii * np.sin(angles), radii * np.cos(angles)], axis=-1)
@@ -34,22 +34,22 @@ def stars(draw):
 
 @st.composite
 def lines(draw):
-    """All on one line, or all in one place."""
+    """Collinear or coincident points."""
     along = draw(arrays(float, st.tuples(st.integers(1, 30), st.just(1)), elements=st.floats(-10, 10)))
     return along * draw(PAIRS) + draw(PAIRS)
 
 
 OUTLINES = st.one_of(
     stars(),
-    vertices(st.floats(-100, 100)),  # crosses itself
-    vertices(st.integers(-3, 3).map(float)),  # repeats vertices, runs along a line
-    vertices(st.floats()),  # NaN, infinite, enormous
+    vertices(st.floats(-100, 100)),  # self-intersecting
+    vertices(st.integers(-3, 3).map(float)),  # repeated vertices, collinear runs
+    vertices(st.floats()),  # NaN, infinite, very large
     lines(),
 )
 
 
 def outcome(function, *arguments, **options):
-    """The result and nothing, or nothing and the sentence that says why there is none."""
+    """Return (result, None), or (None, message of the ValueError)."""
     try:
         return function(*arguments, **options), None
     except ValueError as error:
@@ -57,7 +57,7 @@ def outcome(function, *arguments, **options):
 
 
 def result(function, *arguments, **options):
-    """The result; None where a sentence says why there is none."""
+    """Return the result, or None if a ValueError was raised."""
     found, said = outcome(function, *arguments, **options)
     assert said is None or len(said.split()) > 3, said
     return found

@@ -1,4 +1,4 @@
-"""What is handed on: links that hold on a package index, a recipe with the same dependencies, one address."""
+"""Distribution: absolute links in the README, the conda-forge recipe, and a single repository address."""
 
 import functools
 import hashlib
@@ -18,7 +18,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 ADDRESSES = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]
-# Names of two packages differ on conda-forge: there matplotlib brings a Qt binding along.
+# Packages with another name on conda-forge: its `matplotlib` would also install a Qt binding.
 ON_CONDA = {"matplotlib": "matplotlib-base"}
 
 
@@ -31,7 +31,7 @@ def built():
     return metadata
 
 
-def test_every_link_of_the_readme_is_absolute_where_it_is_handed_on(built):
+def test_every_link_of_the_packaged_readme_is_absolute(built):
     links = re.findall(r"\]\(([^)]*)\)", built["readme"]["text"])
     assert len(links) > 10
     assert all(link.startswith("https://") for link in links)
@@ -40,13 +40,13 @@ def test_every_link_of_the_readme_is_absolute_where_it_is_handed_on(built):
     assert all("/raw/" in link for link in pictures)
 
 
-def test_all_links_of_the_project_follow_from_one_address(built):
+def test_project_links_are_derived_from_one_address(built):
     assert {"Documentation", "Source", "Issues", "Changelog"} == set(built["urls"])
     repository = ADDRESSES["repository"]
     assert all(link.startswith(repository) for name, link in built["urls"].items() if name != "Documentation")
 
 
-def test_the_recipe_for_conda_asks_for_what_the_project_asks_for():
+def test_the_conda_recipe_has_the_dependencies_of_the_project():
     recipe = yaml.safe_load((ROOT / "packaging" / "conda-forge" / "recipe.yaml").read_text(encoding="utf-8"))
     asked = dict(re.fullmatch(r"([\w-]+) ?(>=.*)", line).groups() for line in recipe["requirements"]["run"][1:])
     declared = dict(re.fullmatch(r"([\w-]+)(>=.*)", line).groups() for line in PROJECT["dependencies"])
@@ -71,7 +71,7 @@ def test_the_changelog_has_a_section_for_the_version():
 
 @pytest.fixture
 def served(tmp_path):
-    """A folder, and the address at which a server on this computer has it."""
+    """Return a folder and the address of a local server for it."""
     quiet = type("Quiet", (http.server.SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
     folder = tmp_path / "served"
     folder.mkdir()
@@ -81,7 +81,7 @@ def served(tmp_path):
         server.shutdown()
 
 
-def test_data_are_fetched_with_their_checksum_or_missed_in_words(served, tmp_path, capsys):
+def test_data_are_fetched_with_checksum_or_reported_missing(served, tmp_path, capsys):
     spec = importlib.util.spec_from_file_location("fetch_data", ROOT / "tools" / "fetch_data.py")
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
@@ -99,7 +99,7 @@ def test_data_are_fetched_with_their_checksum_or_missed_in_words(served, tmp_pat
     assert "one: is here" in capsys.readouterr().out
 
 
-def test_every_set_that_is_fetched_has_a_checksum_a_licence_and_a_source():
+def test_every_data_set_has_checksum_licence_and_source():
     for about in tomllib.loads((ROOT / "tests" / "data" / "packages.toml").read_text(encoding="utf-8")).values():
         assert re.fullmatch(r"[0-9a-f]{64}", about["sha256"])
         assert about["licence"] in ("MIT", "CC0-1.0", "BSD-3-Clause")

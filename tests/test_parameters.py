@@ -1,4 +1,4 @@
-"""Declared parameters: what a value may be, and what is made of the declarations."""
+"""Declared parameters: valid values, and what is derived from the declarations."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -72,20 +72,20 @@ class Choice:
         ({"word": 3}, "word must be a string, not 3"),
     ],
 )
-def test_a_bad_value_is_named_with_what_it_may_be(values, message):
+def test_an_invalid_value_is_reported_with_the_allowed_ones(values, message):
     with pytest.raises(ValueError, match=message):
         Choice(**values)
 
 
 @pytest.mark.parametrize("choices", [Choice, Outlines, Settings])
-def test_defaults_are_values_that_can_be(choices):
+def test_defaults_are_valid(choices):
     for declared in parameters_of(choices).values():
         found = declared.checked(declared.default)
         assert found == declared.default
         assert type(found) is type(declared.default)
 
 
-def test_numbers_of_numpy_and_lists_become_pythons_own():
+def test_numpy_numbers_and_lists_become_python_types():
     found = Choice(width=np.float32(2), count=np.int64(3), widths=[1, 2], side=np.array([1.0, 2.0]))
     assert tree(found) == tree(Choice(width=2.0, count=3, widths=(1, 2), side=(1.0, 2.0)))
     assert type(found.count) is int
@@ -106,18 +106,18 @@ def test_numbers_of_numpy_and_lists_become_pythons_own():
         ("flag", True, True),
     ],
 )
-def test_texts_are_read_as_values(name, text, value):
+def test_text_is_parsed(name, text, value):
     found = parameters_of(Choice)[name].read(text)
     assert found == value
     assert type(found) is type(value)
 
 
-def test_a_text_that_is_no_value_is_named_as_the_caller_names_it():
+def test_invalid_text_is_reported_with_the_callers_name():
     with pytest.raises(ValueError, match=r"--count must be an integer of at least 1, not '2\.5'"):
         parameters_of(Choice)["count"].read("2.5", "--count")
 
 
-def test_only_what_differs_is_changed_and_trees_come_back():
+def test_trees_hold_only_changed_values_and_round_trip():
     assert changed(Choice()) == {}
     chosen = Choice(width=2, widths=(1.0, 2.0), first=4, level=0.25)
     assert changed(chosen) == {"width": 2, "widths": (1.0, 2.0), "first": 4, "level": 0.25}
@@ -125,14 +125,14 @@ def test_only_what_differs_is_changed_and_trees_come_back():
     assert from_tree(Choice, changed(chosen)) == chosen
 
 
-def test_unknown_names_are_said_with_the_known_ones():
+def test_unknown_names_are_reported_with_the_known_ones():
     with pytest.raises(ValueError, match="Choice has no option 'wdth'; the options are way, width, share"):
         from_tree(Choice, {"wdth": 3})
     with pytest.raises(ValueError, match="Choice must be a table of names and values, not 3"):
         from_tree(Choice, 3)
 
 
-def test_what_does_not_matter_is_known_of_complete_choices_and_of_some():
+def test_irrelevant_parameters_for_complete_and_partial_choices():
     assert not matters(Choice(), "share")
     assert matters(Choice(way="long"), "share")
     assert not matters(Choice(), "level")
@@ -142,7 +142,7 @@ def test_what_does_not_matter_is_known_of_complete_choices_and_of_some():
     assert when_words(Choice, "width") == ""
 
 
-def test_words_for_people_come_from_the_declaration():
+def test_labels_and_help_come_from_the_declaration():
     declared = parameters_of(Choice)
     assert declared["count"].label == "Number"
     assert declared["widths"].label == "Widths"
@@ -154,7 +154,7 @@ def test_words_for_people_come_from_the_declaration():
     assert [name for name, item in declared.items() if item.optional] == ["level", "side", "word"]
 
 
-def test_the_docstring_names_every_parameter_before_what_it_raises():
+def test_the_docstring_lists_every_parameter_before_raises():
     head, _, tail = Choice.__doc__.partition("\nRaises\n")
     for name in parameters_of(Choice):
         assert f"\n{name} : " in head

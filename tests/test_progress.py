@@ -1,4 +1,4 @@
-"""Progress: who hears of a step, how steps are counted within a longer row, and how work is stopped."""
+"""Progress reports: who receives a step, how nested steps are counted, and how work is cancelled."""
 
 import os
 import threading
@@ -29,7 +29,7 @@ def test_without_a_listener_nothing_happens():
     cancellation_check()()
 
 
-def test_the_innermost_listener_hears_a_step_and_what_it_reports_goes_outwards():
+def test_the_innermost_listener_receives_a_step_and_may_pass_it_on():
     outer = []
     with reporting(outer.append), reporting(lambda step: report(f"{step.name}, retold", step.done, 5)):
         report("inside", 2, 3)
@@ -38,21 +38,21 @@ def test_the_innermost_listener_hears_a_step_and_what_it_reports_goes_outwards()
     assert len(outer) == 1
 
 
-def test_a_listener_left_out_leaves_the_one_around_it():
+def test_without_a_new_listener_the_outer_one_remains():
     heard = []
     with reporting(heard.append), reporting(None):
         report("step")
     assert heard == [Progress("step")]
 
 
-def test_steps_are_counted_as_part_of_a_longer_row_with_their_results():
+def test_nested_steps_count_as_part_of_the_outer_steps():
     heard, result = [], object()
     with reporting(heard.append), as_part(3, 10, "first: "), as_part(1, 4):
         report("step", 1, 2, result)
     assert heard == [Progress("first: step", 5, 10, result)]
 
 
-def test_work_is_stopped_at_its_next_step_and_not_told_of():
+def test_cancelled_work_stops_at_its_next_step():
     heard = []
 
     def work():
@@ -64,14 +64,14 @@ def test_work_is_stopped_at_its_next_step_and_not_told_of():
     assert [step.name for step in heard] == ["0", "1"]
 
 
-def test_blocks_that_have_not_begun_are_dropped_once_work_is_stopped():
+def test_blocks_not_yet_started_are_dropped_on_cancel():
     done = []
     with reporting(stop=lambda: len(done) >= 5), pytest.raises(Stopped):
         over_blocks(done.append, range(1000))
     assert len(done) < 50
 
 
-def test_an_error_of_a_listener_ends_the_work_and_the_listening():
+def test_an_error_in_a_listener_ends_the_work():
     def refuse(step):
         raise KeyError(step.name)
 
@@ -80,7 +80,7 @@ def test_an_error_of_a_listener_ends_the_work_and_the_listening():
     report("nobody hears this")
 
 
-def test_the_time_that_is_left_is_told_once_the_first_block_is_done(monkeypatch):
+def test_remaining_time_is_reported_after_the_first_block(monkeypatch):
     clock = iter(range(0, 10_000, 50))
     monkeypatch.setattr("napari_shape_ensembles.progress.monotonic", lambda: next(clock))
     heard = []
@@ -94,7 +94,7 @@ def test_the_time_that_is_left_is_told_once_the_first_block_is_done(monkeypatch)
     assert {(step.done, step.total) for step in heard} == {(6, 7)}
 
 
-def test_short_work_tells_nothing_of_the_time():
+def test_short_work_reports_no_remaining_time():
     heard = []
     with reporting(heard.append):
         report("testing scale")
@@ -105,21 +105,21 @@ def test_short_work_tells_nothing_of_the_time():
 @pytest.mark.parametrize(
     ("seconds", "words"), [(12, "12 s"), (89, "89 s"), (200, "3 min"), (7200, "2 h"), (432_000, "5 days")]
 )
-def test_times_are_said_in_words(seconds, words):
+def test_durations_in_words(seconds, words):
     assert duration(seconds) == f"about {words}"
 
 
-def together(size):
-    """Work whose blocks wait for each other, so that each has a thread of its own, and the name of that."""
+def barrier_blocks(size):
+    """Return a function whose blocks wait for each other, so that each runs in its own thread; returns the thread."""
     met = threading.Barrier(size, timeout=20)
     return lambda _: met.wait() is not None and threading.get_ident()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes fork on POSIX only")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # of threads that others started
-def test_threads_serve_again_and_have_ended_where_a_process_forks(monkeypatch):
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # of threads started elsewhere
+def test_threads_are_reused_and_end_before_a_fork(monkeypatch):
     monkeypatch.setattr(progress, "processors", lambda: 3)
-    used, again = (set(over_blocks(together(3), range(3))) for _ in range(2))
+    used, again = (set(over_blocks(barrier_blocks(3), range(3))) for _ in range(2))
     assert len(used) == 3
     assert again == used
     child = os.fork()
@@ -130,7 +130,7 @@ def test_threads_serve_again_and_have_ended_where_a_process_forks(monkeypatch):
     assert over_blocks(lambda number: -number, range(4)) == [0, -1, -2, -3]
 
 
-def test_blocks_share_out_work_themselves_and_leave_nothing_behind(monkeypatch):
+def test_nested_blocks_and_isolated_context_variables(monkeypatch):
     monkeypatch.setattr(progress, "processors", lambda: 2)
     found = over_blocks(lambda row: over_blocks(lambda column: (row, column), range(3)), range(5))
     assert found == [[(row, column) for column in range(3)] for row in range(5)]
@@ -139,7 +139,7 @@ def test_blocks_share_out_work_themselves_and_leave_nothing_behind(monkeypatch):
     assert over_blocks(lambda _: mark.get(), range(5)) == [None] * 5
 
 
-def test_one_processor_is_enough_for_all_blocks_where_others_are_at_work(monkeypatch):
+def test_one_processor_runs_all_blocks_in_one_thread(monkeypatch):
     def inner(_):
         return over_blocks(lambda _: threading.get_ident(), range(3))
 
@@ -149,10 +149,10 @@ def test_one_processor_is_enough_for_all_blocks_where_others_are_at_work(monkeyp
         with one_processor():
             assert processors() == 1
         assert processors() == 1
-    assert len(set(over_blocks(together(2), range(2)))) == 2
+    assert len(set(over_blocks(barrier_blocks(2), range(2)))) == 2
 
 
-def test_where_the_c_library_gives_no_memory_back_nothing_happens(monkeypatch):
+def test_releasing_memory_without_support_of_the_c_library(monkeypatch):
     release_memory()
     monkeypatch.setattr(progress.ctypes, "CDLL", lambda name: object())
     release_memory()

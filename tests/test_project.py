@@ -1,4 +1,4 @@
-"""What holds for the project as a whole: the order of the packages, the manifest, what no file may name."""
+"""Conventions for the whole project: layering, manifest, dependencies, and names that no file may contain."""
 
 import os
 import re
@@ -20,7 +20,7 @@ SCREEN = ("napari", "qtpy", "magicgui", "superqt", "vispy", "PyQt6", "PySide6")
 
 
 def run_python(code):
-    """What a process of its own prints. It compiles no kernels: it is the imports that count."""
+    """Output of a separate process, which compiles no kernels: only its imports matter."""
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
@@ -30,7 +30,7 @@ def git(*arguments):
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
-def test_all_but_the_viewer_loads_without_napari_or_qt():
+def test_everything_but_the_viewer_imports_without_napari_or_qt():
     code = f"""
 import pkgutil, sys
 import napari_shape_ensembles as package
@@ -50,7 +50,7 @@ print([name for name in {SCREEN!r} if name in sys.modules])
     assert run_python(code).strip() == "[]"
 
 
-def test_an_older_napari_is_refused_with_the_remedy():
+def test_an_old_napari_is_rejected_with_the_remedy():
     code = """
 import importlib.metadata
 importlib.metadata.version = lambda name: "0.6.4"
@@ -64,7 +64,7 @@ except ImportError as error:
     assert 'pip install "napari-shape-ensembles[napari]"' in said
 
 
-def test_importing_the_package_loads_no_heavy_library():
+def test_importing_the_package_imports_no_heavy_library():
     code = """
 import sys, napari_shape_ensembles
 print([name for name in ("numpy", "scipy", "skimage", "pandas", "pint") if name in sys.modules])
@@ -76,7 +76,7 @@ def names(requirements):
     return {re.match(r"[\w-]+", line)[0] for line in requirements}
 
 
-def test_dependencies_ask_no_more_than_bsd_does():
+def test_licences_of_dependencies_are_permissive():
     asked = names(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["napari"])
     assert len(asked) > 15
     for name in asked:
@@ -87,13 +87,13 @@ def test_dependencies_ask_no_more_than_bsd_does():
         assert not re.search(r"GPL|General Public", stated), f"{name}: {stated}"
 
 
-def test_rooms_import_only_the_rooms_above_them():
+def test_packages_import_only_lower_layers():
     linter = shutil.which("lint-imports", path=SCRIPTS)
     done = subprocess.run([linter], cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stdout
 
 
-def test_every_public_name_is_there():
+def test_every_public_name_exists():
     for name in napari_shape_ensembles.__all__:
         assert getattr(napari_shape_ensembles, name).__doc__
 
@@ -107,23 +107,23 @@ def test_the_manifest_is_valid_and_all_its_commands_exist():
     assert len(manifest.contributions.sample_data) == 9
 
 
-def test_the_manifest_at_the_top_is_a_link_to_the_one_in_the_package():
-    # Asked of git: a checkout on Windows may hold a text file in place of the link.
+def test_the_top_level_manifest_links_to_the_one_in_the_package():
+    # Ask git: a checkout on Windows may hold a text file instead of the symlink.
     assert git("ls-files", "--stage", "napari.yaml").startswith("120000")
     assert git("cat-file", "blob", ":napari.yaml") == "src/napari_shape_ensembles/napari.yaml"
 
 
-def test_the_version_stands_in_one_place():
+def test_the_version_is_stated_once():
     assert version("napari-shape-ensembles") == PROJECT["version"]
     stating = git("grep", "-lE", "^(version|__version__)\\b *[:=] *[\"']?[0-9]+\\.").split()
     assert stating == ["pyproject.toml"]
 
 
-def test_base_dependencies_are_those_of_the_rooms_without_a_screen():
+def test_base_dependencies_are_those_of_the_headless_packages():
     assert not names(PROJECT["dependencies"]) & set(SCREEN)
 
 
-def test_no_binding_of_qt_is_installed_beside_an_existing_napari():
+def test_no_qt_binding_is_installed_beside_an_existing_napari():
     asked = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["napari"]
     assert not [line for line in asked if re.match(r"(?i)pyqt|pyside|napari\[(all|pyqt|pyside|qt)", line)]
 
@@ -133,7 +133,7 @@ def tracked_texts():
         yield name, (ROOT / name).read_text(encoding="utf-8")
 
 
-def test_no_file_names_a_machine_or_a_package_registry():
+def test_no_file_names_a_host_or_package_registry():
     hosts = "|".join([r"pypi\." + "org", "python" + "hosted", r"npmjs\." + "org", r"deb\." + "debian"])
     forbidden = re.compile(rf"(?<![\w./])/(work|root|home|farm|Users|tmp/bash_jobs)\b|{hosts}", re.IGNORECASE)
     found = [(name, match.group()) for name, text in tracked_texts() for match in forbidden.finditer(text)]

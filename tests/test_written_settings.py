@@ -1,4 +1,4 @@
-"""What tools/write_settings.py writes is up to date with the declared parameters."""
+"""The files written by tools/write_settings.py match the declared parameters."""
 
 import importlib.util
 from pathlib import Path
@@ -21,14 +21,14 @@ def tool():
     return module
 
 
-def test_the_page_of_settings_is_up_to_date_and_names_all(tool):
+def test_the_settings_page_is_up_to_date_and_complete(tool):
     page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert page == tool.page(), REMEDY
     for cls in (Outlines, Settings):
         assert all(f"| `{name}` |" in page for name in parameters_of(cls))
 
 
-def test_the_preferences_of_napari_agree_with_the_settings(tool):
+def test_napari_preferences_match_the_settings(tool):
     manifest = (ROOT / "src" / "napari_shape_ensembles" / "napari.yaml").read_text(encoding="utf-8")
     assert manifest == tool.manifest(), REMEDY
     declared = yaml.safe_load(manifest)["contributions"]["configurations"]["comparison"]["properties"]
@@ -41,7 +41,7 @@ def test_the_preferences_of_napari_agree_with_the_settings(tool):
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_a_check_says_what_is_out_of_date_and_writes_nothing(tool, tmp_path, monkeypatch, capsys, check):
+def test_check_reports_outdated_files_and_writes_nothing(tool, tmp_path, monkeypatch, capsys, check):
     page, manifest = tmp_path / "settings.md", tmp_path / "napari.yaml"
     page.write_text("old", encoding="utf-8")
     manifest.write_text(tool.manifest(), encoding="utf-8")

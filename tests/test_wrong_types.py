@@ -1,4 +1,4 @@
-"""Arguments of a wrong type: every function that a notebook calls says what it takes."""
+"""Arguments of a wrong type: every public function reports what it accepts."""
 
 import numpy as np
 import pandas as pd
@@ -36,13 +36,13 @@ GRID = {"ranks": [2], "landmarks": [20]}
         (combined_mmd_test, "takes a dict of pairs of samples"),
     ],
 )
-def test_what_a_function_takes_is_said(call, words, wrong):
+def test_errors_say_what_a_function_accepts(call, words, wrong):
     with pytest.raises(TypeError, match=f"{words}.*, not {type(wrong).__name__}"):
         call(wrong)
 
 
 @pytest.mark.parametrize("margins", [{"margin": None}, {"form": None}, {"margin": "0.1"}, {"of_replicates": np.nan}])
-def test_a_margin_of_equivalence_is_a_positive_number(margins):
+def test_an_equivalence_margin_is_a_positive_number(margins):
     images = [Ensemble(list(blobs(4, 40, seed=seed))) for seed in range(4)]
     result = experiment(images, pd.DataFrame({"group": list("aabb")}), Settings(landmarks=30, rank=2, permutations=19))
     (name,) = margins
@@ -50,6 +50,6 @@ def test_a_margin_of_equivalence_is_a_positive_number(margins):
         result.equivalence(**margins)
 
 
-def test_a_table_of_outlines_is_written_to_a_path_given_as_text(tmp_path):
+def test_a_table_of_outlines_accepts_a_path_as_str(tmp_path):
     ensemble = Ensemble(list(blobs(3, 40)))
     assert len(pd.read_csv(write_objects(str(tmp_path / "outlines.csv"), ensemble))) == 3

@@ -1,9 +1,9 @@
-"""Check the built site: nothing is loaded from elsewhere, and what newcomers search is found.
+"""Check the built site: it loads no external resources, and its search answers common questions.
 
     python tools/check_site.py docs/_build/html
 
-The searches are those of the table in docs/faq.md, each with the pages of which one has to be among the first three
-hits. They are scored by the site's own `searchtools.js`, run by Node.js.
+The searches are those of the table in docs/faq.md, each with pages of which one must be among the first three hits.
+They are scored by the site's own `searchtools.js`, run with Node.js.
 """
 
 import json
@@ -15,13 +15,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 HITS = 3
-#: What makes a browser fetch something: scripts, styles, pictures, fonts. Links that a reader follows do not count.
+#: HTML that makes a browser load something: scripts, styles, images, fonts. Links for readers do not count.
 LOADED = re.compile(
     r"""<(?:script|img|iframe|source|video|audio|embed)\b[^>]*\bsrc\s*=\s*["'](?:https?:)?//[^"']+"""
     r"""|<link\b(?=[^>]*\brel\s*=\s*["'](?:stylesheet|preload|icon|modulepreload)["'])[^>]*\bhref\s*=\s*["'](?:https?:)?//[^"']+"""
     r"""|@import\s+(?:url\()?["']?(?:https?:)?//\S+|url\(\s*["']?(?:https?:)?//[^)]+"""
 )
-# The site's search in a page without a window: what the scripts ask of one is stood in for.
+# Runs the site's search without a browser: replaces the parts of the DOM that its scripts use.
 SCRIPT = """
 const fs = require("fs"), vm = require("vm"), [folder, ...queries] = process.argv.slice(1);
 const nothing = () => undefined;
@@ -52,7 +52,7 @@ console.log(JSON.stringify(found));
 
 
 def loaded_from_elsewhere(site):
-    """What the pages would fetch from other hosts."""
+    """External resources that the pages would load."""
     for path in sorted(site.rglob("*")):
         if path.suffix in (".html", ".css"):
             for match in LOADED.finditer(path.read_text(encoding="utf-8")):
@@ -69,7 +69,7 @@ def searches():
 
 
 def hits(site, queries):
-    """The pages that the site's own search finds, best first, each once."""
+    """Pages found by the site's own search, best first, without duplicates."""
     node = shutil.which("node") or sys.exit("Node.js is needed to run the site's search, and was not found.")
     command = [node, "-e", SCRIPT, str(site), *queries]
     lists = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8").stdout)
@@ -77,7 +77,7 @@ def hits(site, queries):
 
 
 def main(site):
-    """Print what is wrong; the number of faults."""
+    """Print the errors; returns their number."""
     faults = [f"loaded from elsewhere: {fault}" for fault in loaded_from_elsewhere(site)]
     asked = dict(searches())
     for (query, pages), found in zip(asked.items(), hits(site, asked), strict=True):

@@ -1,11 +1,12 @@
-"""Bring the data that tests and benchmarks read, and the repository does not hold, into ../shared/data.
+"""Download the data used by tests and benchmarks that the repository cannot include, into ../shared/data.
 
     python tools/fetch_data.py                   fetch what may be redistributed, checked by SHA-256
-    python tools/fetch_data.py --pack FOLDER     pack the sets for a release, and write their checksums down
+    python tools/fetch_data.py --pack FOLDER     pack the sets for a release, and record their checksums
 
-The sets, with license and source, stand in tests/data/packages.toml. They are files of the release `data-1` of the
-repository that pyproject.toml names. Where there is no network, or no such release yet, this says so and ends with 0:
-tests that need a set are then skipped, and say why. What states no license (the paper's curves) is in no set.
+The sets are listed in tests/data/packages.toml, with licence and source. They are files of the release `data-1` of
+the repository named in pyproject.toml. Without network, or before that release exists, a message is printed and the
+exit code is 0: tests that need a set are then skipped, with the reason. Data without a licence (the paper's curves)
+are in no set.
 """
 
 import argparse
@@ -24,7 +25,7 @@ REGISTRY = ROOT / "tests" / "data" / "packages.toml"
 
 
 def pack(sets, folder):
-    """Write an archive of each set, the same bytes for the same files, and its checksum into the registry."""
+    """Write a reproducible archive of each set, and its checksum into the registry."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, about in sets.items():
         archive = folder / f"{name}.zip"
@@ -37,7 +38,7 @@ def pack(sets, folder):
 
 
 def fetch(sets, base, into=SHARED):
-    """Fetch and unpack the sets that are not here; the names of those that could not be had."""
+    """Download and unpack the missing sets; returns the names of those that failed."""
     missing = []
     for name, about in sets.items():
         if (into / name).is_dir():
@@ -47,7 +48,7 @@ def fetch(sets, base, into=SHARED):
             unpack = pooch.Unzip(extract_dir=str(into))
             where = {"path": str(into), "fname": f"{name}.zip"}
             pooch.retrieve(f"{base}/{name}.zip", f"sha256:{about['sha256']}", processor=unpack, **where)
-        except (OSError, ValueError) as error:  # no network, no such file, or another content
+        except (OSError, ValueError) as error:  # no network, no such file, or a wrong checksum
             why = type(error).__name__
             print(f"{name}: not fetched from {base}/{name}.zip ({why}); tests that need it are skipped")
             missing.append(name)
@@ -57,7 +58,7 @@ def fetch(sets, base, into=SHARED):
 
 
 def main():
-    """Do what is asked for."""
+    """Run the requested command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pack", type=Path, metavar="FOLDER", help="pack the sets into this folder")
     options = parser.parse_args()

@@ -1,13 +1,13 @@
-# Sourced by the other scripts: needs NAME... sees to it that Debian packages are installed.
+# Sourced by the other scripts: `needs NAME...` ensures that Debian packages are installed.
 
-# A package under the name it has in this release: Debian 13 renamed some with the suffix t64.
+# Packages that are not installed under either name: Debian 13 renamed some with the suffix t64.
 missing() {
     for name in "$@"; do
         dpkg-query -W -f '${Status}\n' "$name" "${name}t64" 2>/dev/null | grep -q 'install ok installed' || echo "$name"
     done
 }
 
-# Install what is missing, or tell someone who is not root what to install. Elsewhere than on Debian, do nothing.
+# Install missing packages, or without root print the command to do so. On other systems than Debian, do nothing.
 needs() {
     command -v apt-get >/dev/null && command -v dpkg-query >/dev/null || return 0
     wanted=$(missing "$@" | tr '\n' ' ')

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the demo, the tests or a script that opens windows, on a virtual screen where there is no other.
+# Runs the demo, the tests or a script that opens windows, on a virtual display if there is no other.
 #   run.sh demo [ONE TWO]    run.sh test [pytest arguments]    run.sh script FILE [arguments]
 set -eu
 cd "$(dirname "$0")/.."
@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 what=$1
 shift
 
-# Settings of a person's own napari must not change what is seen here.
+# Isolate from the user's napari settings.
 settings=$(mktemp -d)
 trap 'rm -rf "$settings"' EXIT
 export NAPARI_CONFIG="$settings/napari.yaml"
@@ -42,9 +42,9 @@ demo() {
     fi
 }
 
-# On Linux each process of the tests opens a virtual screen of its own (tests/conftest.py), off a person's. Elsewhere
-# windows of several processes would share one screen, and take the focus from each other. Windows wait now and then:
-# with one process more than processors, these are busy.
+# On Linux each test process opens its own virtual display (tests/conftest.py), separate from the user's. On other
+# systems, windows of several processes would share one display and compete for focus, so a single process is used. GUI
+# tests wait now and then: one process more than processors keeps them busy.
 tests() {
     export NAPARI_ENSURE_PLUGIN_MAIN_THREAD=1 NAPARI_STRICT_QT=1
     has_screen || needs_virtual_screen

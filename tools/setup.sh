@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes .venv with the package, PyQt6 and the tools, and on Debian the system libraries that a window needs.
+# Creates .venv with the package, PyQt6 and the tools; on Debian, also installs the system libraries for Qt windows.
 set -eu
 cd "$(dirname "$0")/.."
 . tools/packages.sh
@@ -15,7 +15,7 @@ find_python() {
     return 1
 }
 
-# Debian's own Python comes without the module that puts pip into environments.
+# Debian's Python lacks ensurepip, which installs pip into environments.
 needs_venv() {
     "$1" -c 'import ensurepip' 2>/dev/null && return 0
     needs "$("$1" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
@@ -32,7 +32,7 @@ install() {
     .venv/bin/python -m pip install --quiet --editable '.[dask,ebsd,fast,imagej,napari,parquet,r]' 'napari[pyqt6]' --group dev
 }
 
-# For a new Python not every library has a wheel yet: pip then builds it.
+# A new Python version may lack wheels of some libraries: pip then builds them.
 needs_compiler() {
     needs gcc libc6-dev "$(.venv/bin/python -c 'import sys; print("python%d.%d-dev" % sys.version_info[:2])')"
 }

@@ -1,21 +1,21 @@
-"""Write the pages, tables and outputs of the documents that are made of results, or check that they are up to date.
+"""Write the parts of the documentation that are generated from results, or check that they are up to date.
 
-    python tools/write_docs.py                     write everything of the results that are kept in docs/results
-    python tools/write_docs.py --check             write nothing; exit 1 and say what differs
-    python tools/write_docs.py --measure           measure the results again first, and draw their pictures
-    python tools/write_docs.py --check --measure   measure again what the data that are here allow, and compare
+    python tools/write_docs.py                     write everything from the results stored in docs/results
+    python tools/write_docs.py --check             write nothing; print differences and exit with 1 if there are any
+    python tools/write_docs.py --measure           first measure the results again, and draw their figures
+    python tools/write_docs.py --check --measure   measure again as far as data are available, and compare
 
-Three kinds of places in a page are written. `<!-- made by tools/write_docs.py: NAME -->`: by the function that BLOCKS
-has for the name, or with what a benchmark printed into `docs/results/NAME.txt`. `<!-- filled by tools/write_docs.py:`:
-by the template that follows in the comment, whose `{result[key]:.2f}` is looked up in `docs/results/result.json`. And
-the output under a block of code.
+Three kinds of blocks in a page are generated. `<!-- made by tools/write_docs.py: NAME -->`: by the function for that
+name in BLOCKS, or from the output of a benchmark in `docs/results/NAME.txt`. `<!-- filled by tools/write_docs.py:`: by
+the template that follows in the comment, whose `{result[key]:.2f}` is looked up in `docs/results/result.json`. And the
+output below a block of code.
 
-A page is compared with the results that are kept to the digit. What is measured again, and what code prints, may
-differ: words not at all, p-values by ±0.03 (two processors may draw a permutation differently in the last digit of a
-statistic), other numbers by 5 %. Of benchmarks that take minutes and more (`benchmarks/*.py --out`) the first draws are
-made again, so that figures do not outlive the code that they were measured with. Names of results (`--only samples
-gallery`) restrict what is measured. Speed is measured by `benchmarks/speed.py --out docs/results/speed.json` on a quiet
-machine, and never compared.
+Pages must agree exactly with the stored results. Repeated measurements and the output of code may differ: text not at
+all, p-values by ±0.03 (two processors may evaluate a permutation differently in the last digit of a statistic), other
+numbers by 5 %. For benchmarks that take minutes and more (`benchmarks/*.py --out`), the first draws are repeated, so
+that results cannot outlive the code they were measured with. Names of results (`--only samples gallery`) restrict the
+measurements. Speed is measured by `benchmarks/speed.py --out docs/results/speed.json` on an idle machine, and never
+compared.
 """
 
 import argparse
@@ -52,7 +52,7 @@ from napari_shape_ensembles import Outlines, Settings, cli, compare, explain, pr
 from napari_shape_ensembles.parameters import parameters_of
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[.,]\d+)*(?:e-?\d+)?%?")
-#: Which script draws which pictures.
+#: Script that draws each figure.
 PICTURES = {
     r"demo\.png": "`make demo`, then `mv demo.png docs/images`",
     r"(gallery|why)-.*\.png": "`python tools/write_docs.py --measure --only gallery`",
@@ -67,7 +67,7 @@ PICTURES = {
     r"inspection-costs\.png": "`python benchmarks/inspection.py --figure docs/images/inspection-costs.png`",
     r"power-(light|dark)\.png": "`python benchmarks/power.py draw --figure docs/images/power.png`",
 }
-#: Purpose and page of each dock, by the name in the manifest.
+#: Purpose and page of each dock, by its name in the manifest.
 DOCKS = {
     "Shape bench": ("all steps in one dock, with pages for images, outlines, answer, why and trust", "docks"),
     "Compare shapes": (
@@ -86,11 +86,11 @@ DOCKS = {
 }
 
 
-# What is measured
+# Measurements
 
 
 def measured_gallery(known, *, drawn):
-    """All pairs whose data are here; the others as they are known."""
+    """All pairs with available data; stored results for the others."""
     found = {pair.heading: known[pair.heading] for pair in PAIRS if not pair.available()}
     for pair in (pair for pair in PAIRS if pair.available()):
         print(f"  {pair.heading}", flush=True)
@@ -99,7 +99,7 @@ def measured_gallery(known, *, drawn):
 
 
 def measured_samples(known, *, drawn):
-    """Rows of the real samples at the defaults, and descriptors of the simulated treatment."""
+    """Rows of the real samples with defaults, and descriptors of the simulated treatment."""
     found = {}
     for name in ("powder", "powder_outlines", "nuclei", "nuclei_labels", "cells"):
         found[f"`{name}`"] = row(compare(*getattr(samples, name)().ensembles()))
@@ -120,7 +120,7 @@ def measured_samples(known, *, drawn):
 
 
 def row(result):
-    """What a table says of a comparison."""
+    """Text of a table cell for a comparison."""
     return {
         "curves": [len(result.a), len(result.b)],
         "case": result.case,
@@ -131,7 +131,7 @@ def row(result):
 
 
 def measured_paper(known, *, drawn):
-    """The paper's grains by the defaults and by the paper's settings."""
+    """The paper's grains with defaults and with the paper's settings."""
     spec = spec_from_file_location("paper_settings", ROOT / "benchmarks" / "paper_settings.py")
     benchmark = module_from_spec(spec)
     spec.loader.exec_module(benchmark)
@@ -145,7 +145,7 @@ def measured_paper(known, *, drawn):
 
 
 def again(work):
-    """Of what a benchmark keeps, the part that is made again in seconds, to compare; only the benchmark writes."""
+    """Repeat the fast part of a stored benchmark, for comparison; only the benchmark itself writes results."""
 
     def measured(known, *, drawn):
         return known if drawn else known | work()
@@ -154,7 +154,7 @@ def again(work):
 
 
 def first_draws(name):
-    """The first draws of a benchmark, drawn again where its data are here."""
+    """Repeat the first draws of a benchmark, if its data are available."""
 
     def work():
         benchmark = import_module(name)
@@ -164,7 +164,7 @@ def first_draws(name):
 
 
 def effects_of_real_pairs():
-    """Effect sizes of real pairs, where the data are here."""
+    """Effect sizes of real pairs, if the data are available."""
     benchmark = import_module("effect_sizes")
     return {"pairs": benchmark.measured()} if benchmark.DATA.exists() else {}
 
@@ -183,7 +183,7 @@ MEASURED = {
 }
 
 
-# What is written of it
+# Generated text
 
 
 def samples_table(results):
@@ -199,7 +199,7 @@ def samples_table(results):
 
 
 def demo_caption(results):
-    """What stands below the first picture."""
+    """Caption of the first figure."""
     found = results["samples"]["`powder_outlines`"]
     scale, form = f"(p = {found['scale']:.2g})", f"(p = {found['undulation']:.2g})"
     said = {
@@ -212,7 +212,7 @@ def demo_caption(results):
 
 
 def descriptor_words(results):
-    """What plain descriptors alone would have said of the simulated treatment."""
+    """Result of plain descriptors alone for the simulated treatment."""
     found = results["samples"]["treatment"]
     seen = {name: one for name, one in found.items() if one["p"] <= gallery.LEVEL}
     missed = {name: one for name, one in found.items() if one["p"] > gallery.LEVEL}
@@ -243,7 +243,7 @@ def real_rows(results):
 
 
 def paper_table(results):
-    """Defaults beside the paper's settings, on the paper's grains."""
+    """Defaults compared with the paper's settings, on the paper's grains."""
     words = {
         "smooth, smooth": ("smooth half 1, smooth half 2", "nothing differs"),
         "noisy, smooth": ("noisy half 1, smooth half 2", "form differs, by pixel steps"),
@@ -260,7 +260,7 @@ def paper_table(results):
 
 
 def speed_words(results):
-    """The README's sentence."""
+    """The sentence in the README."""
     cases = {case["count"]: case for case in results["speed"]["cases"] if case["settings"].startswith("defaults")}
     small, large = cases[2000], cases[20_000]
     return (
@@ -285,7 +285,7 @@ def speed_table(results):
 
 
 def large_table(results):
-    """What samples beyond the memory take, and the stages of comparisons in pieces."""
+    """Memory and time for samples larger than memory, and the stages of comparisons in pieces."""
     words = {
         "curves": "{size} outlines in pieces, including their generation",
         "tests": "only the tests of {size} outlines, coordinates in memory",
@@ -305,7 +305,7 @@ def large_table(results):
 
 
 def picture_table(results):
-    """Which script draws which picture."""
+    """Script that draws each figure."""
     names = sorted(path.name for path in (DOCS / "images").glob("*.png"))
     lines = ["| pictures in `docs/images` | generated by |", "|---|---|"]
     for pattern, script in PICTURES.items():
@@ -324,7 +324,7 @@ def method_comparison(results):
 
 
 def defaults_of(option, words):
-    """What the help of an option does not say yet: that it is required, or its default."""
+    """What the help of an option does not contain yet: that it is required, or its default."""
     if option.required:
         return " Required." if option.opts[0].startswith("-") else ""
     if option.default in (None, False, (), []) or "Default:" in words:
@@ -333,7 +333,7 @@ def defaults_of(option, words):
 
 
 def command_line(results):
-    """Every command with its own options; those that every setting has are left to their page."""
+    """Every command with its own options; options for settings are documented on their own page."""
     settings = {*parameters_of(Outlines), *parameters_of(Settings)}
     parts = []
     for name, command in typer.main.get_command(cli.app).commands.items():
@@ -365,7 +365,7 @@ def command_line(results):
 
 
 def of_studies(name):
-    """What docs/studies.md shows of its benchmark."""
+    """Blocks of docs/studies.md from its benchmark."""
 
     def block(results):
         import landscape
@@ -376,7 +376,7 @@ def of_studies(name):
 
 
 def documented(page):
-    """Full names of what a page of the reference documents."""
+    """Full names of the objects documented on a page of the reference."""
     module = ""
     for directive, name in re.findall(r"^\.\. (\w+):: (\S+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
         if directive == "currentmodule":
@@ -390,7 +390,7 @@ def documented(page):
 
 
 def reference(results):
-    """All documented names with their first lines; places of the time when they were on this page lead to their row."""
+    """All documented names with their summaries; former anchors on this page lead to their row."""
     parts = []
     for path in re.findall(r"^api/.*$", (DOCS / "api.md").read_text(encoding="utf-8"), flags=re.MULTILINE):
         title, _, words, *_ = (DOCS / f"{path}.md").read_text(encoding="utf-8").splitlines()
@@ -407,7 +407,7 @@ def reference(results):
 
 
 def paper_power(results):
-    """What paper/paper.md says of the power."""
+    """Power in paper/paper.md."""
     import method_comparison as page
 
     return page.summary(most=1)
@@ -425,7 +425,7 @@ def of_power(name):
 
 
 def replicates_words(results):
-    """What paper/paper.md says of the level with replicates."""
+    """Level with replicates in paper/paper.md."""
     import replicates
 
     return replicates.words_of(ROOT / "benchmarks" / "replicates.csv")
@@ -443,7 +443,7 @@ def of_replicates(what):
 
 
 def dock_table(results):
-    """The docks with the menus in which the manifest puts them."""
+    """The docks and their menus in the manifest."""
     manifest = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))["contributions"]
     menus = {
         item["command"]: " > ".join(part.capitalize() for part in menu.removeprefix("napari/").split("/"))
@@ -499,22 +499,22 @@ FILLED = re.compile(
     r"(?P<begin><!-- filled by tools/write_docs.py:\n(?P<template>.*?)\n-->\n\n)(?P<text>.*?)(?P<end>\n\n<!-- end -->)",
     re.DOTALL,
 )
-# A block of code, and the output right under it.
+# A block of code, and the output directly below it.
 OUTPUT = re.compile(r"```python\n(?P<code>.*?)```\n(?P<between>\n```text\n)?(?(between)(?P<text>.*?)```)", re.DOTALL)
 
 
-class Looked:
-    """A result as a template looks into it: by keys and places, the end of which is formatted."""
+class TemplateValue:
+    """A result as seen by a template: accessed by keys and indices, and formatted at the end."""
 
     def __init__(self, value):
         self.value = value
 
     def __getitem__(self, key):
-        """One of a table, by its key, or of a list, by its place."""
-        return Looked(self.value[key if isinstance(self.value, list) else str(key)])
+        """Item of a table by its key, or of a list by its index."""
+        return TemplateValue(self.value[key if isinstance(self.value, list) else str(key)])
 
     def __format__(self, specification):
-        """As a table; else of a list every item, with commas between; a space before the sign of a percentage."""
+        """Format as a table; or every item of a list, separated by commas; with a space before a percent sign."""
         if specification == "table":
             lines = [list(self.value[0]), ["---"] * len(self.value[0]), *(row.values() for row in self.value)]
             return "\n".join("| " + " | ".join(str(cell).strip() for cell in line) + " |" for line in lines)
@@ -523,19 +523,19 @@ class Looked:
 
 
 def with_results(text, results):
-    """A page with its blocks made, and its templates filled."""
+    """A page with its blocks generated, and its templates filled."""
 
     def made(match):
         return match["begin"] + (BLOCKS.get(match["name"]) or itemgetter(match["name"]))(results) + match["end"]
 
-    looked = {name: Looked(result) for name, result in results.items()}
+    looked = {name: TemplateValue(result) for name, result in results.items()}
     return FILLED.sub(
         lambda match: match["begin"] + match["template"].format_map(looked) + match["end"], BLOCK.sub(made, text)
     )
 
 
 def with_outputs(text):
-    """A page with the output of its code under it, where a block of text stands there."""
+    """A page with the output of its code in the text blocks below it."""
     names = {}
     before = os.getcwd()
 
@@ -556,7 +556,7 @@ def with_outputs(text):
 
 
 def written(results, *, run):
-    """Every page that has something made by this script, as it should be."""
+    """Every page with generated parts, as it should be."""
     pages = dict(PAGES.items())
     made = {path: page(results) for path, page in pages.items()}
     for path in (ROOT / "README.md", ROOT / "paper" / "paper.md", *sorted(DOCS.rglob("*.md"))):
@@ -570,7 +570,7 @@ def written(results, *, run):
 
 
 def undrawn():
-    """Pictures that no script is known to draw, or that no page shows."""
+    """Figures that no known script draws, or that no page shows."""
     shown = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *DOCS.rglob("*.md")))
     for path in sorted((DOCS / "images").glob("*.png")):
         if sum(bool(re.fullmatch(pattern, path.name)) for pattern in PICTURES) != 1:
@@ -580,7 +580,7 @@ def undrawn():
 
 
 def outdated(results):
-    """Pictures that say something else than the results that are kept."""
+    """Figures that disagree with the stored results."""
     found = results["samples"]["`powder_outlines`"]
     said = overview.words(found["case"], found["scale"], found["undulation"])
     for path in sorted((DOCS / "images").glob("overview-*.png")):
@@ -589,11 +589,11 @@ def outdated(results):
                 yield f"{path.name} says {picture.info.get('Description')!r}, should be {said!r}: draw it anew"
 
 
-# Comparing
+# Comparison
 
 
 def close(old, new):
-    """Whether two numbers, as they are written, are the same within tolerance; versions are the same exactly."""
+    """Whether two formatted numbers agree within tolerance; versions must be identical."""
     if old == new or max(old.count("."), new.count(".")) > 1:
         return old == new
     values = [float(text.rstrip("%").replace(",", ".")) for text in (old, new)]
@@ -602,7 +602,7 @@ def close(old, new):
 
 
 def differences(old, new, where=""):
-    """Where two results, or two texts, differ beyond tolerance."""
+    """Differences beyond tolerance between two results, or two texts."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in {**old, **new}:
             if key not in old or key not in new:
@@ -624,7 +624,7 @@ def differences(old, new, where=""):
 
 
 def lines_that_differ(path, old, new, *, exactly=False):
-    """The lines of a page that are not what they should be: to the digit, or within tolerance."""
+    """Lines of a page that differ, exactly or beyond tolerance."""
     pairs = list(zip(old.splitlines(), new.splitlines(), strict=False))
     if len(old.splitlines()) != len(new.splitlines()):
         yield f"{path.relative_to(ROOT)}: {len(old.splitlines())} lines, should be {len(new.splitlines())}"
@@ -637,13 +637,13 @@ def lines_that_differ(path, old, new, *, exactly=False):
 
 
 def kept():
-    """Results as they were measured last."""
+    """Stored results of the last measurements."""
     measured = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")}
     return measured | {path.stem: path.read_text(encoding="utf-8").strip() for path in RESULTS.glob("*.txt")}
 
 
 def main():
-    """Do what is asked for; the exit code says whether something differs."""
+    """Run the requested command; the exit code says whether something differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing, and compare")
     parser.add_argument("--measure", action="store_true", help="measure results again")
@@ -661,7 +661,7 @@ def main():
                 results[name] = new
                 text = json.dumps(new, indent=1, ensure_ascii=False) + "\n"
                 (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
-    if options.check:  # what is made of kept results to the digit, what code prints within tolerance
+    if options.check:  # text generated from stored results must agree exactly, output of code within tolerance
         for run in (False, True):
             for path, text in written(results, run=run).items():
                 faults += lines_that_differ(path, path.read_text(encoding="utf-8"), text, exactly=not run)

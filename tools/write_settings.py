@@ -1,7 +1,7 @@
-"""Write what is made of the declared parameters: `docs/settings.md` and napari's preferences in the manifest.
+"""Generate files from the declared parameters: `docs/settings.md` and napari's preferences in the manifest.
 
-Run as `python tools/write_settings.py` after a parameter of `Outlines` or `Settings` was changed; a test says when.
-With `--check` it writes nothing, and says what is out of date.
+Run `python tools/write_settings.py` after changing a parameter of `Outlines` or `Settings`; a test fails until then.
+With `--check` it writes nothing, and reports outdated files.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from napari_shape_ensembles.parameters import Parameter, parameters_of, when_wor
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "settings.md"
 MANIFEST = ROOT / "src" / "napari_shape_ensembles" / "napari.yaml"
-# Settings of a comparison whose first value napari's preferences can say.
+# Settings of a comparison whose initial value can be set in napari's preferences.
 PREFERRED = ("significance", "permutations", "landmarks", "rank")
 
 _HEAD = """# All settings
@@ -31,7 +31,7 @@ _BLOCK = re.compile(r"(?<=      title: Comparison\n      properties:\n).*?(?=   
 
 
 def page() -> str:
-    """The page of the documentation."""
+    """The page in the documentation."""
     parts = [_HEAD]
     for cls, title in ((Outlines, "From image to outlines: `Outlines`"), (Settings, "The comparison: `Settings`")):
         parts.append(f"## {title}\n")
@@ -56,12 +56,12 @@ def _row(cls: type[Any], declared: Parameter) -> str:
 
 
 def preferences() -> str:
-    """The lines of the manifest that declare napari's preferences of a comparison."""
+    """Lines of the manifest that declare napari's preferences for a comparison."""
     return "".join(line for name in PREFERRED for line in _property(parameters_of(Settings)[name]))
 
 
 def _property(declared: Parameter) -> Iterator[str]:
-    # napari's form knows closed ranges only.
+    # napari's form supports closed ranges only.
     end = 10.0 ** -(declared.decimals or 0)
     least = declared.least if declared.above is None else declared.above + end
     most = declared.most if declared.below is None else declared.below - end
@@ -81,7 +81,7 @@ def manifest() -> str:
 
 
 def main() -> bool:
-    """Write what is out of date, or say so; the exit code of a check says whether anything is."""
+    """Write outdated files, or report them; with --check, the exit code says whether there are any."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing, and compare")
     check = parser.parse_args().check

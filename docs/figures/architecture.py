@@ -1,4 +1,4 @@
-"""Draws docs/images/data-flow.png: the way of the data through the packages."""
+"""Draws docs/images/data-flow.png: the flow of data through the packages."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 OUT = Path(__file__).resolve().parents[1] / "images" / "data-flow.png"
-# What the data are, with the package and the function that make the next of it.
+# Types of data, with the package and the function that produce the next.
 WAY = (
     ("image", "outlines/  segment"),
     ("labels", "outlines/  extract_curves"),
@@ -21,7 +21,7 @@ WAY = (
 )
 BOX = {"boxstyle": "round,pad=0.45", "facecolor": "#dbe7f4", "edgecolor": "#4a77a8"}
 OTHER = BOX | {"facecolor": "#f6e3cf", "edgecolor": "#b5762c"}
-GREY = "#808080"  # readable on a light and on a dark ground
+GREY = "#808080"  # readable on light and dark backgrounds
 
 
 def main():

@@ -1,6 +1,6 @@
-"""Compares and explains every pair of real ensembles, and the simulated ones; draws and writes both galleries.
+"""Compares and explains every real and simulated pair of ensembles; draws the figures of both galleries.
 
-What was measured is kept in docs/results/gallery.json: `tools/write_docs.py` makes the pages of it, and compares.
+Results are stored in docs/results/gallery.json, from which `tools/write_docs.py` makes the pages.
 """
 
 import re
@@ -45,12 +45,12 @@ PUT_IN = {
 
 
 def picture(kind, heading):
-    """Name of a picture of a pair, beside the pages."""
+    """File name of a pair's figure, relative to the pages."""
     return f"images/{kind}-{re.sub('[^a-z0-9]+', '-', heading.lower()).strip('-')}.png"
 
 
 def measured_pair(pair, *, drawn):
-    """All that both galleries say of one pair; with `drawn`, its two pictures as well."""
+    """Everything both galleries show of one pair; with `drawn`, also draw its two figures."""
     result = compare(*pair.load())
     found = explain(result)
     if drawn:
@@ -90,7 +90,7 @@ def measured_pair(pair, *, drawn):
 
 
 def measured_simulations(seeds=SEEDS):
-    """How often each component is named in the simulated pairs."""
+    """How often each component is reported in the simulated pairs."""
     found = {}
     for sample, put_in in PUT_IN.items():
         explained = (explain(compare(*sample(seed).ensembles())) for seed in range(seeds))
@@ -101,7 +101,7 @@ def measured_simulations(seeds=SEEDS):
 
 
 def draw(result, path):
-    """Show some curves of both ensembles, filled by distance from the mean shape."""
+    """Draw some curves of both ensembles, filled by distance from the mean shape."""
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     distances = result.distances["product"].to_numpy()
     top = np.quantile(distances, 0.98)
@@ -126,13 +126,13 @@ def draw(result, path):
 
 
 def listed(names):
-    """Names as a part of a sentence."""
+    """Names joined as part of a sentence."""
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
 
 
 def remark(found):
-    """What to make of an explanation, said by the result itself."""
+    """Comment on an explanation, derived from the result."""
     said = []
     if found["shares"]:
         largest = max(found["shares"], key=found["shares"].get)

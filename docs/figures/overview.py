@@ -1,7 +1,7 @@
 """Draws docs/images/overview-light.png and -dark.png: a real comparison, readable at a width of 680 pixels.
 
-Run as ``python docs/figures/overview.py``. What is said in a picture is its description, too, which tools/write_docs.py
-compares with the results that are kept.
+Run as ``python docs/figures/overview.py``. The text in a figure is also stored as its description, which
+tools/write_docs.py compares with the stored results.
 """
 
 from pathlib import Path
@@ -16,13 +16,13 @@ from matplotlib.collections import PolyCollection
 from napari_shape_ensembles import compare, samples
 
 IMAGES = Path(__file__).resolve().parents[1] / "images"
-# Background and text of both themes of the site.
+# Background and text colors of both themes of the site.
 THEMES = {"light": ("#ffffff", "#1a1c1e"), "dark": ("#131416", "#d0d4d8")}
 WORDS = {"0": "differs", "1": "no difference detected"}
 
 
 def words(case, scale, undulation):
-    """What is said below the micrographs, of the row and both p-values."""
+    """Text below the micrographs, from the row and both p-values."""
     form_digit, scale_digit = case.split("∧")
     return (
         f"size and elongation (scale): {WORDS[scale_digit]}, p = {scale:.2g}\n"

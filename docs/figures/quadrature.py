@@ -1,4 +1,4 @@
-"""Draws docs/images/quadrature.png and keeps the table of docs/quadrature.md: convergence on a Cassini oval.
+"""Draws docs/images/quadrature.png and stores the table of docs/quadrature.md: convergence on a Cassini oval.
 
 python docs/figures/quadrature.py    (needs matplotlib, and ../shared/data beside the repository)
 """
@@ -23,18 +23,18 @@ OVALS = {"b = 1.2": 1.2, "b⁴ = 1.5, as drawn in the paper": 1.5**0.25}
 
 
 def oval(angles, b):
-    """Points of the oval whose distances from (±1, 0) multiply to b²."""
+    """Points of a Cassini oval: the product of the distances from (±1, 0) is b²."""
     radius = np.sqrt(np.cos(2 * angles) + np.sqrt(b**4 - np.sin(2 * angles) ** 2))
     return radius[..., None] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
 
 
 def angles(n):
-    """Equal steps, off the axes of symmetry."""
+    """Equal steps, off the symmetry axes."""
     return 2 * np.pi * np.arange(n) / n + 0.1
 
 
 def errors(b):
-    """Largest error of the eigenfunctions at 10 000 places, against 8192 nodes, for each count of nodes."""
+    """Maximum error of the eigenfunctions at 10 000 points, relative to 8192 nodes, by number of nodes."""
     fine = oval(angles(10_000), b)[None]
 
     def evaluated(n):
@@ -46,7 +46,7 @@ def errors(b):
 
 
 def draw_nodes(axes):
-    """The oval with 8, 16 and 32 nodes; nodes that come back are darker."""
+    """The oval with 8, 16 and 32 nodes; shared nodes are darker."""
     curve = oval(np.linspace(0, 2 * np.pi, 1000), 1.2)
     axes.plot(*curve.T, color=GREY, alpha=0.4, lw=6, zorder=0)
     for n, size, colour in ((32, 22, "#b9d3ee"), (16, 42, "#5b9bd5"), (8, 80, "#3a78b5")):
@@ -60,7 +60,7 @@ def draw_nodes(axes):
 
 
 def draw_errors(axes, found):
-    """Errors against the number of nodes, beside those drawn in the paper."""
+    """Errors by number of nodes, and those in the paper's figure."""
     for (name, error), marker in zip(found.items(), "os", strict=True):
         axes.semilogy(COUNTS, error, f"{marker}-", label=name)
     n, error = np.loadtxt(PAPER, delimiter=",", skiprows=1).T

@@ -1,4 +1,4 @@
-"""Draws docs/images/scale-and-undulation.png: four outlines, each taken apart into scale and undulation."""
+"""Draws docs/images/scale-and-undulation.png: four outlines, each decomposed into scale and undulation."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ ANGLE = np.linspace(0, 2 * np.pi, 400, endpoint=False)
 
 
 def outline(aspect, waves=()):
-    """Closed curve with an ellipse's aspect and (order, height, phase) waves on its radius."""
+    """Closed curve with an ellipse's aspect ratio and (order, amplitude, phase) modes of its radius."""
     radius = 1 + sum((height * np.cos(order * ANGLE + phase) for order, height, phase in waves), np.zeros_like(ANGLE))
     z = radius * np.exp(1j * ANGLE)
     return 10 * np.stack([z.imag / np.sqrt(aspect), z.real * np.sqrt(aspect)], axis=-1)

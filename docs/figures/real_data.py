@@ -1,6 +1,6 @@
 """Pairs of real ensembles from `tests/data`, and from the folder `shared/data` beside the repository.
 
-docs/data.md says what is in them.
+They are described in docs/data.md.
 """
 
 from collections.abc import Callable
@@ -18,27 +18,27 @@ DATA = ROOT.parent / "shared" / "data"
 
 
 class Pair(NamedTuple):
-    """Two ensembles and what is known of them before they are compared."""
+    """Two ensembles and what is known about them in advance."""
 
     heading: str
     remark: str
     files: tuple[str, ...]
     load: Callable[[], tuple[Ensemble, Ensemble]]
-    single: tuple[tuple[str, ...], ...] = ()  # the images of each side, where one is pooled of several
+    single: tuple[tuple[str, ...], ...] = ()  # the images of each side, if it is pooled from several
 
     def available(self):
-        """Whether its data are here."""
+        """Whether its data are available."""
         return all(path_of(file).exists() for file in self.files)
 
 
 def path_of(file):
-    """Where a file is: in the repository if it may be there, else beside it."""
+    """Path of a file: in the repository if it may be included, else beside it."""
     inside = ROOT / "tests" / "data" / file
     return inside if inside.exists() else DATA / file
 
 
 def curves(file, key=""):
-    """Closed curves (m, 2) as (row, column), and the file they come from."""
+    """Closed curves (m, 2) as (row, column), and their file."""
     data = np.load(path_of(file))
     prefix = f"{key}_" if key else ""
     vertices = data[f"{prefix}xy"][:, ::-1].astype(float)
@@ -53,7 +53,7 @@ def grains(key, name):
 
 
 def powder(image, name):
-    """Particles of one micrograph that its border does not cut."""
+    """Particles of one micrograph not cut by its border."""
     outlines, data = curves("ampis_powder/polygons.npz")
     inside = [(outline > 1).all() and (outline < (1022, 1534)).all() for outline in outlines]
     chosen = (data["image"] == image) & (data["kind"] == 0) & inside
@@ -68,7 +68,7 @@ def cells(line, treatment, name):
 
 
 def steel(files, name):
-    """Carbide particles in masks of spheroidised steel, all images together."""
+    """Carbide particles in masks of spheroidized steel, all images together."""
     outlines = [
         outline
         for file in files

@@ -1,6 +1,6 @@
 """Draws docs/images/dock-*.png and bench-*.png: every dock in a napari window.
 
-*Compare shapes* in each of its states, and each page of the bench. All are drawn in the dark and in the light theme.
+*Compare shapes* in each of its states, and each page of the bench, in both the dark and the light theme.
 
 Run as ``sh tools/run.sh script docs/figures/screenshots.py [--only states] [--out FOLDER] [--size 1280x800]``; without
 a screen it uses a virtual one.
@@ -29,7 +29,7 @@ SIZE = [1280, 800]  # of a window
 
 
 def wait(signal=None, milliseconds=600):
-    """Let the window work: until a signal comes, and then a little more."""
+    """Run the event loop until a signal arrives, and a little longer."""
     loop = QEventLoop()
     if signal is not None:
         signal.connect(loop.quit)
@@ -39,7 +39,7 @@ def wait(signal=None, milliseconds=600):
 
 
 def opened(theme, size=None):
-    """A viewer in a theme."""
+    """A viewer with a theme."""
     get_settings().appearance.theme = theme
     viewer = napari.Viewer(title="Shape ensembles")
     viewer.theme = theme
@@ -48,12 +48,12 @@ def opened(theme, size=None):
 
 
 def dock_of(viewer, name):
-    """A dock of the plugin, opened as its menu does."""
+    """A dock of the plugin, opened as by its menu."""
     return viewer.window.add_plugin_dock_widget(PLUGIN, name)[1]
 
 
 def window_picture(viewer, name, out):
-    """The whole window as a file."""
+    """Save the whole window as a file."""
     viewer.reset_view()
     wait()
     viewer.screenshot(str(out / f"{name}.png"), canvas_only=False, flash=False)
@@ -62,7 +62,7 @@ def window_picture(viewer, name, out):
 
 
 def made_small(path):
-    """256 colors, the rare ones of color bars among them, are enough for a window and take a third of the space."""
+    """Reduce to 256 colors, including rare ones of color bars: enough for a window, at a third of the size."""
     picture = Image.open(path).convert("RGB")
     picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
 
@@ -76,7 +76,7 @@ def compared(viewer):
 
 
 def states(theme, width):
-    """Pictures of *Compare shapes* in each of its states."""
+    """Screenshots of *Compare shapes* in each of its states."""
     viewer = opened(theme)
     dock = dock_of(viewer, "Compare shapes")
     pictures = {}
@@ -125,14 +125,14 @@ def few(viewer):
 
 
 def viewer_samples():
-    """Two simulated fields of one steel."""
+    """Two simulated fields of the same steel."""
     from napari_shape_ensembles.viewer import sample_data
 
     return sample_data.simulated_fields()
 
 
 def sheet(pictures, ground):
-    """Pictures beside each other."""
+    """Combine images side by side."""
     width = sum(picture.width() + GAP for picture in pictures) + GAP
     height = max(picture.height() for picture in pictures) + 2 * GAP
     whole = QImage(width, height, QImage.Format.Format_RGB32)
@@ -160,7 +160,7 @@ def draw_states(out):
 
 
 def draw_bench(out):
-    """Each page of the bench, from two images to an answer and other choices; and the table of an experiment."""
+    """Each page of the bench, from two images to a result and its sensitivity; and the table of an experiment."""
     for theme in THEMES:
         viewer = opened(theme)
         viewer.open_sample(PLUGIN, "powder")
@@ -169,7 +169,7 @@ def draw_bench(out):
 
         def keep(name, theme=theme, viewer=viewer):
             wait()
-            viewer.reset_view()  # as the bench does once the docks have settled
+            viewer.reset_view()  # as in the bench once the docks have their final size
             wait(milliseconds=2000)
             viewer.screenshot(str(out / f"bench-{name}-{theme}.png"), canvas_only=False, flash=False)
             made_small(out / f"bench-{name}-{theme}.png")
@@ -183,7 +183,7 @@ def draw_bench(out):
             wait(milliseconds=100)
         wait(milliseconds=1500)
         keep("outlines")
-        # Chosen by eye in the preview, as in docs/samples.md.
+        # Chosen visually in the preview, as in docs/samples.md.
         session.choices.set(Outlines(method="manual", threshold=50))
         wait(milliseconds=3000)
         bench.next.click()
@@ -229,7 +229,7 @@ def draw_compare(out):
 
 
 def fields(viewer):
-    """Three simulated fields of each of three groups, those of the last one elongated."""
+    """Three simulated fields of each of three groups; those of the last are elongated."""
     rng = np.random.default_rng(0)
     for group, stretch in (("ctrl", 1.0), ("low", 1.1), ("high", 1.5)):
         for field in (1, 2, 3):
@@ -238,7 +238,7 @@ def fields(viewer):
                 radius = rng.uniform(9, 13)
                 axes = radius * stretch**0.5, radius / stretch**0.5
                 turned = {"shape": image.shape, "rotation": rng.uniform(0, np.pi)}
-                centre = np.array([50 * row, 50 * column]) + rng.uniform(23, 27, 2)  # no two cover the same pixels
+                centre = np.array([50 * row, 50 * column]) + rng.uniform(23, 27, 2)  # all cover different pixels
                 image[ellipse(*centre, *axes, **turned)] += 1
             viewer.add_image(image, name=f"{group}_{field}", scale=(0.5, 0.5), units=("µm", "µm"))
 
@@ -264,13 +264,13 @@ def draw_several(out):
         wait(dock.finished)
         dock.results.side_by_side.click()
         wait()
-        dock.scroll.verticalScrollBar().setValue(0)  # to the ticks
+        dock.scroll.verticalScrollBar().setValue(0)  # scroll to the tick marks
         window_picture(viewer, f"dock-several-{theme}", out)
         viewer.close()
 
 
 def draw_segment(out):
-    """The live preview, and the inspection of what it leaves."""
+    """The live preview, and an inspection of the remaining objects."""
     for theme in THEMES:
         viewer = opened(theme)
         viewer.add_image(coins(), name="coins")
@@ -288,7 +288,7 @@ def draw_segment(out):
         wait(inspect.finished)
         inspect.inspection.set_reviewer("me")
         inspect.inspection.next()
-        for name in ("coins labels", "coins outlines"):  # so that no colors but those of the scores are seen
+        for name in ("coins labels", "coins outlines"):  # to show only the colors of the scores
             viewer.layers[name].visible = False
         window_picture(viewer, f"dock-inspect-{theme}", out)
         viewer.close()
@@ -312,7 +312,7 @@ def draw_studies(out):
     """Both docks of studies."""
     for theme in THEMES:
         for title, name in (("Decision landscape", "landscape"), ("Smoothing study", "smoothing")):
-            viewer = opened(theme, (1280, 1000))  # so that controls and plot are both in sight
+            viewer = opened(theme, (1280, 1000))  # to show both controls and plot
             viewer.open_sample(PLUGIN, "simulated_treatment")
             dock = dock_of(viewer, title)
             choices = dock.session.choices
@@ -339,7 +339,7 @@ DRAWN = {
 
 
 def main():
-    """Draw what is asked for."""
+    """Draw the requested figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=DRAWN)
     parser.add_argument("--out", type=Path, default=IMAGES)

@@ -1,4 +1,4 @@
-"""Draws docs/images/geodesic.png and keeps the table of docs/shape-distances.md, from the paper's own grains.
+"""Draws docs/images/geodesic.png and stores the table of docs/shape-distances.md, from the paper's grains.
 
 python docs/figures/shape_distances.py    (needs matplotlib, and ../shared/data beside the repository)
 """
@@ -32,7 +32,7 @@ def landmarks(key):
 
 
 def flips(noisy, smooth):
-    """How many matches there are, and how often smoothing changes one, by how distinct it is."""
+    """Number of matches, and fraction changed by smoothing, by distinctness."""
     noisy, smooth = (decompose(curves)[0] for curves in (noisy, smooth))
     archetype = smooth[distinctness(smooth).argmax()]
     one, other = (register(curves, archetype) for curves in (noisy, smooth))
@@ -47,7 +47,7 @@ def flips(noisy, smooth):
 
 
 def draw_geodesic(start, end):
-    """Seven curves on the shortest path from one grain to another; how far apart they are."""
+    """Draw seven curves on the geodesic from one grain to another; returns their distance."""
     end = register(end[None], start).landmarks[0]
     points = [tuple(part[0] for part in decompose(curve[None])) for curve in (start, end)]
     curves = product.compose(product.geodesic(*points, np.linspace(0, 1, 7)))

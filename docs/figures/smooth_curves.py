@@ -1,4 +1,4 @@
-"""Draws docs/images/smooth-curves.png and keeps the figures of docs/smooth-curves.md, from the paper's own grains.
+"""Draws docs/images/smooth-curves.png and stores the numbers of docs/smooth-curves.md, from the paper's grains.
 
 python docs/figures/smooth_curves.py    (needs matplotlib, and ../shared/data beside the repository)
 """
@@ -36,7 +36,7 @@ def landmarks():
 
 
 def learned():
-    """The paper's shape space, and the coordinates of all grains, each turned to face the mean."""
+    """The paper's shape space, and the coordinates of all grains, each aligned with the mean."""
     curves = landmarks()
     points = decompose(register(curves, curves[distinctness(curves).argmax()]).landmarks)
     space = ShapeSpace.learn(*points, 932)
@@ -44,7 +44,7 @@ def learned():
 
 
 def constants(space, t, l):
-    """Lipschitz constants and lengths, (ranks, grains) each, over λ of the ellipse of the same scale."""
+    """Lipschitz constants and lengths, (ranks, grains) each, relative to λ of the ellipse of the same scale."""
     rebuilt = [TrigonometricExpansion.through(space.reconstruct(t[:, :r], l)) for r in RANKS]
     long_axis = np.linalg.eigvalsh(rebuilt[0].decompose()[1])[:, 1]
     unit = 2 * np.pi * np.sqrt(2) * long_axis
@@ -52,7 +52,7 @@ def constants(space, t, l):
 
 
 def draw_grain(axes, space, t, l):
-    """One grain and its smooth representations of lower rank."""
+    """One grain and its smooth reconstructions of lower rank."""
     u = np.linspace(0, 1, 4001)
 
     def curve(r):
@@ -68,7 +68,7 @@ def draw_grain(axes, space, t, l):
 
 
 def draw_constants(axes, ratios, lengths):
-    """The Lipschitz constant against the rank, for this grain and all others, and the length."""
+    """The Lipschitz constant by rank, for this grain and all others, and the length."""
     noisy = ratios[:, :466]
     low, middle, high = np.quantile(noisy, [0.1, 0.5, 0.9], axis=1)
     axes.fill_between(RANKS, low, high, alpha=0.25, label="80 % of the unsmoothed grains")
@@ -85,7 +85,7 @@ def draw_constants(axes, ratios, lengths):
 
 
 def figures(space, t, l, ratios, lengths):
-    """What the page quotes."""
+    """Numbers quoted in the page."""
     medians = {}
     for r, row, length in zip(RANKS, ratios, lengths, strict=True):
         medians[str(r)] = [np.median(values) for values in (row[:466], row[466:], length[:466], length[466:])]

@@ -1,4 +1,4 @@
-"""Colors of pictures that are read on a light and on a dark page alike: transparent ground, gray words."""
+"""Colors of figures readable on light and dark pages: transparent background, gray text."""
 
 GREY = "#808080"
 BOTH = {

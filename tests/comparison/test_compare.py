@@ -1,4 +1,4 @@
-"""The whole comparison: real data with known rows, invariance, settings, units, and its own answers to bad input."""
+"""The whole comparison: real data with known rows, invariances, settings, units, and malformed input."""
 
 from importlib import import_module
 
@@ -31,7 +31,7 @@ def pair(count=40, *, stretch=1.0, roughness=0.15, **options):
 
 
 def grains(shared_data, key):
-    """Curves of the paper's map in one frame, its unit the step of the map."""
+    """Curves of the paper's map in one coordinate frame, in steps of the map."""
     data = np.load(shared_data / "paper" / "pil184_grains.npz")
     factor, *origin = data[f"{key}_to_steps"]
     return [curve * factor + origin[::-1] for curve in load_curves(shared_data / "paper" / "pil184_grains.npz", key)]
@@ -47,14 +47,14 @@ def grains(shared_data, key):
     ],
     ids=["smooth halves", "noisy and smooth", "one stretched", "one stretched, paper's settings"],
 )
-def test_rows_of_the_papers_grains(shared_data, first, second, stretch, settings, case):
+def test_rows_for_the_grains_of_the_paper(shared_data, first, second, stretch, settings, case):
     a = Ensemble(grains(shared_data, first))
     b = Ensemble([curve * stretch for curve in grains(shared_data, second)])
     assert (len(a), len(b)) == (466, 467)
     assert compare(a, b, settings).case == case
 
 
-def test_row_of_two_images_of_powder_particles(real_data):
+def test_row_for_two_images_of_powder_particles(real_data):
     data = np.load(real_data / "ampis_powder" / "polygons.npz")
     curves = load_curves(real_data / "ampis_powder" / "polygons.npz")
     inside = [(curve > 1).all() and (curve < (1022, 1534)).all() for curve in curves]
@@ -76,7 +76,7 @@ def cells(real_data):
     return group
 
 
-def test_rows_of_the_cells(cells):
+def test_rows_for_osteosarcoma_cells(cells):
     control, treated = cells(0, 0), cells(0, 2)
     assert (len(control), len(treated)) == (204, 93)
     assert compare(Ensemble(control), Ensemble(treated)).case == "0∧0"
@@ -84,7 +84,7 @@ def test_rows_of_the_cells(cells):
     enlarged = [curve * 1.5 for curve in control[1::2]]
     assert compare(Ensemble(control[::2]), Ensemble(enlarged)).case == "1∧0"
     lines = compare(Ensemble(treated), Ensemble(cells(1, 2)))
-    # They differ in elongation; the joint test of scale, which asks for four things, lies just above the level.
+    # They differ in elongation; the joint test of the four parts of scale is just above the significance level.
     assert lines.case == "0∧1"
     assert lines.scale.parts["elongation"].p_value < 0.01 < lines.scale.p_value < 0.03
     assert lines.scale.parts["size"].p_value > 0.1
@@ -93,7 +93,7 @@ def test_rows_of_the_cells(cells):
 @pytest.mark.parametrize("outlines", ["smooth", "pixelated"])
 @pytest.mark.parametrize("registration", ["standardized", "raw"])
 @pytest.mark.parametrize("measure", ["affine", "arc-length"])
-def test_rigid_motions_of_single_curves_change_no_coordinate_and_no_p_value(outlines, registration, measure):
+def test_results_are_invariant_to_rigid_motions_of_single_curves(outlines, registration, measure):
     rng = np.random.default_rng(5)
     curves = ragged_blobs(80, seed=3, roughness=0.2)
     curves = curves if outlines == "smooth" else [pixelated(curve) for curve in curves]
@@ -105,7 +105,7 @@ def test_rigid_motions_of_single_curves_change_no_coordinate_and_no_p_value(outl
     assert (other.undulation.p_value, other.scale.p_value) == (one.undulation.p_value, one.scale.p_value)
 
 
-def test_a_linear_map_of_one_image_leaves_the_undulation_test_as_it_was():
+def test_the_undulation_test_is_invariant_to_linear_maps_of_one_image():
     a, b = pair()
     mapped = Ensemble([curve @ np.array([[1.5, 0.4], [0.1, 0.8]]) for curve in b.curves], unit="um")
     one, other = compare(a, b, Settings(**QUICK)), compare(a, mapped, Settings(**QUICK))
@@ -115,7 +115,7 @@ def test_a_linear_map_of_one_image_leaves_the_undulation_test_as_it_was():
     assert not one.scale.rejected
 
 
-def test_handedness_counts_only_without_reflections():
+def test_handedness_matters_only_without_reflections():
     curves = blobs(80, 100, seed=4)
     curves[:, :, 1] += 0.4 * curves[:, :, 0] ** 0
     u = 2 * np.pi * np.arange(100) / 100
@@ -130,20 +130,20 @@ def test_handedness_counts_only_without_reflections():
     assert compare(a, b, Settings(**QUICK, reflections=False)).case[0] == "0"
 
 
-def test_the_four_rows_on_made_outlines():
+def test_the_four_rows_for_synthetic_outlines():
     assert compare(*pair(), Settings(**QUICK)).case == "1∧1"
     assert compare(*pair(stretch=1.5), Settings(**QUICK)).case == "1∧0"
     assert compare(*pair(roughness=0.3, stretch=2.0), Settings(**QUICK)).case == "0∧0"
 
 
 @pytest.mark.parametrize("archetype", ["asymmetric", "random", "mean", 0, 79])
-def test_every_archetype_reaches_the_row(archetype):
+def test_every_archetype_gives_the_same_row(archetype):
     assert compare(*pair(stretch=1.5), Settings(**QUICK, archetype=archetype)).case == "1∧0"
 
 
 @pytest.mark.parametrize("registration", ["standardized", "raw", "none"])
 @pytest.mark.parametrize("coordinates", ["components", "both", "raw", "normalized"])
-def test_every_kind_of_registration_and_coordinates_runs(registration, coordinates):
+def test_every_combination_of_registration_and_coordinates_runs(registration, coordinates):
     result = compare(*pair(), Settings(**QUICK, registration=registration, coordinates=coordinates))
     parts = {"components": ["coarse form", "roughness", "concavity"], "both": ["raw", "normalized"]}
     assert list(result.undulation.parts) == parts.get(coordinates, [])
@@ -153,7 +153,7 @@ def test_every_kind_of_registration_and_coordinates_runs(registration, coordinat
     assert result.case in {"1∧1", "1∧0", "0∧1", "0∧0"}
 
 
-def test_the_parts_of_the_result_fit_together():
+def test_the_parts_of_the_result_are_consistent():
     a, b = pair(stretch=1.5)
     result = compare(a, b, Settings(**QUICK))
     assert result.t.shape == (80, 20)
@@ -187,7 +187,7 @@ def test_the_summary_names_images_counts_row_and_p_values():
         assert part in summary
 
 
-def test_steps_are_named_and_counted_and_can_be_left():
+def test_steps_are_named_counted_and_cancellable():
     seen = []
     compare(*pair(10), Settings(**QUICK), progress=seen.append)
     assert seen == [Progress(name, index, len(STEPS)) for index, name in enumerate(STEPS)]
@@ -206,7 +206,7 @@ def test_an_error_in_progress_ends_the_comparison():
 
 
 @pytest.mark.parametrize(("name", "blocks"), [("testing undulation", 4), ("testing scale", 1)])
-def test_a_long_test_can_be_left_between_its_blocks(name, blocks):
+def test_a_long_test_can_be_cancelled_between_blocks(name, blocks):
     heard, asked = [], []
 
     def stop():
@@ -219,7 +219,7 @@ def test_a_long_test_can_be_left_between_its_blocks(name, blocks):
     assert [step.done for step in heard] == list(range(STEPS.index(name) + 1))
 
 
-def test_single_settings_can_be_given_by_name():
+def test_single_settings_can_be_keyword_arguments():
     result = compare(*pair(10), Settings(**QUICK), rank=3, coordinates="raw")
     assert result.settings == Settings(**QUICK | {"rank": 3, "coordinates": "raw"})
     assert result.t.shape[1] == 3
@@ -227,7 +227,7 @@ def test_single_settings_can_be_given_by_name():
         compare(*pair(10), ranks=3)
 
 
-def test_the_old_names_of_steps_still_work():
+def test_former_names_of_steps_still_work():
     import napari_shape_ensembles as package
 
     with pytest.warns(DeprecationWarning, match="use Progress"):
@@ -237,13 +237,13 @@ def test_the_old_names_of_steps_still_work():
     assert [step.name for step in steps(*pair(10), Settings(**QUICK))] == list(STEPS)
 
 
-def test_the_result_repeats_to_the_last_digit():
+def test_the_result_is_reproducible_exactly():
     one, other = (compare(*pair(), Settings(**QUICK)) for _ in range(2))
     assert (one.t == other.t).all()
     assert (one.undulation.null == other.undulation.null).all()
 
 
-def test_units_are_converted_into_those_of_a():
+def test_units_are_converted_to_those_of_a():
     a, b = pair()
     in_nanometres = Ensemble([curve * 1000 for curve in b.curves], unit="nm", ids=b.ids)
     result = compare(a, in_nanometres, Settings(**QUICK))
@@ -251,13 +251,13 @@ def test_units_are_converted_into_those_of_a():
     np.testing.assert_allclose(result.l, compare(a, b, Settings(**QUICK)).l, atol=1e-9)
 
 
-def test_units_that_do_not_fit_together_stop_with_the_remedy():
+def test_incompatible_units_are_rejected_with_the_remedy():
     a, b = pair(5)
     with pytest.raises(ValueError, match="give all images a pixel size"):
         compare(a, Ensemble(b.curves, unit="pixel"))
 
 
-def test_an_ensemble_without_curves_says_what_was_left_out():
+def test_an_empty_ensemble_reports_what_was_excluded():
     empty = Ensemble([np.full((5, 2), np.nan)], name="blank")
     with pytest.raises(ValueError, match=r"blank has no usable outline \(1 NaN"):
         compare(empty, Ensemble(list(blobs(5, 50))))
@@ -274,7 +274,7 @@ def test_too_few_curves_are_inconclusive_with_the_reason(m, n):
     assert len(result.distances) == m + n
 
 
-def test_warnings_name_pixels_small_samples_and_far_curves():
+def test_warnings_for_pixel_units_small_samples_and_distant_curves():
     a, b = Ensemble(list(blobs(20, 60, seed=1))), Ensemble(list(blobs(40, 60, seed=2)))
     warnings = " ".join(compare(a, b, Settings(**QUICK)).warnings)
     assert "in pixels" in warnings
@@ -282,7 +282,7 @@ def test_warnings_name_pixels_small_samples_and_far_curves():
     assert not compare(*pair(), Settings(**QUICK)).warnings
 
 
-def test_ambiguous_matches_are_counted_and_warned_of():
+def test_ambiguous_matches_are_counted_with_a_warning():
     result = compare(*pair(), Settings(**QUICK))
     assert 0 < result.ambiguous < 40
     assert not any("equally well in two ways" in warning for warning in result.warnings)
@@ -297,7 +297,7 @@ def test_ambiguous_matches_are_counted_and_warned_of():
     assert compare(symmetric, b, Settings(**QUICK, register=False)).ambiguous == 0
 
 
-def test_curves_that_repeat_themselves_are_not_ambiguous():
+def test_curves_with_rotational_symmetry_are_not_ambiguous():
     rng = np.random.default_rng(0)
     a, b = (
         Ensemble([ellipse(rng.uniform(1, 2), 1, 80, turn=rng.uniform(0, 6)) for _ in range(30)], unit="um")
@@ -311,7 +311,7 @@ def test_curves_that_repeat_themselves_are_not_ambiguous():
     )
 
 
-def test_the_papers_settings_are_the_papers():
+def test_paper_settings():
     paper = Settings.paper()
     assert (paper.measure, paper.registration, paper.coordinates, paper.archetype) == (
         "arc-length",
@@ -353,7 +353,7 @@ def test_shorthands_choose_registration_and_coordinates():
         ({"permutations": 10**12}, "permutations must be an integer between 1 and 10000000, not 1000000000000"),
     ],
 )
-def test_settings_out_of_range_are_refused(options, message):
+def test_settings_out_of_range_are_rejected(options, message):
     with pytest.raises(ValueError, match=message):
         Settings(**options)
 
@@ -369,7 +369,7 @@ def test_several_widths_of_the_kernel_are_combined():
     assert narrow.scale.p_value == result.scale.parts["s = 0.5 × median"].p_value
 
 
-def test_approximations_are_chosen_and_named():
+def test_approximations_are_chosen_and_reported():
     curves = pair(150, stretch=1.5)
     for options in ({"null": "gamma"}, {"approximate_above": 100}):
         result = compare(*curves, Settings(**QUICK, **options))
@@ -383,7 +383,7 @@ def test_approximations_are_chosen_and_named():
     assert "exceeds any possible MMD" in compare(*pair(12, stretch=2), Settings(**QUICK, null="bound")).summary()
 
 
-def test_a_null_distribution_for_single_outlines_is_said_to_be_of_no_use_with_images():
+def test_a_null_distribution_for_single_outlines_is_rejected_with_images():
     samples = [[Ensemble(list(side[i : i + 6]), name=f"{i}") for i in range(0, 36, 6)] for side in pair(36)]
     permuted, gamma = (compare(*samples, Settings(**QUICK, null=null)) for null in ("permutation", "gamma"))
     assert gamma.permuted == "images"
@@ -392,13 +392,13 @@ def test_a_null_distribution_for_single_outlines_is_said_to_be_of_no_use_with_im
     assert "the null distribution 'gamma' is for single outlines, and was not used" in " ".join(gamma.warnings)
 
 
-def test_an_archetype_outside_the_ensembles_is_refused():
+def test_an_archetype_outside_the_ensembles_is_rejected():
     with pytest.raises(ValueError, match="there are curves 0 to 79"):
         compare(*pair(), Settings(**QUICK, archetype=80))
 
 
 @pytest.mark.parametrize("form", ["circles", "ellipses"])
-def test_rounding_is_no_form(form):
+def test_rounding_errors_are_not_undulation(form):
     rng = np.random.default_rng(2)
     of_a, of_b = rng.uniform(5, 10, 60), rng.uniform(15, 20, 60)
     axes = {"circles": lambda s: (s, s), "ellipses": lambda s: (5, s + 1)}[form]
@@ -408,14 +408,14 @@ def test_rounding_is_no_form(form):
     assert result.undulation.p_value == 1
 
 
-def test_distances_keep_ids_of_another_kind_as_they_are():
+def test_distances_preserve_ids_of_any_type():
     a = Ensemble(blobs(8, 60, seed=1), ids=[f"cell {index}" for index in range(8)])
     b = Ensemble(blobs(7, 60, seed=2), ids=range(10, 17))
     ids = compare(a, b, Settings(landmarks=40, rank=4, permutations=19)).distances["id"].tolist()
     assert ids == [*a.ids.tolist(), *b.ids.tolist()]
 
 
-def test_lists_of_arrays_are_compared_as_they_are():
+def test_lists_of_arrays_are_accepted():
     a, b = (list(blobs(12, 60, seed=seed)) for seed in (1, 2))
     expected = compare(Ensemble(a), Ensemble(b), Settings(**QUICK))
     for one, other in ((a, b), (np.array(a), [curve.tolist() for curve in b]), (iter(a), tuple(b))):
@@ -435,7 +435,7 @@ def test_lists_of_arrays_are_compared_as_they_are():
     ],
     ids=["path", "number", "mixture", "one curve", "nothing"],
 )
-def test_what_is_no_sample_is_refused_in_words(sample, said):
+def test_invalid_samples_are_rejected(sample, said):
     with pytest.raises(ValueError, match=said):
         compare(sample, list(blobs(3)))
 
@@ -453,7 +453,7 @@ def test_a_result_cannot_be_changed_by_accident():
 
 @pytest.mark.parametrize("name", ["register", "normalize", "reflections"])
 @pytest.mark.parametrize("word", ["no", "yes", 0, None])
-def test_a_word_is_no_switch(name, word):
+def test_strings_are_not_accepted_as_booleans(name, word):
     if word is None and name != "reflections":
         assert Settings(**{name: None}) == Settings()
         return
@@ -462,7 +462,7 @@ def test_a_word_is_no_switch(name, word):
 
 
 @pytest.mark.parametrize("factor", [1e-100, 1e100])
-def test_outlines_far_beyond_any_size_are_refused_in_their_own_words(factor):
+def test_outlines_of_extreme_size_are_rejected_with_a_specific_message(factor):
     curves = [curve * factor for curve in blobs(5, 40)]
     with pytest.raises(ValueError, match=r"5 (vertices beyond 1e\+30|shorter than 1e-30)"):
         compare(curves, curves)
@@ -472,13 +472,13 @@ RECTANGLE = np.array([(0, 0), (0, 1), (1, 1), (1, 0)], dtype=float)
 
 
 def dense(polygon, per_edge):
-    """The same polygon with more vertices on its edges."""
+    """The same polygon, with more vertices on its edges."""
     share = np.arange(per_edge)[:, None] / per_edge
     ends = np.roll(polygon, -1, axis=0)
     return np.concatenate([one + share * (other - one) for one, other in zip(polygon, ends, strict=True)])
 
 
-def test_rectangles_are_the_same_with_4_and_with_200_vertices():
+def test_rectangles_with_4_and_with_200_vertices_are_equal():
     rng = np.random.default_rng(0)
     sizes = rng.uniform(5, 20, (80, 2))
     few = [randomly_moved(RECTANGLE * size, rng) for size in sizes[:40]]
@@ -490,7 +490,7 @@ def test_rectangles_are_the_same_with_4_and_with_200_vertices():
 
 
 @pytest.mark.parametrize("measure", ["affine", "arc-length"])
-def test_each_outline_is_interpolated_as_it_is(measure):
+def test_interpolation_is_chosen_for_each_outline(measure):
     star = np.array([(0, 0), (4, 0), (4, 4), (2, 1), (0, 4.0)])
     smooth = ellipse(3, 2, 60)
     steps = pixelated(blobs(1, 300)[0])
@@ -500,11 +500,11 @@ def test_each_outline_is_interpolated_as_it_is(measure):
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_the_time_of_a_long_comparison_is_said_before_its_first_step(monkeypatch):
+def test_the_duration_of_a_long_comparison_is_estimated_first(monkeypatch):
     a, b = (Ensemble(list(blobs(30, 60, seed=seed))) for seed in (1, 2))
     assert expected_seconds(a, b, Settings()) < 1
     long = expected_seconds(a, b, Settings(permutations=10**7, bins=0))
-    assert long > 30 * expected_seconds(a, b, Settings(bins=0))  # what every curve costs does not grow with them
+    assert long > 30 * expected_seconds(a, b, Settings(bins=0))  # per-curve costs are independent of it
     seen, module = [], import_module("napari_shape_ensembles.comparison.compare")
     monkeypatch.setattr(module, "expected_seconds", lambda *_: 240.0)
     compare(a, b, Settings(**QUICK), progress=seen.append)
@@ -516,7 +516,7 @@ def test_the_time_of_a_long_comparison_is_said_before_its_first_step(monkeypatch
     assert seen[0].name == "placing landmarks"
 
 
-def test_every_kernel_width_is_tested_also_where_images_are_permuted():
+def test_every_kernel_width_is_tested_if_images_are_permuted():
     a, b = ([Ensemble(list(blobs(6, 60, seed=10 * side + i)), name=f"{i}") for i in range(4)] for side in (0, 1))
     settings = Settings(landmarks=48, rank=6, coordinates="raw", bandwidth=(0.25, 4.0))
     both = compare(a, b, settings).undulation

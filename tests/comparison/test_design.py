@@ -1,4 +1,4 @@
-"""Designs: which images are replicates of what, and what is refused."""
+"""Experimental designs: which images form a replicate, and what is rejected."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ def frame(**columns):
     return pd.DataFrame(columns)
 
 
-def test_each_image_is_a_replicate_unless_named():
+def test_each_image_is_a_replicate_by_default():
     design = checked_design(frame(group=["a", "b", "a"]), 3)
     assert design.groups == ("a", "b")
     assert design.group.tolist() == [0, 1, 0]
@@ -22,7 +22,7 @@ def test_each_image_is_a_replicate_unless_named():
     assert design.pairs == [(0, 1)]
 
 
-def test_images_of_one_replicate_stand_together_and_covariates_are_averaged():
+def test_images_of_a_replicate_are_adjacent_and_covariates_averaged():
     table = frame(
         group=["a", "a", "b", "b", "a"],
         replicate=[1, 1, 2, 2, 3],
@@ -38,7 +38,7 @@ def test_images_of_one_replicate_stand_together_and_covariates_are_averaged():
     assert any("dose differs between images" in note for note in design.notes)
 
 
-def test_replicates_of_one_name_in_two_groups_are_two_and_said_to_be():
+def test_replicates_with_the_same_name_in_two_groups_are_distinct():
     design = checked_design(frame(group=["a", "b"] * 2, replicate=["m1", "m1", "m2", "m2"]), 4)
     assert len(design.replicates) == 4
     assert "m1, m2 occur in several groups" in design.notes[0]
@@ -51,7 +51,7 @@ def test_groups_that_are_numbers_become_names():
     assert checked_design(frame(group=[1.0, 2.0]), 2, control=2).groups == ("2", "1")
 
 
-def test_what_a_level_asks_of_a_design_is_said_before():
+def test_the_design_needed_for_a_significance_level_is_reported():
     design = checked_design(frame(group=["a"] * 3 + ["b"] * 3), 6)
     assert design.forecast(0.01) == [
         "a and b: 3 and 3 images cannot reach p < 0.01 by permutation (smallest p = 0.1); 6 and 6 could"
@@ -83,12 +83,12 @@ def test_what_a_level_asks_of_a_design_is_said_before():
         ([{"group": "a"}], 1, None, "a DataFrame with one row per image, not list"),
     ],
 )
-def test_a_design_that_does_not_fit_is_refused(table, images, control, words):
+def test_an_invalid_design_is_rejected(table, images, control, words):
     with pytest.raises(ValueError, match=words):
         checked_design(table, images, control)
 
 
-def test_doubtful_designs_are_taken_with_a_word():
+def test_questionable_designs_are_accepted_with_a_note():
     said = checked_design(
         frame(
             group=["ctrl", "Ctrl"] * 4,
@@ -113,7 +113,7 @@ def test_doubtful_designs_are_taken_with_a_word():
     assert checked_design(frame(group=["a", "b"], dose=["1", "2.5"]), 2).covariates == ("dose",)
 
 
-def test_names_become_a_design():
+def test_a_design_from_file_names():
     table = design_from_names(["x/ctrl_m3_f02.tif", "drug_m1_f01.ome.tif"], "{group}_{replicate}_{}")
     assert table.columns.tolist() == ["image", "group", "replicate"]
     assert table["replicate"].tolist() == ["m3", "m1"]
@@ -127,12 +127,12 @@ def test_names_become_a_design():
 @pytest.mark.parametrize(
     ("dose", "expected"),
     [
-        (["0,5", "1,5", "2", "3,25"], [0.5, 1.5, 2, 3.25]),  # as Excel writes them in most of Europe
+        (["0,5", "1,5", "2", "3,25"], [0.5, 1.5, 2, 3.25]),  # the number format of Excel in most of Europe
         (["1e-3", "2", "3.5", " 4 "], [0.001, 2, 3.5, 4]),
         (pd.array([1, 2, 3, 4], dtype="Int64"), [1, 2, 3, 4]),
     ],
 )
-def test_numbers_are_read_as_a_person_writes_them(dose, expected):
+def test_numbers_in_common_notations_are_read(dose, expected):
     design = checked_design(frame(group=["a", "a", "b", "b"], dose=dose), 4)
     assert design.column("dose")[:, 0].tolist() == expected
 
@@ -146,13 +146,13 @@ def test_numbers_are_read_as_a_person_writes_them(dose, expected):
         (["1 nM", "2 nM", "3 nM", "4 nM"], "enter only numbers to test a trend"),
     ],
 )
-def test_numbers_that_cannot_be_read_are_a_factor_and_said_to_be(dose, words):
+def test_a_column_with_invalid_numbers_becomes_a_factor_with_a_note(dose, words):
     design = checked_design(frame(group=["a", "a", "b", "b"], dose=dose), 4)
     assert (design.covariates, design.factors) == ((), ("group", "dose"))
     assert any(words in note for note in design.notes)
 
 
-def test_names_are_the_same_whatever_their_spaces_and_accents_are_made_of():
+def test_names_are_normalized_for_whitespace_and_unicode():
     table = frame(group=["te\u0301moin", "t\u00e9moin ", "b", "b"], replicate=["mouse  1", "mouse 1", "x", "y"])
     design = checked_design(table, 4)
     assert design.groups == ("t\u00e9moin", "b")
@@ -161,7 +161,7 @@ def test_names_are_the_same_whatever_their_spaces_and_accents_are_made_of():
     assert checked_design(frame(group=categories), 4).groups == ("a", "b")
 
 
-def test_what_is_asked_for_is_read_from_words():
+def test_requested_analyses_are_parsed_from_text():
     design = checked_design(frame(group=["a", "a", "b", "b"], sex=["m", "f", "m", "f"], block=[1, 2, 1, 2]), 4)
     asked = RequestedTests.of_names(design, ["sex", "sex"], ["group:sex", "group : sex"])
     assert asked == RequestedTests(("sex",), (("group", "sex"),))

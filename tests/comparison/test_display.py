@@ -1,4 +1,4 @@
-"""A comparison to look at without a viewer."""
+"""Notebook display and napari layers of a comparison, without a viewer."""
 
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -39,7 +39,7 @@ class Reader(HTMLParser):
             self.cells[-1] += data
 
 
-def test_the_notebook_shows_the_row_marked_and_the_numbers():
+def test_the_notebook_shows_the_numbers_and_highlights_the_row():
     result = made(stretch=1.6)
     page = Reader(result._repr_html_())
     assert not page.open
@@ -56,13 +56,13 @@ def test_names_are_escaped():
     assert "<script>alert(1)</script>" in page.cells[0]
 
 
-def test_an_inconclusive_answer_marks_no_row():
+def test_an_inconclusive_result_highlights_no_row():
     page = Reader(made(3)._repr_html_())
     assert "►" not in page.cells
     assert "too few curves" in page.cells
 
 
-def test_the_notebook_says_why_there_is_no_decision():
+def test_the_notebook_gives_the_reason_for_no_decision():
     few, many = made(3), made()
     twice = compare(many.a, many.a, many.settings)
     images = [[side[np.arange(len(side)) % 2 == part] for part in range(2)] for side in (many.a, many.b)]
@@ -81,7 +81,7 @@ def test_the_notebook_says_why_there_is_no_decision():
 
 
 @pytest.mark.parametrize("painted", ["product", "undulation", "scale"])
-def test_layers_are_painted_by_distance_on_one_scale(painted):
+def test_layers_are_colored_by_distance_with_common_limits(painted):
     result = made(name="one")
     (curves, a, kind), (_, b, _) = result.layer_data({"painted": painted, "a": {"scale": [0.5, 0.25]}})
     assert kind == "shapes"
@@ -91,7 +91,7 @@ def test_layers_are_painted_by_distance_on_one_scale(painted):
     np.testing.assert_allclose(curves[0].max(axis=0) * (0.5, 0.25), result.a[0].max(axis=0), atol=0.01)
 
 
-def test_an_unknown_painting_is_refused():
+def test_an_unknown_coloring_is_rejected():
     with pytest.raises(ValueError, match="colored by product, undulation, scale, not 'area'"):
         made().layer_data({"painted": "area"})
 
@@ -138,12 +138,12 @@ def test_every_image_of_a_side_can_have_a_layer():
         {"images": PLACES, "scale": ["x", "y"]},
     ],
 )
-def test_places_of_images_that_make_no_sense_are_refused(place):
+def test_invalid_image_positions_are_rejected(place):
     with pytest.raises(ValueError, match="of A in the saved view"):
         pooled().layer_data({"a": place})
 
 
-def test_images_whose_curves_are_mixed_have_no_layers_of_their_own():
+def test_images_with_interleaved_curves_have_no_separate_layers():
     a = Ensemble(list(blobs(6, 60, seed=1)), name="both", images=["one", "three"] * 3)
     result = compare(a, Ensemble(list(blobs(6, 60, seed=2))), Settings(landmarks=60, rank=4, permutations=19))
     with pytest.raises(ValueError, match="the images of A in the saved view"):

@@ -1,4 +1,4 @@
-"""Effect sizes: closed forms, coverage of the intervals, where a known difference lies, and what could be seen."""
+"""Effect sizes: closed forms, coverage of the intervals, localization of a known difference, and detectable effects."""
 
 import warnings
 
@@ -23,7 +23,7 @@ def coordinates(m=80, n=80, seed=0):
 
 
 def true_mmd(shift, s, d=1):
-    """MMD of two standard normal distributions in d dimensions whose means lie `shift` apart."""
+    """MMD of two standard normal distributions in d dimensions whose means differ by `shift`."""
     width = s**2 + 2
     return np.sqrt(2 * (s**2 / width) ** (d / 2) * (1 - np.exp(-(shift**2) / (2 * width))))
 
@@ -42,7 +42,7 @@ def test_the_observed_value_is_the_unbiased_statistic():
     assert spread[0] == pytest.approx(1 - (others(k[x, x]) + others(k[y, y])) / 2, abs=1e-12)
 
 
-def test_resamples_are_those_of_repeated_points_without_their_own_pairs():
+def test_weighted_resamples_match_repeated_points_without_self_pairs():
     t, _, first = coordinates(12, 15)
     counts = resample(first, 27, 25, 0)
     assert (counts[:, :first].sum(axis=1) == first).all()
@@ -90,7 +90,7 @@ def test_estimates_do_not_grow_as_samples_shrink():
         ("roughness", lambda t, l: (t * np.where(np.arange(10) < 3, 1, 2.5), l)),
     ],
 )
-def test_the_share_of_the_difference_lies_where_it_was_put(aspect, change):
+def test_shares_of_the_difference_locate_it(aspect, change):
     t, l, first = coordinates()
     t[first:], l[first:] = change(t[first:], l[first:])
     effects = effect_sizes(t, l, first, resamples=100)
@@ -103,7 +103,7 @@ def test_the_share_of_the_difference_lies_where_it_was_put(aspect, change):
     assert all(effects.shares[name].value < 0.2 for name in others)
 
 
-def test_aspects_keep_distances_and_split_the_variance():
+def test_aspects_preserve_distances_and_partition_the_variance():
     t, l, _ = coordinates()
     parts = aspects(t, l)
     assert list(parts) == ["size", "elongation", "coarse form", "roughness"]
@@ -116,7 +116,7 @@ def test_aspects_keep_distances_and_split_the_variance():
     assert "roughness" not in aspects(t[:, :1], l)
 
 
-def test_the_size_ratio_is_that_of_lengths():
+def test_the_size_ratio_is_a_ratio_of_lengths():
     t, l, first = coordinates(500, 500)
     l[first:] += np.log(1.2) * np.array([1, 0, 1])
     ratio = effect_sizes(t, l, first, resamples=200).size_ratio
@@ -126,7 +126,7 @@ def test_the_size_ratio_is_that_of_lengths():
     assert ratio.value == pytest.approx(exact)
 
 
-def test_no_difference_has_no_share():
+def test_without_a_difference_there_are_no_shares():
     t, l = np.zeros((20, 4)), np.zeros((20, 3))
     effects = effect_sizes(t, l, 10, resamples=50)
     assert effects.mmd["undulation"].value == 0
@@ -134,13 +134,13 @@ def test_no_difference_has_no_share():
     assert effects.size_ratio.value == 1
 
 
-def test_the_same_seed_gives_the_same_digits():
+def test_the_same_seed_gives_identical_results():
     t, l, first = coordinates()
     assert effect_sizes(t, l, first, seed=3) == effect_sizes(t, l, first, seed=3)
     assert effect_sizes(t, l, first, seed=3) != effect_sizes(t, l, first, seed=4)
 
 
-def test_malformed_input_is_refused():
+def test_malformed_input_is_rejected():
     t, l, _ = coordinates()
     with pytest.raises(ValueError, match="at least two curves"):
         effect_sizes(t, l[:-1], 80)
@@ -156,7 +156,7 @@ def found(power_of, repeats=150):
     return np.mean([power_of(seed) for seed in range(repeats)])
 
 
-def test_differences_of_the_detectable_size_are_found_as_often_as_claimed():
+def test_detectable_differences_are_found_with_the_stated_power():
     t, l, first = coordinates(60, 90)
     least = detectable_differences(t, l, first, *both_tests(t, l, first), power=0.8)
 
@@ -180,7 +180,7 @@ def test_differences_of_the_detectable_size_are_found_as_often_as_claimed():
     assert 0.65 < found(form) < 0.95
 
 
-def test_more_curves_could_show_smaller_differences():
+def test_detectable_differences_shrink_with_more_curves():
     few, many = (
         detectable_differences(*data, *both_tests(*data)) for data in (coordinates(20, 20), coordinates(200, 200))
     )
@@ -189,7 +189,7 @@ def test_more_curves_could_show_smaller_differences():
     assert 0 < many.form_shift < few.form_shift
 
 
-def test_what_was_different_already_does_not_count_as_spread():
+def test_an_existing_difference_does_not_count_as_spread():
     t, l, first = coordinates()
     apart = l.copy()
     apart[first:] += 0.2
@@ -207,13 +207,13 @@ def test_nothing_is_detectable_with_too_few_permutations():
 
 
 def images_of(rng, m, shift):
-    """Points of 2m images of 20, image means varying by 0.5 of a total deviation of 1; the second half shifted."""
+    """Points of 2m images of 20 each: image means with SD 0.5, total SD 1; the second half is shifted."""
     image = np.repeat(np.arange(2 * m), 20)
     points = np.sqrt(0.75) * rng.normal(size=len(image)) + 0.5 * rng.normal(size=2 * m)[image]
     return (points + shift * (image >= m))[:, None], image
 
 
-def test_estimates_over_images_are_those_of_pairs_of_images():
+def test_estimates_over_images_use_pairs_of_images():
     points, image = images_of(np.random.default_rng(0), 4, 0.5)
     counts = resample(4, 8, 20, 0)
     squared, spread = unbiased_of_images(mean_kernels(points, image, bandwidth=0.9).between, counts, 4)
@@ -244,10 +244,10 @@ def test_intervals_over_images_cover_the_true_mmd():
             low, high = np.quantile(squared[1:], [0.025, 0.975])
             of_curves += low <= true_mmd(shift, s) ** 2 <= high
     assert inside >= 133  # 142 of 150 at 95 %
-    assert of_curves < 30  # of 40: curves are no independent draws
+    assert of_curves < 30  # of 40: curves are not independent draws
 
 
-def test_effects_of_several_images_are_at_the_level_of_images():
+def test_effects_of_several_images_use_variation_between_images():
     def side(seed, factor):
         own = np.random.default_rng(seed)
         return [
@@ -273,7 +273,7 @@ def test_effects_of_several_images_are_at_the_level_of_images():
 
 
 @pytest.mark.parametrize(("m", "n"), [(4, 4), (4, 9)])
-def test_resamples_of_one_curve_alone_say_nothing_and_disturb_nobody(m, n):
+def test_resamples_of_a_single_curve_are_ignored(m, n):
     t, l, _ = coordinates(m, n)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

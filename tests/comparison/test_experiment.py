@@ -1,4 +1,4 @@
-"""Experiments: groups of images, on drawn outlines and on real ones."""
+"""Experiments with groups of images: synthetic and real outlines."""
 
 import sys
 from dataclasses import replace
@@ -26,7 +26,7 @@ QUICK = Settings(landmarks=64, rank=10, significance=0.05)
 
 @cache
 def image(seed, *, count=12, size=10.0, elongation=1.4, roughness=0.03, between=0.03, name="", unit="µm"):
-    """An image of outlines whose mean size differs from image to image."""
+    """An image of outlines whose mean size varies from image to image."""
     rng = np.random.default_rng(seed)
     forms = draw_forms(rng, count, roughness=roughness, waves=(6, 10), vertices=80)
     own = size * np.exp(between * rng.normal())
@@ -35,7 +35,7 @@ def image(seed, *, count=12, size=10.0, elongation=1.4, roughness=0.03, between=
 
 
 def groups_of(sizes, factors, **more):
-    """Images of groups whose outlines are so many times as long."""
+    """Images of groups, with the outlines of each group scaled by its factor."""
     images = [
         image(100 * g + i, size=10 * factor, **more)
         for g, (size, factor) in enumerate(zip(sizes, factors, strict=True))
@@ -52,20 +52,20 @@ def three():
 
 @pytest.fixture(scope="module")
 def alike():
-    """Two groups of many images of nearly the same size, and one of larger outlines."""
+    """Two groups of many images of nearly the same size, and one group of larger outlines."""
     return experiment(*groups_of((8, 8, 8), (1, 1, 1.3), between=0.01, count=25), QUICK)
 
 
-def test_images_may_be_made_as_they_are_asked_for():
+def test_images_may_be_generated_lazily():
     images, design = groups_of((3, 3), (1, 1.5))
     assert experiment((one for one in images), design, QUICK).table.equals(experiment(images, design, QUICK).table)
 
 
-def test_images_of_unequal_pixel_size_are_compared_at_the_largest_which_is_said():
+def test_images_of_unequal_pixel_size_are_compared_at_the_largest():
     rng = np.random.default_rng(0)
     images = []
     for place in range(6):
-        step = 2 if place == 3 else 1  # one image of pixels twice as large
+        step = 2 if place == 3 else 1  # one image with pixels twice as large
         rows, columns = np.indices((240 // step, 240 // step)) * step
         labels = np.zeros(rows.shape, int)
         for label, (top, left) in enumerate(np.ndindex(4, 4), start=1):
@@ -83,7 +83,7 @@ def test_images_of_unequal_pixel_size_are_compared_at_the_largest_which_is_said(
 
 
 @pytest.mark.parametrize("fault", ["few curves", "duplicates"])
-def test_faults_that_withhold_the_row_of_a_comparison_withhold_that_of_a_contrast(fault):
+def test_serious_outline_faults_withhold_the_row_of_a_contrast(fault):
     images, design = groups_of((5, 5, 5), (1, 1, 1.5))
     if fault == "few curves":
         images[10:] = [one[:1] for one in images[10:]]
@@ -112,7 +112,7 @@ def test_faults_that_withhold_the_row_of_a_comparison_withhold_that_of_a_contras
     assert any(words.startswith(reason) for words in overruled.warnings)
 
 
-def test_faults_of_the_outlines_withhold_trends_interactions_and_adjusted_answers():
+def test_serious_outline_faults_withhold_all_other_results():
     images, design = groups_of((5, 5), (1, 1.5))
     images[8] = Ensemble([*images[2].curves[:6], *images[8].curves[6:]], name="field 8", unit="µm")
     design = design.assign(dose=range(10), sex=list("mfmfmmfmfm"))
@@ -142,7 +142,7 @@ def test_the_table_names_each_contrast_with_its_numbers(three):
     assert {f"undulation_{name}" for name in ("p", "p_adjusted", "statistic", "effect", "low", "high")} <= {*table}
 
 
-def test_a_plot_fills_no_marker_of_a_withheld_row(three):
+def test_markers_of_withheld_rows_are_not_filled(three):
     def filled(result):
         return [line.get_fillstyle() == "full" for line in result.plot().lines if line.get_marker() in ("o", "s", "^")]
 
@@ -152,12 +152,12 @@ def test_a_plot_fills_no_marker_of_a_withheld_row(three):
     assert not any(filled(withheld))
 
 
-def test_omnibus_and_trend_find_what_was_put_in(three):
+def test_omnibus_and_trend_find_simulated_effects(three):
     assert three.omnibus.scale < 0.01 < three.omnibus.undulation
     assert three.trend("dose").scale < 0.01 < three.trend("dose").undulation
     slope = three.slopes("dose").set_index("quantity").loc["size"]
     assert slope["low"] > 1
-    # Given the dose, nothing is left but its bend.
+    # Given the dose, only the curvature of its effect remains.
     assert three.test("dose", given=["group"] if False else []).scale.p_value == three.trend("dose").scale
     with pytest.raises(ValueError, match="a numeric column, which 'group' is not; the design has dose"):
         three.trend("group")
@@ -175,7 +175,7 @@ def test_effects_are_ratios_of_means_of_replicates(three):
     assert size.notna().all()
 
 
-def test_shares_of_variance_are_those_put_in():
+def test_shares_of_variance_match_the_simulation():
     images, design = groups_of((12, 12), (1, 1), between=0.1, count=25)
     size = experiment(images, design, QUICK).variance.set_index("quantity").loc["size"]
     assert size["within"] == pytest.approx(0.1, rel=0.15)
@@ -184,7 +184,7 @@ def test_shares_of_variance_are_those_put_in():
     assert size["worth"] == pytest.approx(25 / size["design_effect"])
 
 
-def test_few_replicates_are_inconclusive_by_permutation_and_have_a_second_answer():
+def test_few_replicates_are_inconclusive_by_permutation_but_have_a_gaussian_test():
     images, design = groups_of((3, 3), (1, 1.6))
     result = experiment(images, design, QUICK)
     row = result.table.iloc[0]
@@ -196,7 +196,7 @@ def test_few_replicates_are_inconclusive_by_permutation_and_have_a_second_answer
     assert "small-sample test p =" in result.sentences()[0]
 
 
-def test_one_image_each_speaks_of_these_images_alone():
+def test_one_image_per_group_gives_a_result_for_these_images_only():
     images, design = groups_of((1, 1), (1, 1.6), count=40)
     result = experiment(images, design, QUICK)
     assert result.table["permuted"].tolist() == ["curves"]
@@ -208,7 +208,7 @@ def test_one_image_each_speaks_of_these_images_alone():
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_one_image_each_of_few_outlines_is_as_inconclusive_as_in_a_comparison(count):
+def test_one_image_of_few_outlines_per_group_is_inconclusive(count):
     images, design = groups_of((1, 1), (1, 3), count=count)
     found = experiment(images, design, QUICK, significance=0.01)
     assert compare(*images, QUICK, significance=0.01).case == "inconclusive"
@@ -217,7 +217,7 @@ def test_one_image_each_of_few_outlines_is_as_inconclusive_as_in_a_comparison(co
     assert found.table["scale_least_p"][0] > 0.005
 
 
-def test_permuted_outlines_are_said_in_place_of_what_images_could_reach():
+def test_permuting_outlines_is_reported_instead_of_attainable_p_values():
     images, design = groups_of((2, 2), (1, 1.5))
     words = " ".join(experiment(images, design, QUICK, permute="curves").warnings)
     assert "Single outlines were permuted: the rows hold for these images only" in words
@@ -225,7 +225,7 @@ def test_permuted_outlines_are_said_in_place_of_what_images_could_reach():
     assert "no side has a replicate" not in words
 
 
-def test_equivalence_is_a_third_answer(alike):
+def test_equivalence_is_a_third_result(alike):
     result = alike
     same = result.equivalence(0.15, form=0.8).set_index("contrast")
     assert same.loc["g1 - g0", "case"] == "=∧="
@@ -237,7 +237,7 @@ def test_equivalence_is_a_third_answer(alike):
         result.equivalence(-1)
 
 
-def test_words_grade_what_was_found(alike):
+def test_sentences_grade_the_results(alike):
     result = alike
     assert result.table["case"].tolist() == ["1∧1", "1∧0", "1∧0"]
     alike, larger, _ = result.sentences(0.15)
@@ -245,7 +245,7 @@ def test_words_grade_what_was_found(alike):
     assert "no difference in form detected" in alike
     assert "could have been missed" in alike
     assert "scale differs (p = " in larger
-    # A difference may be detected and yet be smaller than the margin.
+    # A difference may be significant and yet smaller than the margin.
     assert "scale differs but is equivalent within 50 % in size and elongation" in result.sentences(0.5)[1]
     assert all("the same" not in sentence for sentence in result.sentences(0.001))
 
@@ -263,22 +263,22 @@ def test_power_grows_with_replicates_and_ratio(three):
 
 @cache
 def deviations(freedom):
-    """Quantiles of a standard deviation that is estimated."""
+    """Quantiles of an estimated standard deviation."""
     return np.sqrt(stats.chi2.ppf((np.arange(20_000) + 0.5) / 20_000, freedom) / freedom)
 
 
 @pytest.mark.parametrize("level", [0.05, 1e-3, 1e-5, 1e-7])
 @pytest.mark.parametrize("replicates", [2, 3, 6, 12])
 @pytest.mark.parametrize("shift", [0.0, 1.0, 3.0, 10.0, 50.0])
-def test_power_is_that_of_the_t_test_at_any_level(level, replicates, shift):
-    """The integral over the standard deviation, on a grid: SciPy's noncentral t is NaN at low levels."""
+def test_power_equals_that_of_the_t_test_at_any_level(level, replicates, shift):
+    """Integral over the standard deviation, on a grid: SciPy's noncentral t is NaN at low levels."""
     freedom, cut = 2 * replicates - 2, stats.t.isf(level / 2, 2 * replicates - 2)
     apart, spread = shift / np.sqrt(2 / replicates), deviations(freedom)
     expected = (stats.norm.sf(cut * spread - apart) + stats.norm.cdf(-cut * spread - apart)).mean()
     assert _power(shift, replicates, level) == pytest.approx(expected, abs=1e-4)
 
 
-def test_what_cannot_be_planned_is_refused_in_words(three):
+def test_invalid_power_analyses_are_rejected(three):
     for replicates in ((1,), (2.5,), (0, 3)):
         with pytest.raises(ValueError, match="replicates: give integers of at least 2 per side"):
             three.planning(replicates)
@@ -298,7 +298,7 @@ def test_an_interval_that_excludes_1_where_nothing_is_detected_is_explained(thre
     assert f"{words}ratios, groups are compared by adjusted p-values at a level of 0.001." in strict.warnings
 
 
-def test_the_whole_is_said_in_sentences(three):
+def test_the_summary_in_sentences(three):
     groups, dose, plan = three.overall()
     assert groups.startswith("Over all 3 groups: form does not differ detectably")
     assert "scale differs between groups" in groups
@@ -311,13 +311,13 @@ def test_the_whole_is_said_in_sentences(three):
     assert "not testable (3 replicates for 3 groups" in experiment(images, design, QUICK).overall()[0]
 
 
-def test_covariates_and_interactions_are_said_where_they_are_asked_for():
+def test_covariates_and_interactions_are_reported_on_request():
     images, design = groups_of((5, 5), (1.0, 1.3))
     design = design.assign(length=np.arange(10) % 4, sex=list("mfmfmmfmfm"), field=list("abcdefghij"))
     result = experiment(images, design, QUICK)
     known = result.overall()
     said = result.overall(given=["length"], interactions=[("group", "sex"), ("group", "field"), ("group", "age")])
-    assert [one for one in said if one in known] == known  # as without asking
+    assert [one for one in said if one in known] == known  # as without the request
     given, interaction, field, age = (one for one in said if one not in known)
     p_values = result.test("group", given=["length"]).p_values
     assert f"scale differs between groups (p = {p_values.scale:.2g}); roughness ratio" in given
@@ -329,7 +329,7 @@ def test_covariates_and_interactions_are_said_where_they_are_asked_for():
     )
     assert "not testable (whether the effect of group depends on field cannot be tested" in field
     assert "not testable (the design has no column 'age': choose one of group, " in age
-    # The ratio given a length that is orthogonal to the groups is that without it.
+    # The ratio adjusted for a length orthogonal to the groups equals the unadjusted ratio.
     crossed = experiment(images, design.assign(length=[0, 1, 2, 3, 4] * 2), QUICK)
     ratio = np.exp(crossed.means["size"][5:].mean() - crossed.means["size"][:5].mean())
     assert f"size ratio {ratio:.3g}, 95 % interval" in crossed.overall(given=["length"])[0]
@@ -339,7 +339,7 @@ def test_covariates_and_interactions_are_said_where_they_are_asked_for():
     )
 
 
-def test_groups_that_share_no_block_are_said_to_and_others_are_tested():
+def test_groups_without_a_common_block_are_reported_and_others_tested():
     images, design = groups_of((4, 4, 2), (1.0, 1.3, 1.0))
     result = experiment(images, design.assign(block=[1, 2, 3, 4, 1, 2, 3, 4, 5, 5]), QUICK)
     assert result.table["scale_p"].round(3).tolist() == [0.125, 1, 1]
@@ -349,7 +349,7 @@ def test_groups_that_share_no_block_are_said_to_and_others_are_tested():
         experiment(images[:8], design[:8].assign(dose=[0, 0, 0, 0, 1, 1, 3, 3]), QUICK).interaction("group", "dose")
 
 
-def test_few_outlines_and_names_that_stand_for_something_are_said():
+def test_few_outlines_and_reserved_names_are_reported():
     images, design = groups_of((4, 4), (1.0, 1.0))
     few = [images[0].subset(np.arange(12) < 2), *images[1:]]
     result = experiment(few, design.assign(size=range(8)), QUICK)
@@ -362,7 +362,7 @@ def test_few_outlines_and_names_that_stand_for_something_are_said():
         experiment([*images[:4], *groups_of((0, 4), (1, 1), unit="pixel")[0]], design, QUICK)
 
 
-def test_a_whole_experiment_comes_back_from_a_file(three, tmp_path):
+def test_an_experiment_round_trips_through_a_file(three, tmp_path):
     write_archive(tmp_path / "e.npz", "experiment", 1, three.to_tree())
     again = read_archive(tmp_path / "e.npz", "experiment", 1, Experiment.of_tree)
     for name in ("table", "effects", "variance", "outlines", "means", "distance"):
@@ -384,7 +384,7 @@ def test_a_whole_experiment_comes_back_from_a_file(three, tmp_path):
         (("parts", "undulation", "part_0", "kernel"), "sinc", "no kernel 'sinc'"),
     ],
 )
-def test_what_no_experiment_has_written_is_refused(three, place, wrong, words):
+def test_files_that_no_experiment_has_written_are_rejected(three, place, wrong, words):
     tree = branch = three.to_tree()
     for name in place[:-1]:
         branch[name] = dict(branch[name])
@@ -398,14 +398,14 @@ def test_what_no_experiment_has_written_is_refused(three, place, wrong, words):
         Experiment.of_tree(tree)
 
 
-def test_an_image_counts_once():
+def test_images_weigh_equally():
     images, design = groups_of((3, 3), (1, 1))
     with pytest.raises(ValueError, match=r"image 1 and image 1 \(rows 2 and 4\) contain the same outlines"):
         experiment([*images[:3], images[1], *images[4:]], design, QUICK)
 
 
-def test_effects_that_add_up_are_no_interaction():
-    """Both factors change the size, by so much that a kernel of outlines saturates."""
+def test_additive_effects_are_not_an_interaction():
+    """Both factors change the size by so much that a kernel of outlines saturates."""
     rejected = 0
     for seed in range(5):
         images = [
@@ -419,7 +419,7 @@ def test_effects_that_add_up_are_no_interaction():
         experiment(images[:8], empty, QUICK).interaction("group", "sex")
 
 
-def test_doses_without_groups_have_a_trend_and_no_contrasts():
+def test_doses_without_groups_have_a_trend_but_no_contrasts():
     images = [image(i, size=10 * (1 + 0.08 * i)) for i in range(8)]
     result = experiment(images, pd.DataFrame({"group": ["all"] * 8, "dose": np.arange(8.0)}), QUICK)
     assert result.trend("dose").scale < 0.05
@@ -434,7 +434,7 @@ def test_doses_without_groups_have_a_trend_and_no_contrasts():
         result.plot()
 
 
-def test_very_many_outlines_are_drawn_equally_from_each_replicate(monkeypatch):
+def test_large_samples_are_subsampled_equally_from_each_replicate(monkeypatch):
     images, design = groups_of((6, 6), (1, 1.5), count=30)
     monkeypatch.setattr(sys.modules["napari_shape_ensembles.comparison.experiment"], "MAX_LEARNED_OUTLINES", 120)
     result = experiment([*images[:-1], image(9, size=15, count=8)], design, QUICK)
@@ -444,7 +444,7 @@ def test_very_many_outlines_are_drawn_equally_from_each_replicate(monkeypatch):
     assert result.table["case"][0] == "1∧0"
 
 
-def test_blocks_help_where_they_differ():
+def test_blocking_increases_power_if_blocks_differ():
     rng = np.random.default_rng(0)
     sizes = np.exp(0.3 * rng.normal(size=8))
     images = [
@@ -459,7 +459,7 @@ def test_blocks_help_where_they_differ():
     assert blocked.table["scale_least_p"][0] == 2 / 256
 
 
-def test_two_factors_may_interact():
+def test_interactions_of_two_factors():
     images, rows = [], []
     for i in range(24):
         drug, sex = i % 2, i // 2 % 2
@@ -483,7 +483,7 @@ def test_a_screen_is_ranked_by_false_discovery_rate():
     )
 
 
-def test_units_are_made_one_and_images_without_outlines_are_named():
+def test_units_are_converted_and_images_without_outlines_reported():
     images, design = groups_of((3, 3), (1, 1))
     nm = [one.to("nm") if i % 2 else one for i, one in enumerate(images)]
     same, other = (experiment(one, design, QUICK) for one in (images, nm))
@@ -502,7 +502,7 @@ def unmoved():
 
 @given(st.permutations(range(6)), st.floats(0, 6), st.booleans())
 @settings(max_examples=8)
-def test_the_order_of_images_and_their_pose_change_no_p_value(unmoved, order, angle, mirrored):
+def test_p_values_are_invariant_to_order_and_pose_of_images(unmoved, order, angle, mirrored):
     images, design, first = unmoved
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]) * [1, -1 if mirrored else 1]
     moved = [Ensemble([c @ turn + 7 for c in images[i].curves], unit="µm") for i in order]
@@ -512,7 +512,7 @@ def test_the_order_of_images_and_their_pose_change_no_p_value(unmoved, order, an
         assert again[column][0] == pytest.approx(first[column][0], rel=1e-3)
 
 
-def test_quantities_follow_size_alone_and_stretching():
+def test_quantities_respond_to_scaling_and_stretching():
     one = image(1)
     plain = quantities([one], QUICK)
     larger = quantities([Ensemble([2 * curve for curve in one.curves], unit="µm")], QUICK)
@@ -526,8 +526,8 @@ def test_quantities_follow_size_alone_and_stretching():
 # ------------------------------------------------------------------------------------ compare by images
 
 
-def test_rounding_errors_of_elongation_do_not_decide_the_small_sample_test():
-    """Circles: the last digits of their elongation vary between images and within, but are no elongation."""
+def test_rounding_errors_of_elongation_do_not_affect_the_small_sample_test():
+    """Circles: the last digits of their elongation vary between and within images, but this is no elongation."""
     rng = np.random.default_rng(3)
     angle = 2 * np.pi * np.arange(60) / 60
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
@@ -546,7 +546,7 @@ def test_rounding_errors_of_elongation_do_not_decide_the_small_sample_test():
         assert f"Not tested: coarse form, roughness, concavity, elongation ({reason})." in one.warnings
 
 
-def test_images_are_permuted_where_a_side_has_several():
+def test_images_are_permuted_if_a_side_has_several():
     images, _ = groups_of((6, 6), (1, 1.5))
     result = compare(images[:6], images[6:], QUICK)
     assert (result.permuted, result.image_counts, result.case) == ("images", (6, 6), "1∧0")
@@ -559,7 +559,7 @@ def test_images_are_permuted_where_a_side_has_several():
     assert table["undulation_p"][0] == result.undulation.p_value
 
 
-def test_curves_are_permuted_when_asked_and_it_is_said():
+def test_curves_are_permuted_on_request_and_this_is_reported():
     images, _ = groups_of((3, 3), (1, 1.5))
     asked = compare(images[:3], images[3:], QUICK, permute="curves")
     assert (asked.permuted, asked.case) == ("curves", "1∧0")
@@ -574,7 +574,7 @@ def test_curves_are_permuted_when_asked_and_it_is_said():
     assert by_images.small_sample == pytest.approx((row["undulation_small_sample_p"], row["scale_small_sample_p"]))
 
 
-def test_what_was_permuted_is_saved_and_older_files_are_read_as_they_were(tmp_path):
+def test_the_permuted_unit_is_saved_and_older_files_are_read(tmp_path):
     images, _ = groups_of((6, 6), (1, 1.5))
     result = compare(images[:6], images[6:], QUICK)
     result.save(tmp_path / "r.npz")
@@ -590,7 +590,7 @@ def test_what_was_permuted_is_saved_and_older_files_are_read_as_they_were(tmp_pa
 # --------------------------------------------------------------------------------------------- real data
 
 
-def test_persons_who_drew_hearts_do_not_differ_from_persons(shared_data):
+def test_people_who_drew_hearts_do_not_differ_between_halves(shared_data):
     with np.load(shared_data / "replicates" / "hearts.npz") as data:
         curves = np.split(data["xy"].astype(float), data["offsets"][1:-1])
         person = data["person"]
@@ -616,7 +616,7 @@ def fields(folder: Path, group: str):
     return [ensemble for ensemble in found if len(ensemble) > 1]
 
 
-def test_nuclei_without_lamin_differ_in_form_and_not_in_scale(shared_data):
+def test_nuclei_without_lamin_differ_in_undulation_but_not_scale(shared_data):
     sides = [fields(shared_data / "replicates" / "mef_nuclei", group) for group in ("wt", "ko")]
     design = pd.DataFrame({"group": np.repeat(["wt", "ko"], [len(side) for side in sides])})
     result = experiment([*sides[0], *sides[1]], design, Settings(), control="wt")

@@ -1,4 +1,4 @@
-"""What the tests look at: analytic values, invariances, what is too small to be seen, and what no rank makes blind."""
+"""Parts of the tests: analytic values, invariances, precision limits, and power at high rank."""
 
 import numpy as np
 import pytest
@@ -39,14 +39,14 @@ def lobed(amplitude, lobes, count=400):
     return np.stack([z.real, z.imag], axis=-1)
 
 
-def test_amplitudes_lie_in_the_band_of_their_lobes():
+def test_amplitudes_fall_into_the_band_of_their_lobes():
     found = np.exp(descriptors([lobed(0.02, 3), lobed(0.02, 7), lobed(0.01, 20)]))[:, :-2]
     np.testing.assert_array_equal(found.argmax(axis=1), [2, 5, 7])
-    # At equal steps of length a wave across the outline is shared by the modes 1 ± lobes: amplitude / √2.
+    # At equal arc length, a wave across the outline is shared by the modes 1 ± lobes: amplitude / √2.
     np.testing.assert_allclose(found.max(axis=1), np.array([0.02, 0.02, 0.01]) / np.sqrt(2), rtol=0.06)
 
 
-def test_a_convex_outline_lacks_nothing_of_its_hull_and_an_ellipse_is_as_short_as_a_circle():
+def test_convex_outlines_fill_their_hull_and_whitened_ellipses_are_circles():
     convex, star = descriptors([ellipse(3, 1, 300), lobed(0.3, 5)])[:, -2:]
     np.testing.assert_allclose(np.exp(convex), 1e-3, rtol=0.2)
     assert (np.exp(star) > 0.1).all()
@@ -57,16 +57,16 @@ def test_a_convex_outline_lacks_nothing_of_its_hull_and_an_ellipse_is_as_short_a
     st.integers(0, 10**6),
     st.tuples(*[st.floats(-2, 2)] * 4).filter(lambda m: abs(m[0] * m[3] - m[1] * m[2]) > 0.3),
 )
-def test_a_linear_map_and_a_rigid_motion_change_no_descriptor_of_form(seed, entries):
+def test_form_descriptors_are_invariant_to_linear_maps_and_rigid_motions(seed, entries):
     curves = blobs(3, 200, seed=seed)
     mapped = np.roll(curves, 17, axis=1) @ np.array(entries).reshape(2, 2) + 5
-    # What differs is where along the curve the first landmark lies, which is the registration's to settle.
+    # What differs is the place of the first landmark on the curve, which the registration determines.
     np.testing.assert_allclose(descriptors(mapped, 500), descriptors(curves, 500), atol=0.02)
 
 
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.5, 2), st.floats(-1, 1), st.floats(-1, 1), st.floats(0.5, 2))
-def test_a_linear_map_of_one_image_changes_no_p_value_of_form(seed, a, b, c, d):
+def test_p_values_of_form_are_invariant_to_linear_maps_of_one_image(seed, a, b, c, d):
     matrix = np.array([[a, b], [c, d]])
     if np.linalg.cond(matrix) > 10:
         matrix = np.diag([a, d])
@@ -78,7 +78,7 @@ def test_a_linear_map_of_one_image_changes_no_p_value_of_form(seed, a, b, c, d):
         assert other.undulation.parts[name].p_value == part.p_value
 
 
-def test_turning_every_outline_changes_no_elongation():
+def test_elongation_is_invariant_to_rotation():
     rng = np.random.default_rng(0)
     curves = blobs(40, 80, seed=3)
     turned = [curve @ rotation(rng.uniform(0, 6)).T for curve in curves]
@@ -88,12 +88,12 @@ def test_turning_every_outline_changes_no_elongation():
 
 
 def winsorized(x):
-    """Numbers moved to at most two robust standard deviations from their median."""
+    """Clip numbers to two robust standard deviations from their median."""
     middle, far = np.median(x), 2 * median_abs_deviation(x, scale="normal")
     return np.minimum(np.maximum(x, middle - far), middle + far)
 
 
-def test_the_size_is_hotellings_statistic_of_the_logarithm_and_its_square():
+def test_size_is_hotellings_statistic_of_log_size_and_its_square():
     rng = np.random.default_rng(0)
     l = rng.normal(size=(50, 3)) * 0.2
     points = scale_parts(l, np.diag([2.0, 3.0]), Settings()).tested["size"].points
@@ -110,10 +110,10 @@ def test_the_size_is_hotellings_statistic_of_the_logarithm_and_its_square():
     assert 2 * squared * 20 * 30 / 50 / 50 == pytest.approx(t2 / (t2 + 48))
 
 
-def test_the_concavity_is_hotellings_statistic_and_half_of_the_squares():
+def test_concavity_is_hotellings_statistic_plus_half_of_the_squares():
     rng = np.random.default_rng(0)
     lacking = rng.normal(size=50)
-    rest = np.stack([lacking, 0.9 * lacking + 0.1 * rng.normal(size=50)], axis=1)  # nearly one and the same
+    rest = np.stack([lacking, 0.9 * lacking + 0.1 * rng.normal(size=50)], axis=1)  # nearly collinear
     points = form_parts(np.empty((50, 0)), np.hstack([np.zeros((50, 3)), rest]), Settings()).tested["concavity"].points
     apart = points[:20].mean(axis=0) - points[20:].mean(axis=0)
 
@@ -123,7 +123,7 @@ def test_the_concavity_is_hotellings_statistic_and_half_of_the_squares():
     assert apart @ apart == pytest.approx(means @ np.linalg.solve(z.T @ z / 50, means) + wider @ wider / 2)
 
 
-def test_the_other_parts_of_scale_are_differences_of_means_and_an_energy_distance():
+def test_other_parts_of_scale_are_mean_differences_and_an_energy_distance():
     l = np.random.default_rng(0).normal(size=(50, 3)) * 0.2
     base = np.diag([2.0, 3.0])
     parts = scale_parts(l, base, Settings()).tested
@@ -138,7 +138,7 @@ def test_the_other_parts_of_scale_are_differences_of_means_and_an_energy_distanc
     columns = np.stack([np.log(extents[:, 1] / extents[:, 0]), l[:, 0] - l[:, 2], l[:, 1]], axis=1)
     columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
     apart = columns[:20].mean(axis=0) - columns[20:].mean(axis=0)
-    assert found["elongation"].mmd ** 2 == pytest.approx(apart @ apart / 3)  # the unit is the root of their number
+    assert found["elongation"].mmd ** 2 == pytest.approx(apart @ apart / 3)  # in units of √3, for 3 coordinates
 
     both = np.concatenate([parts["size"].points, columns[:, :1]], axis=1)
     a, b = both[:20], both[20:]
@@ -147,8 +147,8 @@ def test_the_other_parts_of_scale_are_differences_of_means_and_an_energy_distanc
     assert found["size and elongation"].mmd ** 2 == pytest.approx(energy / unit)
 
 
-def test_merged_objects_hide_no_difference_between_the_others():
-    """One outline in fifteen is many times as large as the rest, on both sides alike."""
+def test_merged_objects_do_not_mask_a_difference_between_the_others():
+    """One outline in fifteen is many times larger than the others, equally in both samples."""
     rng = np.random.default_rng(0)
     sizes = np.exp(rng.normal(np.array([[0], [0.25]]), 0.2, (2, 45)))
     sizes[:, :3] *= [30, 40, 50]
@@ -156,8 +156,8 @@ def test_merged_objects_hide_no_difference_between_the_others():
     assert compare(Ensemble(a), Ensemble(b), **QUICK).scale.parts["mean size"].p_value <= 0.01
 
 
-def test_few_other_sizes_do_not_make_rounding_a_difference():
-    """Disks that are equal but for rounding, which differs between the sides, and two larger ones."""
+def test_outliers_do_not_turn_rounding_into_a_difference():
+    """Disks that are equal except for rounding, which differs between the samples, and two larger ones."""
     rng = np.random.default_rng(0)
     l = np.zeros((60, 3))
     l[:, [0, 2]] = (1e-12 * rng.normal(size=60) + 3e-12 * (np.arange(60) < 30))[:, None]
@@ -167,8 +167,8 @@ def test_few_other_sizes_do_not_make_rounding_a_difference():
 
 
 @pytest.mark.parametrize("count", [10, 20, 40])
-def test_a_rougher_sample_is_found_with_fewer_curves_than_coordinates(count):
-    """150 coordinates of at most 80 curves: normalized, they lie equally far from each other."""
+def test_roughness_is_detected_with_fewer_curves_than_coordinates(count):
+    """150 coordinates of at most 80 curves: normalized, all have the same distance from each other."""
     rng = np.random.default_rng(1)
     u = 2 * np.pi * np.arange(200) / 200
     curves = blobs(2 * count, 200, seed=5, modes=6)
@@ -183,7 +183,7 @@ def test_a_rougher_sample_is_found_with_fewer_curves_than_coordinates(count):
     assert f"normalized (not testable with {2 * count} curves" in " ".join(before.warnings)
 
 
-def test_elongation_in_random_directions_is_found():
+def test_elongation_in_random_directions_is_detected():
     rng = np.random.default_rng(0)
     a, b = blobs(40, 80, seed=1, elongation=1.2), blobs(40, 80, seed=2, elongation=1.2)
     stretched = []
@@ -195,7 +195,7 @@ def test_elongation_in_random_directions_is_found():
     assert result.scale.parts["elongation"].p_value < 0.01
 
 
-def test_identical_discs_on_a_mosaic_do_not_differ():
+def test_identical_disks_in_a_mosaic_do_not_differ():
     rng = np.random.default_rng(0)
     disc = ellipse(10, 10, 60)
     places = rng.uniform(20, 4980, (90, 2))
@@ -214,7 +214,7 @@ def test_identical_discs_on_a_mosaic_do_not_differ():
 
 
 @pytest.mark.parametrize("coordinates", ["components", "both", "normalized"])
-def test_outlines_kept_in_single_precision_at_a_far_place_do_not_differ(tmp_path, coordinates):
+def test_single_precision_outlines_far_from_the_origin_do_not_differ(tmp_path, coordinates):
     curves = [curve * 20 for curve in blobs(150, 120, seed=3, modes=8)]
     write_curves(tmp_path / "far.zip", Ensemble([curve + np.array([20_000, 60_000]) for curve in curves]))
     far = read_curves(tmp_path / "far.zip").ensemble
@@ -225,17 +225,17 @@ def test_outlines_kept_in_single_precision_at_a_far_place_do_not_differ(tmp_path
     assert "single-precision coordinates" in " ".join(result.warnings)
 
 
-def test_precision_is_that_of_the_last_place():
+def test_precision_is_one_unit_in_the_last_place():
     curve = ellipse(10, 8, 50) + 60_000
     single = curve.astype(np.float32).astype(float)
     assert coordinate_precision(Ensemble([curve]))[0] == pytest.approx(60_000 * 2**-53, rel=0.01)
     for factor in (1, 0.65, 1e-3):
         ensemble = Ensemble([single * factor], pixel_size=factor)
         assert coordinate_precision(ensemble)[0] == pytest.approx(factor * 60_000 * 2**-24, rel=0.01)
-    assert not is_single(Ensemble([np.round(curve)]))  # whole pixels are exact
+    assert not is_single(Ensemble([np.round(curve)]))  # integer pixels are exact
 
 
-def test_parts_that_no_one_can_see_are_named():
+def test_parts_below_the_precision_are_reported():
     a, b = ([ellipse(s, s / 2, 100) for s in sizes] for sizes in np.linspace(5, 9, 40).reshape(2, 20))
     result = compare(Ensemble(a), Ensemble(b), **QUICK)
     assert list(result.scale.parts) == ["mean size", "size"]
@@ -244,7 +244,7 @@ def test_parts_that_no_one_can_see_are_named():
     assert (result.undulation.p_value, result.case) == (1, "1∧0")
 
 
-def test_what_was_left_out_and_tested_by_is_saved(tmp_path):
+def test_omitted_parts_and_kernels_are_saved(tmp_path):
     a, b = ([ellipse(s, s / 2, 100) for s in sizes] for sizes in np.linspace(5, 9, 40).reshape(2, 20))
     result = compare(Ensemble(a), Ensemble(b), **QUICK)
     result.save(tmp_path / "one.npz")
@@ -254,8 +254,8 @@ def test_what_was_left_out_and_tested_by_is_saved(tmp_path):
     np.testing.assert_array_equal(again.descriptors, result.descriptors)
 
 
-def test_a_detectable_size_is_one_that_the_parts_of_scale_find():
-    """Power of the differences that are called detectable, by simulation of the whole test of scale."""
+def test_detectable_sizes_match_the_power_of_the_scale_test():
+    """Power for the detectable differences, by simulation of the whole test of scale."""
     rng = np.random.default_rng(0)
 
     def draw(count):
@@ -280,8 +280,8 @@ def test_a_detectable_size_is_one_that_the_parts_of_scale_find():
     assert 0.7 < hits / 150 < 0.93
 
 
-def test_a_planned_power_is_how_often_the_whole_comparison_finds_the_difference():
-    """40 outlines a side and 15 % of elongation, planned from 100 outlines, against comparisons of other outlines."""
+def test_planned_power_matches_the_rejection_rate_of_comparisons():
+    """40 outlines per sample, 15 % elongation: planned from 100 outlines, versus comparisons of other outlines."""
     rng = np.random.default_rng(0)
     u = 2 * np.pi * np.arange(60) / 60
 
@@ -310,7 +310,7 @@ def test_a_planned_power_is_how_often_the_whole_comparison_finds_the_difference(
         planned_power(pilot, 20, size_ratio=0)
 
 
-def test_form_parts_of_coordinates_are_those_of_before():
+def test_form_parts_of_coordinates_are_unchanged():
     t = np.random.default_rng(0).normal(size=(60, 10)) * np.linspace(2, 0.1, 10)
     parts = form_parts(t, np.empty((60, 0)), Settings(coordinates="both")).tested
     np.testing.assert_allclose(parts["normalized"].points.std(axis=0), 1)
@@ -318,7 +318,7 @@ def test_form_parts_of_coordinates_are_those_of_before():
     assert list(form_parts(t, np.empty((60, 0)), Settings(null="gamma")).tested) == ["raw", "normalized"]
 
 
-def test_outlines_of_few_pixels_are_said_to_be_too_small_for_what_is_not_tested():
+def test_parts_not_tested_for_outlines_of_few_pixels_are_reported():
     def said(across):
         sides = []
         for seed in (1, 2):

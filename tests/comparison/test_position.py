@@ -1,4 +1,4 @@
-"""Whether shape depends on where in its image an outline lies."""
+"""Dependence of shape on the position in the image."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ QUICK = Settings(landmarks=60, rank=8, permutations=199)
 
 
 def image(seed, *, gradient=0.0, count=60, size=10.0):
-    """An image whose outlines grow along its rows by so much (of the logarithm, over half the image)."""
+    """An image whose outlines grow along its rows, by this logarithm over half the image."""
     rng = np.random.default_rng(seed)
     places = rng.uniform(-1, 1, (count, 2))
     curves = draw_forms(rng, count, roughness=0.03, waves=(6, 10), vertices=60)
@@ -21,7 +21,7 @@ def image(seed, *, gradient=0.0, count=60, size=10.0):
     return Ensemble(curves, name=f"image {seed}", unit="µm")
 
 
-def test_a_gradient_of_size_is_seen_in_scale_alone():
+def test_a_size_gradient_is_found_in_scale_only():
     found = position_dependence(image(0, gradient=0.2), QUICK)
     assert found.scale.rejected
     assert not found.undulation.rejected
@@ -29,7 +29,7 @@ def test_a_gradient_of_size_is_seen_in_scale_alone():
     assert found.sentence().startswith("Scale depends on position within the image")
 
 
-def test_images_that_differ_have_no_dependence_for_that():
+def test_differences_between_images_are_not_a_dependence():
     result = compare(image(1), image(2, size=15), QUICK)
     assert result.scale.rejected
     found = position_dependence(result)
@@ -37,7 +37,7 @@ def test_images_that_differ_have_no_dependence_for_that():
     assert found.sentence().startswith("No dependence of shape on position within the images was detected")
 
 
-def test_the_order_of_outlines_and_the_place_of_images_do_not_matter():
+def test_invariance_to_order_of_outlines_and_position_of_images():
     images = [image(3, gradient=0.1), image(4)]
     moved = [Ensemble([curve + np.array([5000, -300]) for curve in images[0]], name="moved", unit="µm"), images[1]]
     first, other = (position_dependence(one, QUICK) for one in (images, moved))
@@ -45,32 +45,32 @@ def test_the_order_of_outlines_and_the_place_of_images_do_not_matter():
     assert other.scale.p_value == first.scale.p_value
 
 
-def test_centroids_are_those_of_areas():
+def test_centroids_are_weighted_by_area():
     curve = np.array([[0, 0], [0, 1], [0, 2], [0, 3], [0, 4], [2, 4], [2, 0.0]])  # more vertices on one side
     assert centroids(Ensemble([curve, curve + np.array([7, 9])])) == pytest.approx(np.array([[1, 2], [8, 11]]))
 
 
-def test_the_level_is_held_where_shape_knows_nothing_of_position():
+def test_the_level_holds_if_shape_is_independent_of_position():
     rejected = 0
     settings = Settings(landmarks=40, rank=5, permutations=99, significance=0.2)
     for seed in range(60):
         found = position_dependence(image(100 + seed, count=20), settings)
         rejected += found.rejected
-    assert rejected <= 22  # 12 expected at most; beyond with a probability of 0.001
+    assert rejected <= 22  # 12 expected at most; more with a probability of 0.001
 
 
 @pytest.mark.parametrize("given", ["image", [], [np.zeros((5, 2))]])
-def test_what_has_no_outlines_is_refused(given):
+def test_empty_ensembles_are_rejected(given):
     with pytest.raises(ValueError, match="give a Comparison, an Ensemble or a list of ensembles"):
         position_dependence(given)
 
 
-def test_few_outlines_are_refused_in_words():
+def test_too_few_outlines_are_rejected():
     with pytest.raises(ValueError, match=r"the largest of 1 image has 5 outlines: .* at least 8 in one image"):
         position_dependence(image(0, count=5), QUICK)
 
 
-def test_an_experiment_is_refused_with_what_to_give():
+def test_an_experiment_is_rejected_with_the_remedy():
     made = experiment([image(i, count=8) for i in range(4)], pd.DataFrame({"group": list("aabb")}), QUICK)
     with pytest.raises(ValueError, match="for an experiment, its ensembles"):
         position_dependence(made)

@@ -1,4 +1,4 @@
-"""The same digits on other processors' arithmetic, and files that outlive a killed process."""
+"""Reproducibility on other CPU architectures, and atomic saving."""
 
 import os
 import subprocess
@@ -10,22 +10,22 @@ import pytest
 
 import small_comparison
 from napari_shape_ensembles import Comparison
-from small_comparison import blas_architectures, made
+from small_comparison import blas_architectures, run_comparison
 
 
 def with_kernel(kernel, path):
-    """The comparison made with OpenBLAS's arithmetic for one kind of processor, in a process of its own."""
+    """Run the comparison in a separate process with OpenBLAS's kernels for the given CPU architecture."""
     environment = os.environ | {"OPENBLAS_CORETYPE": kernel}
     subprocess.run([sys.executable, small_comparison.__file__, path], env=environment, check=True)
     return np.load(path)
 
 
 @pytest.mark.skipif(not blas_architectures(), reason="NumPy here computes with another library than OpenBLAS")
-def test_other_processors_arithmetic_changes_no_p_value_and_the_coordinates_by_rounding(tmp_path):
+def test_p_values_are_identical_on_other_cpu_architectures(tmp_path):
     made_by = [with_kernel(kernel, tmp_path / f"{kernel}.npz") for kernel in ("Prescott", "Nehalem", "Haswell")]
     if len({str(one["architecture"]) for one in made_by}) == 1:
         pytest.skip("this build of OpenBLAS has one kernel only")
-    here = made()
+    here = run_comparison()
     for other in made_by:
         np.testing.assert_allclose(other["t"], here.t, atol=1e-11)
         np.testing.assert_allclose(other["l"], here.l, atol=1e-11)
@@ -44,9 +44,9 @@ while True:
 
 
 @pytest.mark.parametrize("after", [0.02, 0.11, 0.23])
-def test_a_process_killed_while_saving_leaves_a_whole_file(tmp_path, after):
+def test_a_process_killed_while_saving_leaves_a_complete_file(tmp_path, after):
     path = tmp_path / "kept.comparison.npz"
-    result = made()
+    result = run_comparison()
     result.save(path)
     with subprocess.Popen([sys.executable, "-c", ENDLESS, path], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline().strip() == "saving"

@@ -1,4 +1,4 @@
-"""A comparison outlives its session: saved, reopened, the same to the last digit; and what is refused."""
+"""Saved comparisons: exact round trips, and rejection of invalid files."""
 
 import json
 import zipfile
@@ -17,7 +17,7 @@ from napari_shape_ensembles.parameters import from_tree
 QUICK = {"landmarks": 40, "rank": 8, "permutations": 50}
 
 
-def made(count=6, *, settings=None, **options):
+def run_comparison(count=6, *, settings=None, **options):
     a = Ensemble(
         ragged_blobs(count, seed=1, fewest=30, most=60),
         name="one <µm>",
@@ -32,7 +32,7 @@ def made(count=6, *, settings=None, **options):
 
 
 def assert_same(one, other, where="comparison"):
-    if isinstance(one, float):  # NumPy's float64 is one too
+    if isinstance(one, float):  # NumPy's float64 is a float, too
         assert repr(float(one)) == repr(float(other)), where
         return
     assert type(one) is type(other), where
@@ -62,8 +62,8 @@ def reopened(result, path):
     return Comparison.load(path)
 
 
-def test_a_saved_comparison_is_the_same_to_the_last_digit(tmp_path):
-    result = made()
+def test_a_comparison_round_trips_exactly(tmp_path):
+    result = run_comparison()
     again = reopened(result, tmp_path / "one.comparison.npz")
     assert_same(result, again)
     assert again.summary() == result.summary()
@@ -82,15 +82,15 @@ def test_a_saved_comparison_is_the_same_to_the_last_digit(tmp_path):
     ids=st.sampled_from([None, "text", "large", "real"]),
     seed=st.integers(0, 2**31),
 )
-def test_every_kind_of_comparison_comes_back(tmp_path_factory, count, archetype, coordinates, registration, ids, seed):
+def test_every_kind_of_comparison_round_trips(tmp_path_factory, count, archetype, coordinates, registration, ids, seed):
     chosen = Settings(**QUICK, archetype=archetype, coordinates=coordinates, registration=registration, seed=seed)
     numbers = np.arange(count + 1)
     kinds = {"text": numbers.astype(str), "large": numbers - 2**60, "real": numbers / 3}
-    result = made(count, settings=chosen, ids=kinds.get(ids))
+    result = run_comparison(count, settings=chosen, ids=kinds.get(ids))
     assert_same(result, reopened(result, tmp_path_factory.mktemp("saved") / "x"))
 
 
-def test_images_of_one_sample_stay_apart(tmp_path):
+def test_images_of_one_sample_remain_separate(tmp_path):
     one, two, three = (Ensemble(list(blobs(5, 40, seed=seed)), name=f"image {seed}") for seed in (1, 2, 3))
     result = compare([one, two], three, Settings(**QUICK))
     again = reopened(result, tmp_path / "x")
@@ -98,19 +98,19 @@ def test_images_of_one_sample_stay_apart(tmp_path):
     assert_same(result, again)
 
 
-def test_versions_are_those_that_computed_it(tmp_path):
-    result = made()
+def test_versions_are_those_of_the_computation(tmp_path):
+    result = run_comparison()
     object.__setattr__(result, "versions", {"numpy": "0.1"})
     assert reopened(result, tmp_path / "x").versions == {"numpy": "0.1"}
 
 
 def test_numpy_numbers_in_settings_are_saved(tmp_path):
-    result = made(settings=Settings(**QUICK | {"rank": np.int64(8)}, archetype=np.int64(3)))
+    result = run_comparison(settings=Settings(**QUICK | {"rank": np.int64(8)}, archetype=np.int64(3)))
     assert reopened(result, tmp_path / "x").settings.archetype == 3
 
 
 def changed(path, change):
-    """The same file with its manifest or arrays altered."""
+    """The same file with modified manifest or arrays."""
     with zipfile.ZipFile(path) as archive:
         entries = {name: archive.read(name) for name in archive.namelist()}
     manifest = json.loads(entries["manifest.json"])
@@ -140,7 +140,7 @@ def replaced(name, value):
 
 
 def poisoned(name):
-    """The last number is none."""
+    """Replace the last number by NaN."""
 
     def change(data, entries):
         entries[name] = entries[name][:-8] + np.array(np.nan).tobytes()
@@ -171,17 +171,17 @@ def poisoned(name):
         (replaced("a/unit", 3), "unit is missing, or not a str"),
     ],
 )
-def test_a_file_that_no_comparison_can_have_written_is_refused(tmp_path, change, message):
+def test_a_file_that_no_comparison_can_have_written_is_rejected(tmp_path, change, message):
     path = tmp_path / "odd.comparison.npz"
-    made().save(path)
+    run_comparison().save(path)
     changed(path, change)
     with pytest.raises(ValueError, match=rf"odd\.comparison\.npz.*{message}"):
         Comparison.load(path)
 
 
-def test_curves_of_nothing_but_nan_are_refused(tmp_path):
+def test_curves_of_nan_are_rejected(tmp_path):
     path = tmp_path / "odd"
-    made().save(path)
+    run_comparison().save(path)
 
     def poison(data, entries):
         entries["a/vertices.npy"] = entries["a/vertices.npy"][:-8] + np.array(np.nan).tobytes()
@@ -191,31 +191,31 @@ def test_curves_of_nothing_but_nan_are_refused(tmp_path):
         Comparison.load(path)
 
 
-def test_what_cannot_be_saved_leaves_the_old_file(tmp_path):
+def test_a_failed_save_keeps_the_old_file(tmp_path):
     path = tmp_path / "x"
-    result = made()
+    result = run_comparison()
     result.save(path)
     with pytest.raises(ValueError, match=r"view.* holds object values"):
-        made().save(path, view={"odd": np.array([None])})
+        run_comparison().save(path, view={"odd": np.array([None])})
     assert_same(Comparison.load(path), result)
 
 
 @pytest.mark.parametrize("null", ["permutation", "gamma"])
 @pytest.mark.parametrize("coordinates", ["both", "raw"])
-def test_several_widths_are_saved_with_the_names_of_their_parts(tmp_path, coordinates, null):
-    result = made(settings=Settings(**QUICK, bandwidth=(0.5, 1.0), coordinates=coordinates, null=null))
+def test_several_kernel_widths_are_saved_with_part_names(tmp_path, coordinates, null):
+    result = run_comparison(settings=Settings(**QUICK, bandwidth=(0.5, 1.0), coordinates=coordinates, null=null))
     again = reopened(result, tmp_path / "one.comparison.npz")
     assert "raw, s = 0.5 × median" in again.undulation.parts
     assert_same(result, again)
 
 
-def test_parts_saved_without_a_name_of_their_own_are_named_as_they_are_kept():
-    tree = mmd_test_tree(made(settings=Settings(**QUICK, coordinates="both")).undulation)
+def test_parts_of_older_files_are_named_by_their_key():
+    tree = mmd_test_tree(run_comparison(settings=Settings(**QUICK, coordinates="both")).undulation)
     for part in tree["parts"].values():
         del part["name"]
     assert list(mmd_test_of(tree).parts) == ["raw", "normalized"]
 
 
-def test_settings_that_are_no_table_are_refused():
+def test_settings_that_are_not_a_table_are_rejected():
     with pytest.raises(ValueError, match="Settings must be a table of names and values, not 3"):
         from_tree(Settings, 3)

@@ -1,4 +1,4 @@
-"""The comparison against several archetypes: agreement, disagreement, and steps that can be left."""
+"""Sensitivity to the archetype: agreement, disagreement, and cancellation."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def test_agreeing_archetypes_give_one_row_and_a_range():
     assert found.summary().startswith("All 4 archetypes lead to 1∧0 (undulation p from ")
 
 
-def test_the_first_is_the_comparison_itself_and_the_others_those_of_their_archetypes():
+def test_results_are_comparisons_with_each_archetype():
     a, b = pair()
     found = archetype_sensitivity(a, b, QUICK, archetypes=3)
     assert (found.comparisons[0].t == compare(a, b, QUICK).t).all()
@@ -38,7 +38,7 @@ def test_the_first_is_the_comparison_itself_and_the_others_those_of_their_archet
     assert (found.comparisons[2].t == compare(a, b, chosen).t).all()
 
 
-def test_resampling_to_one_pixel_size_is_said_of_every_comparison():
+def test_resampling_to_one_pixel_size_is_reported_by_every_comparison():
     a, b = (
         Ensemble.from_labels(labels_of(seed), scale=(size, size), unit="µm", name=f"at {size}")
         for seed, size in ((1, 0.25), (2, 0.5))
@@ -48,7 +48,7 @@ def test_resampling_to_one_pixel_size_is_said_of_every_comparison():
     assert found.comparison.note.startswith("Pixels measure 0.25 to 0.5 µm")
 
 
-def test_disagreeing_archetypes_have_no_answer():
+def test_disagreeing_archetypes_are_inconclusive():
     a, b = pair()
     differ = compare(a, b, QUICK)
     same = compare(a, Ensemble(list(blobs(30, 60, seed=2))), QUICK)
@@ -59,7 +59,7 @@ def test_disagreeing_archetypes_have_no_answer():
     assert "of 3, 2 to 1∧0, 1 to 1∧1" in found.summary()
 
 
-def test_steps_are_numbered_through_and_can_be_left():
+def test_steps_are_numbered_consecutively_and_cancellable():
     seen = []
     archetype_sensitivity(*pair(10), QUICK, archetypes=2, progress=seen.append)
     assert [step.done for step in seen] == list(range(2 * len(STEPS)))
@@ -71,18 +71,18 @@ def test_steps_are_numbered_through_and_can_be_left():
     assert {step.total for step in heard} == {5 * len(STEPS)}
 
 
-def test_one_archetype_shows_nothing():
+def test_one_archetype_is_rejected():
     with pytest.raises(ValueError, match="at least 2"):
         archetype_sensitivity(*pair(10), QUICK, archetypes=1)
 
 
-def test_draws_repeat_with_the_seed():
+def test_draws_are_reproducible_with_the_seed():
     one, other = (archetype_sensitivity(*pair(10), QUICK, archetypes=3) for _ in range(2))
     assert [c.settings.archetype for c in one.comparisons] == [c.settings.archetype for c in other.comparisons]
     assert np.array_equal(one.comparisons[1].t, other.comparisons[1].t)
 
 
-def test_no_archetype_is_taken_twice_and_steps_count_those_there_are():
+def test_archetypes_are_distinct_and_steps_count_them():
     a, b = pair(3)
     seen = []
     found = archetype_sensitivity(a, b, replace(QUICK, archetype=4), archetypes=20, progress=seen.append)
@@ -91,7 +91,7 @@ def test_no_archetype_is_taken_twice_and_steps_count_those_there_are():
     assert seen[-1].done == 6 * len(STEPS) - 1
 
 
-def test_the_warning_about_archetypes_goes_once_the_check_it_asks_for_has_passed(tmp_path):
+def test_the_archetype_warning_is_removed_after_a_passed_check(tmp_path):
     a, b = pair()
     result = compare(a, b, QUICK)
     result = replace(result, ambiguous=len(result.t))

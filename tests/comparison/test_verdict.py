@@ -1,4 +1,4 @@
-"""The truth table, and when a sample is too small for any answer."""
+"""The truth table, and samples too small for a result."""
 
 from math import comb
 
@@ -14,12 +14,12 @@ from napari_shape_ensembles.mmd import mmd_test
     ("undulation", "scale", "case"),
     [(False, False, "1∧1"), (False, True, "1∧0"), (True, False, "0∧1"), (True, True, "0∧0")],
 )
-def test_rejections_become_zeros_of_the_row(undulation, scale, case):
+def test_rejections_are_the_zeros_of_the_row(undulation, scale, case):
     assert table_row(undulation, scale) == case
     assert case in TRUTH_TABLE
 
 
-def test_no_row_claims_that_images_are_the_same():
+def test_no_row_claims_equality():
     assert not any("same" in meaning or "accept" in meaning for meaning in TRUTH_TABLE.values())
 
 
@@ -34,15 +34,15 @@ def test_small_samples_cannot_reach_the_level(m, n, enough):
 
 
 @pytest.mark.parametrize(("m", "n", "permutations"), [(5, 5, 1000), (1, 150, 1000), (30, 30, 150)])
-def test_samples_that_reach_the_level_but_not_half_of_it_are_told_so(m, n, permutations):
-    """Of 5 and 5 curves p = 2/252 is below 0.01, but at the mercy of the permutations drawn."""
+def test_samples_that_reach_the_level_but_not_half_of_it_are_reported(m, n, permutations):
+    """Of 5 and 5 curves p = 2/252 is below 0.01, but depends on the permutations drawn."""
     assert 0.005 < smallest_p_value(m, n, permutations) < 0.01
     reason = inconclusive(m, n, permutations, 0.01)
     assert "cannot reach p ≤ 0.005, half the significance level" in reason
     assert "p < 0.01" not in reason
 
 
-def test_too_few_permutations_are_named_with_the_remedy():
+def test_too_few_permutations_are_reported_with_the_remedy():
     assert (
         inconclusive(500, 500, 99, 0.01)
         == "99 permutations cannot reach p ≤ 0.005, half the significance level: use at least 200"
@@ -51,7 +51,7 @@ def test_too_few_permutations_are_named_with_the_remedy():
 
 
 @pytest.mark.parametrize(("m", "n"), [(6, 6), (7, 7), (8, 8), (5, 12), (30, 30)])
-def test_as_many_permutations_as_the_remedy_names_are_enough(m, n):
+def test_the_recommended_number_of_permutations_suffices(m, n):
     reason = inconclusive(m, n, 150, 0.01)
     assert reason.startswith("150 permutations cannot reach p ≤ 0.005, half the significance level: use at least ")
     enough = int(reason.split()[-1])
@@ -59,29 +59,29 @@ def test_as_many_permutations_as_the_remedy_names_are_enough(m, n):
     assert f"use at least {enough}" in inconclusive(m, n, 198, 0.01)
 
 
-def test_the_least_number_of_permutations_is_enough_for_any_large_samples():
-    """199 permutations reach half of 0.01 exactly, whatever rounding the number of labelings leaves."""
+def test_the_minimum_number_of_permutations_suffices_for_large_samples():
+    """199 permutations reach half of 0.01 exactly, whatever the rounding of the number of labelings."""
     assert inconclusive(30, 30, 199, 0.01) is None
     assert inconclusive(500, 500, 199, 0.01) is None
 
 
-def test_a_comparison_has_no_answer_for_each_of_its_reasons():
+def test_every_reason_makes_a_comparison_inconclusive():
     assert inconclusive(500, 500, 1000, 0.01) is None
     assert "cannot reach" in inconclusive(4, 5, 1000, 0.01)
     assert "use at least 200" in inconclusive(500, 500, 99, 0.01)
 
 
-def test_thresholds_without_permutations_need_none_but_enough_curves():
+def test_thresholds_without_permutations_need_enough_curves():
     assert inconclusive(500, 500, 1, 0.01, null="gamma") is None
     assert inconclusive(500, 500, 1, 0.01, null="bound") is None
     assert "cannot reach" in inconclusive(4, 5, 1, 0.01, null="gamma")
-    # √(2/15)·(1 + √(2 ln 100)) = 1.47 exceeds √2; of 20 curves each it is 1.28.
+    # √(2/15)·(1 + √(2 ln 100)) = 1.47 exceeds √2; for 20 curves per sample it is 1.28.
     assert "exceeds any possible MMD of 15 and 15 curves" in inconclusive(15, 15, 1000, 0.01, null="bound")
     assert inconclusive(20, 20, 1000, 0.01, null="bound") is None
 
 
 @pytest.mark.parametrize(("m", "n"), [(3, 3), (2, 5)])
-def test_the_smallest_p_value_is_that_of_separated_samples(m, n):
+def test_the_smallest_p_value_is_attained_by_separated_samples(m, n):
     x, y = np.arange(m)[:, None] * 0.01, 100 + np.arange(n)[:, None] * 0.01
     found = np.mean([mmd_test(x, y, permutations=400, seed=seed).p_value for seed in range(40)])
     assert smallest_p_value(m, n, 400) == pytest.approx(found, rel=0.05)
@@ -89,6 +89,6 @@ def test_the_smallest_p_value_is_that_of_separated_samples(m, n):
 
 
 @pytest.mark.parametrize("n", [1098, 1099, 1100, 1101, 10**7])
-def test_the_smallest_p_value_of_large_samples_is_that_of_the_permutations_alone(n):
+def test_the_smallest_p_value_of_large_samples_is_limited_by_permutations(n):
     assert smallest_p_value(1099, 1099, 10**9) == (1 + 10**9 * (2 / comb(2198, 1099))) / (1 + 10**9)
     assert smallest_p_value(n, n + 1, 199) == smallest_p_value(n, n, 199) == 1 / 200

@@ -1,4 +1,4 @@
-"""What takes a result whole, what a result gives whole: tables, plots, effect sizes; inputs that are no samples."""
+"""Results as tables, plots and effect sizes, functions that take results, and invalid samples."""
 
 import re
 import sys
@@ -46,7 +46,7 @@ def result():
     return compare(a, b, **QUICK)
 
 
-def test_one_table_holds_all_that_is_known_of_a_curve(result):
+def test_the_table_holds_everything_known_about_a_curve(result):
     table = result.to_dataframe()
     assert table.columns.tolist()[:5] == ["id", "image", "sample", "condition", "well"]
     np.testing.assert_array_equal(table[["t1", "t6", "l3"]], np.column_stack([result.t[:, [0, 5]], result.l[:, 2]]))
@@ -56,8 +56,8 @@ def test_one_table_holds_all_that_is_known_of_a_curve(result):
     assert table["area"].tolist() == [*result.a.features["area"], *result.b.features["area"]]
 
 
-@pytest.mark.filterwarnings("ignore")  # anndata's own
-def test_a_result_goes_to_other_libraries(result):
+@pytest.mark.filterwarnings("ignore")  # of anndata itself
+def test_export_to_other_libraries(result):
     pytest.importorskip("geopandas")
     pytest.importorskip("anndata")
     assert result.to_geodataframe().groupby("sample").size().to_dict() == {"A": 20, "B": 30}
@@ -65,14 +65,14 @@ def test_a_result_goes_to_other_libraries(result):
     assert data.var_names.tolist()[-4:] == ["t6", "l1", "l2", "l3"]
     assert data.uns["shape_ensembles"]["case"] == result.case
     assert Ensemble.from_anndata(data[data.obs["sample"] == "B"]).vertices.tobytes() == result.b.vertices.tobytes()
-    both = result.a + result.b  # whose ids repeat, and one of which has no well
+    both = result.a + result.b  # with repeated ids, and one without a well
     for again in (Ensemble.from_anndata(data), Ensemble.from_polygons(result.to_geodataframe())):
         assert again.vertices.tobytes() == both.vertices.tobytes()
         assert [*again.ids] == [*both.ids]
         pd.testing.assert_frame_equal(again.metadata, both.metadata)
 
 
-def test_functions_that_explain_a_result_take_it(result):
+def test_explanation_functions_accept_a_result(result):
     pieces = result.t, result.l, len(result.a)
     assert effect_sizes(result, resamples=50) == effect_sizes(*pieces, resamples=50)
     assert result.effects == effect_sizes(result)
@@ -87,14 +87,14 @@ def test_functions_that_explain_a_result_take_it(result):
             function(result.t, result.l)
 
 
-def test_effects_are_a_table_too(result):
+def test_effects_as_a_table(result):
     table = result.effects.to_dataframe().set_index("aspect")
     assert table.loc["size", "standardized_high"] == result.effects.standardized["size"].high
     assert table.loc["size":, "share"].sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("seed", [0, 5])
-def test_random_state_is_what_seed_was(result, seed):
+def test_seed_is_an_alias_of_random_state(result, seed):
     calls = (
         lambda **draws: mmd_test(result.t[:20], result.t[20:], permutations=99, **draws).null.tolist(),
         lambda **draws: dependence_test(result, permutations=99, **draws).null.tolist(),
@@ -113,14 +113,14 @@ def test_random_state_is_what_seed_was(result, seed):
     assert compare(result.a, result.b, random_state=seed, **QUICK).settings.seed == seed
 
 
-def test_one_spelling_of_normalized(result):
+def test_both_spellings_of_normalized(result):
     assert not [name for name in result.to_dataframe() if "normalised" in name]
     test = dependence_test(result, permutations=99)
     with pytest.warns(DeprecationWarning, match="use normalized"):
         assert test.normalised == test.normalized
 
 
-def test_every_result_draws_itself_on_axes_and_leaves_pyplot_alone(result):
+def test_every_result_plots_on_axes_without_pyplot(result):
     images = [side[np.arange(len(side)) % 3 == i] for side in (result.a, result.b) for i in range(3)]
     design = pd.DataFrame({"group": ["a"] * 3 + ["b"] * 3})
     labels, few = np.zeros((60, 60), int), Settings(permutations=19)
@@ -161,7 +161,7 @@ def test_every_result_draws_itself_on_axes_and_leaves_pyplot_alone(result):
         assert not sys.modules["matplotlib.pyplot"].get_fignums()
 
 
-def test_what_is_drawn_is_what_was_found(result):
+def test_plots_show_the_results(result):
     found = archetype_sensitivity(result.a, result.b, Settings(**QUICK), archetypes=3)
     level, *marks = found.plot().lines
     drawn = sorted(x for mark in marks for x in mark.get_xdata())
@@ -218,12 +218,12 @@ LABELS = np.zeros((30, 40), np.int32)
         ((pd.DataFrame(), 3), ValueError, "not DataFrame"),
     ],
 )
-def test_what_is_no_sample_is_told_what_to_do(sides, kind, words):
+def test_invalid_samples_are_rejected_with_the_remedy(sides, kind, words):
     with pytest.raises(kind, match=words):
         compare(*sides)
 
 
-def test_what_is_no_image_no_curves_or_no_comparison_is_told_what_to_do(result):
+def test_invalid_arguments_are_rejected_with_the_remedy(result):
     with pytest.raises(ValueError, match=r"not 'a.tif': io.read_image\(path\).pixels reads one"):
         Outlines()("a.tif")
     with pytest.raises(ValueError, match=r"Ensemble.from_labels traces labels, io.read_curves reads a file"):
@@ -232,7 +232,7 @@ def test_what_is_no_image_no_curves_or_no_comparison_is_told_what_to_do(result):
         explain(result.a)
 
 
-def test_a_third_sample_is_sent_to_experiment(result):
+def test_a_third_sample_is_referred_to_experiment(result):
     for third in (result.a, [result.a], {"rank": 3}):
         with pytest.raises(TypeError, match="experiment compares several groups"):
             compare(result.a, result.b, third)
@@ -241,7 +241,7 @@ def test_a_third_sample_is_sent_to_experiment(result):
 
 
 def steps(left, right):
-    """What the code under "Step by step" in docs/notebook.md leaves behind."""
+    """Run the code under "Step by step" in docs/notebook.md and return its names."""
     section = NOTEBOOK.read_text(encoding="utf-8").split("## Step by step")[1].split("\n## ")[0]
     names = {"left": left, "right": right, "np": np, "compare": compare}
     for block in re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL):
@@ -251,8 +251,8 @@ def steps(left, right):
 
 @settings(max_examples=5)
 @given(seed=st.integers(0, 100))
-def test_step_by_step_is_what_compare_does(seed):
-    """Also where half of one population lies turned by 90 degrees, which is no difference in scale."""
+def test_the_step_by_step_example_reproduces_compare(seed):
+    """Also if half of one population is rotated by 90 degrees, which is no difference in scale."""
     curves = blobs(60, 80, seed=seed, elongation=2.0)
     turned = [curve @ rotation(np.pi / 2).T for curve in curves[30:]]
     names = steps(Ensemble(list(curves[:30])), Ensemble(turned))

@@ -1,4 +1,4 @@
-"""Explanations over images: exact permutations of whole images, intervals over their means."""
+"""Explanations at the level of images: exact permutations of whole images, intervals over image means."""
 
 import itertools
 from dataclasses import replace
@@ -33,7 +33,7 @@ def sides(seed, m, n, factor=1.0, **more):
     ]
 
 
-def test_p_values_are_those_of_all_labellings_of_images():
+def test_p_values_enumerate_all_labelings_of_images():
     rng = np.random.default_rng(0)
     counts = np.array([3, 5, 4, 6, 2, 7, 5])
     numbers = np.repeat(np.arange(7), counts)
@@ -56,7 +56,7 @@ def test_p_values_are_those_of_all_labellings_of_images():
         assert found.p_values[place] == pytest.approx(np.mean(np.array(statistics) >= statistics[0] - 1e-10))
 
 
-def test_with_one_curve_an_image_nothing_but_the_unit_changes():
+def test_one_curve_per_image_changes_only_the_unit():
     x = np.random.default_rng(1).normal(size=(8, 3))
     one = family_tests({"x": x}, 4, image=np.arange(8))
     other = family_tests({"x": x}, 4, permutations=20)
@@ -64,7 +64,7 @@ def test_with_one_curve_an_image_nothing_but_the_unit_changes():
     assert one.p_values[0] * 70 == pytest.approx(round(one.p_values[0] * 70))
 
 
-def test_ratios_have_students_interval_over_means_of_images():
+def test_ratios_have_student_intervals_over_image_means():
     a, b = sides(2, 4, 5, 1.3)
     result = compare(a, b, QUICK)
     assert result.permuted == "images"
@@ -80,7 +80,7 @@ def test_ratios_have_students_interval_over_means_of_images():
     assert np.isnan(found.ratio[2])
 
 
-def test_an_explanation_speaks_of_what_was_replicated():
+def test_an_explanation_names_the_replicated_unit():
     explanation = explain(compare(*sides(3, 5, 5, 1.4), QUICK))
     said = explanation.sentences()
     assert said[0].startswith("B's outlines are larger: size 1.")
@@ -92,8 +92,8 @@ def test_an_explanation_speaks_of_what_was_replicated():
         np.testing.assert_allclose(p_values / least * 2, np.round(p_values / least * 2), atol=1e-6)
 
 
-def test_images_of_one_condition_are_not_explained_away():
-    """With variation between images a curve-level test says that their sizes differ; the images do not."""
+def test_variation_between_images_is_not_explained_as_a_difference():
+    """With variation between images, a curve-level test finds a difference in size; a test of images does not."""
     differing = {"images": 0, "curves": 0}
     for seed in range(6):
         a, b = sides(10 + seed, 4, 4, between=0.15, count=20)
@@ -104,7 +104,7 @@ def test_images_of_one_condition_are_not_explained_away():
     assert differing["curves"] >= 4
 
 
-def test_too_few_images_have_ratios_and_no_p_value():
+def test_too_few_images_have_ratios_but_no_p_value():
     explanation = explain(compare(*sides(4, 2, 2, 1.4), QUICK))
     first, second = explanation.sentences()
     assert "too few images to reach the significance" in first
@@ -112,7 +112,7 @@ def test_too_few_images_have_ratios_and_no_p_value():
     assert replace(explanation).components.tests.adjusted.min() > 0.05
 
 
-def test_ratios_without_an_interval_promise_none():
+def test_ratios_without_intervals_claim_none():
     a, b = sides(1, 1, 3)
     words = explain(compare(a, b, QUICK)).sentences()[-1]
     assert words.startswith("Ratios of the means of images, B over A: size ")

@@ -1,4 +1,4 @@
-"""Components of a difference: shares against their definition, and the samples that were made to differ."""
+"""Components of a difference: shares by definition, and samples with known differences."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_the_altered_component_is_named_and_carries_the_difference(altered):
     assert f"{found.tests.adjusted[COMPONENTS.index(altered)]:.2g}" in found.sentence(altered)
 
 
-def test_ratios_are_those_of_geometric_means_and_their_intervals_cover():
+def test_ratios_are_of_geometric_means_and_their_intervals_cover():
     covered = 0
     for seed in range(60):
         given = parts(seed)
@@ -64,7 +64,7 @@ def test_intervals_of_shares_without_a_difference_are_wide():
     assert np.ptp(found.share_interval, axis=0).max() > 0.5
 
 
-def test_a_linear_map_moves_size_and_elongation_alone():
+def test_a_linear_map_changes_size_and_elongation_only():
     undulation, scale = decompose(blobs(30, 200, elongation=1.2))
     space = ShapeSpace.learn(undulation, scale, 20)
     one = components(space, *space.coordinates(undulation, scale))
@@ -74,7 +74,7 @@ def test_a_linear_map_moves_size_and_elongation_alone():
         np.testing.assert_allclose(other[name], one[name], atol=1e-10)
 
 
-def test_intervals_of_spreads_cover_and_spreads_within_them_of_one_are_not_said():
+def test_spread_intervals_cover_and_insignificant_spreads_are_not_reported():
     covered = 0
     for seed in range(60):
         given = parts(seed)
@@ -87,13 +87,13 @@ def test_intervals_of_spreads_cover_and_spreads_within_them_of_one_are_not_said(
 
 
 @pytest.mark.parametrize(("still", "side"), [(slice(40), "A"), (slice(40, None), "B")])
-def test_a_sample_that_does_not_vary_is_said_to(still, side):
+def test_a_sample_without_variation_is_reported(still, side):
     given = parts(3)
     given["size"][still] = 0.3 + 1e-15 * np.arange(40)
     assert f"{side}'s size does not vary" in component_tests(given, 40, permutations=9, rounds=40).sentence("size")
 
 
-def test_ratios_are_told_from_one_and_from_zero():
+def test_ratios_close_to_one_or_zero_are_formatted():
     given = parts(5, total=400)
     given["size"] *= 1e-3
     given["size"][200:] += 0.003
@@ -104,14 +104,14 @@ def test_ratios_are_told_from_one_and_from_zero():
     assert "elongation 0.00 " not in found.sentence("elongation")
 
 
-def test_extreme_ratios_keep_their_digits():
+def test_extreme_ratios_keep_significant_digits():
     assert ratio_words(1.026e-8, 9.5e-9, 1.11e-8) == ["1.03e-08", "9.5e-09", "1.11e-08"]
     assert ratio_words(1026285.6, 951079.6, np.inf) == ["1.03e+06", "9.51e+05", "inf"]
     assert ratio_words(0.0012, 0.0, 99_999.0) == ["0.00120", "0.00000", "99999.00000"]
 
 
-def test_what_is_the_same_up_to_rounding_does_not_differ():
-    """Squares of two sizes have one elongation and one form, whatever the last digits of their coordinates."""
+def test_differences_up_to_rounding_are_ignored():
+    """Squares of two sizes have the same elongation and undulation, up to rounding of their coordinates."""
     square = np.array([(0, 0), (0, 2), (2, 2), (2, 0)])
     a, b = (Ensemble([size * square + 7.3 * place for place in range(20)], unit="µm") for size in (1, 1.5))
     explanation = explain(compare(a, b, Settings(landmarks=60, rank=10, permutations=499)))

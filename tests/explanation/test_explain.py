@@ -1,4 +1,4 @@
-"""Explanations of whole comparisons: what was put in is named, and nothing else; swaps prove the separation."""
+"""Explanations of whole comparisons: only known differences are reported; swaps as control experiments."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ def explained(small):
     return explain(small)
 
 
-def test_noise_on_the_papers_grains_is_named_as_roughness_and_proved_by_swapping(shared_data):
+def test_noise_on_the_grains_of_the_paper_is_roughness_confirmed_by_swaps(shared_data):
     a, b = (grains(shared_data, key) for key in ("hlf1_noisy", "hlf2_smooth5"))
     result = compare(a, b, FEWER)
     found = explain(result)
@@ -53,7 +53,7 @@ def test_noise_on_the_papers_grains_is_named_as_roughness_and_proved_by_swapping
         assert swap.found() == swap.expected(found.components.differing(0.01))
 
 
-def test_stretched_grains_are_more_elongated_and_nothing_else(shared_data):
+def test_stretched_grains_are_only_more_elongated(shared_data):
     a, b = (grains(shared_data, key)[::2] for key in ("hlf1_smooth5", "hlf2_smooth5"))
     result = compare(a, Ensemble([curve * [1.4, 1 / 1.4] for curve in b.curves]), FEWER)
     found = explain(result)
@@ -97,7 +97,7 @@ def test_a_size_difference_is_explained_as_such(explained):
     assert found.descriptors.medians[1, area] > found.descriptors.medians[0, area]
 
 
-def test_witnesses_belong_to_the_deciding_description(small):
+def test_witnesses_are_of_the_deciding_description(small):
     table = small.witnesses
     assert table["source"].tolist() == ["A"] * 40 + ["B"] * 40
     from napari_shape_ensembles.mmd.witness import witness
@@ -108,7 +108,7 @@ def test_witnesses_belong_to_the_deciding_description(small):
     assert expected[:40].mean() > 0 > expected[40:].mean()
 
 
-def test_steps_come_in_order_and_can_be_left(small):
+def test_steps_are_ordered_and_cancellable(small):
     seen = []
     explain(small, progress=seen.append)
     assert seen == [Progress(name, index, len(STEPS)) for index, name in enumerate(STEPS)]
@@ -119,7 +119,7 @@ def test_steps_come_in_order_and_can_be_left(small):
 
 
 @pytest.mark.parametrize("name", ["testing components", "testing descriptors"])
-def test_a_step_can_be_left_half_way(small, name):
+def test_a_step_can_be_cancelled_midway(small, name):
     heard, asked = [], []
 
     def stop():
@@ -137,7 +137,7 @@ def test_the_same_seed_gives_the_same_explanation(small, explained):
     np.testing.assert_array_equal(one.modes.tests.adjusted, other.modes.tests.adjusted)
 
 
-def test_swaps_compare_what_was_replaced_by_all_curves_and_what_was_kept_by_halves(small):
+def test_swaps_use_all_curves_for_the_replaced_part_and_halves_for_the_kept(small):
     swaps = resynthesis(small)
     assert [(swap.form, swap.scale, swap.against) for swap in swaps] == [
         ("A", "B", "A"),
@@ -149,17 +149,17 @@ def test_swaps_compare_what_was_replaced_by_all_curves_and_what_was_kept_by_halv
         for source, read in ((swap.form, swap.of_form), (swap.scale, swap.of_scale)):
             assert len(read.a) == len(read.b) == (20 if source == swap.against else 40)
     areas = [swap.of_scale.a.features["area"].median() for swap in swaps]
-    assert areas[0] > 1.5 * areas[2]  # B's scale is the larger one
+    assert areas[0] > 1.5 * areas[2]  # B's scale is larger
 
 
-def test_swaps_permute_curves_where_the_comparison_permuted_images(small):
-    """Made of parts of two images, their curves belong to none; one image a side could never be told apart."""
+def test_swaps_permute_curves_if_the_comparison_permuted_images(small):
+    """Curves made of parts of two images belong to neither; one image per sample could never be distinguished."""
     of_images = compare(small.a, small.b, small.settings, permute="images")
     assert [swap.case for swap in resynthesis(of_images)] == [swap.case for swap in resynthesis(small)]
 
 
-def test_no_test_of_a_swap_sees_a_curve_from_both_sides():
-    """Forms are known by their area in units of the scale, scales by their size: none may be on both sides."""
+def test_no_curve_is_in_both_samples_of_a_swap():
+    """Forms reveal their curve by the area in units of scale, scales by their size: none may be in both samples."""
     a = Ensemble([curve * size for curve, size in zip(blobs(30, 80, seed=1), np.linspace(1, 2, 30), strict=True)])
     b = Ensemble([curve * size for curve, size in zip(blobs(17, 80, seed=2), np.linspace(3, 4, 17), strict=True)])
     for swap in resynthesis(compare(a, b, QUICK)):
@@ -173,8 +173,8 @@ def test_no_test_of_a_swap_sees_a_curve_from_both_sides():
             assert (np.diff(everything) > 1e-6 * everything[1:]).all()
 
 
-def test_a_swap_keeps_a_form_to_rounding(small):
-    """Traced anew under another scale, an outline has the form it had: the measure is an affine one."""
+def test_a_swap_preserves_undulation_up_to_rounding(small):
+    """Retraced at another scale, an outline keeps its undulation, since the measure is affine."""
     forms, scales = polar_factors(small)
     made = [Ensemble(list(np.sqrt(100) * forms[:40] @ scales[rows])) for rows in (slice(40), slice(40, 80))]
     found = compare(*made, QUICK)
@@ -182,13 +182,13 @@ def test_a_swap_keeps_a_form_to_rounding(small):
 
 
 @pytest.mark.parametrize(("count", "call"), [(1, explain), (3, resynthesis)])
-def test_too_few_curves_are_refused_in_words(count, call):
+def test_too_few_curves_are_rejected(count, call):
     result = compare(Ensemble(list(blobs(count, 60))), Ensemble(list(blobs(9, 60, seed=3))), QUICK)
     with pytest.raises(ValueError, match=f"{count} and 9 curves"):
         call(result)
 
 
-def test_an_explanation_says_where_the_verdict_gives_no_answer(small, explained):
+def test_an_explanation_reports_an_inconclusive_verdict(small, explained):
     undecided = replace(explained, comparison=replace(small, row_depends_on_archetype=True))
     assert undecided.sentences()[0].startswith("The comparison is inconclusive")
     unseen = replace(explained.components, tests=replace(explained.components.tests, adjusted=np.ones(4)))
@@ -198,19 +198,19 @@ def test_an_explanation_says_where_the_verdict_gives_no_answer(small, explained)
     assert not replace(explained, comparison=decided).sentences()[0].startswith("The comparison is inconclusive")
 
 
-def test_a_component_that_the_row_did_not_see_is_called_a_hint(small, explained):
+def test_a_component_not_significant_in_the_row_is_called_a_hint(small, explained):
     unseen = replace(small, scale=replace(small.scale, rejected=False))
     words = (
         "The answer's test of size or elongation as a whole did not detect this difference in size: treat it as a hint."
     )
     sentences = replace(explained, comparison=unseen).sentences()
-    assert sentences.index(words) == len(explained.components.differing(0.01))  # right after what it is about
+    assert sentences.index(words) == len(explained.components.differing(0.01))  # right below the component it is about
     assert words not in explained.sentences()
     assert "No difference in size or elongation was detected." in headline(unseen).sentence
 
 
-def test_where_the_answer_sees_what_no_component_shows_both_say_so_in_the_same_words():
-    """Sizes that spread more about the same mean: the answer tests both together, an explanation each component."""
+def test_verdict_and_explanation_agree_if_no_single_component_differs():
+    """Sizes with more spread about the same mean: the verdict tests both jointly, an explanation each component."""
     a, b = (Ensemble(list(blobs(40, 80, seed=seed))) for seed in (1, 2))
     wider = [curve * np.exp(0.6 * (-1) ** place) for place, curve in enumerate(b.curves)]
     result = compare(a, Ensemble(wider), QUICK)
@@ -227,8 +227,8 @@ def test_where_the_answer_sees_what_no_component_shows_both_say_so_in_the_same_w
     )
 
 
-def test_a_component_that_only_the_answer_names_is_listed_with_its_p_value():
-    """The answer names elongation by the 95 % interval of its ratio; its joint test does not reach the level."""
+def test_a_component_named_only_in_the_verdict_is_listed_with_its_p_value():
+    """Elongation is significant by the 95 % interval of its ratio, but not in the joint test."""
     a, b = blobs(40, 80, seed=3), 1.3 * blobs(40, 80, seed=23, elongation=1.4)
     result = compare(Ensemble(list(a)), Ensemble(list(b)), replace(QUICK, landmarks=60, rank=10))
     found = explain(result)
@@ -241,14 +241,14 @@ def test_a_component_that_only_the_answer_names_is_listed_with_its_p_value():
     assert found.sentences()[1] == words
 
 
-def test_a_small_part_of_the_outline_is_not_called_none_of_it(explained):
+def test_a_small_part_of_the_outline_is_not_rounded_to_none(explained):
     effect = np.zeros(1000)
     effect[0] = 2 * explained.form.effect_threshold
     one = replace(explained, form=replace(explained.form, effect=effect))
     assert "On less than 1% of the outline the mean form differs." in one.sentences()
 
 
-def test_the_number_of_threads_changes_no_digit_of_an_explanation():
+def test_explanations_are_identical_for_any_number_of_threads():
     a, b = (Ensemble(list(blobs(300, 60, seed=seed))) for seed in (1, 2))
     result = compare(a, b, Settings(landmarks=100, rank=20, permutations=199))
     found = []

@@ -1,4 +1,4 @@
-"""The answer in a sentence: direction, size, interval, what could have been missed and what it speaks for."""
+"""The result in a sentence: direction, size, interval, detectable differences, and scope."""
 
 import re
 from dataclasses import replace
@@ -22,18 +22,18 @@ def sample(seed, factor=1.0, count=40, name=""):
 
 @pytest.fixture(scope="module")
 def larger():
-    """B's outlines are 1.4 times as long, of one form."""
+    """B's outlines are 1.4 times as large, with the same undulation."""
     return compare(sample(1, name="one"), sample(2, 1.4, name="two"), QUICK)
 
 
 @pytest.fixture(scope="module")
 def images():
-    """Six images a side, those of B 1.3 times as large."""
+    """Six images per sample; those of B are 1.3 times as large."""
     a, b = ([sample(10 * side + i, 1.3**side, 12, f"{'ab'[side]}{i}") for i in range(6)] for side in (0, 1))
     return compare(a, b, QUICK)
 
 
-def test_it_says_which_way_and_how_much(larger):
+def test_the_headline_states_direction_and_size(larger):
     found = headline(larger)
     assert found.sentence.startswith("B's outlines are larger: 1.")
     assert found.sentence.endswith("No difference in form was detected.")
@@ -42,8 +42,8 @@ def test_it_says_which_way_and_how_much(larger):
     assert np.abs(found.mean_b).max() / np.abs(found.mean_a).max() == pytest.approx(1.4, rel=0.1)
 
 
-def test_a_quantity_is_named_only_where_its_own_part_of_the_test_rejects(larger):
-    """An interval of 95 % may exclude 1 where the test, at 1 %, found the difference in another part."""
+def test_a_quantity_is_named_only_if_its_own_part_of_the_test_rejects(larger):
+    """A 95 % interval may exclude 1 although the test, at 1 %, found the difference in another part."""
     assert larger.settings.significance == 0.01
     found = larger.scale.parts
     weaker = {name: replace(found[name], p_value=0.03) for name in ("mean size", "size")}
@@ -53,7 +53,7 @@ def test_a_quantity_is_named_only_where_its_own_part_of_the_test_rejects(larger)
     assert headline(no_parts).sentence.startswith("B's outlines are larger: 1.")
 
 
-def test_a_quantity_that_was_left_out_of_the_test_is_not_named(larger):
+def test_an_untested_quantity_is_not_named(larger):
     left_out = dict.fromkeys(("mean size", "size", "size and elongation"), "too few pixels")
     of_rest = {"elongation": replace(larger.scale.parts["elongation"], p_value=0.005)}
     untested = replace(larger, scale=replace(larger.scale, parts=of_rest, left_out=left_out))
@@ -61,7 +61,7 @@ def test_a_quantity_that_was_left_out_of_the_test_is_not_named(larger):
 
 
 @pytest.mark.parametrize("bandwidth", [1.0, (0.5, 1.0)])
-def test_coordinates_and_widths_of_a_paper_are_named_by_what_they_describe(bandwidth):
+def test_coordinates_and_kernel_widths_are_described_for_a_paper(bandwidth):
     a, b = (Ensemble(list(blobs(40, 80, seed=1, roughness=rough)), unit="µm") for rough in (0.05, 0.3))
     result = compare(a, b, QUICK, coordinates="both", bandwidth=bandwidth)
     assert result.undulation.rejected
@@ -71,14 +71,14 @@ def test_coordinates_and_widths_of_a_paper_are_named_by_what_they_describe(bandw
     assert "a ratio of size below" in headline(result).missed
 
 
-def test_samples_exchanged_say_the_opposite_by_the_inverse(larger):
+def test_exchanging_samples_inverts_the_statement(larger):
     other = compare(larger.b, larger.a, QUICK)
     there, back = (headline(result).sentence.partition(":")[2].split()[0] for result in (larger, other))
     assert headline(other).sentence.startswith("B's outlines are smaller")
     assert float(there) * float(back) == pytest.approx(1, abs=0.02)
 
 
-def test_of_several_images_intervals_are_over_images(images):
+def test_intervals_are_over_images_if_there_are_several(images):
     found = headline(images)
     assert "whole images were permuted (6 and 6)" in found.scope
     assert [len(side) for side in found.image_sizes] == [6, 6]
@@ -91,14 +91,14 @@ def test_of_several_images_intervals_are_over_images(images):
     assert f"({np.exp(interval.low):.2f} to {np.exp(interval.high):.2f})" in found.sentence
 
 
-def test_of_images_without_a_difference_in_scale_both_its_ratios_could_have_been_missed():
+def test_detectable_ratios_are_stated_for_images_without_a_difference():
     a, b = ([sample(10 * side + i, 1.0, 12, f"{'ab'[side]}{i}") for i in range(6)] for side in (0, 1))
     said = headline(compare(a, b, QUICK)).missed
     assert re.match(r"Could have been missed: a ratio of size up to 1\.\d+, a ratio of elongation up to 1\.\d+", said)
 
 
-def test_pictures_of_images_of_unequal_numbers_of_outlines_show_what_the_sentence_says():
-    """The large image of A and the small one of B hold most outlines: pooled outlines would show B as smaller."""
+def test_figures_of_images_with_unequal_counts_agree_with_the_sentence():
+    """The large image of A and the small image of B have most outlines: pooled, B would appear smaller."""
     sizes, counts = (1.5, 1.0, 1.1, 1.05, 1.0), (80, 8, 8, 8, 8)
     a = [sample(i, size, n, f"a{i}") for i, (size, n) in enumerate(zip(sizes, counts, strict=True))]
     b = [sample(9 + i, 1.4 / size, n, f"b{i}") for i, (size, n) in enumerate(zip(sizes, counts, strict=True))]
@@ -111,8 +111,8 @@ def test_pictures_of_images_of_unequal_numbers_of_outlines_show_what_the_sentenc
     np.testing.assert_allclose([bar[0] for bar in bars], np.exp(means))
 
 
-def test_parts_that_differ_are_each_told_once():
-    """Sizes that spread more about the same mean: no ratio tells of them."""
+def test_each_differing_part_is_stated_once():
+    """Sizes with more spread about the same mean, which no ratio shows."""
     spread = [outline * (0.5, 2.0)[place % 2] for place, outline in enumerate(blobs(40, 80, seed=1))]
     result = compare(sample(1), Ensemble(spread, unit="µm"), QUICK)
     assert {"size", "size and elongation"} <= {
@@ -121,8 +121,8 @@ def test_parts_that_differ_are_each_told_once():
     assert headline(result).sentence.startswith("Size or elongation differs: size (mean and spread). ")
 
 
-def test_outlines_of_one_form_have_no_shift_that_could_have_been_missed():
-    """All outlines are one, and vary in size alone: a shift of form has no unit."""
+def test_identical_undulations_have_no_detectable_shift():
+    """Identical outlines that vary in size only: shifts of undulation have no unit."""
     one = blobs(1, 80, seed=1)[0]
     a, b = (Ensemble([one * size for size in np.linspace(1, 2, 25) * f], unit="µm") for f in (1, 1.01))
     result = compare(a, b, QUICK, overrule=True)
@@ -130,7 +130,7 @@ def test_outlines_of_one_form_have_no_shift_that_could_have_been_missed():
     assert re.fullmatch(r"Could have been missed: a ratio of size below \d\.\d\d\.", headline(result).missed)
 
 
-def test_without_an_answer_it_says_why():
+def test_an_inconclusive_result_states_the_reason():
     few = compare(sample(1, count=5), sample(2, count=5), QUICK)
     found = headline(few)
     assert found.sentence.startswith("No answer yet: ")
@@ -159,13 +159,13 @@ def test_without_an_answer_it_says_why():
         (1, {"null": "gamma"}, "p-values from a null approximated by a gamma distribution, at a level"),
     ],
 )
-def test_a_paper_says_what_its_p_values_are_based_on(images, changes, words):
+def test_text_for_a_paper_states_the_basis_of_p_values(images, changes, words):
     a, b = ([sample(10 * side + i, count=10, name=f"{side}{i}") for i in range(images)] for side in (0, 1))
     result = compare(a, b, QUICK, **changes)
     assert words in methods(result, None, headline(result))
 
 
-def test_a_paper_gets_every_number(images):
+def test_text_for_a_paper_has_every_number(images):
     known = headline(images)
     words = methods(images, Outlines(), known)
     for part in (
@@ -189,7 +189,7 @@ def test_a_paper_gets_every_number(images):
     assert [axis.get_title() for axis in figure.axes] == ["mean outlines", "size, µm", "elongation", "roughness"]
     figure.draw_without_rendering()
     ticks = [tick.get_text() for axis in figure.axes[1:] for tick in axis.get_yticklabels()]
-    assert all(not text or float(text) for text in ticks)  # no powers of ten, where the range is less than one
+    assert all(not text or float(text) for text in ticks)  # no scientific notation, for a range below one
     boxes = [box.get_tightbbox() for box in (*figure.axes, *figure.legends)]
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
@@ -203,13 +203,13 @@ def test_a_paper_gets_every_number(images):
         (("labels", "image"), ("Objects were segmented", "Given labels were not segmented"), ("as they are",)),
     ],
 )
-def test_a_paper_tells_only_of_what_was_done_to_the_sources(larger, kinds, said, unsaid):
+def test_text_for_a_paper_describes_only_the_steps_applied(larger, kinds, said, unsaid):
     words = methods(larger, Outlines(), headline(larger), kinds=kinds)
     assert all(part in words for part in said)
     assert not any(part in words for part in unsaid)
 
 
-def test_a_paper_tells_of_resampling_faults_and_combined_parts():
+def test_text_for_a_paper_states_resampling_faults_and_combined_parts():
     a, b = (Ensemble(list(blobs(12, 80, seed=side)), unit="µm", name="ab"[side]) for side in (0, 1))
     few = compare(a[np.arange(6)], b, QUICK, overrule=True, significance=0.1)
     words = methods(replace(few, note="All outlines were brought to the largest pixels"), None, headline(few))
@@ -227,7 +227,7 @@ def test_a_paper_tells_of_resampling_faults_and_combined_parts():
     assert "despite faults of the outlines" not in methods(raw, None, headline(raw))
 
 
-def test_a_ratio_has_the_same_interval_wherever_it_is_stated(larger):
+def test_a_ratio_has_the_same_interval_everywhere(larger):
     stated = re.search(r"larger: ([\d.]+) times A's \(([\d.]+) to ([\d.]+)\)", headline(larger).sentence).groups()
     parts, size = explain(larger).components, larger.effects.size_ratio
     place = COMPONENTS.index("size")
@@ -235,8 +235,8 @@ def test_a_ratio_has_the_same_interval_wherever_it_is_stated(larger):
     assert list(stated) == ratio_words(size.value, size.low, size.high)
 
 
-def test_one_image_against_several_speaks_for_itself():
-    """The level is reached with 1 against 19 images: 1/20."""
+def test_the_scope_of_one_image_against_several():
+    """1 against 19 images attain the level: 1/20."""
     one = sample(1, 1.5, 12, "a0")
     others = [sample(20 + i, 1, 12, f"b{i}") for i in range(20)]
     scope = headline(compare([one], others, replace(QUICK, significance=0.05))).scope

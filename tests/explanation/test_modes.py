@@ -1,4 +1,4 @@
-"""Modes: the altered one is found, drawn along itself, and named only where the curves support it."""
+"""Modes of shape variation: the altered one is found, and named only if the curves support it."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from napari_shape_ensembles.explanation.properties import PROPERTIES, bands, pro
 
 
 def outlines(count, *, square=0.0, seed=0, n=96):
-    """Circles with lobes of fixed places, so that they are registered as they are; more or less square."""
+    """Circles with lobes at fixed places, so that registration keeps them; more or less square."""
     rng = np.random.default_rng(seed)
     u = 2 * np.pi * np.arange(n) / n
     square = 0.08 + square + 0.02 * rng.normal(size=(count, 1))
@@ -29,7 +29,7 @@ def learned():
     return space, t, l, mode_tests(t, 80, properties(space.reconstruct(t, l)), permutations=500)
 
 
-def test_the_altered_mode_is_found_and_named_by_what_was_altered(learned):
+def test_the_altered_mode_is_found_and_named(learned):
     _, _, _, modes = learned
     first, second = modes.order()[:2]
     assert modes.tests.adjusted[first] <= 0.01 < modes.tests.adjusted[second]
@@ -38,7 +38,7 @@ def test_the_altered_mode_is_found_and_named_by_what_was_altered(learned):
     assert f"Mode {first + 1} (adjusted p = 0.002" in modes.sentence(first)
 
 
-def test_a_change_of_spread_is_said_as_such():
+def test_a_change_of_spread_is_described_as_such():
     rng = np.random.default_rng(3)
     t = rng.normal(size=(200, 4))
     t[100:, 2] *= 2
@@ -52,7 +52,7 @@ def test_a_change_of_spread_is_said_as_such():
     assert float(sentence.split("B varies ")[1].split()[0]) == pytest.approx(2, rel=0.2)
 
 
-def test_curves_along_a_mode_have_its_coordinates(learned):
+def test_curves_along_a_mode_have_the_requested_coordinates(learned):
     space, t, _, modes = learned
     mode = int(modes.order()[0])
     drawn = along_mode(space, t, mode, (-2, 0, 2))
@@ -65,7 +65,7 @@ def test_curves_along_a_mode_have_its_coordinates(learned):
     assert (np.diff(squareness) * modes.named(mode)[1] > 0).all()
 
 
-def test_a_word_needs_the_property_itself_to_differ_the_same_way(learned):
+def test_a_mode_is_named_only_if_its_property_differs_in_the_same_direction(learned):
     _, t, _, modes = learned
     mode = int(modes.order()[0])
     measured = properties(outlines(170, seed=5))
@@ -75,14 +75,14 @@ def test_a_word_needs_the_property_itself_to_differ_the_same_way(learned):
     assert "squarer" not in unsupported.sentence(mode)
 
 
-def test_variances_are_shares_of_one(learned):
+def test_variances_sum_to_one(learned):
     _, _, _, modes = learned
     assert modes.variance.sum() == pytest.approx(1)
     assert len(modes) == 8
     assert (np.diff(modes.variance) <= 1e-12).all()
 
 
-def test_equal_values_have_no_order_that_could_tell_the_samples_apart():
+def test_ties_do_not_separate_the_samples():
     rng = np.random.default_rng(4)
     t = rng.normal(size=(80, 2))
     t[40:, 0] += 5
@@ -93,16 +93,16 @@ def test_equal_values_have_no_order_that_could_tell_the_samples_apart():
     np.testing.assert_array_equal(modes.correlation[:, list(measured).index("concavity")], 0)
 
 
-def test_a_spread_that_chance_explains_is_not_said():
+def test_an_insignificant_spread_is_not_reported():
     rng = np.random.default_rng(6)
     t = rng.normal(size=(20, 1))
-    t /= np.where(np.arange(20) < 10, t[:10].std(), t[10:].std() / 1.3)[:, None]  # B 1.3 times as wide, of ten curves
+    t /= np.where(np.arange(20) < 10, t[:10].std(), t[10:].std() / 1.3)[:, None]  # B 1.3 times as wide; ten curves
     measured = {one: rng.normal(size=20) for one in properties(outlines(1))}
     assert "varies" not in mode_tests(t, 10, measured, permutations=19).sentence(0)
 
 
 @pytest.mark.parametrize(("still", "side"), [(slice(30), "A"), (slice(30, None), "B")])
-def test_a_sample_that_does_not_vary_is_said_to(still, side):
+def test_a_sample_without_variation_is_reported(still, side):
     rng = np.random.default_rng(7)
     t = rng.normal(size=(60, 1))
     t[still] = 0.1 + 1e-15 * rng.normal(size=(30, 1))
@@ -119,27 +119,27 @@ def test_a_sample_that_does_not_vary_is_said_to(still, side):
         (9, 0.02, "roughness", "rougher"),
     ],
 )
-def test_ensembles_that_differ_in_one_wave_are_told_apart_by_its_word(lobes, size, name, words):
+def test_ensembles_that_differ_in_one_wave_are_described_by_its_name(lobes, size, name, words):
     rng = np.random.default_rng(lobes)
     u = 2 * np.pi * np.arange(96) / 96
     amplitude = {3: 0.01, 4: 0.01, 5: 0.01, 9: 0.004}
     heights = {k: (size if k == lobes else 0.03) + small * rng.normal(size=(120, 1)) for k, small in amplitude.items()}
     heights[lobes][60:] += size / 2
     z = np.exp(1j * u) + sum(height * np.exp(1j * (1 - k) * u) for k, height in heights.items())
-    assert_told_apart(z, name, words)
+    assert_described(z, name, words)
 
 
-def test_a_notch_is_a_concavity_and_not_one_of_its_waves():
+def test_a_notch_is_a_concavity_rather_than_a_wave():
     rng = np.random.default_rng(0)
     u = 2 * np.pi * np.arange(96) / 96
     depth = 0.2 + 0.04 * rng.normal(size=(120, 1))
     depth[60:] += 0.1
     radius = 1 - depth * np.exp(-((u - 2) ** 2) / 0.08) + 0.01 * rng.normal(size=(120, 1)) * np.cos(3 * u)
-    assert_told_apart(radius * np.exp(1j * u), "concavity", "more concave")
+    assert_described(radius * np.exp(1j * u), "concavity", "more concave")
 
 
-def assert_told_apart(z, name, words):
-    """The first mode of 60 curves against 60 others is named, and put into words."""
+def assert_described(z, name, words):
+    """The first mode of 60 curves against 60 others is named and described."""
     undulation, scale = decompose(np.stack([z.real, z.imag], axis=-1))
     space = ShapeSpace.learn(undulation, scale, 8)
     t, l = space.coordinates(undulation, scale)
@@ -151,8 +151,8 @@ def assert_told_apart(z, name, words):
     assert f"B's outlines are {words}" in modes.sentence(first)
 
 
-# What makes each property, and no other (outlines are convex but for the concave): k and height of the wave e^(iku)
-# on a circle, which grows with a latent number.
+# The wave that makes each property and no other (outlines are convex except for concavity): k and amplitude of e^(iku)
+# on a circle, proportional to a latent number.
 MADE = {
     "triangularity": (-2, 0.08),
     "squareness": (-3, 0.05),
@@ -167,7 +167,7 @@ MADE = {
 
 
 def ensemble_with(name, sign=1, count=100, n=96, seed=0):
-    """Two samples whose curves differ along one wave, and by it in one property (or, with no name, in none)."""
+    """Two samples that differ along one wave, and thereby in one property (or in none, without a name)."""
     rng = np.random.default_rng(seed)
     u = 2 * np.pi * np.arange(n) / n
     k, height = MADE[name]
@@ -203,7 +203,7 @@ def test_every_property_that_differs_names_the_mode_that_carries_it(name, sign):
     assert modes.label(mode).startswith(f"{name} (")
 
 
-def test_waves_so_steep_that_they_make_the_outline_concave_are_rough():
+def test_waves_steep_enough_to_make_the_outline_concave_are_roughness():
     modes = modes_of(ensemble_with("steep roughness"), 100, 6)
     mode = int(modes.order()[0])
     correlation = dict(zip([one.name for one in PROPERTIES], np.abs(modes.correlation[mode]), strict=True))
@@ -211,7 +211,7 @@ def test_waves_so_steep_that_they_make_the_outline_concave_are_rough():
     assert modes.named(mode)[0].name == "roughness"
 
 
-def test_a_mode_that_goes_with_no_property_has_no_name():
+def test_a_mode_correlated_with_no_property_has_no_name():
     modes = modes_of(ensemble_with(""), 100, 6)
     mode = int(modes.order()[0])
     assert modes.tests.adjusted[mode] <= 0.01
@@ -222,8 +222,8 @@ def test_a_mode_that_goes_with_no_property_has_no_name():
 
 
 @pytest.mark.parametrize(("factor", "word"), [(2.0, "rougher"), (0.5, "smoother")])
-def test_fine_waves_of_any_phase_are_named_by_their_lobes_and_called_rough(factor, word):
-    """Waves of no fixed phase move no mean: they are seen in the spread of two modes, and in the roughness."""
+def test_fine_waves_of_random_phase_are_described_by_lobes_and_roughness(factor, word):
+    """Waves of random phase do not move the mean: they appear in the spread of two modes, and in the roughness."""
     rng = np.random.default_rng(8)
     u = 2 * np.pi * np.arange(96) / 96
     fine = 0.02 * (rng.normal(size=(300, 1)) + 1j * rng.normal(size=(300, 1)))
@@ -240,7 +240,7 @@ def test_fine_waves_of_any_phase_are_named_by_their_lobes_and_called_rough(facto
         assert f"B's outlines are {word}; B varies" in sentence
 
 
-def test_fine_waves_are_not_called_rough_where_roughness_does_not_differ():
+def test_fine_waves_are_not_called_rough_if_roughness_does_not_differ():
     rng = np.random.default_rng(9)
     t = rng.normal(size=(200, 2))
     t[100:, 0] *= 2
@@ -250,7 +250,7 @@ def test_fine_waves_are_not_called_rough_where_roughness_does_not_differ():
     assert modes.label(1) == ""
 
 
-def test_modes_that_move_no_outline_visibly_are_not_put_onto_the_sliders():
+def test_modes_without_visible_effect_get_no_slider():
     rng = np.random.default_rng(3)
     t = rng.normal(size=(200, 4)) * [1.0, 0.8, 0.001, 0.6]
     t[100:, 2] += 0.002

@@ -1,4 +1,4 @@
-"""Where on the outline: a bump is found where it was put, normals point outwards, the level holds."""
+"""Local differences along the outline: known bumps are found, normals point outwards, the level holds."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ N = 120
 
 
 def outlines(count, seed, *, bump=0.0, waver=0.0):
-    """Ellipses with fixed corners and random waves; a bump, or wavering, around landmark 30."""
+    """Ellipses with fixed corners and random waves; with a bump, or more variation, around landmark 30."""
     rng = np.random.default_rng(seed)
     u = 2 * np.pi * np.arange(N) / N
     k = np.arange(2, 8)[:, None]
@@ -32,7 +32,7 @@ def near(landmarks, place=30, width=12):
     return (np.abs(landmarks - place) <= width).all()
 
 
-def test_a_bump_is_found_where_it_is_and_lies_outside():
+def test_a_bump_is_located_and_points_outwards():
     found = difference(outlines(80, 1), outlines(90, 2, bump=0.06))
     assert found.shifted[30]
     assert near(np.flatnonzero(found.shifted))
@@ -41,7 +41,7 @@ def test_a_bump_is_found_where_it_is_and_lies_outside():
     assert not found.spread.any()
 
 
-def test_wavering_is_found_as_spread():
+def test_local_variation_is_found_as_spread():
     found = difference(outlines(80, 1), outlines(90, 2, waver=0.06))
     assert found.spread[30]
     assert near(np.flatnonzero(found.spread))
@@ -49,7 +49,7 @@ def test_wavering_is_found_as_spread():
     assert not found.shifted.any()
 
 
-def test_without_a_difference_nothing_on_the_outline_differs_at_the_level():
+def test_the_level_holds_along_the_outline():
     false = [
         difference(outlines(25, 2 * s), outlines(25, 2 * s + 1), permutations=99, significance=0.1) for s in range(60)
     ]
@@ -66,7 +66,7 @@ def test_normals_of_an_ellipse_point_outwards(order):
 
 
 @pytest.mark.parametrize(("m", "n"), [(2, 2), (3, 3), (2, 3)])
-def test_few_curves_never_differ_by_rounding(m, n):
+def test_rounding_errors_of_few_curves_are_no_difference(m, n):
     for seed in range(20):
         found = difference(outlines(m, 2 * seed), outlines(n, 2 * seed + 1, bump=0.1), permutations=199)
         assert not found.shifted.any()
@@ -74,7 +74,7 @@ def test_few_curves_never_differ_by_rounding(m, n):
 
 
 @pytest.mark.parametrize(("m", "n"), [(20, 20), (45, 45), (7, 60)])
-def test_curves_of_one_form_up_to_rounding_differ_nowhere(m, n):
+def test_curves_equal_up_to_rounding_differ_nowhere(m, n):
     space = ShapeSpace.learn(*decompose(outlines(40, 1)), 10)
     for digits in (0, 1e-14):
         t = digits * np.random.default_rng(0).normal(size=(m + n, 10))

@@ -1,4 +1,4 @@
-"""Measured properties of curves: closed forms, invariance, and what each one is about."""
+"""Measured properties of curves: closed forms, invariances, and specificity."""
 
 import numpy as np
 import pytest
@@ -19,27 +19,27 @@ def lobed(lobes, amplitude, n=240):
     ("lobes", "raised"),
     [(3, {"triangularity", "asymmetry"}), (4, {"squareness"}), (5, {"asymmetry"}), (9, {"roughness"})],
 )
-def test_a_wave_raises_the_property_it_is_named_after_and_no_other(lobes, raised):
+def test_a_wave_increases_only_the_property_named_after_it(lobes, raised):
     measured = properties(lobed(lobes, 0.02))
     for name in ("triangularity", "squareness", "asymmetry", "roughness"):
         expected = 0.02 / np.sqrt(1 + 0.02**2) if name in raised else 1e-9
         assert measured[name][0] == pytest.approx(expected, abs=1e-6), name
 
 
-def test_size_and_elongation_are_those_of_an_ellipse():
+def test_size_and_elongation_of_an_ellipse():
     measured = properties(ellipse(3.0, 2.0)[None])
     assert measured["size"][0] == pytest.approx(np.sqrt(3.0), rel=1e-12)
     assert measured["elongation"][0] == pytest.approx(1.5, rel=1e-12)
     assert measured["roughness"][0] == pytest.approx(0, abs=1e-8)
 
 
-def test_concavity_is_the_missing_share_of_the_convex_hull():
+def test_concavity_is_the_missing_fraction_of_the_convex_hull():
     star = np.array([[0, 2], [0.5, 0.5], [2, 0], [0.5, -0.5], [0, -2], [-0.5, -0.5], [-2, 0], [-0.5, 0.5]])
     assert properties(star[None])["concavity"][0] == pytest.approx(0.5)
     assert properties(ellipse(3.0, 2.0)[None])["concavity"][0] == pytest.approx(0, abs=1e-12)
 
 
-def test_no_property_depends_on_how_a_curve_lies_or_was_traced():
+def test_properties_are_invariant_to_pose_and_parametrization():
     rng = np.random.default_rng(0)
     curves = list(blobs(20, 300, seed=4))
     one, other = (
@@ -58,12 +58,12 @@ def test_a_linear_map_changes_size_and_elongation_only():
     assert not np.allclose(other["size"], one["size"], rtol=0.01)
 
 
-def test_every_property_has_words():
+def test_every_property_has_a_description():
     assert list(properties(blobs(2, 60))) == [one.name for one in PROPERTIES]
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_harmonics_keep_all_power_and_do_not_mind_the_direction(order):
+def test_harmonics_preserve_power_and_ignore_orientation(order):
     undulation, _ = decompose(blobs(5, 100)[:, ::order])
     coefficients, lobes = harmonics(undulation)
     np.testing.assert_allclose((np.abs(coefficients) ** 2).sum(axis=1), 1, rtol=1e-12)
@@ -72,8 +72,8 @@ def test_harmonics_keep_all_power_and_do_not_mind_the_direction(order):
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_the_band_of_a_direction_holds_its_waves(order):
-    """Either way round: most of the power lies between the two ends, whatever lies thinly beyond."""
+def test_the_band_of_a_direction_contains_its_waves(order):
+    """For either orientation: most of the power lies between the two ends of the band."""
     u = 2 * np.pi * np.arange(100) / 100
     waves = {(6, 9): {-5: 1.0, -8: 1.0, 20: 0.1}, (3, 3): {-2: 1.0, 9: 0.2}, (2, 12): {3: 1.0, -11: 0.9}}
     curves = [np.exp(1j * u), *(sum(a * np.exp(1j * k * u) for k, a in one.items()) for one in waves.values())]

@@ -1,4 +1,4 @@
-"""The report and its figures: whole, harmless whatever layers are called, and the same every time."""
+"""Reports and figures: complete, escaped, and reproducible."""
 
 import re
 from dataclasses import replace
@@ -35,7 +35,7 @@ def page(explanation, swaps):
     return report_html(explanation, swaps=swaps)
 
 
-def test_where_images_are_too_few_for_an_interval_the_table_has_none():
+def test_too_few_images_have_no_interval_in_the_table():
     a, b = (
         [Ensemble(list(blobs(6, 60, seed=10 * side + i)), name=f"{side}{i}") for i in range(2 - side)]
         for side in (0, 1)
@@ -58,7 +58,7 @@ class Parsed(HTMLParser):
         self.text.append(data)
 
 
-def test_names_are_text_and_nothing_else(page):
+def test_names_are_escaped(page):
     parsed = Parsed(page)
     assert not {"script", "iframe", "object", "img", "link", "b"} & set(parsed.tags)
     assert not [name for name, _ in parsed.attributes if name.startswith("on")]
@@ -66,7 +66,7 @@ def test_names_are_text_and_nothing_else(page):
     assert parsed.tags.count("svg") == len(FIGURES)
 
 
-def test_the_page_needs_nothing_from_outside(page):
+def test_the_page_loads_no_external_resources(page):
     for name, value in Parsed(page).attributes:
         if name in ("href", "xlink:href", "src"):
             assert value.startswith(("#", "data:image/png;base64,")), value
@@ -74,7 +74,7 @@ def test_the_page_needs_nothing_from_outside(page):
     assert not re.search(r"url\((?!#)", page)
 
 
-def test_the_page_says_what_was_found_and_how(page, explanation):
+def test_the_page_states_results_and_methods(page, explanation):
     text = " ".join(Parsed(page).text)
     result = explanation.comparison
     for words in (
@@ -95,30 +95,30 @@ def test_the_page_says_what_was_found_and_how(page, explanation):
         assert name.replace("_", " ") in text
 
 
-def test_the_row_that_holds_is_marked_by_a_sign(page, explanation):
+def test_the_resulting_row_is_marked_by_a_symbol(page, explanation):
     case = explanation.comparison.case
     assert f"<td>► {case}</td>" in page
     assert page.count("►") == 1
 
 
-def test_a_page_is_saved_and_the_same_for_the_same_explanation(page, explanation, swaps, tmp_path):
+def test_saving_a_page_is_reproducible(page, explanation, swaps, tmp_path):
     path = save_report(explanation, tmp_path / "report.html", swaps=swaps)
     assert page.startswith("<!DOCTYPE html>")
     assert path.read_bytes().decode() == page
 
 
-def test_another_ending_saves_pages_to_print(explanation, tmp_path):
+def test_a_pdf_is_saved_by_its_suffix(explanation, tmp_path):
     content = save_report(explanation, tmp_path / "report.PDF").read_bytes()
     assert content.startswith(b"%PDF")
     assert len(re.findall(rb"/Type /Page\b", content)) >= 5 + len(FIGURES)
 
 
-def test_another_ending_is_refused(explanation, tmp_path):
+def test_unknown_suffixes_are_rejected(explanation, tmp_path):
     with pytest.raises(ValueError, match=r"\.html or \.pdf, not as \.doc"):
         save_report(explanation, tmp_path / "report.doc")
 
 
-def test_figures_are_saved_at_the_set_resolution(explanation, tmp_path):
+def test_figures_are_saved_at_the_given_resolution(explanation, tmp_path):
     from skimage.io import imread
 
     saved = save_figures(explanation, tmp_path / "new", dpi=50)
@@ -145,7 +145,7 @@ def test_panels_of_the_tests_do_not_overlap(explanation):
         assert not any(one.overlaps(other) for one, other in pairwise(texts))
 
 
-def test_the_bar_of_a_share_is_its_interval_even_if_that_does_not_hold_it(explanation):
+def test_the_bar_of_a_share_is_its_interval_even_if_it_excludes_the_share(explanation):
     found = explanation.components
     interval = np.tile([[0.1], [0.4]], 4)
     given = replace(explanation, components=replace(found, share=np.zeros(4), share_interval=interval))
@@ -153,13 +153,13 @@ def test_the_bar_of_a_share_is_its_interval_even_if_that_does_not_hold_it(explan
     np.testing.assert_allclose([np.sort(line[:, 0]) for line in segments], np.tile([0.1, 0.4], (4, 1)))
 
 
-def test_a_resolution_below_1_is_refused(explanation, tmp_path):
+def test_a_resolution_below_1_is_rejected(explanation, tmp_path):
     with pytest.raises(ValueError, match="dpi 0"):
         save_figures(explanation, tmp_path, dpi=0)
 
 
 @pytest.mark.usefixtures("blank_figures")
-def test_a_comparison_without_a_difference_says_so():
+def test_a_comparison_without_a_difference():
     a, b = (Ensemble(list(blobs(20, 60, seed=seed)), name="") for seed in (3, 4))
     text = " ".join(Parsed(report_html(explain(compare(a, b, QUICK)))).text)
     assert "No component of shape differs detectably." in text
@@ -168,7 +168,7 @@ def test_a_comparison_without_a_difference_says_so():
 
 @pytest.mark.usefixtures("blank_figures", "blank_files")
 @pytest.mark.parametrize("ending", [".html", ".pdf"])
-def test_a_report_that_cannot_be_finished_leaves_the_earlier_one(explanation, tmp_path, monkeypatch, ending):
+def test_a_failed_report_keeps_the_earlier_one(explanation, tmp_path, monkeypatch, ending):
     path = tmp_path / f"report{ending}"
     path.write_text("earlier")
     monkeypatch.setattr("napari_shape_ensembles.archive.os.fsync", lambda _: (_ for _ in ()).throw(OSError("full")))
@@ -178,7 +178,7 @@ def test_a_report_that_cannot_be_finished_leaves_the_earlier_one(explanation, tm
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_text_goes_on_to_as_many_pages_as_it_takes():
+def test_text_continues_on_as_many_pages_as_needed():
     lines = [f"Sentence {i} of a long explanation. " * 5 for i in range(60)]
     pages = list(text_pages("A title " * 40, lines))
     assert len(pages) > 2
@@ -190,7 +190,7 @@ def test_text_goes_on_to_as_many_pages_as_it_takes():
             assert boxes[0].y0 > boxes[1].y1  # the title above the text
 
 
-def test_cells_of_several_lines_have_the_height_of_them(explanation):
+def test_multiline_cells_are_high_enough(explanation):
     page = table_page(("Title", ("one", "other"), [("a", "short"), ("b", "many words " * 30)]))
     page.draw_without_rendering()
     cells = next(iter(page.axes[0].tables)).get_celld()
@@ -198,7 +198,7 @@ def test_cells_of_several_lines_have_the_height_of_them(explanation):
     assert cell.y0 <= text.y0 <= text.y1 <= cell.y1
 
 
-def test_pictures_of_the_tests_have_room_for_caption_and_numbers(explanation):
+def test_figures_of_the_tests_have_room_for_caption_and_numbers(explanation):
     figure = null_distributions(explanation)
     figure.supxlabel("a caption below", fontsize=7)
     figure.draw_without_rendering()

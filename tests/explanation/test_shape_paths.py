@@ -1,4 +1,4 @@
-"""Points of shape space, and geodesics between them."""
+"""Points of the shape space, and geodesics between them."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def result():
     return compare(a, b, Settings(landmarks=100, rank=20, permutations=199))
 
 
-def test_a_geodesic_between_two_curves_ends_at_them_and_goes_evenly(result):
+def test_a_geodesic_connects_two_curves_at_constant_speed(result):
     places = ShapePlaces(result)
     start, end = (places.curve(row)[0] for row in (3, 50))
     path = Geodesic(places, start, end)
@@ -29,7 +29,7 @@ def test_a_geodesic_between_two_curves_ends_at_them_and_goes_evenly(result):
         np.testing.assert_allclose(steps / steps[-1], [0, 0.25, 0.5, 1], atol=1e-6)
 
 
-def test_the_lipschitz_constant_is_that_of_the_fourier_series():
+def test_the_lipschitz_constant_matches_the_fourier_series():
     assert lipschitz(ellipse(2.0, 2.0, 60)) == pytest.approx(1)
     u = ellipse(3.0, 1.0, 200)
     series = TrigonometricExpansion.through(u[None])

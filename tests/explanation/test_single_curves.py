@@ -1,4 +1,4 @@
-"""Single curves of a comparison: aligned with its mean, and the nearest to each other."""
+"""Single curves of a comparison: alignment with its mean, and nearest neighbors."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ def result():
     return compare(a, b, Settings(landmarks=50, permutations=199))
 
 
-def test_neighbours_are_the_nearest_in_both_images(result):
+def test_neighbors_are_the_nearest_in_both_images(result):
     coordinates = np.hstack([result.t, result.l])
     first = len(result.a)
     for row in (0, first + 3):
@@ -28,7 +28,7 @@ def test_neighbours_are_the_nearest_in_both_images(result):
         np.testing.assert_allclose(np.sort(others)[:3], distance[b])
 
 
-def test_outlines_are_registered_on_the_mean_and_keep_their_size(result):
+def test_outlines_are_aligned_with_the_mean_and_keep_their_size(result):
     rows = [0, 5, len(result.a)]
     outlines = aligned(result, rows)
     np.testing.assert_allclose(outlines.mean(axis=1), 0, atol=1e-9)
@@ -42,7 +42,7 @@ def test_outlines_are_registered_on_the_mean_and_keep_their_size(result):
 
 
 def aligned_copy(result, row):
-    """The same curve turned by a quarter and moved, aligned again."""
+    """The same curve, rotated by 90 degrees and translated, aligned again."""
     turned = [one @ [[0, 1], [-1, 0]] + 9 for one in (*result.a.curves, *result.b.curves)]
     first = len(result.a)
     return aligned(replace(result, a=Ensemble(turned[:first]), b=Ensemble(turned[first:])), [row])[0]

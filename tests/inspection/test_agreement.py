@@ -1,4 +1,4 @@
-"""Two segmentations of one image: distances of matched objects, and the verdict on the pair."""
+"""Two segmentations of one image: distances between matched objects, and the verdict on the pair."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_a_segmentation_agrees_with_itself(nuclei):
     assert not result.matching.merges
 
 
-def test_a_grown_segmentation_is_one_pixel_away_and_larger(nuclei):
+def test_a_dilated_segmentation_is_one_pixel_away_and_larger(nuclei):
     grown = ndimage.grey_dilation(nuclei, footprint=ndimage.generate_binary_structure(2, 1))
     grown[nuclei > 0] = nuclei[nuclei > 0]
     result = agreement(nuclei, grown, FEW, scale=(0.5, 0.5), unit="µm", min_iou=0.3)
@@ -35,7 +35,7 @@ def test_a_grown_segmentation_is_one_pixel_away_and_larger(nuclei):
     assert "µm apart" in result.summary()
 
 
-def test_joined_nuclei_are_listed(nuclei):
+def test_merged_nuclei_are_listed(nuclei):
     joined = nuclei.copy()
     pairs = {
         tuple(sorted(p)) for p in zip(nuclei[:, 1:].flat, nuclei[:, :-1].flat, strict=True) if 0 < p[0] != p[1] > 0
@@ -45,7 +45,7 @@ def test_joined_nuclei_are_listed(nuclei):
     assert agreement(nuclei, joined, FEW, outlines=Outlines(keep_border=True)).matching.merges == {one: (one, other)}
 
 
-def test_without_a_match_the_summary_names_no_distance():
+def test_without_a_match_the_summary_has_no_distance():
     one, other = (np.zeros((80, 80), int) for _ in range(2))
     one[10:30, 10:30], other[50:70, 50:70] = 1, 1
     words = agreement(one, other, FEW).summary()
@@ -54,14 +54,14 @@ def test_without_a_match_the_summary_names_no_distance():
     assert "apart" not in words
 
 
-def test_the_list_says_what_the_sentence_above_it_says():
-    """An object at the border is no curve, but it is no object of one segmentation alone either."""
+def test_the_list_agrees_with_the_summary():
+    """An object at the border has no curve, but is not an object of one segmentation only either."""
     one, other = np.zeros((2, 100, 100), int)
     for label, row in enumerate((10, 40, 70), start=1):
         one[row : row + 16, 10:26], other[row : row + 14, 10:26] = label, label
-        one[row : row + 16, 60:76] = 3 + label  # in A alone
-    one[40:56, 84:99], other[40:56, 84:100] = 7, 7  # matched, but of B's nothing is traced
-    one[10:26, 90:100] = 8  # in A alone, and not traced
+        one[row : row + 16, 60:76] = 3 + label  # in A only
+    one[40:56, 84:99], other[40:56, 84:100] = 7, 7  # matched, but not traced in B
+    one[10:26, 90:100] = 8  # in A only, and not traced
     found = disagreement((one, other), FEW)
     assert found.sentence.startswith("4 matched (mean IoU 0.891), 4 only in A, 0 only in B")
     assert "Without a usable outline, hence not listed: 1 of A and 1 of B." in found.sentence

@@ -1,4 +1,4 @@
-"""Several label sets of one image: who differs in which way, and what they propose together."""
+"""Several label sets of one image: tendencies of annotators, and their consensus."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from napari_shape_ensembles import annotators
 
 
 def drawn(radius=10.0, seed=0, wobble=0.3):
-    """25 disks whose radii vary a little with the person's hand."""
+    """25 disks whose radii vary a little between annotators."""
     rng = np.random.default_rng(seed)
     rows, columns = np.indices((200, 200))
     radii = radius + rng.normal(0, wobble, (5, 5))[rows // 40, columns // 40]
@@ -18,14 +18,14 @@ def tendency(found, name, measure):
     return found.tendencies.set_index(["annotator", "measure"]).loc[(name, measure)]
 
 
-def test_like_annotators_differ_in_no_way():
+def test_equal_annotators_do_not_differ():
     found = annotators([drawn(seed=seed) for seed in range(4)])
     assert (found.tendencies["p_adjusted"] > 0.05).all()
     assert "No annotator differs" in found.summary()
     assert (found.objects["votes"] == 4).all()
 
 
-def test_who_draws_larger_is_told_with_an_interval_that_holds_the_truth():
+def test_an_annotator_who_draws_larger_is_found_with_a_valid_interval():
     found = annotators({"A": drawn(seed=1), "B": drawn(seed=2), "C": drawn(11, seed=3)})
     larger = tendency(found, "C", "size")
     assert larger.p_adjusted < 0.001
@@ -34,7 +34,7 @@ def test_who_draws_larger_is_told_with_an_interval_that_holds_the_truth():
     assert larger.objects == 25
 
 
-def test_who_splits_more_is_told():
+def test_an_annotator_who_splits_more_is_found():
     split = drawn(seed=1)
     columns = np.indices(split.shape)[1]
     split[(split > 0) & (split <= 15) & (columns % 40 >= 20)] += 100
@@ -45,7 +45,7 @@ def test_who_splits_more_is_told():
     assert "C splits more" in found.summary()
 
 
-def test_who_draws_rougher_is_told():
+def test_an_annotator_who_draws_rougher_is_found():
     rng = np.random.default_rng(0)
     rough = drawn(seed=1)
     near = np.roll(rough, 1, 0) + np.roll(rough, -1, 0)
@@ -60,10 +60,10 @@ def test_who_draws_rougher_is_told():
     assert tendency(same, "A", "size").words == "marks objects equally large"
 
 
-def test_the_consensus_is_the_majority_of_objects_and_of_pixels():
+def test_the_consensus_is_a_majority_vote_of_objects_and_pixels():
     a, b, c = (np.zeros((40, 60), int) for _ in range(3))
     a[5:15, 5:15], b[5:15, 5:17], c[5:15, 5:19] = 1, 4, 9
-    a[25:35, 5:15] = 2  # only one marked it
+    a[25:35, 5:15] = 2  # annotated by one only
     b[25:35, 30:40], c[25:35, 30:40] = 5, 2
     found = annotators([a, b, c])
     expected = np.zeros((40, 60), int)
@@ -74,7 +74,7 @@ def test_the_consensus_is_the_majority_of_objects_and_of_pixels():
     assert found.objects.loc[found.objects["votes"] == 3, ["1", "2", "3"]].to_numpy().tolist() == [[1, 4, 9]]
 
 
-def test_the_order_of_annotators_changes_nothing_but_the_order():
+def test_results_do_not_depend_on_the_order_of_annotators():
     sets = {"A": drawn(seed=1), "B": drawn(9.5, seed=2), "C": drawn(10.5, seed=3)}
     one, other = annotators(sets), annotators(dict(reversed(sets.items())))
     np.testing.assert_array_equal(one.consensus > 0, other.consensus > 0)
@@ -85,7 +85,7 @@ def test_the_order_of_annotators_changes_nothing_but_the_order():
 
 
 def hesitant(seed):
-    """Disks that are moved, split or left out at random, with shuffled numbers."""
+    """Disks that are moved, split or omitted at random, with shuffled labels."""
     rng = np.random.default_rng(seed)
     clean, found = drawn(seed=seed), np.zeros((200, 200), int)
     columns = np.indices(clean.shape)[1]
@@ -100,7 +100,7 @@ def hesitant(seed):
 
 @pytest.mark.parametrize("count", [2, 4])
 @pytest.mark.parametrize("seed", range(4))
-def test_no_dispute_depends_on_the_order_of_annotators(count, seed):
+def test_disputes_do_not_depend_on_the_order_of_annotators(count, seed):
     sets = {"ABCD"[place]: hesitant(10 * seed + place) for place in range(count)}
     found = []
     for names in (sorted(sets), sorted(sets, reverse=True)):
@@ -109,17 +109,17 @@ def test_no_dispute_depends_on_the_order_of_annotators(count, seed):
         found.append((compared.consensus, labels, sorted(table["score"].round(9))))
     for one, other in zip(*(parts[:2] for parts in found), strict=True):
         pairs = np.unique(np.stack([one.ravel(), other.ravel()]), axis=1)
-        assert pairs.shape[1] == len(np.unique(one)) == len(np.unique(other))  # the same objects by other numbers
+        assert pairs.shape[1] == len(np.unique(one)) == len(np.unique(other))  # the same objects with other labels
     assert found[0][2] == found[1][2]
 
 
-def test_annotators_without_an_object_are_told_in_a_sentence():
+def test_annotators_without_an_object_are_reported():
     nothing = np.zeros((200, 200), int)
     assert annotators([nothing, nothing]).summary() == "2 annotators, none of whom marked an object."
     assert "mean F1 0.00, no matched objects" in annotators([drawn(), nothing]).summary()
 
 
-def test_what_cannot_be_compared_is_refused():
+def test_incompatible_labels_are_rejected():
     for name in ("label", "votes", "iou"):
         with pytest.raises(ValueError, match=f"cannot be named '{name}'"):
             annotators({name: drawn(), "B": drawn()})

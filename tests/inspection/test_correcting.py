@@ -1,4 +1,4 @@
-"""Labels put right step by step: every change is logged, undone exactly, and only what changed is traced again."""
+"""Corrections of labels: every change is logged and undone exactly, and only what changed is traced again."""
 
 import numpy as np
 import pytest
@@ -15,10 +15,10 @@ def discs(dtype=np.uint16):
     return labels.astype(dtype)
 
 
-def test_each_correction_does_what_it_says():
+def test_each_correction():
     labels = discs()
     labels[13:16, 13:16] = 0
-    labels[15:17, 45:47] = 9  # another object in the hole of 2
+    labels[15:17, 45:47] = 9  # another object in the hole of object 2
     corrected = CorrectedLabels(labels, by="Ada")
     assert corrected.fill_holes(1).pixels == 9
     with pytest.raises(ValueError, match="label 2 has no hole"):
@@ -58,11 +58,11 @@ def test_the_hole_of_an_object_in_a_hole_is_not_filled_with_the_outer_label():
     assert corrected.fill_holes(2).pixels == 4
 
 
-def test_a_hole_is_filled_also_where_a_label_in_it_surrounds_the_object():
+def test_a_hole_is_filled_even_if_a_label_in_it_encloses_the_object():
     labels = np.zeros((20, 20), np.uint8)
     labels[2:18, 2:18], labels[3:17, 3:17] = 2, 0
     labels[5:15, 5:15], labels[7:13, 7:13], labels[9:11, 9:11] = 1, 0, 2
-    labels[0, 0] = labels[19, 19] = 1  # further components, so that the surroundings are within the bounding box
+    labels[0, 0] = labels[19, 19] = 1  # further components, so that its surroundings are within the bounding box
     assert CorrectedLabels(labels).fill_holes(1).pixels == 6**2 - 2**2
 
 
@@ -80,7 +80,7 @@ def test_a_dumbbell_is_split_at_its_neck():
         disc.split(1)
 
 
-def test_a_merge_closes_the_gap_and_nothing_else():
+def test_a_merge_closes_only_the_gap():
     labels = np.zeros((40, 60), np.int32)
     labels[10:30, 10:29], labels[10:30, 30:50] = 4, 7
     corrected = CorrectedLabels(labels)
@@ -91,7 +91,7 @@ def test_a_merge_closes_the_gap_and_nothing_else():
 
 
 @given(st.lists(st.sampled_from(["delete", "merge", "split", "redraw"]), max_size=8), st.integers(0, 99))
-def test_undoing_everything_gives_the_original_back(actions, seed):
+def test_undoing_everything_restores_the_original(actions, seed):
     rng = np.random.default_rng(seed)
     corrected = CorrectedLabels(discs())
     for action in actions:
@@ -118,7 +118,7 @@ def test_undoing_everything_gives_the_original_back(actions, seed):
         corrected.undo()
 
 
-def test_only_what_was_touched_is_traced_again():
+def test_only_changed_objects_are_traced_again():
     recipe = Outlines(outline_smoothing=1, keep_border=False)
     labels = discs()
     labels[0, 0:5] = 99
@@ -137,26 +137,26 @@ def test_only_what_was_touched_is_traced_again():
 
 
 @pytest.mark.parametrize("holes", [False, True])
-def test_one_label_in_two_pieces_alone_keeps_its_number(holes):
+def test_a_single_label_in_two_pieces_keeps_its_number(holes):
     labels, recipe = discs(), Outlines(holes=holes)
     labels[labels == 7] = 0
-    labels[18:23, 18:23] = 0  # holes in two of them, of which one stays
+    labels[18:23, 18:23] = 0  # two of them have holes, one of which remains
     labels[58:63, 58:63] = 0
     corrected = CorrectedLabels(labels)
-    corrected.merge(2, int(labels.max()))  # far from it: all that was touched is one label now
+    corrected.merge(2, int(labels.max()))  # far away: the touched region has one label now
     after, whole = corrected.retrace(recipe.trace(labels), recipe), recipe.trace(corrected.labels)
     assert sorted(after.ids.tolist()) == sorted(whole.ids.tolist())
     assert after.dropped == whole.dropped
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32, np.int64])
-def test_the_type_of_the_labels_stays(dtype):
+def test_the_dtype_of_labels_is_kept(dtype):
     corrected = CorrectedLabels(discs(dtype))
     corrected.delete(1)
     assert corrected.labels.dtype == dtype
 
 
-def test_what_cannot_be_done_is_said():
+def test_impossible_corrections_are_rejected():
     corrected = CorrectedLabels(discs())
     with pytest.raises(ValueError, match="no label 77"):
         corrected.delete(77)
@@ -183,14 +183,14 @@ def test_what_cannot_be_done_is_said():
 
 
 @pytest.mark.parametrize("value", [300, -1, 1.5, np.nan])
-def test_what_the_type_cannot_hold_is_not_painted(value):
+def test_values_beyond_the_dtype_are_not_painted(value):
     corrected = CorrectedLabels(discs(np.uint8))
     with pytest.raises(ValueError, match="cannot hold the values of"):
         corrected.paint(np.where(corrected.labels == 1, value, corrected.labels.astype(np.float64)))
     assert not corrected.changes
 
 
-def test_new_labels_use_all_numbers_of_the_type_and_no_more():
+def test_new_labels_use_the_whole_range_of_the_dtype():
     labels = np.zeros((30, 30), np.uint8)
     labels[3:9, 3:9], labels[20, 20] = 1, 254
     corrected = CorrectedLabels(labels)
@@ -205,7 +205,7 @@ def stack_of(*planes):
     return np.stack([np.asarray(plane, np.uint8) for plane in planes])
 
 
-def test_a_plane_is_corrected_within_its_stack_along_any_axes():
+def test_a_plane_along_any_axes_is_corrected_within_its_stack():
     whole = stack_of(discs(), 0 * discs(), discs())
     stack = CorrectedStack(whole, by="Ada")
     stack.plane(0).delete(1)
@@ -214,7 +214,7 @@ def test_a_plane_is_corrected_within_its_stack_along_any_axes():
     crossing.delete(number)
     turned = stack.plane(2, axes=(2, 1))
     there = whole[2].T.copy()
-    there[:, 45][there[:, 45] == number] = 0  # what was corrected in the plane that crosses
+    there[:, 45][there[:, 45] == number] = 0  # corrected in the plane that crosses
     np.testing.assert_array_equal(turned.labels, there)
     np.testing.assert_array_equal(turned.original, whole[2].T)
     turned.delete(1)
@@ -226,7 +226,7 @@ def test_a_plane_is_corrected_within_its_stack_along_any_axes():
     untouched = (whole != 1) & (whole != number)
     np.testing.assert_array_equal(now[untouched], whole[untouched])
     assert stack.log["plane"].tolist() == ["axis 0 = 0", "axis 1 = 45", "axis 0 = 2"]
-    stack.plane(0).delete(2)  # in the order in which it was done, in whatever plane and within one second
+    stack.plane(0).delete(2)  # in chronological order, in any plane and within one second
     assert stack.log["plane"].tolist() == ["axis 0 = 0", "axis 1 = 45", "axis 0 = 2", "axis 0 = 0"]
     stack.plane(0).undo()
     stack.plane(0).undo()
@@ -235,7 +235,7 @@ def test_a_plane_is_corrected_within_its_stack_along_any_axes():
 
 
 class OnDisk:
-    """An array as of xarray or Zarr: without the methods of NumPy, and read where it is indexed."""
+    """Array-like as in xarray or Zarr: without NumPy's methods, and read on indexing."""
 
     def __init__(self, values):
         self._values, self.read = values, 0
@@ -261,14 +261,14 @@ def test_only_the_corrected_plane_of_a_stack_on_disk_is_read(axes, expected):
     assert stack.original.read == plane.size
 
 
-def test_planes_that_cross_share_what_is_corrected_and_undone():
+def test_crossing_planes_share_corrections_and_undo():
     whole = np.zeros((6, 7, 8), np.uint8)
     whole[1:5, 1:5, 1:5] = 3
     stack = CorrectedStack(whole)
     flat, upright = stack.plane(2), stack.plane(3, axes=(0, 2))
     flat.delete(3)
     assert not upright.labels[2].any()
-    aside = stack.plane(4, axes=(1, 0))  # begun later, with rows and columns of its own
+    aside = stack.plane(4, axes=(1, 0))  # started later, with its own axes for rows and columns
     assert not aside.labels[:, 2].any()
     aside.redraw(0, np.arange(7 * 6).reshape(7, 6) == 3 * 6 + 2)
     assert upright.labels[2, 4] == flat.labels[3, 4] == stack.labels[2, 3, 4] == 4
@@ -293,7 +293,7 @@ def test_a_stack_of_masks_is_corrected_as_labels():
     assert stack.labels.dtype.kind == "i"
 
 
-def test_new_labels_of_a_plane_have_numbers_that_no_plane_of_the_stack_has():
+def test_new_labels_are_unique_in_the_whole_stack():
     plane = np.zeros((20, 40), np.uint8)
     plane[5:15, 5:35] = 2
     stack = CorrectedStack(np.stack([plane, np.where(plane > 0, 32, 0)]))
@@ -303,7 +303,7 @@ def test_new_labels_of_a_plane_have_numbers_that_no_plane_of_the_stack_has():
     assert [np.unique(plane).tolist() for plane in stack.labels] == [[0, 2, 33], [0, 32, 34]]
 
 
-def test_a_plane_counted_from_the_end_is_the_same_plane():
+def test_a_negative_plane_index_is_the_same_plane():
     stack = CorrectedStack(stack_of(discs(), discs(), discs()))
     stack.plane(-1).delete(1)
     assert stack.plane(2) is stack.plane(-1) is stack.plane(np.int64(2), axes=(1, 2))
@@ -313,13 +313,13 @@ def test_a_plane_counted_from_the_end_is_the_same_plane():
 @pytest.mark.parametrize(
     ("place", "axes"), [((3,), (1, 2)), ((), (1, 2)), ((0, 0), (1, 2)), ((0,), (1, 1)), ((0,), (1, 3))]
 )
-def test_a_plane_that_a_stack_has_not_is_refused(place, axes):
+def test_a_plane_index_out_of_range_is_rejected(place, axes):
     stack = CorrectedStack(stack_of(discs(), discs(), discs()))
     with pytest.raises(ValueError, match=r"there is no plane|two of 3 axes"):
         stack.plane(*place, axes=axes)
 
 
-def test_pieces_of_one_label_keep_its_number_and_those_of_a_mask_are_numbered_in_all_planes():
+def test_pieces_of_a_label_keep_it_and_pieces_of_a_mask_are_numbered_in_all_planes():
     pieces = np.zeros((20, 40), np.uint8)
     pieces[5:15, 2:12] = pieces[5:15, 20:30] = 7
     others = np.where(pieces > 0, 9, 0)
@@ -333,7 +333,7 @@ def test_pieces_of_one_label_keep_its_number_and_those_of_a_mask_are_numbered_in
     assert [np.unique(plane).tolist() for plane in mask.labels] == [[0, 2], [0, 1, 2], [0]]
 
 
-def test_a_plane_whose_original_was_painted_since_is_begun_anew():
+def test_a_plane_painted_since_is_started_anew():
     whole = stack_of(discs(), discs())
     stack = CorrectedStack(whole)
     stack.plane(0).delete(1)
@@ -344,6 +344,6 @@ def test_a_plane_whose_original_was_painted_since_is_begun_anew():
 
 
 @pytest.mark.parametrize("labels", [np.zeros((4, 5), int), np.zeros((3, 4, 5))])
-def test_what_is_no_stack_of_labels_is_refused(labels):
+def test_invalid_stacks_of_labels_are_rejected(labels):
     with pytest.raises(ValueError, match="three or more axes and integers"):
         CorrectedStack(labels)

@@ -1,4 +1,4 @@
-"""Measures of objects against what is known of simple ones: dents, level lines, blobs."""
+"""Measurements of simple objects: concavities, level lines, blobs."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def disk(column, radius=RADIUS):
 
 @pytest.fixture(scope="module")
 def measured():
-    """A disk, and one with a notch as wide as it is deep; the image is of two blurred disks."""
+    """A disk, and a disk with a notch as wide as deep; the image shows two blurred disks."""
     labels = disk(60) + 2 * disk(180)
     labels[(np.abs(ROWS - 60) <= DEPTH / 2) & (COLUMNS >= 180 + RADIUS - DEPTH)] = 0
     return evidence(labels, 20 + ndimage.gaussian_filter(80.0 * (disk(60) | disk(180)), 2))
@@ -24,30 +24,30 @@ def measured():
 
 @pytest.mark.parametrize("reach", [1.5, 2.5, 5**0.5, 5.0, 7.3])
 @pytest.mark.parametrize("shape", [(30, 40), (3, 50), (1, 1)])
-def test_a_mask_grows_by_the_distance(reach, shape):
+def test_a_mask_is_dilated_by_the_distance(reach, shape):
     mask = np.random.default_rng(0).random(shape) < 0.01
     mask[0, 0] = True
     np.testing.assert_array_equal(_grown(mask, reach), ndimage.distance_transform_edt(~mask) <= reach)
     assert not _grown(np.zeros(shape, bool), reach).any()
 
 
-def test_a_dent_is_as_deep_as_its_notch(measured):
+def test_concavity_depth_of_a_notch(measured):
     assert measured.loc[1, "dent"] < 0.05
-    # The hull runs along the chord between the corners of the notch.
+    # The hull follows the chord between the corners of the notch.
     chord = RADIUS - np.sqrt(RADIUS**2 - (DEPTH / 2) ** 2)
     assert measured.loc[2, "dent"] == pytest.approx((DEPTH - chord) / RADIUS, abs=0.08)
     assert (measured["dent2"] <= measured["dent"]).all()
 
 
-def test_an_outline_on_the_edge_runs_half_way_between_the_levels(measured):
+def test_an_outline_on_the_edge_is_at_the_half_level(measured):
     one = measured.loc[1]
     assert one["outline_level"] == pytest.approx(0.5, abs=0.08)
     assert one["steep_level"] == pytest.approx(0.5, abs=0.11)
     assert one["steep_area"] == pytest.approx(0, abs=0.05)
-    assert measured.loc[2, "outline_spread"] > 2 * one["outline_spread"]  # its notch lies within the disk
+    assert measured.loc[2, "outline_spread"] > 2 * one["outline_spread"]  # its notch is inside the disk of the image
 
 
-def test_wide_and_narrow_outlines_run_on_other_levels():
+def test_dilated_and_eroded_outlines_are_at_other_levels():
     image = ndimage.gaussian_filter(80.0 * disk(60), 2)
     wide, narrow = (evidence(disk(60, RADIUS + by), image).loc[1] for by in (2, -2))
     assert wide["outline_level"] < 0.35 < 0.65 < narrow["outline_level"]

@@ -1,4 +1,4 @@
-"""Curves that deserve a second look: each fault is named, ordinary curves are not."""
+"""Checks for unusual curves: each fault is reported, ordinary curves are not."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def ordinary(count=30, **options):
 
 
 def reasons_of(odd, **options):
-    """Reasons given for one odd curve among thirty ordinary ones."""
+    """Reasons given for one unusual curve among thirty ordinary ones."""
     ensemble = Ensemble([*ordinary(), odd])
     table = suspicious(ensemble, **options).set_index("index")
     return table["reasons"].get(30, "")
@@ -40,17 +40,17 @@ def circle(radius, centre, n=200):
         (np.array([[0, 300], [0, 320], [20, 300], [20, 330]], dtype=float), "touches or crosses itself"),
     ],
 )
-def test_each_fault_is_named(odd, reason):
+def test_each_fault_is_reported(odd, reason):
     assert reason in reasons_of(odd)
 
 
-def test_a_frayed_outline_is_unusually_rough():
+def test_a_jagged_outline_is_unusually_rough():
     rng = np.random.default_rng(0)
     radius = 12 * (1 + 0.12 * rng.normal(size=200))
     assert "unusually rough" in reasons_of(circle(radius[:, None], (0, 300)))
 
 
-def test_what_is_measured_elsewhere_is_taken_up():
+def test_external_measurements_are_used():
     count = 31
     distances, ambiguous = np.linspace(1, 1.5, count), np.zeros(count, dtype=bool)
     distances[30], ambiguous[30] = 9, True
@@ -58,7 +58,7 @@ def test_what_is_measured_elsewhere_is_taken_up():
     assert {"far from the mean shape", "ambiguous registration"} <= set(given.split("; "))
 
 
-def test_the_worst_comes_first_and_no_reason_weighs_more_than_three():
+def test_the_worst_comes_first_and_weights_are_clipped_at_three():
     ensemble = Ensemble([*ordinary(), circle(300, (0, 900)), circle(12, (0, 300))])
     table = suspicious(ensemble)
     assert (np.diff(table["score"]) <= 0).all()
@@ -66,13 +66,13 @@ def test_the_worst_comes_first_and_no_reason_weighs_more_than_three():
     assert (table["score"] <= 3 * (table["reasons"].str.count(";") + 1)).all()
 
 
-def test_checks_do_not_depend_on_place_size_or_turn():
+def test_checks_are_invariant_to_translation_scale_and_rotation():
     ensemble = Ensemble(ordinary())
     moved = Ensemble([curve[::-1] @ [[0, 3], [3, 0]] + 1000 for curve in ensemble.curves])
     np.testing.assert_allclose(roughness(moved), roughness(ensemble), rtol=1e-6)
 
 
-def test_unusual_is_robust_and_silent_for_few():
+def test_outlier_detection_is_robust_and_off_for_few_curves():
     values = np.random.default_rng(0).normal(size=500)
     assert (unusual(values) >= 1).mean() < 0.005
     values[:100] = 50
@@ -86,10 +86,10 @@ def test_holes_of_the_battery_are_the_nested_ones(shared_data):
     assert [nested(ensemble).sum() for ensemble in ensembles] == [44, 90]
 
 
-def test_an_empty_ensemble_has_nothing_suspicious():
+def test_an_empty_ensemble_has_no_suspects():
     assert suspicious(Ensemble([])).columns.tolist() == ["index", "id", "score", "reasons"]
 
 
-def test_numbers_that_do_not_fit_are_refused():
+def test_measurements_of_the_wrong_length_are_rejected():
     with pytest.raises(ValueError, match="one number for each of 30 curves"):
         suspicious(Ensemble(ordinary()), distances=[1, 2])

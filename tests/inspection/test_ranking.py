@@ -1,4 +1,4 @@
-"""Curves left out by hand, and ensembles without any."""
+"""Manually excluded curves, and ensembles that become empty."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from napari_shape_ensembles.inspection import inspect_curves
 from napari_shape_ensembles.inspection.ranking import without_excluded
 
 
-def test_curves_that_stay_keep_their_images_and_ids():
+def test_remaining_curves_keep_their_images_and_ids():
     images = [Ensemble(list(blobs(3, 40, seed=seed)), name=name) for seed, name in enumerate("uv")]
     pooled = Ensemble.pooled(images, name="group")
     kept = without_excluded(pooled, np.array([True, False, False, False, True, False]))
@@ -20,7 +20,7 @@ def test_curves_that_stay_keep_their_images_and_ids():
 
 
 @pytest.mark.parametrize("others", [(), (Ensemble(list(blobs(9, 40))),)], ids=["alone", "of two"])
-def test_an_ensemble_without_curves_is_refused_with_what_was_left_out(others):
+def test_an_empty_ensemble_is_rejected_with_the_exclusion_counts(others):
     empty = Ensemble([], name="field", dropped={"touching the image border": 3})
     with pytest.raises(ValueError, match=r"field has no usable outline \(3 touching the image border\)"):
         inspect_curves((*others, empty))

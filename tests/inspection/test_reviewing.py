@@ -1,4 +1,4 @@
-"""The queue of a review: every label is in it, ticks and corrections rank again, and all of it can be taken back."""
+"""The review queue: it lists every label; verdicts and corrections update the ranking and can be undone."""
 
 from functools import cache
 
@@ -25,7 +25,7 @@ def inspected(labels, image):
 
 @cache
 def known_of(kind):
-    """What is found about labels with one fault, as they are before a review: several tests begin there."""
+    """Evidence for labels with one fault, before a review; shared by several tests."""
     labels, image, _ = faulty_part(kind)
     return inspected(labels, image)
 
@@ -62,7 +62,7 @@ def test_labels_without_a_curve_and_objects_without_a_label_are_in_the_list():
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8])
-def test_the_pieces_of_a_mask_are_corrected_by_the_numbers_they_are_listed_by(dtype):
+def test_pieces_of_a_mask_are_corrected_by_their_listed_numbers(dtype):
     labels, image, _ = faulty_part("hole")
     mask = (labels > 0).astype(dtype) * dtype(255)
     review = reviewed(mask, image)
@@ -77,7 +77,7 @@ def test_the_pieces_of_a_mask_are_corrected_by_the_numbers_they_are_listed_by(dt
     ("kind", "action"),
     [("hole", "fill holes"), ("merge", "split"), ("split", "merge"), ("stray", "delete"), ("leak", "redraw")],
 )
-def test_the_suggested_correction_puts_a_made_fault_right(kind, action):
+def test_the_suggested_correction_fixes_a_simulated_fault(kind, action):
     labels, image, concerned = faulty_part(kind)
     review = reviewed(labels, image, known_of(kind))
     entry = first(review)
@@ -110,7 +110,7 @@ def test_a_missing_object_is_added_as_a_label():
     review = reviewed(labels, image)
     (missing,) = review.table.loc[review.table["label"] < 0, "label"]
     assert review.suggestion(Entry(0, missing)) == "add"
-    review.tick(Entry(0, missing), wrong=False)  # dismissed
+    review.tick(Entry(0, missing), wrong=False)  # rejected by the user
     assert review.table.set_index("label").loc[missing, "mark"] == "right"
     review.fix(Entry(0, missing), "add")
     measured(review)
@@ -119,7 +119,7 @@ def test_a_missing_object_is_added_as_a_label():
     assert (added & gone).sum() / (added | gone).sum() > 0.85
 
 
-def test_ticks_rank_again_in_all_images_of_the_project_and_are_taken_back():
+def test_verdicts_update_the_ranking_of_all_images_and_can_be_undone():
     labels, image, _ = faulty_part("leak")
     other, other_image, _ = faulty_part("cut")
     ticks = Ticks()
@@ -132,7 +132,7 @@ def test_ticks_rank_again_in_all_images_of_the_project_and_are_taken_back():
         review.tick(Entry(0, label), wrong=False)
     after = review.table
     assert after["mark"].value_counts().to_dict() == {"": 46, "right": 3, "wrong": 1}
-    assert set(after["label"].tail(4)) == {ODD, 10, 11, 12}  # what was looked at is below what is waiting
+    assert set(after["label"].tail(4)) == {ODD, 10, 11, 12}  # reviewed labels rank below unreviewed ones
     scores = [table[table["image"] == 1].set_index("label")["score"].sort_index() for table in (before, after)]
     assert not np.allclose(*scores)
     assert len(ticks.table) == 4
@@ -144,7 +144,7 @@ def test_ticks_rank_again_in_all_images_of_the_project_and_are_taken_back():
         review.undo()
 
 
-def test_undoing_a_correction_gives_labels_outlines_and_ranking_back():
+def test_undoing_a_correction_restores_labels_outlines_and_ranking():
     labels, image, _ = faulty_part("hole")
     review = reviewed(labels, image, known_of("hole"))
     before, curves = review.table, review.inspection.ensembles[0].curves
@@ -160,7 +160,7 @@ def test_undoing_a_correction_gives_labels_outlines_and_ranking_back():
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_consensus_is_reviewed_in_the_order_of_disagreement_which_corrections_keep():
+def test_a_consensus_is_reviewed_in_order_of_disagreement():
     labels, _, _ = faulty_part("hole")
     fewer, larger = labels.copy(), np.maximum(labels, np.roll(labels, 4, axis=0))
     fewer[fewer == 13] = 0
@@ -180,7 +180,7 @@ def test_a_consensus_is_reviewed_in_the_order_of_disagreement_which_corrections_
     assert review.to_save(0)
 
 
-def test_corrections_go_on_with_their_log():
+def test_corrections_resume_from_their_log():
     labels, image, _ = faulty_part("hole")
     review = reviewed(labels, image, known_of("hole"))
     review.fix(Entry(0, ODD), "fill holes")
@@ -190,11 +190,11 @@ def test_corrections_go_on_with_their_log():
     measured(again)
     assert own.log["action"].tolist() == ["fill holes", "delete"]
     assert 14 not in again.inspection.ensembles[0].ids
-    # Where one was deleted the image still shows an object, which is listed as missing.
+    # The image still shows the object whose label was deleted, so it is listed as missing.
     assert again.counts() == {"all": 26, "right": 0, "wrong": 0, "corrected": 2}
 
 
-def test_what_cannot_be_corrected_is_said():
+def test_impossible_corrections_are_rejected():
     labels, image, _ = faulty_part("hole")
     review = reviewed(labels, image, known_of("hole"))
     for entry, action, message in (

@@ -1,4 +1,4 @@
-"""The ranking of labels: made faults are found with the right reason, corrections are learned from, speed."""
+"""Ranking of labels: simulated faults are found with the right reason, verdicts are learned from, and edge cases."""
 
 import warnings
 
@@ -14,7 +14,7 @@ from napari_shape_ensembles.inspection.suspects import review_order
 
 
 @pytest.mark.parametrize("kind", EXPECTED_REASONS)
-def test_a_made_fault_comes_first_and_is_named(kind):
+def test_a_simulated_fault_ranks_first_with_its_reason(kind):
     labels, image, concerned = faulty_part(kind)
     ranking = rank_suspects(labels, image)
     assert sorted(ranking["label"]) == np.unique(labels[labels > 0]).tolist()
@@ -29,7 +29,7 @@ def test_a_made_fault_comes_first_and_is_named(kind):
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_every_reason_is_right_where_faults_of_all_kinds_are_in_one_image(seed):
+def test_reasons_are_right_with_faults_of_all_kinds_in_one_image(seed):
     labels, image, concerned = with_every_fault(seed)
     gone = labels == 36
     labels[gone] = 0
@@ -45,20 +45,20 @@ def test_every_reason_is_right_where_faults_of_all_kinds_are_in_one_image(seed):
 
 
 @pytest.mark.parametrize("kind", ["hole", "pieces", "merge", "split"])
-def test_faults_of_form_are_named_without_an_image(kind):
+def test_shape_faults_are_found_without_an_image(kind):
     labels, _, concerned = faulty_part(kind)
     first = rank_suspects(labels).head(len(concerned))
     assert set(first["label"]) == concerned
     assert all(EXPECTED_REASONS[kind] in said for said in first["reasons"])
 
 
-def test_objects_without_fault_have_no_reasons():
+def test_faultless_objects_have_no_reasons():
     labels, clean = scene()
     assert (rank_suspects(labels, render_image(clean))["reasons"] == "").all()
     assert (rank_suspects(labels)["reasons"] == "").all()
 
 
-def test_a_missing_object_is_found_where_it_is():
+def test_a_missing_object_is_located():
     labels, clean = scene()
     image = render_image(clean)
     assert len(missing_objects(labels, image)) == 0
@@ -71,7 +71,7 @@ def test_a_missing_object_is_found_where_it_is():
     assert found.reasons.startswith("missing")
 
 
-def test_uneven_illumination_is_no_object_and_hides_none():
+def test_uneven_illumination_neither_fakes_nor_hides_objects():
     labels, clean = scene()
     rows, columns = np.indices(labels.shape) / labels.shape[0] - 0.5
     image = render_image(clean) + 150 * columns - 100 * (rows**2 + columns**2)
@@ -82,7 +82,7 @@ def test_uneven_illumination_is_no_object_and_hides_none():
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_little_background_in_a_corner_says_nothing_about_the_light_elsewhere(seed):
+def test_a_corner_with_little_background_is_not_extrapolated(seed):
     rows, columns = np.indices((400, 400))
     labels = rows // 20 * 20 + columns // 20 + 1
     labels[:40, :40] = 0
@@ -93,7 +93,7 @@ def test_little_background_in_a_corner_says_nothing_about_the_light_elsewhere(se
 
 
 @pytest.mark.parametrize("labelled", ["object", "background"])
-def test_a_single_pixel_is_ranked_as_it_does_not_vary(labelled):
+def test_a_single_pixel_is_ranked_with_zero_variance(labelled):
     labels = np.full((20, 20), labelled == "background", dtype=int)
     labels[5, 5] = labelled == "object"
     image = np.random.default_rng(0).normal(20, 4, labels.shape) + 60 * labels
@@ -103,7 +103,7 @@ def test_a_single_pixel_is_ranked_as_it_does_not_vary(labelled):
 
 
 @pytest.mark.parametrize("kind", ["hole", "leak", "cut"])
-def test_neither_bit_depth_nor_polarity_nor_colour_nor_a_turn_matters(kind):
+def test_ranking_is_invariant_to_bit_depth_polarity_color_and_rotation(kind):
     labels, image, _ = faulty_part(kind)
     expected = rank_suspects(labels, image)
     for changed in (image.astype(np.uint16) * 200 + 7, 255.0 - image, np.stack([image, 255 - image, image], axis=-1)):
@@ -114,10 +114,10 @@ def test_neither_bit_depth_nor_polarity_nor_colour_nor_a_turn_matters(kind):
     assert turned["label"].iloc[0] == ODD
 
 
-def test_corrections_move_like_labels_and_what_was_ticked_is_settled():
+def test_verdicts_affect_similar_labels_and_settle_their_own():
     labels, clean = scene()
     odd = np.random.default_rng(3).choice(np.arange(1, 65), 24, replace=False)
-    clean[np.isin(labels, odd)] = 85  # a little dimmer, which nobody calls a fault before it is ticked
+    clean[np.isin(labels, odd)] = 85  # slightly dimmer, which is no fault unless the user says so
     image = render_image(clean)
     ticks = {int(n): "wrong" for n in odd[:8]} | {int(n): "right" for n in np.setdiff1d(np.arange(1, 65), odd)[:8]}
     rest = np.setdiff1d(np.arange(1, 65), list(ticks))
@@ -133,7 +133,7 @@ def test_corrections_move_like_labels_and_what_was_ticked_is_settled():
     assert (score[[n for n, said in ticks.items() if said == "right"]] == 0).all()
 
 
-def test_ticks_hold_for_other_images_of_a_project_and_are_kept(tmp_path):
+def test_verdicts_apply_to_other_images_and_are_saved(tmp_path):
     labels, image, _ = faulty_part("hole")
     ticks = Ticks()
     ticks.add(labels, image, verdicts={ODD: "wrong", 10: "right", 11: "right"}, name="one")
@@ -146,7 +146,7 @@ def test_ticks_hold_for_other_images_of_a_project_and_are_kept(tmp_path):
     assert_frame_equal(kept.table, ticks.table.reset_index(drop=True), check_exact=True, check_dtype=False)
 
 
-def test_ticks_made_with_and_without_an_image_are_kept(tmp_path):
+def test_verdicts_with_and_without_an_image_are_saved(tmp_path):
     labels, image, _ = faulty_part("hole")
     ticks = Ticks()
     ticks.add(labels, verdicts={ODD: "wrong"}, name="one")
@@ -168,13 +168,13 @@ def test_ticks_made_with_and_without_an_image_are_kept(tmp_path):
         (b"image,label,wrong,solidity\none,1.5,True,0.9\n", "column label"),
     ],
 )
-def test_files_without_ticks_are_refused_by_name(tmp_path, content, words):
+def test_files_without_verdicts_are_rejected_with_their_name(tmp_path, content, words):
     (tmp_path / "ticks.csv").write_bytes(content)
     with pytest.raises(ValueError, match=f"ticks.csv.*{words}"):
         Ticks.load(tmp_path / "ticks.csv")
 
 
-def test_ticks_that_cannot_be_saved_leave_the_file_as_it_was(tmp_path, monkeypatch):
+def test_a_failed_save_of_verdicts_keeps_the_old_file(tmp_path, monkeypatch):
     labels, image, _ = faulty_part("hole")
     ticks = Ticks()
     ticks.add(labels, image, verdicts={ODD: "wrong"}, name="one")
@@ -197,13 +197,13 @@ def test_ticks_that_cannot_be_saved_leave_the_file_as_it_was(tmp_path, monkeypat
         (pd.DataFrame({"label": [1, 2, 1], "status": ["wrong", "right", "kept"]}), "label 1 both right and wrong"),
     ],
 )
-def test_corrections_that_say_nothing_are_refused(corrections, message):
+def test_invalid_verdicts_are_rejected(corrections, message):
     labels, clean = scene()
     with pytest.raises(ValueError, match=message):
         rank_suspects(labels, clean, corrections=corrections)
 
 
-def test_ticks_with_other_evidence_are_refused():
+def test_verdicts_with_other_features_are_rejected():
     labels, image, _ = faulty_part("hole")
     ticks = Ticks()
     ticks.add(labels, image, verdicts={ODD: "wrong", 10: "right"}, name="one")
@@ -212,7 +212,7 @@ def test_ticks_with_other_evidence_are_refused():
         rank_suspects(labels, image, corrections=ticks)
 
 
-def test_ticks_that_are_neither_true_nor_false_are_refused(tmp_path):
+def test_verdicts_that_are_not_boolean_are_rejected(tmp_path):
     labels, image, _ = faulty_part("hole")
     ticks = Ticks()
     ticks.add(labels, image, verdicts={ODD: "wrong", 10: "right"}, name="one")
@@ -222,7 +222,7 @@ def test_ticks_that_are_neither_true_nor_false_are_refused(tmp_path):
         Ticks.load(tmp_path / "ticks.csv")
 
 
-def test_all_channels_count():
+def test_all_channels_are_used():
     labels, image, _ = faulty_part("leak")
     expected = rank_suspects(labels, image)
     noise = np.random.default_rng(0).normal(0, 50, (3, *image.shape))
@@ -231,7 +231,7 @@ def test_all_channels_count():
     assert [said.split(":")[0] for said in found["reasons"]] == [said.split(":")[0] for said in expected["reasons"]]
 
 
-def test_a_label_around_another_has_no_hole_but_encloses_it():
+def test_a_label_around_another_encloses_it_without_a_hole():
     labels, _ = scene()
     rows, columns = np.indices(labels.shape)
     distance = np.hypot(rows - ROW, columns - COLUMN)
@@ -241,16 +241,16 @@ def test_a_label_around_another_has_no_hole_but_encloses_it():
     assert f"encloses other labels, of {area} px" in said[ODD]
     assert "hole" not in said[ODD]
     assert "dented" not in said[ODD]
-    labels[distance < 2] = 0  # a hole of the inner label is not one of the outer
+    labels[distance < 2] = 0  # a hole of the inner label is not a hole of the outer one
     said = rank_suspects(labels).set_index("label")["reasons"]
     assert "hole" not in said[ODD]
     assert said[100].startswith(f"hole: 1 of {(distance < 2).sum()} px")
 
 
-def test_what_the_border_cuts_off_is_not_called_small():
+def test_objects_cut_by_the_border_are_not_called_small():
     labels, clean = scene()
     image = render_image(clean)
-    # Of the first row of objects, slivers are left.
+    # Only slivers of the first row of objects remain.
     top = np.flatnonzero(((labels > 0) & (labels <= 8)).any(axis=1)).max() - 2
     labels, image = labels[top:], image[top:]
     cut = np.unique(labels[0, labels[0] > 0])
@@ -259,7 +259,7 @@ def test_what_the_border_cuts_off_is_not_called_small():
     assert not ranking.loc[cut, "reasons"].str.contains("small").any()
 
 
-def test_images_that_do_not_fit_are_refused():
+def test_images_of_another_shape_are_rejected():
     labels, clean = scene()
     with pytest.raises(ValueError, match="shape"):
         rank_suspects(labels, clean[1:])
@@ -279,14 +279,14 @@ def test_images_that_do_not_fit_are_refused():
 @pytest.mark.parametrize(
     "labels", [np.zeros((20, 20), int), np.ones((20, 20), int), np.eye(9, dtype=int) * 3 + np.eye(9, k=1, dtype=int)]
 )
-def test_odd_label_images_are_ranked_too(labels):
+def test_unusual_label_images_are_ranked(labels):
     image = np.random.default_rng(0).normal(size=labels.shape)
     for ranking in (rank_suspects(labels), rank_suspects(labels, image)):
         assert sorted(ranking["label"]) == np.unique(labels[labels > 0]).tolist()
         assert np.isfinite(ranking["score"]).all()
 
 
-def test_the_most_uncertain_labels_are_asked_about_first_and_the_rest_from_the_top():
+def test_the_review_order_starts_with_the_most_uncertain_labels():
     ranking = pd.DataFrame({"label": [9, 8, 7, 6, 5], "score": [0.99, 0.7, 0.45, 0.2, 0.01]})
     assert review_order(ranking, 2) == [7, 8, 9, 6, 5]
     assert sorted(review_order(ranking, 20)) == [5, 6, 7, 8, 9]
@@ -300,9 +300,9 @@ def test_a_thousand_objects_are_all_ranked():
     assert sorted(ranking["label"]) == list(range(1, 1025))
 
 
-def test_shares_near_the_whole_are_written_without_an_exponent():
+def test_shares_near_one_are_formatted_without_exponent():
     labels = np.zeros((60, 60), np.int32)
-    labels[:40:2, ::2] = 1  # 600 pixels, none of which touches another
+    labels[:40:2, ::2] = 1  # 600 isolated pixels
     labels[45:55, 20:30] = 2
     reasons = rank_suspects(labels).set_index("label")["reasons"]
     assert "600 pieces: 100 % lies off the largest" in reasons[1]

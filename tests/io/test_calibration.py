@@ -1,4 +1,4 @@
-"""Sizes of pixels as files state them, and images read with care."""
+"""Pixel sizes from file metadata, and safe reading of images."""
 
 import struct
 
@@ -15,7 +15,7 @@ IMAGE = np.arange(12, dtype=np.uint16).reshape(3, 4)
 
 
 def tagged(path, tag, content):
-    """A TIFF with one private tag, as the makers of microscopes write them."""
+    """A TIFF with one private tag, as written by microscope vendors."""
     tifffile.imwrite(path, IMAGE, extratags=[(tag, "s", 0, content, True)], metadata=None)
     return path
 
@@ -65,7 +65,7 @@ def test_tescan(tmp_path):
     assert_calibrated(tagged(tmp_path / "x.tif", 50431, text), (0.02, 0.01), "µm", "Tescan tags")
 
 
-def test_what_is_not_stated_is_pixels(tmp_path):
+def test_without_metadata_the_unit_is_pixels(tmp_path):
     tifffile.imwrite(tmp_path / "plain.tif", IMAGE, resolution=(300, 300), resolutionunit="INCH", metadata=None)
     tifffile.imwrite(tmp_path / "pixel.tif", IMAGE, imagej=True, metadata={"unit": "pixel", "axes": "YX"})
     text = "[Scan]\r\nPixelWidth=0\r\nPixelHeight=0\r\n"
@@ -75,13 +75,13 @@ def test_what_is_not_stated_is_pixels(tmp_path):
         assert read_calibration(tmp_path / name) == Calibration()
 
 
-def test_a_unit_that_is_no_length_stops_with_the_remedy(tmp_path):
+def test_a_unit_other_than_length_is_rejected_with_the_remedy(tmp_path):
     tifffile.imwrite(tmp_path / "x.tif", IMAGE, imagej=True, resolution=(4, 2), metadata={"unit": "sec", "axes": "YX"})
     with pytest.raises(ValueError, match=r'x\.tif: states its pixel size in "sec".*give the pixel size'):
         read_calibration(tmp_path / "x.tif")
 
 
-def test_a_calibration_says_itself_in_words_and_refuses_nonsense():
+def test_a_calibration_is_printable_and_validated():
     assert str(Calibration((0.5, 0.25), "µm", "OME-TIFF")) == "0.5 × 0.25 µm per pixel (OME-TIFF)"
     assert str(Calibration()) == "pixels (not stated)"
     with pytest.raises(ValueError, match="above 0"):
@@ -99,7 +99,7 @@ def test_images_of_other_formats_are_read(tmp_path):
     np.testing.assert_array_equal(read_image(tmp_path / "x.npy").pixels, IMAGE)
 
 
-def test_bad_images_are_refused_by_name(tmp_path):
+def test_bad_images_are_rejected_with_their_name(tmp_path):
     tifffile.imwrite(tmp_path / "stack.tif", np.zeros((5, 8, 8), np.uint8))
     with pytest.raises(ValueError, match=r"stack\.tif: holds an image of shape \(5, 8, 8\): save one plane"):
         read_image(tmp_path / "stack.tif")
@@ -113,7 +113,7 @@ def test_bad_images_are_refused_by_name(tmp_path):
         read_image(tmp_path / "x.xyz")
 
 
-def test_a_claim_of_ten_gigabytes_is_refused_before_they_are_asked_for(tmp_path):
+def test_a_header_claiming_ten_gigabytes_is_rejected_before_allocation(tmp_path):
     tifffile.imwrite(tmp_path / "x.tif", IMAGE, metadata=None)
     content = bytearray((tmp_path / "x.tif").read_bytes())
     with tifffile.TiffFile(tmp_path / "x.tif") as tiff:
@@ -127,7 +127,7 @@ def test_a_claim_of_ten_gigabytes_is_refused_before_they_are_asked_for(tmp_path)
 
 
 @pytest.mark.parametrize("unit", ["9**9**9", "9**9**9 m", "m+m", "__import__('os')", "2 m", "µm " * 200])
-def test_a_formula_in_the_place_of_a_unit_is_refused_and_not_worked_out(tmp_path, unit):
+def test_a_formula_instead_of_a_unit_is_rejected_unevaluated(tmp_path, unit):
     path = tmp_path / "one.ome.tif"
     sizes = {"PhysicalSizeX": 1, "PhysicalSizeY": 1, "PhysicalSizeXUnit": "AA", "PhysicalSizeYUnit": "AA"}
     tifffile.imwrite(path, np.zeros((4, 4), np.uint8), ome=True, metadata={"axes": "YX", **sizes})
@@ -140,7 +140,7 @@ def test_a_formula_in_the_place_of_a_unit_is_refused_and_not_worked_out(tmp_path
 
 
 @pytest.mark.parametrize("size", [1e300, 1e-300])
-def test_a_size_that_no_pixel_has_is_refused(size):
+def test_impossible_pixel_sizes_are_rejected(size):
     with pytest.raises(ValueError, match="a pixel of"):
         Calibration((size, size), "µm")
 
@@ -163,33 +163,33 @@ def test_large_scans_are_read(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("mode", "name", "channels"), [("CMYK", "inks.jpg", 3), ("LA", "see-through.png", 4)])
-def test_inks_and_transparent_greys_become_colours(tmp_path, mode, name, channels):
+def test_cmyk_and_gray_with_alpha_become_rgb(tmp_path, mode, name, channels):
     colours = np.zeros((30, 40, 3), np.uint8)
     colours[5:20, 5:20] = 200
     Image.fromarray(colours).convert(mode).save(tmp_path / name)
     pixels = read_image(tmp_path / name).pixels
     assert pixels.shape == (30, 40, channels)
-    assert np.abs(pixels[..., :3].astype(float) - colours).mean() < 5  # the JPEG loses some
+    assert np.abs(pixels[..., :3].astype(float) - colours).mean() < 5  # JPEG compression changes some
     assert (pixels[..., 3:] == 255).all()
 
 
 @pytest.mark.parametrize("dots", [72, 96, 150, 300, 600, 1200])
 @pytest.mark.parametrize(("unit", "inch"), [("inch", 1), ("cm", 2.54)])
-def test_the_print_resolution_that_imagej_repeats_is_no_calibration(tmp_path, dots, unit, inch):
+def test_the_default_print_resolution_of_imagej_is_no_calibration(tmp_path, dots, unit, inch):
     options = {"imagej": True, "metadata": {"unit": unit, "axes": "YX"}}
     tifffile.imwrite(tmp_path / "x.tif", IMAGE, resolution=(dots / inch, dots / inch), **options)
     assert read_calibration(tmp_path / "x.tif") == Calibration()
 
 
 @pytest.mark.parametrize(("unit", "resolution"), [("inch", 87.34), ("cm", 50), ("mm", 300)])
-def test_the_scale_of_a_ruler_is_one(tmp_path, unit, resolution):
+def test_an_imagej_resolution_is_a_calibration(tmp_path, unit, resolution):
     options = {"imagej": True, "metadata": {"unit": unit, "axes": "YX"}}
     tifffile.imwrite(tmp_path / "x.tif", IMAGE, resolution=(resolution, resolution), **options)
     assert read_calibration(tmp_path / "x.tif").scale == pytest.approx((1 / resolution,) * 2)
 
 
 @pytest.mark.parametrize("unit", ["px", "pix", "pixel", "pixels"])
-def test_pixels_of_an_image_are_no_length(tmp_path, unit):
+def test_pixels_are_not_a_unit_of_length(tmp_path, unit):
     metadata = {"axes": "YX", "PhysicalSizeY": 2, "PhysicalSizeX": 2}
     tifffile.imwrite(tmp_path / "x.ome.tif", IMAGE, metadata=metadata)
     stated = tifffile.tiffcomment(tmp_path / "x.ome.tif").replace(
@@ -201,7 +201,7 @@ def test_pixels_of_an_image_are_no_length(tmp_path, unit):
 
 
 @pytest.mark.parametrize("size", ["-1", "NaN", "inf"])
-def test_a_size_that_is_none_is_refused_in_words_unless_another_is_given(tmp_path, size):
+def test_an_invalid_pixel_size_is_rejected_unless_another_is_given(tmp_path, size):
     path = tmp_path / "x.ome.tif"
     tifffile.imwrite(path, IMAGE, metadata={"axes": "YX", "PhysicalSizeY": 3.0, "PhysicalSizeX": 3.0})
     stated = tifffile.tiffcomment(path).replace('"3.0"', f'"{size}"')

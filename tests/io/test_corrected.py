@@ -1,4 +1,4 @@
-"""Corrected labels are saved as they came."""
+"""Corrected labels are saved in the format of the original."""
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ def corrected(dtype):
     ("name", "dtype"),
     [("a.png", np.uint8), ("a.png", np.uint16), ("a.npy", np.int64), ("a.tif", np.int32), ("a.ome.tif", np.uint16)],
 )
-def test_type_and_values_stay_and_the_log_lies_beside(tmp_path, name, dtype):
+def test_dtype_and_values_are_kept_with_a_log_file(tmp_path, name, dtype):
     found = corrected(dtype)
     path, log = save_corrected(tmp_path / name, found)
     pixels = read_image(path).pixels
@@ -33,7 +33,7 @@ def test_type_and_values_stay_and_the_log_lies_beside(tmp_path, name, dtype):
 
 
 @pytest.mark.parametrize("kind", [{"ome": True}, {"imagej": True}])
-def test_the_size_of_a_pixel_stays(tmp_path, kind):
+def test_the_pixel_size_is_kept(tmp_path, kind):
     found, path = corrected(np.uint16), tmp_path / "came.tif"
     if "ome" in kind:
         size = {"PhysicalSizeX": 0.25, "PhysicalSizeXUnit": "nm", "PhysicalSizeY": 0.5, "PhysicalSizeYUnit": "nm"}
@@ -48,7 +48,7 @@ def test_the_size_of_a_pixel_stays(tmp_path, kind):
 
 
 @pytest.mark.parametrize(("dtype", "narrow"), [(np.int64, np.int32), (np.uint64, np.uint32)])
-def test_labels_of_64_bits_keep_the_size_of_a_pixel_in_32(tmp_path, dtype, narrow):
+def test_64_bit_labels_are_saved_with_32_bits_and_pixel_size(tmp_path, dtype, narrow):
     size = Calibration((0.5, 0.25), "nm")
     with pytest.warns(UserWarning, match=f"holds {np.dtype(narrow)} labels, as OME-TIFF cannot hold"):
         saved, _ = save_corrected(tmp_path / "a.tif", found := corrected(dtype), calibration=size)
@@ -61,7 +61,7 @@ def test_labels_of_64_bits_keep_the_size_of_a_pixel_in_32(tmp_path, dtype, narro
 
 
 @pytest.mark.parametrize("dtype", [np.uint16, np.int64])
-def test_the_print_resolution_stays(tmp_path, dtype):
+def test_the_print_resolution_is_kept(tmp_path, dtype):
     found, path = corrected(dtype), tmp_path / "came.tif"
     tifffile.imwrite(path, found.original, resolution=(20000, 10000), resolutionunit="CENTIMETER")
     saved, _ = save_corrected(tmp_path / "went.tif", found, original=path)
@@ -71,7 +71,7 @@ def test_the_print_resolution_stays(tmp_path, dtype):
     assert found == [(20000, 1), (10000, 1), 3]
 
 
-def test_what_a_format_cannot_hold_is_refused(tmp_path):
+def test_labels_a_format_cannot_hold_are_rejected(tmp_path):
     with pytest.raises(ValueError, match="not int32"):
         save_corrected(tmp_path / "a.png", corrected(np.int32))
     with pytest.raises(ValueError, match="be saved as"):
@@ -98,7 +98,7 @@ def a_stack(dtype=np.uint16, *before):
         ({**IMAGEJ, "metadata": {"axes": "TYX", "unit": "nm", "finterval": 5.0}}, "TYX", {"T": (5.0, "s")}),
     ],
 )
-def test_a_stack_is_saved_whole_with_its_axes_and_the_distance_of_its_planes(tmp_path, came, axes, steps):
+def test_a_stack_is_saved_with_axes_and_plane_spacing(tmp_path, came, axes, steps):
     labels, path = a_stack(), tmp_path / "came.tif"
     tifffile.imwrite(path, labels, **came)
     stack = CorrectedStack(labels, by="Ada")
@@ -122,7 +122,7 @@ def test_a_stack_is_saved_whole_with_its_axes_and_the_distance_of_its_planes(tmp
     ("name", "dtype", "before", "axes"),
     [("a.npy", np.int64, (2, 3), ""), ("a.tif", np.int64, (3,), "ZYX"), ("a.tif", np.uint8, (2, 3), "TZYX")],
 )
-def test_a_stack_of_no_file_has_the_usual_axes(tmp_path, name, dtype, before, axes):
+def test_a_stack_without_file_has_default_axes(tmp_path, name, dtype, before, axes):
     labels = a_stack(dtype, *before)
     stack = CorrectedStack(labels)
     stack.plane(*(1 for _ in before)).delete(3)
@@ -135,20 +135,20 @@ def test_a_stack_of_no_file_has_the_usual_axes(tmp_path, name, dtype, before, ax
             assert tiff.series[0].axes == axes
 
 
-def test_a_stack_of_no_file_that_has_times_between_its_planes_is_one_in_time(tmp_path):
+def test_a_stack_without_file_with_plane_spacing_in_time_is_a_time_series(tmp_path):
     stack = CorrectedStack(a_stack())
     saved, _ = save_corrected(tmp_path / "a.tif", stack, steps={0: (5.0, "s")})
     assert read_axes(saved) == StackAxes("TYX", {"T": (5.0, "s")})
 
 
-def test_an_array_says_that_it_loses_the_distance_of_the_planes(tmp_path):
+def test_saving_as_npy_reports_the_loss_of_plane_spacing(tmp_path):
     words = r"a\.npy cannot store the spacing of its planes \(2 nm along Z\): save the stack as \.tif"
     with pytest.warns(UserWarning, match=words):
         save_corrected(tmp_path / "a.npy", CorrectedStack(a_stack()), steps={0: (2.0, "nm")})
     assert (tmp_path / "a.log.csv").is_file()
 
 
-def test_a_log_is_carried_on_by_what_reads_it(tmp_path):
+def test_a_log_is_continued(tmp_path):
     stack = CorrectedStack(a_stack(), by="Ada")
     stack.plane(1).delete(3)
     saved, _ = save_corrected(tmp_path / "a.tif", stack)
@@ -159,7 +159,7 @@ def test_a_log_is_carried_on_by_what_reads_it(tmp_path):
     assert read_log(tmp_path / "none.tif") is None
 
 
-def test_what_a_format_cannot_hold_of_a_stack_is_refused(tmp_path):
+def test_stacks_a_format_cannot_hold_are_rejected(tmp_path):
     stack = CorrectedStack(a_stack(np.uint8, 1, 1, 1, 3))
     with pytest.raises(ValueError, match="single plane"):
         save_corrected(tmp_path / "a.png", stack)

@@ -1,4 +1,4 @@
-"""Curves in and out of every format: what comes back, where vertices lie, and what is refused."""
+"""Curve files of every format: round trips, coordinate conventions, and rejection of bad files."""
 
 import io
 import json
@@ -46,7 +46,7 @@ def assert_same(one, other, *, tolerance):
 
 @pytest.mark.parametrize("ending", WRITTEN)
 @pytest.mark.parametrize("ids", [None, [f"00{i}" for i in range(12)], np.arange(12) - 6])
-def test_curves_come_back_with_features_scale_unit_and_provenance(tmp_path, ending, ids):
+def test_curves_round_trip_with_features_scale_unit_and_provenance(tmp_path, ending, ids):
     written = table(ids)
     write_curves(tmp_path / f"cells.curves{ending}", written)
     tolerance = 0 if ending in EXACT else 1e-14 if ending == ".geojson" else 1e-6
@@ -54,7 +54,7 @@ def test_curves_come_back_with_features_scale_unit_and_provenance(tmp_path, endi
 
 
 @pytest.mark.parametrize("ending", [*WRITTEN, ".geoparquet"])
-def test_how_outlines_were_traced_comes_back_so_that_files_compare_as_images_do(tmp_path, ending):
+def test_tracing_parameters_round_trip(tmp_path, ending):
     rows, columns = np.indices((40, 80))
     labels = (np.hypot(rows - 20, columns % 40 - 20) < 15) * (columns // 40 + 1)
     labels[18:22, 18:22] = 0
@@ -80,7 +80,7 @@ coordinates = st.floats(-1e6, 1e6)
     name=st.text(st.characters(codec="utf-8"), max_size=10),
     words=st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=10),
 )
-def test_any_curves_come_back_exactly(tmp_path_factory, ending, curves, name, words):
+def test_curves_round_trip_exactly(tmp_path_factory, ending, curves, name, words):
     path = tmp_path_factory.mktemp("curves") / f"x{ending}"
     ensemble = Ensemble([np.array(curve) for curve in curves], name=name)
     written = CurveTable(ensemble, pd.DataFrame({"words": [words] * len(ensemble)}))
@@ -89,18 +89,18 @@ def test_any_curves_come_back_exactly(tmp_path_factory, ending, curves, name, wo
         return
     again = read_curves(path)
     assert again.ensemble.vertices.tobytes() == ensemble.vertices.tobytes()
-    assert again.ensemble.name == (name or "x")  # a curve file without a name goes by that of the file
+    assert again.ensemble.name == (name or "x")  # a curve file without a name is named after its file
     assert again.features["words"].tolist() == [words] * len(ensemble)
 
 
-def test_an_ensemble_alone_is_written_with_its_measures(tmp_path):
+def test_an_ensemble_is_written_with_its_measurements(tmp_path):
     ensemble = Ensemble(list(blobs(5, 30)), unit="nm")
     write_curves(tmp_path / "x.csv", ensemble)
     again = read_curves(tmp_path / "x.csv")
     pd.testing.assert_frame_equal(again.features, ensemble.features.drop(columns="id"))
 
 
-def test_the_csv_is_tidy_for_any_program(tmp_path):
+def test_the_csv_is_tidy(tmp_path):
     written = table()
     write_curves(tmp_path / "x.csv", written)
     frame = pd.read_csv(tmp_path / "x.csv", comment="#")
@@ -111,7 +111,7 @@ def test_the_csv_is_tidy_for_any_program(tmp_path):
     assert first["area"].nunique() == 1
 
 
-def test_vertices_of_geojson_and_imagej_count_from_the_corner_of_the_first_pixel(tmp_path):
+def test_geojson_and_imagej_coordinates_start_at_the_corner_of_the_first_pixel(tmp_path):
     square = Ensemble([SQUARE * 0.5], unit="µm")
     source = CurveTable(square, scale=(0.5, 0.5))
     write_curves(tmp_path / "x.geojson", source)
@@ -125,14 +125,14 @@ def test_vertices_of_geojson_and_imagej_count_from_the_corner_of_the_first_pixel
     assert roi.roitype == roifile.ROI_TYPE.POLYGON
 
 
-def test_geojson_is_what_qupath_reads(tmp_path):
+def test_geojson_has_the_structure_of_qupath(tmp_path):
     write_curves(tmp_path / "x.geojson", table())
     content = json.loads((tmp_path / "x.geojson").read_text(encoding="utf-8"))
     assert content["type"] == "FeatureCollection"
     first = content["features"][0]
     assert first["properties"]["objectType"] == "annotation"
     assert {"area", "place"} <= first["properties"]["measurements"].keys()
-    assert "gap" not in first["properties"]["measurements"]  # NaN is no number in JSON
+    assert "gap" not in first["properties"]["measurements"]  # NaN is not valid JSON
     assert all(isinstance(value, str) for value in first["properties"]["metadata"].values())
     assert len({feature["id"] for feature in content["features"]}) == 12
 
@@ -154,7 +154,7 @@ def write(path, content):
     return path
 
 
-def test_what_qupath_writes_is_read(tmp_path):
+def test_geojson_written_by_qupath_is_read(tmp_path):
     content = {
         "type": "FeatureCollection",
         "features": [
@@ -221,7 +221,7 @@ def test_via_polygons_are_read_with_their_attributes(tmp_path, project, old):
     assert found.ensemble.dropped == {"not a polygon": 1}
 
 
-def test_chain_codes_are_read_in_their_scale(tmp_path):
+def test_chain_codes_are_read_with_their_scale(tmp_path):
     found = read_curves(
         write(tmp_path / "x.chc", "leaf_1 10 20 0.25 9 0 0 6 6 4 4 2 2 -1\nleaf_2 0 0 0.25 4 0 6 4 2 -1")
     )
@@ -251,12 +251,12 @@ def test_coordinates_as_text_are_read(tmp_path, text):
     np.testing.assert_allclose(found.ensemble[0], [[0, 0], [0, 6], [4, 6], [4, 0]])
 
 
-def test_blank_lines_part_outlines(tmp_path):
+def test_blank_lines_separate_outlines(tmp_path):
     found = read_curves(write(tmp_path / "leaf.txt", "0 0\n6 0\n6 4\n\n0 0\n1 0\n1 1\n"))
     assert found.ensemble.ids.tolist() == ["leaf/1", "leaf/2"]
 
 
-def test_arrays_of_others_are_read(tmp_path, real_data):
+def test_npy_arrays_of_other_programs_are_read(tmp_path, real_data):
     found = read_curves(real_data / "osteosarcoma_cells" / "cells.npz")
     assert len(found.ensemble) + sum(found.ensemble.dropped.values()) == 650
     assert {"cell_line", "treatment"} <= set(found.features)
@@ -288,7 +288,7 @@ def test_tables_of_other_programs_are_read(tmp_path, header, swapped):
     np.testing.assert_allclose(found.ensemble[1], SQUARE)
 
 
-def test_names_that_repeat_become_a_feature(tmp_path):
+def test_repeated_names_become_a_feature(tmp_path):
     content = [feature({"type": "Polygon", "coordinates": [ring()]}, name="cell") for _ in range(3)]
     found = read_curves(write(tmp_path / "x.json", content))
     assert found.ensemble.ids.tolist() == [1, 2, 3]
@@ -312,7 +312,7 @@ def test_imagej_lines_are_counted_and_single_regions_read(tmp_path):
     assert read_curves(tmp_path / "one.roi").ensemble.ids.tolist() == ["cell"]
 
 
-def test_large_images_keep_their_places_in_imagej(tmp_path):
+def test_imagej_coordinates_of_large_images(tmp_path):
     far = Ensemble([SQUARE + np.array([40_000, 50_000])])
     write_curves(tmp_path / "x.zip", far)
     np.testing.assert_allclose(read_curves(tmp_path / "x.zip").ensemble[0], far[0], atol=0.01)
@@ -378,20 +378,20 @@ BAD = {
 
 
 @pytest.mark.parametrize(("name", "content", "message"), BAD.values(), ids=BAD)
-def test_bad_files_are_refused_by_name(tmp_path, name, content, message):
+def test_bad_files_are_rejected_with_their_name(tmp_path, name, content, message):
     path = write(tmp_path / name, content)
     with pytest.raises(ValueError, match=rf"(?s)^{name}.*{message}"):
         read_curves(path)
 
 
-def test_a_zip_bomb_of_regions_is_refused_unread(tmp_path):
+def test_a_zip_bomb_of_rois_is_rejected_unread(tmp_path):
     path = write(tmp_path / "bomb.zip", zipped(("a.roi", bytes(10**7))))
     assert path.stat().st_size < 10**5
     with pytest.raises(ValueError, match=r"bomb\.zip.*would take .* GiB of memory"):
         read_curves(path, memory=2**-10)
 
 
-def test_names_that_climb_out_of_a_zip_are_only_names(tmp_path):
+def test_path_traversal_in_zip_names_is_harmless(tmp_path):
     import roifile
 
     roi = roifile.ImagejRoi.frompoints(np.array(ring(closed=False), dtype=np.float32), name="")
@@ -401,13 +401,13 @@ def test_names_that_climb_out_of_a_zip_are_only_names(tmp_path):
     assert [item.name for item in tmp_path.iterdir()] == ["x.zip"]
 
 
-def test_pickled_arrays_are_refused(tmp_path):
+def test_pickled_arrays_are_rejected(tmp_path):
     np.savez(tmp_path / "x.npz", vertices=np.array([{}], dtype=object), offsets=[0])
     with pytest.raises(ValueError, match=r"x\.npz.*holds object values"):
         read_curves(tmp_path / "x.npz")
 
 
-def test_a_missing_library_is_named_with_the_remedy(tmp_path, monkeypatch):
+def test_a_missing_library_is_reported_with_the_remedy(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "roifile", None)
     with pytest.raises(ValueError, match=r"pip install .*\[parquet\].*or use CSV"):
@@ -417,7 +417,7 @@ def test_a_missing_library_is_named_with_the_remedy(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_a_format_cannot_hold_is_refused_and_nothing_is_left(tmp_path):
+def test_curves_a_format_cannot_hold_are_rejected_without_a_partial_file(tmp_path):
     with pytest.raises(ValueError, match=r"curves can be saved as \.csv"):
         write_curves(tmp_path / "x.chc", table())
     clash = CurveTable(table().ensemble, pd.DataFrame({"row": range(12)}))
@@ -431,26 +431,26 @@ def test_what_a_format_cannot_hold_is_refused_and_nothing_is_left(tmp_path):
 
 
 @pytest.mark.parametrize(("factor", "offset", "unit"), [(1e-9, 0, "m"), (1, 1e7, "pixel")])
-def test_outlines_that_imagej_would_round_are_refused(tmp_path, factor, offset, unit):
+def test_outlines_that_imagej_would_round_are_rejected(tmp_path, factor, offset, unit):
     with pytest.raises(ValueError, match="% of its size, as ImageJ stores single precision"):
         write_curves(tmp_path / "x.zip", Ensemble([SQUARE * factor + offset], unit=unit))
     assert not (tmp_path / "x.zip").exists()
 
 
 @pytest.mark.parametrize("name", ["id", "geometry"])
-def test_a_feature_named_as_a_column_of_geoparquet_is_refused(tmp_path, name):
+def test_a_feature_named_like_a_geoparquet_column_is_rejected(tmp_path, name):
     source = CurveTable(Ensemble([SQUARE]), pd.DataFrame({name: [1.0]}))
     with pytest.raises(ValueError, match=f'cannot be named "{name}" in GeoParquet'):
         write_curves(tmp_path / "x.geoparquet", source)
 
 
-def test_a_missing_file_is_an_error_of_the_system(tmp_path):
+def test_a_missing_file_raises_file_not_found_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_curves(tmp_path / "none.csv")
 
 
 def tidy(names, count=6, order=None):
-    """A table of outlines with one row per vertex, as other programs write them, and the outlines."""
+    """A table of outlines with one row per vertex, as written by other programs, and the outlines."""
     outlines = blobs(count, 40)
     rows = []
     for number, outline in enumerate(outlines):
@@ -465,7 +465,7 @@ def tidy(names, count=6, order=None):
 )
 @pytest.mark.parametrize("called", ["specimen_id", "Probe", "filename"])
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
-def test_a_tidy_table_of_many_outlines_is_as_many_curves(tmp_path, names, called, ending):
+def test_a_tidy_table_of_many_outlines(tmp_path, names, called, ending):
     frame, outlines = tidy(names)
     frame = frame.rename(columns={"specimen_id": called})
     getattr(frame, f"to_{ending[1:]}")(tmp_path / f"x{ending}", index=False)
@@ -474,7 +474,7 @@ def test_a_tidy_table_of_many_outlines_is_as_many_curves(tmp_path, names, called
     np.testing.assert_allclose(found.ensemble.curves, outlines)
 
 
-def test_shuffled_rows_are_put_in_order_by_the_number_of_the_vertex(tmp_path):
+def test_shuffled_rows_are_sorted_by_vertex_number(tmp_path):
     frame, outlines = tidy(["specimen_id", "coord_id"], order=1)
     frame.to_csv(tmp_path / "x.csv", index=False)
     found = read_curves(tmp_path / "x.csv").ensemble
@@ -482,7 +482,7 @@ def test_shuffled_rows_are_put_in_order_by_the_number_of_the_vertex(tmp_path):
         np.testing.assert_allclose(curve, outlines[int(name[1:])])
 
 
-def test_outlines_that_no_column_tells_apart_are_suspected_aloud(tmp_path):
+def test_outlines_that_no_column_separates_are_rejected(tmp_path):
     frame, _ = tidy(["part"])
     frame.to_csv(tmp_path / "x.csv", index=False)
     with pytest.raises(ValueError, match=r"x\.csv: .*as one curve its vertices jump \d+ times: give the column"):
@@ -492,7 +492,7 @@ def test_outlines_that_no_column_tells_apart_are_suspected_aloud(tmp_path):
     assert len(read_curves(tmp_path / "one.csv").ensemble) == 1
 
 
-def test_the_column_of_curves_can_be_named(tmp_path):
+def test_the_curve_column_can_be_chosen(tmp_path):
     frame, _ = tidy(["specimen_id", "case"])
     frame.to_csv(tmp_path / "x.csv", index=False)
     assert read_curves(tmp_path / "x.csv", curve_column="case").ensemble.ids.tolist() == [0, 1, 2]
@@ -502,7 +502,7 @@ def test_the_column_of_curves_can_be_named(tmp_path):
         read_curves(tmp_path / "x.npz", curve_column="case")
 
 
-def test_the_images_of_a_via_file_stay_apart(tmp_path):
+def test_the_images_of_a_via_file_remain_separate(tmp_path):
     shape = {"name": "polygon", "all_points_x": [0, 5, 5, 0], "all_points_y": [0, 0, 5, 4]}
     region = {"shape_attributes": shape, "region_attributes": {}}
     content = {name: {"filename": f"{name}.tif", "regions": [region] * 3} for name in "abcd"}

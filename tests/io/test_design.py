@@ -1,4 +1,4 @@
-"""Tables of images: their pixel sizes, one by one."""
+"""Design tables: pixel sizes per image, and reading."""
 
 import imageio.v3 as iio
 import numpy as np
@@ -24,7 +24,7 @@ def written(folder, text):
     return take_pixel_sizes(*read_design(folder / "design.csv"), "design.csv")
 
 
-def test_pixels_of_each_image_have_the_size_that_its_row_states(images):
+def test_each_image_has_the_pixel_size_of_its_row(images):
     sizes, table = written(images, "image,group,pixel_size,unit\nfine.png,a,0.5,µm\ncoarse.png,b,2,µm\n")
     assert list(table.columns) == ["group"]
     reading = Reading(labels=True, pixel_sizes=sizes)
@@ -33,20 +33,20 @@ def test_pixels_of_each_image_have_the_size_that_its_row_states(images):
     assert coarse.features["area"][0] == pytest.approx(16 * fine.features["area"][0], rel=1e-6)
 
 
-def test_pixels_may_be_higher_than_wide(images):
+def test_pixels_may_be_anisotropic(images):
     sizes, _ = written(images, "image,group,pixel_size,unit\nfine.png,a,0.5 × 0.25,µm\ncoarse.png,b,2,µm\n")
     assert sizes[(images / "fine.png").resolve()] == ((0.5, 0.25), "µm")
     found = ensemble_of_file(images / "fine.png", Reading(labels=True, pixel_sizes=sizes))
     np.testing.assert_allclose(np.ptp(found.curves[0], axis=0), (10, 5), rtol=0.02)
 
 
-def test_sizes_may_have_decimal_commas_as_all_other_numbers(images):
+def test_pixel_sizes_may_have_decimal_commas(images):
     sizes, _ = written(images, "image;group;pixel_size;unit\nfine.png;a;0,5;µm\ncoarse.png;b;2,5 × 1,25;µm\n")
     assert list(sizes.values()) == [(0.5, "µm"), ((2.5, 1.25), "µm")]
 
 
-def test_groups_may_be_called_none_or_null(images):
-    """Names of a control without treatment, and of a knock-out, and no missing values."""
+def test_groups_may_be_named_none_or_null(images):
+    """A control group without treatment or a knock-out, not missing values."""
     _, table = written(images, "image,group,genotype,dose\nfine.png,None,null,0\ncoarse.png,null,wt,1.5\n")
     assert table.to_dict("list") == {"group": ["None", "null"], "genotype": ["null", "wt"], "dose": [0, 1.5]}
     assert checked_design(table, 2).groups == ("None", "null")
@@ -59,20 +59,20 @@ def test_groups_may_be_called_none_or_null(images):
         checked_design(written(images, "image,group\nfine.png,a\ncoarse.png,NA\n")[1], 2)
 
 
-def test_names_of_digits_are_kept_as_they_are_written(images):
-    """As in the window: dishes 01 and 1 are two, and a replicate 01 is not renamed in the results."""
+def test_names_of_digits_are_kept_as_text(images):
+    """As in the window: dishes 01 and 1 are distinct, and replicate 01 is not renamed in the results."""
     _, table = written(images, "image,Group,replicate,block,dose\nfine.png,007,01,1,01\ncoarse.png,7,1,1,2\n")
     assert table[["group", "replicate"]].to_numpy().tolist() == [["007", "01"], ["7", "1"]]
     assert checked_design(table, 2).groups == ("007", "7")
     assert checked_design(table, 2).replicates["dose"].tolist() == [1, 2]
 
 
-def test_a_folder_in_place_of_a_table_is_refused_with_the_remedy(tmp_path):
+def test_a_folder_instead_of_a_table_is_rejected_with_the_remedy(tmp_path):
     with pytest.raises(ValueError, match=r"is a folder: give a table of its images, or .* \(--pattern\)"):
         read_design(tmp_path)
 
 
-def test_a_row_without_a_size_leaves_it_to_the_image(images):
+def test_a_row_without_pixel_size_uses_that_of_the_image(images):
     sizes, _ = written(images, "image,group,pixel_size,unit\nfine.png,a,0.5,µm\ncoarse.png,b,,\n")
     assert [path.name for path in sizes] == ["fine.png"]
     assert ensemble_of_file(images / "coarse.png", Reading(labels=True, pixel_sizes=sizes)).unit == "pixel"
@@ -88,19 +88,19 @@ def test_a_row_without_a_size_leaves_it_to_the_image(images):
         ("image,pixel_size,unit\nfine.png,1,s\n", 'fine.png: unit must be "pixel" or a unit of length .*, not "s"'),
     ],
 )
-def test_a_size_without_unit_or_none_at_all_is_refused(images, rows, words):
+def test_invalid_pixel_sizes_are_rejected(images, rows, words):
     with pytest.raises(ValueError, match=words):
         written(images, rows)
 
 
-def test_a_table_without_sizes_stays_as_it_is(images):
+def test_a_table_without_pixel_sizes_is_unchanged(images):
     sizes, table = written(images, "image,unit\nfine.png,a\n")
     assert sizes == {}
     assert list(table.columns) == ["unit"]
 
 
 @pytest.mark.parametrize("encoded", ["utf-8-sig", "cp1252", "utf-16"])
-def test_a_table_is_read_as_excel_saves_it(tmp_path, encoded):
+def test_a_table_saved_by_excel_is_read(tmp_path, encoded):
     names = [f"{number:03d}" for number in range(4)]
     for name in names:
         (tmp_path / name).touch()

@@ -1,4 +1,4 @@
-"""Maps of orientations: read from every format, laid out on pixels, and parted into grains."""
+"""EBSD orientation maps: reading every format, pixel layout, and grain segmentation."""
 
 import gzip
 
@@ -17,14 +17,14 @@ pytestmark = pytest.mark.usefixtures("orix")
 CUBIC, HEXAGONAL = "Oh", "D6h"
 
 
-def turned(degrees, axis=(0.0, 0.0, 1.0)):
-    """Quaternions of turns about an axis."""
+def rotation_quaternions(degrees, axis=(0.0, 0.0, 1.0)):
+    """Quaternions of rotations about an axis."""
     half = np.deg2rad(np.asarray(degrees, dtype=float)) / 2
     return np.concatenate([np.cos(half)[..., None], np.sin(half)[..., None] * np.asarray(axis)], axis=-1)
 
 
 def made(angles, *, phase=1, hexagonal=False, group=CUBIC):
-    """A map whose points are turned by the given angles (R, C), in degrees."""
+    """A map whose points are rotated by the given angles (R, C), in degrees."""
     from orix.quaternion import symmetry
 
     angles = np.asarray(angles, dtype=float)
@@ -34,7 +34,7 @@ def made(angles, *, phase=1, hexagonal=False, group=CUBIC):
     phases = np.broadcast_to(phase, angles.shape).ravel().astype(np.int32)
     own = getattr(symmetry, group)
     crystals = {int(key): CrystalPhase(f"phase {key}", own) for key in np.unique(phases) if key > 0}
-    rotations = turned(angles.ravel())
+    rotations = rotation_quaternions(angles.ravel())
     return EBSDMap(rotations, phases, np.ones(len(phases)), "", points, scale, "µm", grid, crystals, "made")
 
 
@@ -45,14 +45,14 @@ def steel(real_data, tmp_path_factory):
     return path
 
 
-def test_grains_of_a_real_map_are_those_of_the_reference(steel, real_data):
+def test_grains_of_a_real_map_match_the_reference(steel, real_data):
     ebsd = read_ebsd(steel)
     assert (ebsd.points.shape, ebsd.scale, ebsd.unit, ebsd.grid) == ((100, 117), (1.5, 1.5), "µm", "square")
     np.testing.assert_array_equal(ebsd.phase_image, imageio.imread(real_data / "ebsd_sdss" / "phase.png"))
     found, reference = find_grains(ebsd), imageio.imread(real_data / "ebsd_sdss" / "grain_labels.png")
     np.testing.assert_array_equal(found == 0, reference == 0)
     together = np.unique(np.stack([found, reference]).reshape(2, -1), axis=1)
-    assert together.shape[1] - 1 == found.max() == reference.max() == 113  # every grain is one of the reference's
+    assert together.shape[1] - 1 == found.max() == reference.max() == 113  # every grain is a grain of the reference
 
 
 def test_grains_become_curves_in_physical_units(steel):
@@ -62,7 +62,7 @@ def test_grains_become_curves_in_physical_units(steel):
     assert 50 <= len(curves) <= 70
 
 
-def test_colours_are_those_of_orix(steel):
+def test_colors_match_orix(steel):
     ebsd = read_ebsd(steel)
     rgb = ebsd.ipf_colours()
     assert (rgb.shape, rgb.dtype) == ((100, 117, 3), np.uint8)
@@ -77,7 +77,7 @@ def test_colours_are_those_of_orix(steel):
 
 
 @pytest.mark.parametrize("name", [CUBIC, HEXAGONAL, "D3d", "C1", "D4h"])
-def test_misorientations_are_the_smallest_over_all_symmetries(name):
+def test_misorientations_are_minimal_over_all_symmetries(name):
     from orix.quaternion import Orientation, Rotation, symmetry
 
     rotations, group = Rotation.random(40), getattr(symmetry, name)
@@ -96,7 +96,7 @@ def test_misorientations_are_the_smallest_over_all_symmetries(name):
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(["Oh", "D6h", "D3d", "D2h"]))
-def test_equivalent_orientations_make_one_grain(seed, name):
+def test_equivalent_orientations_form_one_grain(seed, name):
     from orix.quaternion import Rotation, symmetry
 
     rng = np.random.default_rng(seed)
@@ -112,20 +112,20 @@ def test_equivalent_orientations_make_one_grain(seed, name):
     ("angle", "threshold", "grains"),
     [(9.9, 10, 1), (10.1, 10, 2), (10.1, 15, 1), (80.1, 10, 1), (89.9, 10, 1), (45, 10, 2)],
 )
-def test_the_threshold_counts_under_the_symmetry_of_the_crystal(angle, threshold, grains):
+def test_the_threshold_applies_under_crystal_symmetry(angle, threshold, grains):
     angles = np.zeros((4, 8))
     angles[:, 4:] = angle
     assert find_grains(made(angles), threshold=threshold).max() == grains
 
 
-def test_sixty_degrees_about_the_axis_are_nothing_to_a_hexagonal_crystal():
+def test_sixty_degrees_about_the_c_axis_is_a_hexagonal_symmetry():
     angles = np.zeros((4, 8))
     angles[:, 4:] = 60
     assert find_grains(made(angles, group=HEXAGONAL)).max() == 1
     assert find_grains(made(angles, group=CUBIC)).max() == 2
 
 
-def test_phases_part_grains_and_points_not_indexed_are_background():
+def test_phases_separate_grains_and_unindexed_points_are_background():
     phase = np.ones((6, 9), dtype=int)
     phase[:, 6:] = 2
     phase[2:4, 2:4] = -1
@@ -137,7 +137,7 @@ def test_phases_part_grains_and_points_not_indexed_are_background():
     assert (filled[2:4, 2:4] == 1).all()
 
 
-def test_small_grains_are_background_by_the_rule():
+def test_small_grains_are_background_on_request():
     angles = np.zeros((8, 8))
     angles[2:4, 2:4] = 30
     angles[6, 6] = 20
@@ -146,14 +146,14 @@ def test_small_grains_are_background_by_the_rule():
     assert (find_grains(made(angles), min_points=5, fill=True) == 1).all()
 
 
-def test_nothing_indexed_is_background_only():
+def test_a_map_without_indexed_points_is_background():
     assert not find_grains(made(np.zeros((3, 3)), phase=-1), fill=True).any()
 
 
-def test_hexagonal_grids_touch_six_neighbours():
+def test_hexagonal_grids_have_six_neighbors():
     angles = np.full((5, 6), 40.0)
     centre = (2, 3)
-    ring = [(2, 2), (2, 4), (1, 2), (1, 3), (3, 2), (3, 3)]  # of an even row: odd rows lie half a step to the right
+    ring = [(2, 2), (2, 4), (1, 2), (1, 3), (3, 2), (3, 3)]  # of an even row: odd rows are shifted right by half a step
     ebsd = made(angles, hexagonal=True)
     assert ebsd.grid == "hexagonal"
     number = np.arange(30).reshape(5, 6)
@@ -166,7 +166,7 @@ def test_hexagonal_grids_touch_six_neighbours():
     assert touching - {number[centre], -1} == {number[place] for place in ring}
 
 
-def test_hexagonal_grids_keep_their_areas_and_steps():
+def test_hexagonal_grids_preserve_areas_and_steps():
     angles = np.zeros((20, 20))
     angles[5:15, 5:15] = 40
     ebsd = made(angles, hexagonal=True)
@@ -179,7 +179,7 @@ def test_hexagonal_grids_keep_their_areas_and_steps():
     assert curves.features["area"].max() == pytest.approx(100 * cell, rel=0.05)
 
 
-def test_a_hexagonal_file_of_uneven_rows_is_laid_out(tmp_path):
+def test_a_hexagonal_file_with_uneven_rows(tmp_path):
     lines = ["# Phase 1\n# MaterialName iron\n# Symmetry 43\n# LatticeConstants 2.8 2.8 2.8 90 90 90\n"
              "# GRID: HexGrid\n"
              "# XSTEP: 0.5\n# YSTEP: 0.433013\n# NCOLS_ODD: 8\n# NCOLS_EVEN: 7\n# NROWS: 9\n"]  # fmt: skip
@@ -212,7 +212,7 @@ def ctf(rows, columns, step=0.5):
     return "\n".join(lines) + "\n"
 
 
-def test_ctf_gives_band_contrast_phase_and_points_not_indexed(tmp_path):
+def test_ctf_with_band_contrast_phases_and_unindexed_points(tmp_path):
     (tmp_path / "x.ctf").write_text(ctf(6, 10))
     ebsd = read_ebsd(tmp_path / "x.ctf")
     assert (ebsd.points.shape, ebsd.scale, ebsd.unit) == ((6, 10), (0.5, 0.5), "µm")
@@ -225,7 +225,7 @@ def test_ctf_gives_band_contrast_phase_and_points_not_indexed(tmp_path):
     assert labels.max() == 2
 
 
-def test_headers_in_older_alphabets_are_read(tmp_path):
+def test_headers_in_legacy_encodings_are_read(tmp_path):
     (tmp_path / "x.ctf").write_bytes(ctf(4, 6).replace("Author\t", "Author\tÅsa").encode("latin-1"))
     assert read_ebsd(tmp_path / "x.ctf").points.shape == (4, 6)
 
@@ -245,7 +245,7 @@ def test_hdf5_is_read(tmp_path):
     assert find_grains(ebsd).max() == 2
 
 
-def test_bad_maps_are_refused_by_name(tmp_path):
+def test_bad_maps_are_rejected_with_their_name(tmp_path):
     for name, content in {
         "x.ang": "",
         "y.ang": "# nothing\n1 2\n",
@@ -262,14 +262,14 @@ def test_bad_maps_are_refused_by_name(tmp_path):
         read_ebsd(tmp_path / "none.ang")
 
 
-def test_a_claim_of_a_hundred_gigabytes_is_refused_unread(tmp_path):
+def test_a_header_claiming_a_hundred_gigabytes_is_rejected_unread(tmp_path):
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file.create_dataset("huge", shape=(10**11,), dtype="u1", chunks=True)
     with pytest.raises(ValueError, match=r"x\.h5: would take .* GiB of memory"):
         read_ebsd(tmp_path / "x.h5")
 
 
-def test_points_on_no_grid_are_refused():
+def test_points_off_a_grid_are_rejected():
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match=r"not multiples of a common step|do not lie on a grid"):
         laid_out(rng.uniform(size=200), rng.uniform(size=200))
@@ -278,7 +278,7 @@ def test_points_on_no_grid_are_refused():
 
 
 @pytest.mark.parametrize("step", [1.5, 0.06, 1e-3, 2 / 3])
-def test_coordinates_of_few_digits_are_laid_out(step):
+def test_rounded_coordinates_are_laid_out(step):
     row, column = (axis.ravel() for axis in np.indices((40, 60)))
     points, scale, grid = laid_out(np.round(column * step, 5), np.round(row * step, 5))
     assert grid == "square"
@@ -286,7 +286,7 @@ def test_coordinates_of_few_digits_are_laid_out(step):
     np.testing.assert_allclose(scale, step, rtol=1e-3)
 
 
-def test_a_line_of_points_is_a_map_too():
+def test_a_line_of_points_is_a_map():
     points, scale, grid = laid_out(np.arange(5) * 0.5, np.zeros(5))
     assert (points.tolist(), scale, grid) == ([[0, 1, 2, 3, 4]], (0.5, 0.5), "square")
 
@@ -294,12 +294,12 @@ def test_a_line_of_points_is_a_map_too():
 @pytest.mark.parametrize(
     ("options", "message"), [({"threshold": 0}, "between 0 and 180"), ({"min_points": -1}, "0 or more")]
 )
-def test_options_out_of_range_are_refused(options, message):
+def test_options_out_of_range_are_rejected(options, message):
     with pytest.raises(ValueError, match=message):
         find_grains(made(np.zeros((3, 3))), **options)
 
 
-def test_two_points_on_one_place_are_refused():
+def test_duplicate_points_are_rejected():
     y, x = (axis.ravel().astype(float) for axis in np.indices((3, 4)))
     with pytest.raises(ValueError, match="12 of 24 points coincide with another"):
         laid_out(np.tile(x, 2), np.tile(y, 2))

@@ -1,4 +1,4 @@
-"""Files of the field: written here, read by the libraries they belong to, and read back."""
+"""Exchange formats: written here, read by their own libraries, and read back."""
 
 import json
 import sys
@@ -45,11 +45,11 @@ def assert_same_outlines(one, other, **tolerance):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_table_has_one_row_an_outline(result, tmp_path, ending):
+def test_a_table_has_one_row_per_outline(result, tmp_path, ending):
     if ending == "parquet":
         pytest.importorskip("pyarrow")
     path = write_objects(tmp_path / f"objects.{ending}", result)
-    exact = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}  # from pandas 3 on that is the default
+    exact = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}  # from pandas 3 on the default
     table = pd.read_csv(path, **exact) if ending == "csv" else pd.read_parquet(path)
     assert len(table) == 26
     assert table["sample"].tolist() == ["A"] * 12 + ["B"] * 14
@@ -57,7 +57,7 @@ def test_a_table_has_one_row_an_outline(result, tmp_path, ending):
     np.testing.assert_array_equal(table[["l1", "l2", "l3"]], result.l)
 
 
-def test_another_ending_is_refused_before_the_work(tmp_path):
+def test_unknown_suffixes_are_rejected_before_processing(tmp_path):
     done = run("compare", "none.csv", "none.csv", "--table", tmp_path / "x.doc")
     assert done.exit_code == 2
     assert "x.doc: a table of outlines must end in .csv (table)" in done.stderr
@@ -95,7 +95,7 @@ COMMANDS = {
 
 @pytest.mark.usefixtures("blank_files")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_writes_it(images, tmp_path, command):
+def test_every_command_writes_tables(images, tmp_path, command):
     arguments, count = COMMANDS[command]
     given = [argument.format(f=images) for argument in arguments]
     done = run(command, *given, "--out", tmp_path / "r", "--table", tmp_path / "objects.csv")
@@ -112,7 +112,7 @@ def test_every_command_writes_it(images, tmp_path, command):
 # -------------------------------------------------------------------------------------------------------- GeoParquet
 
 
-def test_geoparquet_comes_back_and_geopandas_reads_it(result, tmp_path):
+def test_geoparquet_round_trips_and_is_read_by_geopandas(result, tmp_path):
     pytest.importorskip("pyarrow")
     geopandas = pytest.importorskip("geopandas")
     path = tmp_path / "one.geoparquet"
@@ -126,7 +126,7 @@ def test_geoparquet_comes_back_and_geopandas_reads_it(result, tmp_path):
     assert frame.total_bounds[0] == pytest.approx(result.a.vertices[:, 1].min())  # x is the column
 
 
-def test_polygons_of_others_are_read_holes_and_pieces_counted(tmp_path):
+def test_polygons_of_other_programs_with_holes_and_pieces_counted(tmp_path):
     pytest.importorskip("pyarrow")
     geopandas = pytest.importorskip("geopandas")
     import shapely
@@ -147,7 +147,7 @@ def test_polygons_of_others_are_read_holes_and_pieces_counted(tmp_path):
         read_curves(tmp_path / "plain.geoparquet")
 
 
-def test_a_table_with_polygons_keeps_the_unit_and_the_size_of_a_pixel(tmp_path):
+def test_a_table_with_polygons_keeps_unit_and_pixel_size(tmp_path):
     pytest.importorskip("pyarrow")
     labels = np.zeros((30, 60), int)
     labels[5:25, 5:25], labels[5:25, 35:55] = 1, 2
@@ -162,7 +162,7 @@ def test_a_table_with_polygons_keeps_the_unit_and_the_size_of_a_pixel(tmp_path):
 # ------------------------------------------------------------------------------------------ QuPath, as a stream
 
 
-def test_geojson_is_a_line_an_outline_and_comes_back(result, tmp_path):
+def test_geojson_has_one_line_per_outline_and_round_trips(result, tmp_path):
     write_objects(tmp_path / "x.geojson", result)
     lines = (tmp_path / "x.geojson").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 28
@@ -178,8 +178,8 @@ def test_geojson_is_a_line_an_outline_and_comes_back(result, tmp_path):
 # ---------------------------------------------------------------------------------------------- AnnData, SpatialData
 
 
-@pytest.mark.filterwarnings("ignore")  # anndata's own
-def test_anndata_holds_the_coordinates_and_comes_back_from_a_file(result, tmp_path):
+@pytest.mark.filterwarnings("ignore")  # of anndata itself
+def test_anndata_holds_the_coordinates_and_round_trips(result, tmp_path):
     anndata = pytest.importorskip("anndata")
     path = write_objects(tmp_path / "x.h5ad", result)
     data = anndata.read_h5ad(path)
@@ -194,7 +194,7 @@ def test_anndata_holds_the_coordinates_and_comes_back_from_a_file(result, tmp_pa
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_spatialdata_places_the_outlines_on_the_pixels_of_their_image(result, tmp_path):
+def test_spatialdata_aligns_outlines_with_image_pixels(result, tmp_path):
     spatialdata = pytest.importorskip("spatialdata", reason="spatialdata is not installed")
     write_objects(tmp_path / "x.zarr", result)
     data = spatialdata.read_zarr(tmp_path / "x.zarr")
@@ -218,7 +218,7 @@ def test_spatialdata_places_the_outlines_on_the_pixels_of_their_image(result, tm
     [("h5ad", "anndata", "anndata"), ("zarr", "spatialdata", "spatialdata"), ("parquet", "pyarrow", "parquet"),
      ("geoparquet", "pyarrow", "parquet")],
 )  # fmt: skip
-def test_a_missing_extra_is_one_sentence(result, tmp_path, monkeypatch, ending, package, extra):
+def test_a_missing_extra_is_reported_in_one_sentence(result, tmp_path, monkeypatch, ending, package, extra):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises((ImportError, ValueError), match=rf'needs {package}: pip install ".*\[{extra}\]"'):
         write_objects(tmp_path / f"x.{ending}", result)
@@ -228,7 +228,7 @@ def test_a_missing_extra_is_one_sentence(result, tmp_path, monkeypatch, ending, 
 # ---------------------------------------------------------------------------------------------------------- OME-Zarr
 
 
-def test_labels_in_ome_zarr_come_back_with_their_pixels(tmp_path):
+def test_labels_in_ome_zarr_round_trip_with_pixel_size(tmp_path):
     pytest.importorskip("zarr")
     path = tmp_path / "cells.ome.zarr"
     write_ome_zarr_labels(path, LABELS, Calibration((0.5, 0.25), "µm"), levels=3)
@@ -249,8 +249,8 @@ def test_labels_in_ome_zarr_come_back_with_their_pixels(tmp_path):
         read_ome_zarr(path, memory=1e-6)
 
 
-def test_labels_that_outgrow_the_memory_are_traced_in_tiles(tmp_path):
-    """The outlines are those of the whole plane, where reading it whole would be refused."""
+def test_labels_larger_than_memory_are_traced_in_tiles(tmp_path):
+    """The outlines are those of the whole plane, although reading it whole would be rejected."""
     pytest.importorskip("zarr")
     path = tmp_path / "cells.ome.zarr"
     write_ome_zarr_labels(path, LABELS, Calibration((0.5, 0.25), "µm"))
@@ -291,7 +291,7 @@ def test_labels_inside_an_image_of_version_05_are_found(tmp_path):
         open_ome_zarr(tmp_path / "empty.zarr")
 
 
-def test_the_command_line_takes_ome_zarr_for_an_image(tmp_path):
+def test_the_command_line_accepts_ome_zarr(tmp_path):
     pytest.importorskip("zarr")
     write_ome_zarr_labels(tmp_path / "cells.ome.zarr", LABELS, Calibration((0.5, 0.5), "µm"))
     done = run("segment", tmp_path / "cells.ome.zarr", "--labels", "--out", tmp_path / "r")

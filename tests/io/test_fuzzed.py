@@ -1,6 +1,6 @@
-"""Damaged files: whatever the bytes, a reader gives a result, or a `ValueError` whose text names the file.
+"""Fuzzed files: a reader returns a result or raises a `ValueError` that names the file, for any bytes.
 
-`--hypothesis-profile=thorough` tries many more. Keep a file that fails in `fuzzed/`.
+`--hypothesis-profile=thorough` runs many more examples. Add files that fail to `fuzzed/`.
 """
 
 from pathlib import Path
@@ -29,14 +29,14 @@ READERS = {".tif": read_image, ".png": read_image, ".ang": read_ebsd, ".toml": l
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_a_file_that_once_broke_a_reader_is_refused_by_name(path):
+def test_files_that_once_broke_a_reader_are_rejected_with_their_name(path):
     read = Comparison.load if path.name.startswith("comparison") else READERS.get(path.suffix, read_curves)
     with pytest.raises(ValueError, match=path.name):
         read(path)
 
 
 def curves():
-    """A few small curves with features of every kind."""
+    """A few small curves with features of every type."""
     u = 2 * np.pi * np.arange(9) / 9
     rings = [np.stack([np.cos(u), (1 + i / 5) * np.sin(u) + np.cos(2 * u) / 3], axis=-1) * 20 + 50 for i in range(3)]
     ensemble = Ensemble(rings, name="a", unit="µm", ids=["x", "y", "z"], dropped={"tiny": 2})
@@ -114,7 +114,7 @@ def save_curves(path):
     write_curves(path, curves())
 
 
-# What writes a valid file, and what reads it.
+# For each format: functions that write a valid file and read it.
 KINDS = {
     "x.csv": (save_curves, read_curves),
     "x.parquet": (save_curves, read_curves),
@@ -138,7 +138,7 @@ STUMBLES = ("0", "-1", "1e999", "1e-320", "nan", "NaN", "9" * 20, "null", "[]", 
 
 @st.composite
 def damaged(draw, content):
-    """The content with one to four spans cut out, repeated or swapped for bytes that parsers stumble over."""
+    """Remove, repeat or replace one to four spans of the content, using bytes that are hard to parse."""
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(content)))
         end = draw(st.integers(start, min(start + 30, len(content))) | st.just(len(content)))
@@ -150,7 +150,7 @@ def damaged(draw, content):
 
 @pytest.fixture(scope="module")
 def valid(tmp_path_factory):
-    """Return a function (name) -> path of a valid file, and its content."""
+    """Return a function (name) -> path of a valid file and its content."""
 
     def write(name):
         path = tmp_path_factory.mktemp("valid") / name
@@ -161,7 +161,7 @@ def valid(tmp_path_factory):
 
 
 def refusal(read, path):
-    """What the reader says against the file; None where it reads it."""
+    """The reader's error message about the file, or None if it reads it."""
     try:
         read(path)
     except ValueError as error:
@@ -170,7 +170,7 @@ def refusal(read, path):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", KINDS)
-def test_a_damaged_file_is_read_or_refused_by_name(name, valid, request):
+def test_a_damaged_file_is_read_or_rejected_with_its_name(name, valid, request):
     path, content = valid(name)
     read = KINDS[name][1]
     if read is read_grains:
@@ -179,7 +179,7 @@ def test_a_damaged_file_is_read_or_refused_by_name(name, valid, request):
 
     @given(damaged(content))
     def is_read_or_refused(changed):
-        path.unlink()  # to cut a file that is there to nothing waits for the disk
+        path.unlink()  # truncating an existing file waits for the disk
         path.write_bytes(changed)
         said = refusal(read, path)
         assert said is None or name in said

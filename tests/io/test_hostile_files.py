@@ -1,7 +1,7 @@
-"""Small files that ask for much: refused in a sentence, within a second or two and little memory.
+"""Small files that would need excessive memory or time: rejected within a second or two, using little memory.
 
-Every file is read in a process of its own under limits of the system, so that a reader that asks for too much, or finds
-no end, is seen as such.
+Each file is read in a separate process with resource limits, so that excessive allocation and endless loops are
+detected.
 """
 
 import json
@@ -26,7 +26,7 @@ from napari_shape_ensembles.io import CurveTable, load_settings, read_curves, re
 resource = pytest.importorskip("resource", reason="limits of memory and time are those of Linux")
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="limits of memory and time are those of Linux"),
-    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),  # the child reads one file and ends
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),  # the child process reads one file and ends
 ]
 
 GIB = 2**30
@@ -39,7 +39,7 @@ def reader_of(path):
 
 
 def read_apart(path, *, seconds=10, **options):
-    """What a process of its own, ended after `seconds`, says of a file, and the memory it took beyond this one's."""
+    """Read a file in a separate process, killed after `seconds`; returns its message and its additional memory."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -76,7 +76,7 @@ def npy(shape, dtype):
 
 
 def packed(path, entries):
-    """A zip whose entries, made of repeated bytes, pack to less than a hundredth."""
+    """A zip whose entries, repeated bytes, are compressed to less than a hundredth."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, head, count in entries:
             with archive.open(name, "w", force_zip64=True) as file:
@@ -86,7 +86,7 @@ def packed(path, entries):
 
 
 def npz(path):
-    count = 15 * 10**7  # eight bytes each when read
+    count = 15 * 10**7  # eight bytes each in memory
     offsets = np.array([0, count], np.int64)
     packed(path, [("vertices.npy", npy((count // 2, 2), "|i1"), count)])
     with zipfile.ZipFile(path, "a") as archive:
@@ -111,14 +111,14 @@ def parquet_of_words(path):
 
 
 def tif(path):
-    """An image of 40 000 × 40 000 pixels, every strip of which is packed to a few bytes."""
+    """An image of 40 000 × 40 000 pixels whose strips are compressed to a few bytes each."""
     strip = zlib.compress(bytes(40_000 * 1_000), 9)
     tifffile.imwrite(path, iter([strip] * 40), shape=(40_000, 40_000), dtype=np.uint8, compression="zlib",
                      rowsperstrip=1_000)  # fmt: skip
 
 
 def tif_of_pages(path):
-    """200 000 pages that follow each other, of no tags but one."""
+    """200 000 chained pages with a single tag each."""
     head = struct.pack("<2sHI", b"II", 42, 8)
     page = [struct.pack("<HHHIII", 1, 256, 3, 1, 1, 8 + (i + 1) * 18) for i in range(200_000)]
     page[-1] = struct.pack("<HHHIII", 1, 256, 3, 1, 1, 0)
@@ -157,7 +157,7 @@ def json_of_lists(path):
 
 
 def comparison_of_lists(path):
-    """A comparison whose manifest becomes thirty times its size."""
+    """A comparison whose manifest takes thirty times its size in memory."""
     with zipfile.ZipFile(path, "w") as archive:
         text = '{"format": "shape-ensembles comparison", "version": 1, "data": {"a": [' + ",".join(["[]"] * 10_000_000)
         archive.writestr("manifest.json", text + "]}}")
@@ -193,7 +193,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
-# Read with a quarter of the memory that a file may take by default, so that files of a quarter do.
+# Read with a quarter of the default memory limit, so that files of a quarter of the size suffice.
 SMALLER = {
     *("x.npz", "numbers.parquet", "large.tif", "regions.zip", "lists.comparison.npz", "lists.json", "long.chc"),
     *("cells.csv", "lines.ang"),
@@ -201,7 +201,7 @@ SMALLER = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_small_file_that_asks_for_much_is_refused_at_once(tmp_path, name, request):
+def test_a_small_file_that_needs_excessive_memory_is_rejected_quickly(tmp_path, name, request):
     if name.endswith(".ang"):
         request.getfixturevalue("orix")
     write, expected = HOSTILE[name]
@@ -215,7 +215,7 @@ def test_a_small_file_that_asks_for_much_is_refused_at_once(tmp_path, name, requ
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.tif", "x.npz", "x.json", "x.toml", "x.h5", "x.comparison.npz", "x.zip"])
-def test_a_named_pipe_is_not_waited_for(tmp_path, name):
+def test_a_named_pipe_does_not_block(tmp_path, name):
     os.mkfifo(tmp_path / name)
     said, _ = read_apart(tmp_path / name, seconds=5)
     assert "a pipe or a device, not a file" in said
@@ -226,13 +226,13 @@ ENDINGS = [".csv", ".parquet", ".npz", ".geojson", ".zip", ".txt", ".tps", ".chc
 
 @cache
 def many():
-    """1000 outlines of 100 vertices, and what is known of each."""
+    """1000 outlines of 100 vertices, with metadata of each."""
     ensemble = Ensemble(list(blobs(1000, 100) * 20))
     return CurveTable(ensemble, ensemble.features.drop(columns="id"))
 
 
 def many_curves(path):
-    """A valid file of them."""
+    """A valid file of these outlines."""
     curves = many().ensemble.curves
     if path.suffix == ".chc":
         path.write_text("\n".join("a 0 0 0 4 " + "0 6 4 2 " * 25 + "-1" for _ in curves))
@@ -246,7 +246,7 @@ def many_curves(path):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_what_is_counted_is_what_reading_takes(tmp_path, ending):
+def test_the_memory_estimate_matches_actual_use(tmp_path, ending):
     path = tmp_path / f"x{ending}"
     many_curves(path)
     said, memory = read_apart(path)
@@ -256,7 +256,7 @@ def test_what_is_counted_is_what_reading_takes(tmp_path, ending):
     assert spent <= memory + 2**22
 
 
-def test_the_limit_is_raised_by_an_argument(tmp_path):
+def test_the_memory_limit_can_be_raised(tmp_path):
     path = tmp_path / "x.csv"
     write_curves(path, Ensemble(list(blobs(50, 100))))
     with pytest.raises(
@@ -269,7 +269,7 @@ def test_the_limit_is_raised_by_an_argument(tmp_path):
         read_image(tmp_path / "x.npy", memory=1e-4)
 
 
-def test_what_this_software_wrote_goes_by_the_limit_too(tmp_path):
+def test_the_memory_limit_applies_to_own_files(tmp_path):
     path, curves = tmp_path / "x.npz", Ensemble(list(blobs(40, 60)))
     result = compare(curves, curves, landmarks=40, rank=5, permutations=99)
     result.save(path)
@@ -293,12 +293,12 @@ def test_what_this_software_wrote_goes_by_the_limit_too(tmp_path):
 
 
 @pytest.mark.parametrize("memory", [0, -1, "4", True])
-def test_a_limit_is_a_number_of_gib(memory):
+def test_the_memory_limit_is_a_number_of_gib(memory):
     with pytest.raises(ValueError, match="memory must be a number of GiB above 0"), budget(memory):
         reserve(1)
 
 
-def test_too_little_memory_is_no_damage_of_the_file(tmp_path, monkeypatch):
+def test_a_memory_error_is_not_reported_as_damage(tmp_path, monkeypatch):
     write_curves(tmp_path / "x.csv", Ensemble(list(blobs(5, 30))))
 
     def fail(*_, **__):

@@ -1,4 +1,4 @@
-"""Rows of a design that are parts of one image: planes of a stack, regions, classes of a mask."""
+"""Parts of one image as rows of a design: planes of a stack, regions, classes of a mask."""
 
 import shutil
 
@@ -18,7 +18,7 @@ GRID = np.arange(12, 120, 24)
 
 
 def squares(half, value=1):
-    """Twenty-five squares of 2·half pixels a side."""
+    """Twenty-five squares of 2·half pixels side length."""
     plane = np.zeros((128, 128), dtype=np.uint8)
     for row in GRID:
         for column in GRID:
@@ -28,7 +28,7 @@ def squares(half, value=1):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A stack of two time points, and a mask whose left half has objects of class 1 and whose right half of class 2."""
+    """A stack of two time points, and a mask with class 1 in its left half and class 2 in its right half."""
     tifffile.imwrite(tmp_path / "stack.tif", np.stack([squares(5), squares(8)]), photometric="minisblack")
     classes = squares(6)
     classes[:, 72:] *= 2
@@ -81,7 +81,7 @@ def test_a_polygon_is_a_region(folder):
     assert (len(part), part.dropped) == (9, {"touching the image border": 3})
 
 
-def test_curves_of_one_kind_are_rows(folder):
+def test_curves_of_one_class_are_rows(folder):
     squares = Ensemble([np.array([[0, 0], [0, 4], [4, 4], [4, 0]]) + 9 * i for i in range(6)])
     kinds = pd.DataFrame({"kind": list("ababab"), "stage": [1, 2, 1, 2, 2, 2]})
     write_curves(folder / "cells.csv", CurveTable(squares, kinds))
@@ -115,7 +115,7 @@ def test_a_phase_of_an_image_is_a_factor(folder):
     assert "phase" in table
 
 
-def test_planes_of_two_axes_and_of_colours_are_read(tmp_path):
+def test_planes_of_two_axes_and_color_planes_are_read(tmp_path):
     stack = np.arange(2 * 3 * 8 * 9, dtype=np.uint16).reshape(2, 3, 8, 9)
     np.save(tmp_path / "stack.npy", stack)
     assert (read_image(tmp_path / "stack.npy", plane=(1, 2)).pixels == stack[1, 2]).all()
@@ -129,14 +129,14 @@ def test_planes_of_two_axes_and_of_colours_are_read(tmp_path):
         read_image(tmp_path / "four.npy")
 
 
-def test_regions_and_classes_in_words_are_factors(folder):
+def test_regions_and_classes_as_text_are_factors(folder):
     text = "image,region,class,group\nstack.tif,cortex,mild,a\nphases.png,stem,severe,b\n"
     _, parts, table = rows(folder, text)
     assert not any(parts)
     assert list(table.columns) == ["region", "class", "group"]
 
 
-def test_a_named_replicate_stays(folder):
+def test_a_named_replicate_is_kept(folder):
     text = "image,plane,group,replicate\nstack.tif,0,a,m1\nstack.tif,1,a,m2\n"
     assert rows(folder, text)[2]["replicate"].tolist() == ["m1", "m2"]
 
@@ -166,7 +166,7 @@ def test_a_named_replicate_stays(folder):
         ),
     ],
 )
-def test_parts_that_are_not_there_are_named(folder, text, words):
+def test_missing_parts_are_reported(folder, text, words):
     with pytest.raises(ValueError, match=words):
         ensembles(folder, text, labels=True)
 

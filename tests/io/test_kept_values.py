@@ -1,4 +1,4 @@
-"""What a file keeps beside the curves comes back, whatever it is: odd words, odd numbers, gaps, names, images."""
+"""Metadata of curves round-trip: unusual strings and numbers, missing values, names, images."""
 
 import json
 
@@ -50,7 +50,7 @@ def again(folder, ending, table):
     ],
     ids=str,
 )
-def test_values_come_back_in_every_format(tmp_path, ending, values, expected):
+def test_values_round_trip_in_every_format(tmp_path, ending, values, expected):
     table = CurveTable(curves(), pd.DataFrame({"value": values}))
     found = again(tmp_path, ending, table).features["value"].tolist()
     np.testing.assert_array_equal(found, list(values) if expected is None else expected)
@@ -71,12 +71,12 @@ def test_features_keep_their_names(tmp_path, ending, name):
 @pytest.mark.parametrize(
     "ids", [["", "a", "b", "c"], np.array([2**63 + 1, 1, 2, 3], np.uint64), ["1", "a\nb", " ", "\U00010000\U00010000"]]
 )
-def test_ids_come_back_whatever_they_are(tmp_path, ending, ids):
+def test_ids_of_any_type_round_trip(tmp_path, ending, ids):
     assert again(tmp_path, ending, CurveTable(curves(ids=ids))).ensemble.ids.tolist() == list(ids)
 
 
 @pytest.mark.parametrize("ending", WRITTEN)
-def test_curves_of_several_images_keep_theirs(tmp_path, ending):
+def test_curves_of_several_images_keep_their_image(tmp_path, ending):
     pool = Ensemble.pooled([curves(name="one, two"), curves(3, name="ünd")])
     found = again(tmp_path, ending, pool).ensemble
     assert found.images.tolist() == pool.images.tolist()
@@ -85,19 +85,19 @@ def test_curves_of_several_images_keep_theirs(tmp_path, ending):
 
 @pytest.mark.parametrize("ending", WRITTEN)
 @pytest.mark.parametrize("names", [["a", "a"], ["a", ""]])
-def test_features_without_a_name_of_their_own_are_refused(tmp_path, ending, names):
+def test_features_without_a_unique_name_are_rejected(tmp_path, ending, names):
     table = CurveTable(curves(), pd.DataFrame(np.zeros((4, 2)), columns=names))
     with pytest.raises(ValueError, match="a feature cannot be named"):
         write_curves(tmp_path / f"x{ending}", table)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_zip_of_no_regions_is_not_written(tmp_path):
+def test_an_empty_roi_zip_is_not_written(tmp_path):
     with pytest.raises(ValueError, match="no curves to save"):
         write_curves(tmp_path / "x.zip", curves(0))
 
 
-def test_plain_properties_of_geojson_are_kept(tmp_path):
+def test_simple_properties_of_geojson_are_kept(tmp_path):
     ring = [[0, 0], [4, 0], [4, 6], [0, 0]]
     feature = {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [ring]}}
     properties = {"phase": "iron", "size": 3.5, "ok": True, "name": "g1", "isLocked": False, "nested": {"a": 1}}
@@ -108,7 +108,7 @@ def test_plain_properties_of_geojson_are_kept(tmp_path):
     assert found.ensemble.ids.tolist() == ["g1"]
 
 
-def test_an_error_of_arrow_that_is_none_of_values_names_the_file(tmp_path, monkeypatch):
+def test_an_io_error_of_arrow_names_the_file(tmp_path, monkeypatch):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
@@ -126,13 +126,13 @@ def test_an_error_of_arrow_that_is_none_of_values_names_the_file(tmp_path, monke
     ending=st.sampled_from([".csv", ".parquet", ".geojson", ".zip"]),
     words=st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12),
 )
-def test_any_words_come_back(tmp_path_factory, ending, words):
+def test_any_strings_round_trip(tmp_path_factory, ending, words):
     table = CurveTable(curves(1), pd.DataFrame({"words": [words]}))
     assert again(tmp_path_factory.mktemp("x"), ending, table).features["words"].tolist() == [words]
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
-def test_rows_sorted_by_something_else_are_put_in_order(tmp_path, ending):
+def test_rows_sorted_by_another_column_are_reordered(tmp_path, ending):
     write_curves(tmp_path / f"x{ending}", curves(2))
     if ending == ".csv":
         head, *rows = (tmp_path / "x.csv").read_text().splitlines()[1:]
@@ -147,14 +147,14 @@ def test_rows_sorted_by_something_else_are_put_in_order(tmp_path, ending):
 
 
 @pytest.mark.parametrize("scale", ["-1", "0", "nan", "inf"])
-def test_a_scale_of_tps_that_is_none_is_refused(tmp_path, scale):
+def test_an_invalid_tps_scale_is_rejected(tmp_path, scale):
     (tmp_path / "x.tps").write_text(f"LM=0\nPOINTS=3\n1 1\n2 2\n3 1\nSCALE={scale}\n")
     with pytest.raises(ValueError, match=rf"x\.tps: SCALE={scale}: the scale must be a number above 0"):
         read_curves(tmp_path / "x.tps")
 
 
 @pytest.mark.parametrize("word", ["=1+1", "+cmd", "-x", "@y", "\tz"])
-def test_no_word_in_a_csv_file_is_a_formula(tmp_path, word):
+def test_no_string_in_a_csv_file_is_a_formula(tmp_path, word):
     table = CurveTable(curves(ids=[word, "b", "c", "d"]), pd.DataFrame({word: [word] * 4}))
     write_curves(tmp_path / "x.csv", table)
     cells = pd.read_csv(tmp_path / "x.csv", skiprows=1, dtype=str, keep_default_na=False)

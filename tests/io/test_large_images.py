@@ -1,4 +1,4 @@
-"""Gray images larger than the memory that a file may take: OME-Zarr and TIFF, one plane of a stack, and in pieces."""
+"""Intensity images larger than the memory limit: OME-Zarr and TIFF, one plane of a stack, and in pieces."""
 
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ from napari_shape_ensembles.streaming import pieces_of
 
 zarr = pytest.importorskip("zarr")
 
-#: GiB, less than the images take.
+#: GiB, less than the images need.
 LITTLE = 0.0015
 AXES = [
     {"name": "c", "type": "channel"},
@@ -30,7 +30,7 @@ AXES = [
 
 @cache
 def cells(seed, size=260):
-    """Ellipses on a grid, none of which touch, in noise."""
+    """Non-touching ellipses on a grid, with noise."""
     rng, image = np.random.default_rng(seed), np.zeros((size, size + 20))
     rows, columns = np.indices(image.shape)
     for row in range(16, size, 26):
@@ -62,13 +62,13 @@ def folder(tmp_path_factory):
     ("name", "plane"),
     [("stack.ome.tif", (1,)), ("stack.ome.zarr", (1,))],
 )
-def test_a_large_image_gives_the_outlines_of_the_whole(folder, name, plane):
+def test_a_large_image_gives_the_outlines_of_the_whole_image(folder, name, plane):
     part = ImagePart(plane=plane)
     whole = ensemble_of_file(folder / name, Reading(), part)
     tiled = ensemble_of_file(folder / name, Reading(memory=LITTLE), part)
     assert len(whole) > 90
     assert len(whole) + sum(whole.dropped.values()) == 110
-    assert tiled.ids.max() > 260 * 240  # numbers of pixels: it was read in tiles
+    assert tiled.ids.max() > 260 * 240  # counts of pixels: the image was read in tiles
     assert (tiled.name, tiled.unit, tiled.pixel_size, tiled.dropped) == (
         whole.name, whole.unit, whole.pixel_size, whole.dropped,
     )  # fmt: skip
@@ -77,14 +77,14 @@ def test_a_large_image_gives_the_outlines_of_the_whole(folder, name, plane):
 
 
 @pytest.mark.parametrize("ending", ["tif", "zarr"])
-def test_a_plane_that_fits_is_segmented_whole_however_large_its_stack_is(tmp_path, ending):
+def test_a_plane_that_fits_into_memory_is_segmented_whole(tmp_path, ending):
     path, memory = tmp_path / f"stack.ome.{ending}", 0.006  # 0.005 for the plane, 0.008 for the stack
     stack = np.stack([cells(1), *[cells(2)] * 39])
     if ending == "tif":
         tifffile.imwrite(path, stack, metadata={"axes": "ZYX", "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5})
     else:
         write_zarr(path, stack[:, None], side=260)
-    settings = SettingsFile(outlines=Outlines(method="li"))  # which no tiles can do
+    settings = SettingsFile(outlines=Outlines(method="li"))  # which is impossible in tiles
     for part in (ImagePart(plane=(0,)), ImagePart(plane=(0,), region=(10, 250, 0, 200))):
         whole = ensemble_of_file(path, Reading(settings), part)
         found = ensemble_of_file(path, Reading(settings, memory=memory), part)
@@ -95,7 +95,7 @@ def test_a_plane_that_fits_is_segmented_whole_however_large_its_stack_is(tmp_pat
         ensemble_of_file(path, Reading(settings, memory=LITTLE), ImagePart(plane=(0,)))
 
 
-def test_of_a_tiff_in_one_strip_only_what_is_wanted_is_read(tmp_path):
+def test_only_the_needed_part_of_a_single_strip_tiff_is_read(tmp_path):
     image, path = np.arange(1 << 22, dtype=np.uint16).reshape(2048, 2048), tmp_path / "x.tif"
     tifffile.imwrite(path, np.stack([image, image[::-1]]).astype(">u2"), byteorder=">", metadata={"axes": "ZYX"})
     array = large_image(path, plane=(1,), memory=LITTLE).array
@@ -107,7 +107,7 @@ def test_of_a_tiff_in_one_strip_only_what_is_wanted_is_read(tmp_path):
     assert most < image.nbytes / 4
 
 
-def test_in_pieces_every_object_is_there_once(folder):
+def test_every_object_appears_once_in_pieces(folder):
     pickle, path = pytest.importorskip("cloudpickle"), folder / "tiled.tif"
     reading = Reading(memory=LITTLE, pixel_sizes={path.resolve(): (0.25, "nm")})
     with ThreadPoolExecutor(2) as pool:
@@ -121,13 +121,13 @@ def test_in_pieces_every_object_is_there_once(folder):
     assert sum(sum(piece.dropped.values()) for piece in found) == sum(tiled.dropped.values())
 
 
-def test_a_recipe_for_a_large_image_is_found_in_its_middle(folder):
+def test_a_recipe_for_a_large_image_is_found_from_its_center(folder):
     reading = Reading(SettingsFile(outlines=Outlines(method="auto")), memory=LITTLE)
     chosen = with_one_recipe([folder / "tiled.tif"], reading)
     assert chosen.settings.outlines.method != "auto"
 
 
-def test_what_looks_like_labels_is_asked_for(tmp_path):
+def test_an_image_that_looks_like_labels_must_be_declared(tmp_path):
     labels = np.kron(np.arange(1, 37).reshape(6, 6), np.pad(np.ones((30, 30), np.uint8), 6)).astype(np.uint16)
     tifffile.imwrite(tmp_path / "x.tif", labels)
     with pytest.raises(ValueError, match=r"x\.tif: looks like labels.* --labels or --no-labels"):
@@ -138,7 +138,7 @@ def test_what_looks_like_labels_is_asked_for(tmp_path):
     assert len(ensemble_of_file(tmp_path / "x.ome.zarr", Reading(memory=LITTLE))) == 36
 
 
-def test_the_command_line_writes_the_outlines_of_a_large_image(folder, tmp_path):
+def test_the_command_line_segments_a_large_image(folder, tmp_path):
     done = run("segment", folder / "colors.tif", "--memory", str(LITTLE), "--out", tmp_path)
     assert done.exit_code == 0
     assert "larger than memory, so no labels are written" in done.stdout
@@ -149,14 +149,14 @@ def test_the_command_line_writes_the_outlines_of_a_large_image(folder, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["stack.ome.tif", "stack.ome.zarr"])
-def test_of_a_large_stack_a_plane_is_asked_for(folder, name):
+def test_a_large_stack_needs_a_plane(folder, name):
     with pytest.raises(ValueError, match=r"\(2, 260, 280\): save one plane.* a column plane selects a plane"):
         ensemble_of_file(folder / name, Reading(memory=LITTLE))
     with pytest.raises(ValueError, match="has no plane 2: it is a stack of 2 planes"):
         ensemble_of_file(folder / name, Reading(memory=LITTLE), ImagePart(plane=(2,)))
 
 
-def test_the_command_line_says_what_to_do(folder):
+def test_the_command_line_reports_the_remedy(folder):
     done = run("compare", folder / "tiled.tif", folder / "tiled.tif", "--memory", str(LITTLE), "--method", "li")
     assert done.exit_code == 2
     assert "tiled.tif: an image larger than memory" in done.stderr

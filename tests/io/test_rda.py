@@ -1,4 +1,4 @@
-"""Outlines in data files of R: the structures that Momocs and others save, packed as R packs them."""
+"""Outlines in R data files: structures of Momocs and other packages, with every compression of R."""
 
 import builtins
 import bz2
@@ -16,12 +16,12 @@ rdata = pytest.importorskip("rdata", reason="reads files of R")
 to_r = pytest.importorskip("rdata.conversion.to_r", reason="writes files of R")
 
 CURVES = blobs(4, 40)  # (row, column)
-OF_R = [curve[:, ::-1] * (1, -1) for curve in CURVES]  # x rightwards, y upwards
+OF_R = [curve[:, ::-1] * (1, -1) for curve in CURVES]  # x to the right, y up
 NAMES = ["whisky", "beer", "brahma", "caney"]
 
 
 class Out:
-    """A named list with a class, as Momocs saves its sets of outlines."""
+    """A named list with a class, as Momocs saves sets of outlines."""
 
     kind = ("Out", "Coo")
 
@@ -42,7 +42,7 @@ def _with_class(data, converter):
 
 
 def saved(path, **held):
-    """Write what R would, unpacked."""
+    """Write an R file, uncompressed."""
     known = {**to_r.DEFAULT_CLASS_MAP, Out: _with_class, Opn: _with_class}
     made = to_r.ConverterFromPythonToR(constructor_dict=known).convert_to_r_data(held, file_type="rda")
     rdata.unparser.unparse_file(path, made, file_type="rda", file_format="xdr", compression="gzip")
@@ -51,7 +51,7 @@ def saved(path, **held):
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
-def test_outlines_of_momocs_are_read_with_names_and_factors_however_they_are_packed(tmp_path, pack):
+def test_momocs_outlines_are_read_with_any_compression(tmp_path, pack):
     factors = pd.DataFrame({"type": pd.Categorical(["w", "b", "b", "w"]), "volume": [0.7, 0.33, 0.5, 1.0]})
     path = saved(tmp_path / "bot.rda", bot=Out(coo=dict(zip(NAMES, OF_R, strict=True)), fac=factors))
     path.write_bytes(pack(path.read_bytes()))
@@ -62,7 +62,7 @@ def test_outlines_of_momocs_are_read_with_names_and_factors_however_they_are_pac
     assert table.features["volume"].tolist() == [0.7, 0.33, 0.5, 1.0]
 
 
-def test_lists_of_matrices_and_arrays_of_landmarks_are_outlines_too(tmp_path):
+def test_lists_of_matrices_and_landmark_arrays_are_read(tmp_path):
     np.testing.assert_allclose(read_curves(saved(tmp_path / "a.rda", cells=OF_R)).ensemble[3], CURVES[3])
     stacked = np.stack(OF_R, axis=2)
     found = read_curves(saved(tmp_path / "b.RData", wings=stacked)).ensemble
@@ -75,7 +75,7 @@ def test_open_curves_of_momocs_are_counted(tmp_path):
     assert read_curves(path).ensemble.dropped == {"open": 4}
 
 
-def test_what_is_no_set_of_outlines_is_refused_with_what_is(tmp_path):
+def test_an_object_without_outlines_is_rejected_with_alternatives(tmp_path):
     for words, held in (
         ("holds no outlines; outlines must be lists of matrices of two columns", {"n": np.arange(5.0)}),
         ("holds 2 sets of outlines (a, b): save one per file", {"a": OF_R, "b": OF_R}),
@@ -89,13 +89,13 @@ def test_what_is_no_set_of_outlines_is_refused_with_what_is(tmp_path):
         read_curves(path)
 
 
-def test_a_packed_file_that_asks_for_much_is_refused(tmp_path):
+def test_a_compression_bomb_is_rejected(tmp_path):
     (tmp_path / "x.rda").write_bytes(gzip.compress(bytes(2**26), compresslevel=1))
     with pytest.raises(ValueError, match=r"x\.rda: would take .* GiB of memory"):
         read_curves(tmp_path / "x.rda")
 
 
-def test_without_the_library_the_sentence_says_what_to_install(tmp_path, monkeypatch):
+def test_a_missing_library_is_reported_with_the_remedy(tmp_path, monkeypatch):
     path, load = saved(tmp_path / "x.rda", cells=OF_R), builtins.__import__
 
     def without(name, *rest):

@@ -1,4 +1,4 @@
-"""A saved result is run again: files found by path or checksum, every number compared with the one that was saved."""
+"""Rerunning saved results: inputs are found by path or checksum, and every number is compared."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ QUICK = Settings(landmarks=40, rank=6, permutations=99)
 
 
 def image(seed, *, stretch=1.0):
-    """Twenty-five bright ellipses on a dark ground."""
+    """Twenty-five bright ellipses on a dark background."""
     rng, plane = np.random.default_rng(seed), np.zeros((210, 210), np.uint8)
     for row in range(5):
         for column in range(5):
@@ -31,8 +31,8 @@ def image(seed, *, stretch=1.0):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, saved_blank):
-    """Two images, a comparison of them by the command line, and an experiment of six."""
+def folder(tmp_path_factory, blank_savefig):
+    """Two images, their comparison by the command line, and an experiment of six images."""
     place = tmp_path_factory.mktemp("rerun")
     save_settings(place / "s.toml", QUICK)
     (place / "images").mkdir()
@@ -44,7 +44,7 @@ def folder(tmp_path_factory, saved_blank):
     assert done.exit_code == 0, done.stderr
     rows = [{"image": f"images/{number}.tif", "group": "ab"[number > 2], "dose": number} for number in range(6)]
     pd.DataFrame(rows).to_csv(place / "design.csv", index=False)
-    with saved_blank():
+    with blank_savefig():
         done = run("experiment", place / "design.csv", "--settings", place / "s.toml", "--out", place / "all")
     assert done.exit_code == 0, done.stderr
     return place
@@ -52,12 +52,12 @@ def folder(tmp_path_factory, saved_blank):
 
 @pytest.fixture
 def copied(folder, tmp_path):
-    """The same elsewhere, so that its files can be moved and changed; results still tell of the first place."""
+    """A copy whose files can be moved and changed; its results refer to the original location."""
     shutil.copytree(folder, tmp_path / "copy")
     return tmp_path / "copy"
 
 
-def test_a_comparison_comes_out_again_from_its_images(folder):
+def test_a_comparison_is_reproduced_from_its_images(folder):
     done = run("rerun", folder / "pair" / "result.comparison.npz")
     assert done.exit_code == 0, done.output
     lines = done.stdout.strip().splitlines()
@@ -68,7 +68,7 @@ def test_a_comparison_comes_out_again_from_its_images(folder):
     assert done.stderr == ""
 
 
-def test_what_went_in_is_kept_with_checksums_recipe_and_versions(folder):
+def test_inputs_are_stored_with_checksums_recipe_and_versions(folder):
     result = Comparison.load(folder / "pair" / "result.comparison.npz")
     assert [file.sample for file in result.inputs.files] == [0, 1]
     assert result.inputs.recipe["method"] == "otsu"
@@ -78,7 +78,7 @@ def test_what_went_in_is_kept_with_checksums_recipe_and_versions(folder):
     assert notes == []
 
 
-def test_moved_images_are_found_by_their_checksums_and_others_are_named(copied, folder):
+def test_moved_images_are_found_by_checksum_and_missing_ones_reported(copied, folder):
     saved = copied / "pair" / "result.comparison.npz"
     result = Comparison.load(saved)
     moved = folder.with_name("moved")
@@ -93,7 +93,7 @@ def test_moved_images_are_found_by_their_checksums_and_others_are_named(copied, 
         assert found[0] is None
         assert notes[0] == f"{folder / 'images' / '0.tif'} was not found"
         again = rerun(saved, folder=copied)
-        assert again.same  # of the outlines in the file
+        assert again.same  # from the outlines stored in the file
         assert "in the saved comparison" in again.notes[-1]
         done = run("rerun", copied / "all" / "result.experiment.npz", "--inputs", copied)
         assert done.exit_code == 2
@@ -103,7 +103,7 @@ def test_moved_images_are_found_by_their_checksums_and_others_are_named(copied, 
         moved.rename(folder)
 
 
-def test_an_image_that_was_changed_is_not_taken_for_the_one_that_went_in(folder, copied):
+def test_a_changed_image_is_detected(folder, copied):
     path = folder / "images" / "5.tif"
     kept = path.read_bytes()
     try:
@@ -115,7 +115,7 @@ def test_an_image_that_was_changed_is_not_taken_for_the_one_that_went_in(folder,
         path.write_bytes(kept)
 
 
-def test_an_experiment_comes_out_again_from_its_design_and_images(folder):
+def test_an_experiment_is_reproduced_from_its_design_and_images(folder):
     done = run("rerun", folder / "all" / "result.experiment.npz")
     assert done.exit_code == 0, done.output
     assert "table.undulation_p: same: " in done.stdout
@@ -132,7 +132,7 @@ def edited(path, name, change):
             archive.writestr(entry, content)
 
 
-def test_a_number_that_differs_is_named_with_its_place(copied):
+def test_a_differing_number_is_reported_with_its_location(copied):
     saved = copied / "pair" / "result.comparison.npz"
 
     def another(content):
@@ -155,7 +155,7 @@ def test_a_number_that_differs_is_named_with_its_place(copied):
     assert verdicts["coordinates.t"] == "same to rounding"
 
 
-def test_versions_that_are_not_the_same_are_said(copied):
+def test_differing_versions_are_reported(copied):
     saved = copied / "pair" / "result.comparison.npz"
 
     def older(content):
@@ -167,7 +167,7 @@ def test_versions_that_are_not_the_same_are_said(copied):
     assert any(note.startswith("numpy was 1.0 and is ") for note in rerun(saved).notes)
 
 
-def test_arrays_in_memory_and_folders_of_curves_come_out_again_too(tmp_path):
+def test_arrays_and_folders_of_curves_are_reproduced(tmp_path):
     a, b = (Ensemble(list(blobs(12, 40, seed=seed)), unit="µm") for seed in (1, 2))
     compare(a, b, QUICK).save(tmp_path / "one.comparison.npz")
     again = rerun(tmp_path / "one.comparison.npz")
@@ -190,7 +190,7 @@ def outlines_of(path):
     return recipe.trace(labels, scale=size.scale, unit=size.unit, name=read.name)
 
 
-def test_folders_of_images_of_unequal_pixel_size_are_resampled_also_when_they_are_rerun(tmp_path):
+def test_rerunning_resamples_images_of_unequal_pixel_size(tmp_path):
     for number, (side, size) in enumerate([("a", 0.5), ("a", 1), ("b", 0.5), ("b", 0.5)]):
         (tmp_path / side).mkdir(exist_ok=True)
         place, per_um = tmp_path / side / f"{number}.tif", (1 / size, 1 / size)
@@ -207,7 +207,7 @@ def test_folders_of_images_of_unequal_pixel_size_are_resampled_also_when_they_ar
     assert rerun(saved).same
 
 
-def test_a_file_of_no_result_is_refused(tmp_path):
+def test_a_file_without_a_result_is_rejected(tmp_path):
     (tmp_path / "x.npz").write_bytes(b"nothing")
     done = run("rerun", tmp_path / "x.npz")
     assert done.exit_code == 2

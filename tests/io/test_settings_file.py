@@ -1,4 +1,4 @@
-"""Settings as a file: the same choices back, and sentences for what is wrong."""
+"""Settings files: round trips, and messages for invalid files."""
 
 from typing import get_args
 
@@ -40,21 +40,21 @@ recipes = st.builds(
 
 @hypothesis_settings(max_examples=50, deadline=None)
 @given(chosen=choices, recipe=recipes)
-def test_settings_come_back_as_they_were(tmp_path_factory, chosen, recipe):
+def test_settings_round_trip(tmp_path_factory, chosen, recipe):
     path = tmp_path_factory.mktemp("settings") / "settings.toml"
     save_settings(path, SettingsFile(chosen, recipe))
     assert load_settings(path) == SettingsFile(chosen, recipe)
     assert Outlines.load(path) == recipe
 
 
-def test_settings_alone_are_the_analysis_and_a_recipe_alone_the_outlines(tmp_path):
+def test_settings_and_recipe_may_be_saved_separately(tmp_path):
     save_settings(tmp_path / "s.toml", Settings.paper())
     assert load_settings(tmp_path / "s.toml") == SettingsFile(Settings.paper())
     save_settings(tmp_path / "s.toml", Outlines(method="li"))
     assert load_settings(tmp_path / "s.toml") == SettingsFile(outlines=Outlines(method="li"))
 
 
-def test_what_is_left_out_has_its_default(tmp_path):
+def test_missing_values_have_defaults(tmp_path):
     path = tmp_path / "s.toml"
     path.write_text("[analysis]\nrank = 20\nsignificance = 1e-3\n")
     assert load_settings(path).analysis == Settings(rank=20, significance=0.001)
@@ -63,7 +63,7 @@ def test_what_is_left_out_has_its_default(tmp_path):
 
 
 @pytest.mark.parametrize("method", get_args(Method))
-def test_files_of_the_first_version_still_load(tmp_path, method):
+def test_files_of_version_1_load(tmp_path, method):
     needs = {"manual": "threshold = 50", "level": "quantile = 0.25", "hysteresis": "low = 3.5"}.get(method, "")
     path = tmp_path / "old.toml"
     path.write_text(
@@ -96,14 +96,14 @@ def test_files_of_the_first_version_still_load(tmp_path, method):
         ("a = " + "[" * 10_000, "is not a TOML file"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_name_of_the_file(tmp_path, text, message):
+def test_errors_name_the_file(tmp_path, text, message):
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(ValueError, match=rf"mine\.toml.*{message}"):
         load_settings(path)
 
 
-def test_files_that_are_no_settings_are_refused(tmp_path):
+def test_files_without_settings_are_rejected(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="is not a TOML file"):
@@ -113,7 +113,7 @@ def test_files_that_are_no_settings_are_refused(tmp_path):
         load_settings(path)
 
 
-def test_a_file_that_an_editor_has_put_a_byte_order_mark_before_is_read(tmp_path):
+def test_a_byte_order_mark_is_ignored(tmp_path):
     path = tmp_path / "settings.toml"
     path.write_text("[analysis]\nrank = 20\n", encoding="utf-8-sig")
     assert load_settings(path).analysis.rank == 20

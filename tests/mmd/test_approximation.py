@@ -1,4 +1,4 @@
-"""The approximation above a stated size: asked for, said, level held, and close to the exact test."""
+"""The approximation for large samples: opt-in, reported, level held, and close to the exact test."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def samples(m, n, d=4, seed=0, shift=0.0):
     return rng.normal(size=(m, d)), rng.normal(size=(n, d)) + shift
 
 
-def test_it_is_never_taken_unasked_and_always_named():
+def test_approximation_is_opt_in_and_always_reported():
     x, y = samples(40, 60)
     assert mmd_test(x, y).approximation == ""
     assert mmd_test(x, y, approximate_above=100).approximation == ""
@@ -39,7 +39,7 @@ def test_features_reproduce_the_kernel_between_the_chosen_points_and_never_excee
     assert np.linalg.eigvalsh(k - phi @ phi.T).min() > -1e-6
 
 
-def test_the_level_is_held(monkeypatch):
+def test_the_level_holds(monkeypatch):
     monkeypatch.setattr(mmd, "FEATURES", 8)
     rejections = 0
     for seed in range(400):
@@ -53,7 +53,7 @@ def test_the_level_is_held(monkeypatch):
 
 
 @pytest.mark.parametrize("d", [3, 100])
-def test_a_difference_in_a_large_sample_is_found(d):
+def test_a_difference_in_a_large_sample_is_detected(d):
     x, y = samples(3000, 3000, d, shift=0.12 / np.sqrt(d) * 1.5)
     assert mmd_test(x, y, approximate_above=5000, permutations=300).rejected
     assert not mmd_test(*samples(3000, 3000, d), approximate_above=5000, permutations=300).rejected

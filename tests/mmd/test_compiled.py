@@ -1,4 +1,4 @@
-"""Compiled loops over pairs of points give NumPy's digits."""
+"""Compiled loops over pairs of points agree with NumPy."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from napari_shape_ensembles.mmd import combined_mmd_test
 def test_energy_distances_summed_over_bins(both_ways, dimension):
     rng = np.random.default_rng(dimension)
     x, y = rng.normal(size=(700, dimension)), 1.1 * rng.normal(size=(633, dimension)) + 5
-    y[:20] = x[:20]  # some points are there twice
+    y[:20] = x[:20]  # some points are duplicated
     numpy, compiled = both_ways(
         lambda: combined_mmd_test({"": (x, y)}, kernels={"": "energy"}, permutations=99, bins=150)
     )

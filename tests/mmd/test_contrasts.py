@@ -1,4 +1,4 @@
-"""Ratios of means and of spreads: their intervals against closed forms, and how often they hold the truth."""
+"""Ratios of means and spreads: intervals versus closed forms, and their coverage."""
 
 import warnings
 
@@ -31,7 +31,7 @@ def test_intervals_are_symmetric_about_what_was_observed():
     assert np.sqrt(ends[0] * ends[1]) == pytest.approx(spread_ratio(values, first))
 
 
-def test_an_interval_moves_with_the_units():
+def test_an_interval_scales_with_the_unit():
     values, first, counts = samples(1)
     one, other = (np.stack(difference_of_means(v, first, counts)) for v in (values, 3 * values + 7))
     np.testing.assert_allclose(other, 3 * one, atol=1e-12)
@@ -40,8 +40,8 @@ def test_an_interval_moves_with_the_units():
     )
 
 
-def test_intervals_hold_the_truth_about_as_often_as_they_say():
-    """Percentiles of the same rounds hold the ratio of the spreads in 0.89 of such samples."""
+def test_coverage_of_intervals():
+    """Percentile intervals of the same resamples cover the ratio of spreads in 0.89 of such samples."""
     held = []
     for seed in range(400):
         values, first, counts = samples(seed)
@@ -54,7 +54,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
 
 
 @pytest.mark.parametrize(("m", "n"), [(2, 2), (2, 20), (20, 2), (3, 3), (3, 20), (5, 5), (10, 10)])
-def test_the_difference_of_few_curves_is_within_its_interval_as_often_as_claimed(m, n):
+def test_coverage_for_few_curves(m, n):
     inside, widths = 0, []
     for seed in range(300):
         values = np.random.default_rng(seed).normal(size=(m + n, 1))
@@ -62,10 +62,10 @@ def test_the_difference_of_few_curves_is_within_its_interval_as_often_as_claimed
         inside += low[0] <= 0 <= high[0]
         widths.append(high[0] - low[0])
     assert inside >= 0.92 * 300  # three standard errors below 0.95 is 0.912
-    assert np.median(widths) < 30  # and it is no empty claim
+    assert np.median(widths) < 30  # and the claim is not trivial
 
 
-def test_few_curves_have_students_interval_as_by_welch():
+def test_few_curves_have_welchs_interval():
     values = np.random.default_rng(3).normal(size=(8, 2)) * [1, 0]
     value, low, high = difference_of_means(values, 4, bootstrap_counts(4, 8, 50, 0))
     expected = stats.ttest_ind(values[4:, 0], values[:4, 0], equal_var=False).confidence_interval()
@@ -76,18 +76,18 @@ def test_few_curves_have_students_interval_as_by_welch():
 
 
 @pytest.mark.parametrize(("m", "n"), [(2, 2), (2, 6), (2, 20), (3, 3), (3, 20), (5, 5)])
-def test_welchs_interval_holds_the_truth_also_where_one_sample_is_much_smaller(m, n):
+def test_coverage_of_welchs_interval_for_unequal_sizes(m, n):
     values = np.random.default_rng(0).normal(size=(m + n, 4000))
     _, low, high = welch_interval(values[:m], values[m:])
-    assert 0.94 <= np.mean((low <= 0) & (high >= 0)) <= 0.985  # 0.88 for 2 and 20 with Welch's own freedom
+    assert 0.94 <= np.mean((low <= 0) & (high >= 0)) <= 0.985  # 0.88 for 2 and 20 with Welch's own degrees of freedom
     value, error, freedom = welch(values[:m, 0], values[m:, 0])
     expected = stats.ttest_ind(values[m:, 0], values[:m, 0], equal_var=False)
     assert value / error == pytest.approx(expected.statistic)
     assert freedom == pytest.approx(min(expected.df, 2 * min(m, n) - 2))
 
 
-def test_two_curves_tell_nothing_about_a_ratio_of_spreads():
-    """Both of two curves are one standard deviation from their mean: no error can be estimated from them."""
+def test_two_curves_have_no_interval_for_a_ratio_of_spreads():
+    """Both of two curves are one standard deviation from their mean, so that no error can be estimated from them."""
     values = np.random.default_rng(4).normal(size=(22, 1))
     for m in (2, 20):
         assert spread_interval(values, m, bootstrap_counts(m, 22, 50, 0)).ravel().tolist() == [0, np.inf]
@@ -95,14 +95,14 @@ def test_two_curves_tell_nothing_about_a_ratio_of_spreads():
 
 
 @pytest.mark.parametrize(("still", "ends"), [(slice(10), np.inf), (slice(10, None), 0.0), (slice(None), 1.0)])
-def test_samples_that_do_not_vary_have_no_uncertain_spread(still, ends):
+def test_samples_without_variation_have_no_uncertainty_of_spread(still, ends):
     values = np.random.default_rng(2).normal(size=(20, 1))
     values[still] = 0.5
     assert (spread_interval(values, 10, bootstrap_counts(10, 20, 50, 0)) == ends).all()
 
 
 def test_an_interval_without_bounds_gives_no_warning():
-    """Some resamples of four values vary so little that the upper end exceeds all numbers."""
+    """Some resamples of four values vary so little that the upper limit overflows."""
     values = np.random.default_rng(0).normal(size=(8, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -110,9 +110,9 @@ def test_an_interval_without_bounds_gives_no_warning():
     assert (low[0], high[0]) == (0, np.inf)
 
 
-def test_percentiles_move_out_as_samples_shrink():
+def test_percentiles_widen_for_small_samples():
     assert percentile_ends(10**6, 10**6) == pytest.approx((0.025, 0.975), abs=1e-5)
-    # Student's quantile at 9 degrees of freedom is 2.2622; times √(10/9) it is the normal quantile of 0.9914.
+    # Student's quantile for 9 degrees of freedom is 2.2622; times √(10/9) it is the normal quantile of 0.9914.
     assert percentile_ends(10, 10) == pytest.approx((0.0086, 0.9914), abs=1e-4)
     assert percentile_ends(5, 5)[0] < percentile_ends(5, 50)[0] < percentile_ends(50, 50)[0]
     assert sum(percentile_ends(7, 30)) == pytest.approx(1)

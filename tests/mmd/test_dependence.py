@@ -1,4 +1,4 @@
-"""Dependence of undulation and scale: against a direct computation, its level, and what it must find and ignore."""
+"""Dependence of undulation and scale: direct computation, level, and power."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_hsic_agrees_with_its_definition():
     assert test.normalized == pytest.approx(np.trace(k @ h) / np.sqrt(np.trace(k @ k) * np.trace(h @ h)), rel=1e-8)
 
 
-def test_dependence_is_found_and_is_complete_for_a_copy():
+def test_dependence_is_detected_and_equals_one_for_a_copy():
     t, l, first = independent()
     assert dependence_test(t, l + 2 * t[:, :3], first).p_value < 0.01
     copied = dependence_test(l, l, first)
@@ -40,14 +40,14 @@ def test_a_difference_between_the_samples_is_not_dependence():
     assert dependence_test(t, l, first).p_value > 0.05
 
 
-def test_pairings_keep_each_sample_to_itself():
+def test_permutations_stay_within_samples():
     orders = pairings(np.random.default_rng(0), (4, 6), 30)
     assert (np.sort(orders[:, :4], axis=1) == np.arange(4)).all()
     assert (np.sort(orders[:, 4:], axis=1) == np.arange(4, 10)).all()
     assert len({tuple(order) for order in orders}) == 30
 
 
-def test_the_level_is_held():
+def test_the_level_holds():
     rejections = sum(
         dependence_test(*independent(12, 15, seed), permutations=99, significance=0.1, seed=seed).rejected
         for seed in range(300)
@@ -56,7 +56,7 @@ def test_the_level_is_held():
     assert low <= rejections <= high
 
 
-def test_many_points_are_projected_and_still_found_dependent():
+def test_dependence_is_detected_with_projected_kernels():
     t, l, first = independent(300, 300)
     assert not dependence_test(t, l, first, permutations=199).rejected
     assert dependence_test(t, l + t[:, :3], first, permutations=199).rejected
@@ -67,6 +67,6 @@ def test_points_that_all_coincide_are_independent():
 
 
 @pytest.mark.parametrize(("rows", "first"), [(9, 4), (10, 1), (10, 9)])
-def test_malformed_input_is_refused(rows, first):
+def test_malformed_input_is_rejected(rows, first):
     with pytest.raises(ValueError, match="at least two curves of each sample"):
         dependence_test(np.zeros((10, 2)), np.zeros((rows, 3)), first)

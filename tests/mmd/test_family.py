@@ -1,4 +1,4 @@
-"""Families of tests: each statistic against the single test's, the joint p-values against a loop, the level."""
+"""Families of tests: statistics versus single tests, joint p-values versus a loop, and the level."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def descriptions(seed=0, total=60):
 
 
 @pytest.mark.parametrize("name", ["first", "heavy", "plane"])
-def test_every_mmd_is_that_of_the_single_test(name):
+def test_every_mmd_equals_that_of_the_single_test(name):
     x = descriptions()[name].reshape(60, -1)
     width = median_gap(x[:, 0]) if x.shape[1] == 1 else None
     single = mmd_test(x[:25], x[25:], permutations=10, bandwidth=width)
@@ -30,12 +30,12 @@ def test_every_mmd_is_that_of_the_single_test(name):
 @given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=40, unique=True))
 def test_the_median_gap_is_the_median_distance(values):
     x = np.array(values)
-    if len(x) * (len(x) - 1) // 2 % 2:  # an even number of pairs has two middle ones, here the lower is found
+    if len(x) * (len(x) - 1) // 2 % 2:  # for an even number of pairs, the lower median
         assert median_gap(x) == pytest.approx(median_distance(x[:, None]), rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("size", [1e-170, 1e-162, 1e-103, 1.0, 1e103, 1e170])
-def test_the_median_distance_of_very_small_and_large_numbers_is_their_median_gap(size):
+def test_the_median_distance_of_very_small_and_large_numbers(size):
     x = np.array([0.0, 1, 3, 7, 12, 13]) * size
     assert median_gap(x) == pytest.approx(6 * size, rel=1e-9)
     assert median_distance(x[:, None]) == pytest.approx(median_gap(x), rel=1e-9)
@@ -44,7 +44,7 @@ def test_the_median_distance_of_very_small_and_large_numbers_is_their_median_gap
     assert median_distance(np.zeros((5, 2))) == median_distance(np.array([[size]] + [[0.0]] * 9)) == 1.0
 
 
-def test_points_whose_squares_no_number_holds_are_refused():
+def test_points_whose_squares_overflow_are_rejected():
     with pytest.raises(ValueError, match="the points spread over 1e-170, whose square overflows"):
         mmd_test(np.zeros((5, 1)), np.full((5, 1), 1e-170))
     with pytest.raises(ValueError, match="spread over 2e"):
@@ -61,7 +61,7 @@ def squared_mmd(x, weights, width):
     return np.array([w @ kernel @ w for w in weights])
 
 
-def test_joint_p_values_are_those_of_a_step_down_loop():
+def test_joint_p_values_agree_with_a_step_down_loop():
     given_ = descriptions(1)
     given_["first"][:25] += 0.9
     found = family_tests(given_, 25, permutations=200, seed=4)
@@ -83,7 +83,7 @@ def test_joint_p_values_are_those_of_a_step_down_loop():
     assert (found.adjusted >= found.p_values - 1e-12).all()
 
 
-def test_one_shifted_number_of_many_is_found_and_no_other():
+def test_only_the_shifted_variable_is_significant():
     rng = np.random.default_rng(2)
     x = rng.normal(size=(200, 40))
     x[100:, 17] += 1
@@ -111,6 +111,6 @@ def test_the_family_wise_level_holds_for_dependent_descriptions():
         ({}, 1, "at least one description"),
     ],
 )
-def test_what_cannot_be_tested_says_so(x, first, sentence):
+def test_degenerate_input_is_rejected(x, first, sentence):
     with pytest.raises(ValueError, match=sentence):
         family_tests(x, first)

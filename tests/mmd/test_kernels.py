@@ -1,4 +1,4 @@
-"""Other kernels than the Gaussian one, and points far from the origin: against direct computations."""
+"""Other kernels than the Gaussian one, and points far from the origin: direct computations."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def energy_distance(x, y):
     return 2 * cdist(x, y).mean() - cdist(x, x).mean() - cdist(y, y).mean()
 
 
-def test_every_permutation_of_the_energy_distance_agrees_with_a_direct_computation():
+def test_permutations_of_the_energy_distance():
     x, y = samples(12, 9, shift=0.5)
     test = combined_mmd_test({"": (x, y)}, kernels={"": "energy"}, permutations=30, seed=3)
     both = np.concatenate([x, y])
@@ -30,7 +30,7 @@ def test_every_permutation_of_the_energy_distance_agrees_with_a_direct_computati
     assert test.p_value == (1 + sum(value >= expected[0] for value in expected[1:])) / 31
 
 
-def test_every_permutation_of_the_means_agrees_with_a_direct_computation():
+def test_permutations_of_the_difference_of_means():
     x, y = samples(12, 9, 4)
     test = combined_mmd_test({"": (x, y)}, kernels={"": "mean"}, permutations=30, seed=3)
     both = np.concatenate([x, y])
@@ -39,13 +39,13 @@ def test_every_permutation_of_the_means_agrees_with_a_direct_computation():
     np.testing.assert_allclose(np.append(test.mmd, test.null), expected, atol=1e-12)
 
 
-def test_the_energy_distance_of_two_pairs_of_points_is_the_known_one():
+def test_the_energy_distance_of_two_pairs_of_points():
     test = combined_mmd_test({"": ([0.0, 1.0], [3.0, 4.0])}, kernels={"": "energy"}, bandwidth=1.0, permutations=5)
     assert test.mmd**2 == pytest.approx(2 * 3 - 0.5 - 0.5)
 
 
 @pytest.mark.parametrize("kernel", ["energy", "mean"])
-def test_single_and_double_precision_lead_to_the_same_p_value(kernel):
+def test_single_and_double_precision_give_the_same_p_value(kernel):
     x, y = samples(600, 500, 20, shift=0.02)
     test = combined_mmd_test({"": (x, y)}, kernels={"": kernel}, permutations=200)
     both = np.concatenate([x, y])
@@ -56,7 +56,7 @@ def test_single_and_double_precision_lead_to_the_same_p_value(kernel):
     assert test.p_value == np.mean(expected >= expected[0])
 
 
-def test_features_of_the_energy_kernel_give_the_energy_distance_where_no_point_is_left_out():
+def test_energy_kernel_features_on_all_points_are_exact():
     x, y = samples(20, 25)
     both = np.concatenate([x, y])
     phi = nystrom_features(both, 1.0, 100, 0, KERNELS["energy"])
@@ -66,7 +66,7 @@ def test_features_of_the_energy_kernel_give_the_energy_distance_where_no_point_i
     assert near.mmd == pytest.approx(combined_mmd_test({"": (x, y)}, kernels={"": "energy"}).mmd, rel=1e-6)
 
 
-def test_nested_tests_take_kernels_and_whole_descriptions():
+def test_nested_tests_accept_kernels_and_whole_descriptions():
     x, y = samples(20, 25, 6, shift=0.3)
     z = samples(20, 25, 2, seed=1)
     options = {"kernels": {"t": "energy", "z": "mean"}, "permutations": 99}
@@ -78,13 +78,13 @@ def test_nested_tests_take_kernels_and_whole_descriptions():
             assert test.parts[name].mmd == pytest.approx(expected.parts[name].mmd)
 
 
-def test_one_unit_serves_the_other_kernels_whatever_the_widths():
+def test_other_kernels_do_not_depend_on_the_widths():
     x, y = samples()
     test = combined_mmd_test({"a": (x, y), "b": (x, y)}, kernels={"b": "energy"}, factor=(0.5, 1.0), permutations=49)
     assert list(test.parts) == ["a, s = 0.5 × median", "a, s = 1 × median", "b"]
 
 
-def test_joint_thresholds_are_exceeded_exactly_when_the_joint_test_rejects():
+def test_joint_thresholds_are_exceeded_if_and_only_if_rejected():
     decisions = []
     for seed in range(60):
         x, y = samples(15, 15, 2, seed=seed, shift=0.3)
@@ -100,7 +100,7 @@ def test_joint_thresholds_are_exceeded_exactly_when_the_joint_test_rejects():
     assert 0 < sum(decisions) < 60
 
 
-def test_points_far_from_the_origin_keep_their_bandwidth_and_mmd():
+def test_bandwidth_and_mmd_are_stable_far_from_the_origin():
     x, y = samples(50, 45)
     near, far = mmd_test(x, y), mmd_test(x + 1e6, y + 1e6)
     distances = pdist(np.concatenate([x + 1e6, y + 1e6]))

@@ -1,4 +1,4 @@
-"""Nested tests: each rank gives what testing its coordinates alone gives."""
+"""Nested tests: each rank agrees with a test of its coordinates alone."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def assert_same(test, expected):
 @pytest.mark.parametrize("names", [("raw",), ("raw", "normalized")])
 @pytest.mark.parametrize("bandwidth", [None, 0.7])
 @pytest.mark.parametrize("kept", [True, False], ids=["distances kept", "distances made anew"])
-def test_every_rank_is_the_test_of_its_coordinates(monkeypatch, names, bandwidth, kept):
+def test_every_rank_equals_the_test_of_its_coordinates(monkeypatch, names, bandwidth, kept):
     monkeypatch.setattr(nested, "MAX_KEPT_DISTANCES", 10**9 if kept else 0)
     samples = {name: pair for name, pair in two_descriptions().items() if name in names}
     ranks = (1, 2, 5, 6, 12)
@@ -47,7 +47,7 @@ def test_a_difference_in_the_fifth_coordinate_shows_from_rank_five():
     assert max(p_values[2:]) <= 0.005
 
 
-def test_more_points_than_the_median_is_taken_over():
+def test_more_points_than_used_for_the_median():
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(1200, 3)), rng.normal(size=(1000, 3))
     levels = {**LEVELS, "permutations": 19}
@@ -55,12 +55,12 @@ def test_more_points_than_the_median_is_taken_over():
         assert_same(test, combined_mmd_test({"": (x[:, :rank], y[:, :rank])}, **levels))
 
 
-def test_points_that_coincide_are_no_difference():
+def test_coincident_points_do_not_differ():
     same = {"": (np.ones((6, 4)), np.ones((7, 4)))}
     assert [test.p_value for test in nested_mmd_tests(same, (1, 4), **LEVELS)] == [1, 1]
 
 
 @pytest.mark.parametrize("ranks", [(0, 3), (3, 2), (2, 2), (5, 13)])
-def test_impossible_ranks_are_named(ranks):
+def test_impossible_ranks_are_rejected(ranks):
     with pytest.raises(ValueError, match=r"increasing numbers from 1 to 12, the number of coordinates"):
         next(nested_mmd_tests(two_descriptions(), ranks, **LEVELS))

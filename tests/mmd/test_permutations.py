@@ -1,4 +1,4 @@
-"""The permutation engine: single precision that no p-value shows, any chunking, any threads, and leaving early."""
+"""The permutation engine: single precision without effect on p-values, chunks, threads, and cancellation."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ def halves(z, first=None):
 
 @pytest.fixture
 def double(monkeypatch):
-    """Return a function that repeats a call in double precision throughout."""
+    """Return a function that repeats a call entirely in double precision."""
 
     def call(function, *arguments, **options):
         with monkeypatch.context() as patch:
@@ -43,7 +43,7 @@ def double(monkeypatch):
 
 @pytest.fixture
 def single(monkeypatch):
-    """Single precision however few the points."""
+    """Use single precision for any number of points."""
     monkeypatch.setattr(permutations, "SINGLE_PRECISION_FROM", 0)
 
 
@@ -55,7 +55,7 @@ def test_permutations_keep_the_sizes_and_start_with_the_observed_labels():
     assert len({tuple(row) for row in labels}) > 40
 
 
-def test_every_labelling_is_as_likely():
+def test_all_labelings_are_equally_likely():
     labels = permuted_labels(2, 5, 20_000, 1).indicators(slice(1, None))
     _, counts = np.unique(labels, axis=0, return_counts=True)
     assert len(counts) == 10
@@ -110,7 +110,7 @@ def test_single_precision_changes_no_joint_p_value(single, double, seed):
     assert [part.p_value for part in one.parts.values()] == [part.p_value for part in other.parts.values()]
 
 
-def test_values_near_a_cut_are_made_again_in_double_precision(single):
+def test_values_near_a_threshold_are_recomputed_in_double_precision(single):
     z = points(500, 3)
     labels = permuted_labels(250, 500, 300, 0)
     (statistics,) = permuted_statistics(Distances(z), labels, [1.0])
@@ -137,7 +137,7 @@ def test_the_tolerance_covers_the_errors_of_single_precision(single):
 
 
 @pytest.mark.parametrize("total", [300, 700])
-def test_sums_of_labellings_lose_no_digits_to_the_mean_of_the_kernel(total):
+def test_statistics_do_not_cancel_against_the_kernel_mean(total):
     z = points(total, 150)
     labels = permuted_labels(total // 3, total, 50, 0)
     fast, precise = labels.single_weights(slice(None)), labels.weights(slice(None))
@@ -146,7 +146,7 @@ def test_sums_of_labellings_lose_no_digits_to_the_mean_of_the_kernel(total):
     assert np.abs(one - other).max() < 0.1 * np.abs(plain - other).max()
 
 
-def test_ranks_that_no_rounding_can_change_are_not_made_again(monkeypatch, single):
+def test_ranks_unaffected_by_rounding_are_not_recomputed(monkeypatch, single):
     z = points(500, 3, shift=0.3)
     labels = permuted_labels(250, 500, 300, 0)
     (statistics,) = permuted_statistics(Distances(z), labels, [1.0])
@@ -162,7 +162,7 @@ def test_ranks_that_no_rounding_can_change_are_not_made_again(monkeypatch, singl
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
-def test_the_number_of_threads_changes_no_digit(monkeypatch, count):
+def test_results_are_identical_for_any_number_of_threads(monkeypatch, count):
     samples = halves(points(1300, 5))
     usual = mmd_test(*samples, permutations=200)
     monkeypatch.setattr(threads, "processors", lambda: count)
@@ -189,7 +189,7 @@ def test_memory_stays_far_below_that_of_the_kernel_matrix():
     assert peak < 160 * 2**20  # the kernel matrix alone is 490 MiB
 
 
-def test_work_that_is_stopped_begins_no_block_but_those_handed_out(monkeypatch):
+def test_cancelled_work_starts_no_further_blocks(monkeypatch):
     begun, block, before = [], Distances.block, []
     monkeypatch.setattr(threads, "processors", lambda: 2)
     monkeypatch.setattr(Distances, "block", lambda self, rows: begun.append(rows) or block(self, rows))
@@ -201,14 +201,14 @@ def test_work_that_is_stopped_begins_no_block_but_those_handed_out(monkeypatch):
 
     with reporting(stop=stop), pytest.raises(Stopped):
         combined_mmd_test({"": halves(points(20_000, 3))}, permutations=400)
-    assert len(begun) <= before[0] + 5  # of 79; how long leaving takes, benchmarks/two_sample.py says
+    assert len(begun) <= before[0] + 5  # of 79; the time to cancel is measured by benchmarks/two_sample.py
 
 
-def test_a_run_inside_another_leaves_the_libraries_their_threads():
+def test_nested_runs_restore_the_thread_limits():
     limits = [info["num_threads"] for info in threads.controller().info() if info["user_api"] == "blas"]
     both_inside = threading.Barrier(2, timeout=20)
 
-    def left_half_way(total):
+    def cancelled_midway(total):
         asked = count()
 
         def stop():
@@ -221,7 +221,7 @@ def test_a_run_inside_another_leaves_the_libraries_their_threads():
             mmd_test(*halves(points(total)), permutations=50)
 
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(left_half_way, (1100, 1200)))
+        list(pool.map(cancelled_midway, (1100, 1200)))
     assert not both_inside.broken
     assert [info["num_threads"] for info in threads.controller().info() if info["user_api"] == "blas"] == limits
 
@@ -245,7 +245,7 @@ z = np.random.default_rng(0).normal(size=(6000, 20))
     ],
     ids=["left", "thread", "daemon"],
 )
-def test_the_process_ends_quietly_in_the_middle_of_a_test(how):
+def test_the_process_exits_cleanly_during_a_test(how):
     done = subprocess.run([sys.executable, "-c", EXIT.format(how=how)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -258,13 +258,13 @@ def test_the_median_is_exact_with_and_without_the_bracket(total):
 
 
 def test_the_median_survives_a_misleading_bracket():
-    values = np.tile([0.0, 1.0, 2.0, 3.0], 50_000)  # every probe lands on the same number
+    values = np.tile([0.0, 1.0, 2.0, 3.0], 50_000)  # every probe hits the same number
     assert kernel.median_of(values) == pytest.approx((1 + np.sqrt(2)) / 2, rel=1e-12)
 
 
 @pytest.fixture
 def noisy(monkeypatch, single):
-    """Single precision made a thousand times worse."""
+    """Make single precision a thousand times less accurate."""
     exact = permutations.quadratic_forms
 
     def forms(distances, bandwidths, fast, precise):
@@ -276,7 +276,7 @@ def noisy(monkeypatch, single):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_p_values_stand_even_where_single_precision_is_poor(noisy, double, seed):
+def test_p_values_are_exact_even_if_single_precision_is_poor(noisy, double, seed):
     z = points(120, 3, seed, 0.1)
     parts = {"raw": halves(z), "cubes": halves(z**3), "coarse": halves(z.round())}
     one, other = combined_mmd_test(parts, seed=seed), double(combined_mmd_test, parts, seed=seed)
@@ -285,10 +285,10 @@ def test_p_values_stand_even_where_single_precision_is_poor(noisy, double, seed)
     assert [part.p_value for part in one.parts.values()] == [part.p_value for part in other.parts.values()]
 
 
-def test_labellings_that_amount_to_the_observed_one_tie_with_it_exactly():
+def test_labelings_equivalent_to_the_observed_one_tie_exactly():
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        kind = rng.permutation(np.repeat(np.arange(4), 4))  # four places, four points in each
+        kind = rng.permutation(np.repeat(np.arange(4), 4))  # four locations with four points each
         z = rng.normal(size=(4, 3))[kind]
         labels = permuted_labels(8, 16, 2000, seed)
         (statistics,) = permuted_statistics(Distances(z), labels, [0.8])
@@ -299,14 +299,14 @@ def test_labellings_that_amount_to_the_observed_one_tie_with_it_exactly():
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "energy", "mean"])
-def test_bins_of_points_are_permuted_as_a_direct_computation_does(kind):
+def test_permutations_of_bins_agree_with_a_direct_computation(kind):
     x, y = halves(points(431, 3, shift=0.3), 180)
     options = {"permutations": 60, "significance": 0.1, "seed": 5}
     test = combined_mmd_test({"": (x, y)}, kernels={"": kind}, bins=100, **options)
     alone = combined_mmd_test({"": (x, y)}, kernels={"": kind}, **options)
     assert (test.mmd, test.bandwidth) == pytest.approx((alone.mmd, alone.bandwidth), abs=1e-13)
     labels = permuted_labels(180, 431, 60, 5, 100)
-    # 180 // 50 = 3 points in a bin: 60 bins of the first sample, 83 and two points left over of the second.
+    # 180 // 50 = 3 points in a bin: 60 bins of the first sample, and 83 bins and two remaining points of the second.
     assert labels.sizes.tolist() == [3] * 143 + [2]
     of_points = np.repeat(labels.indicators(slice(None)), labels.sizes, axis=1).astype(bool)
     assert (of_points.sum(axis=1) == 180).all()
@@ -320,19 +320,19 @@ def test_bins_of_points_are_permuted_as_a_direct_computation_does(kind):
     np.testing.assert_allclose(np.append(test.mmd, test.null), expected, atol=1e-12)
 
 
-def test_single_points_are_permuted_where_bins_would_be_few_or_no_help():
-    assert permuted_labels(400, 1599, 10, 0, 400).sizes is None  # sums over bins save nothing
+def test_single_points_are_permuted_if_bins_do_not_help():
+    assert permuted_labels(400, 1599, 10, 0, 400).sizes is None  # sums over bins would save nothing
     assert permuted_labels(60, 4000, 10, 0, 100).sizes is None  # fewer than 50 bins of the smaller sample
     assert permuted_labels(150, 6000, 10, 0, 100).sizes is None  # bins so small that there are too many
     assert len(permuted_labels(3000, 6000, 10, 0, 100).sizes) == 100
 
 
 @pytest.mark.parametrize("arranged", ["at random", "in order"])
-def test_bins_hold_the_level(arranged):
+def test_the_level_holds_with_bins(arranged):
     rng, wrong = np.random.default_rng(1), 0
     for seed in range(400):
         z = rng.normal(size=(200, 2))
-        if arranged == "in order":  # as objects sorted by size come
+        if arranged == "in order":  # as for objects sorted by size
             halved = rng.permutation(200) < 100
             z = np.concatenate([z[halved][np.argsort(z[halved][:, 0])], z[~halved][np.argsort(z[~halved][:, 0])]])
         x, y = halves(z, 100 if arranged == "at random" else int(halved.sum()))
@@ -341,4 +341,4 @@ def test_bins_hold_the_level(arranged):
             kernels={"b": "mean"}, bins=50, permutations=99, significance=0.1, seed=seed,
         )  # fmt: skip
         wrong += test.p_value <= 0.1
-    assert 20 <= wrong <= 62  # 40 ± 3.7 deviations
+    assert 20 <= wrong <= 62  # 40 ± 3.7 standard deviations

@@ -1,4 +1,4 @@
-"""Tests of whole replicates: against brute force, closed forms and simulated nulls."""
+"""Tests of whole replicates: brute force, closed forms and simulated nulls."""
 
 from itertools import combinations, permutations
 
@@ -29,8 +29,8 @@ SIZES = (4, 7, 2, 5, 3, 6)
 ONE = np.ones(1)
 
 
-def drawn(sizes=SIZES, d=2, seed=0, shift=None, icc=0.1):
-    """Points of replicates of unequal sizes that differ among themselves, in random order."""
+def random_replicates(sizes=SIZES, d=2, seed=0, shift=None, icc=0.1):
+    """Points of replicates of unequal size that vary between replicates, in random order."""
     rng = np.random.default_rng(seed)
     replicate = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     means = np.sqrt(icc) * rng.normal(size=(len(sizes), d))
@@ -55,28 +55,28 @@ def brute_kernels(points, replicate, width):
 
 
 def brute_p(kernel, labellings, statistic):
-    """Share of labelings with a statistic as large as that of the first."""
+    """Fraction of labelings with a statistic at least as large as that of the first."""
     values = np.array([statistic(kernel, labels) for labels in labellings])
     return np.mean(values >= values[0] - 1e-12)
 
 
 def between_groups(kernel, labels):
-    """Between-group sum of squares, from the definition."""
+    """Between-group sum of squares, by definition."""
     labels = np.array(labels)
     whole = kernel.sum() / len(labels)
     return sum(kernel[np.ix_(labels == g, labels == g)].sum() / (labels == g).sum() for g in set(labels)) - whole
 
 
-def test_mean_kernels_are_those_of_all_pairs():
-    points, replicate = drawn()
+def test_mean_kernels_average_over_all_pairs():
+    points, replicate = random_replicates()
     found = mean_kernels(points, replicate, bandwidth=0.8)
     assert found.counts.tolist() == list(SIZES)
     np.testing.assert_allclose(found.between, brute_kernels(points, replicate, 0.8), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["energy", "mean"])
-def test_other_kernels_are_those_of_all_pairs(kind):
-    points, replicate = drawn()
+def test_other_kernels_average_over_all_pairs(kind):
+    points, replicate = random_replicates()
     centred = points - points.mean(axis=0)
     whole = centred @ centred.T if kind == "mean" else -np.linalg.norm(points[:, None] - points, axis=-1)
     found = mean_kernels(points, replicate, kernel=kind)
@@ -89,36 +89,36 @@ def test_other_kernels_are_those_of_all_pairs(kind):
             assert found.gram[u, v] == pytest.approx(part.mean())
 
 
-def test_blocks_of_rows_change_nothing(monkeypatch):
-    points, replicate = drawn((130, 90, 1, 200, 40))
+def test_results_do_not_depend_on_row_blocks(monkeypatch):
+    points, replicate = random_replicates((130, 90, 1, 200, 40))
     whole = mean_kernels(points, replicate).between
     monkeypatch.setattr(kernel, "row_blocks", lambda n: (slice(i, min(i + 37, n)) for i in range(0, n, 37)))
     np.testing.assert_allclose(mean_kernels(points, replicate).between, whole, atol=1e-12)
 
 
 def test_the_projected_kernel_is_close(monkeypatch):
-    points, replicate = drawn((150,) * 6)
+    points, replicate = random_replicates((150,) * 6)
     exact = mean_kernels(points, replicate)
     monkeypatch.setattr(replicates, "NYSTROM_FROM", 100)
     np.testing.assert_allclose(mean_kernels(points, replicate).between, exact.between, atol=2e-3)
 
 
-def test_a_replicate_of_one_point_counts_pairs_with_itself_everywhere():
-    points, replicate = drawn((1, 3, 2))
+def test_a_replicate_of_one_point_includes_self_pairs():
+    points, replicate = random_replicates((1, 3, 2))
     found = mean_kernels(points, replicate, bandwidth=1.0)
     assert found.between[0, 0] == 1
     within = brute_kernels(points[replicate == 1], np.zeros(3, int), 1.0)[0, 0]
     assert found.between[1, 1] == pytest.approx((1 + 2 * within) / 3)
 
 
-def test_a_replicate_weighs_the_same_however_many_points_it_has():
-    points, replicate = drawn()
+def test_replicates_weigh_equally_regardless_of_size():
+    points, replicate = random_replicates()
     again = np.repeat(np.arange(len(points)), np.where(replicate == 2, 10, 1))
     more = mean_kernels(points[again], replicate[again], bandwidth=1.0)
     np.testing.assert_allclose(more.gram, mean_kernels(points, replicate, bandwidth=1.0).gram, atol=1e-12)
 
 
-def test_what_no_test_can_use_is_refused():
+def test_degenerate_input_is_rejected():
     with pytest.raises(ValueError, match="2 points have NaN"):
         mean_kernels(np.array([[0.0], [np.nan], [np.inf]]), np.arange(3))
     with pytest.raises(ValueError, match="replicate 1 has no point"):
@@ -126,10 +126,10 @@ def test_what_no_test_can_use_is_refused():
 
 
 @pytest.mark.parametrize(("m", "n"), [(3, 3), (2, 4), (1, 5), (4, 3)])
-def test_two_groups_are_tested_on_all_labellings(m, n):
-    points, replicate = drawn((5,) * (m + n), shift=[0] * m + [1] * n)
+def test_two_groups_enumerate_all_labelings(m, n):
+    points, replicate = random_replicates((5,) * (m + n), shift=[0] * m + [1] * n)
     kernel = mean_kernels(points, replicate)
-    # The observed one stands in front, and once more among all.
+    # The observed labeling comes first, and once more among all.
     labellings = [[0] * m + [1] * n]
     labellings += [[int(i in chosen) for i in range(m + n)] for chosen in combinations(range(m + n), n)]
     total = len(labellings) - 1
@@ -141,25 +141,25 @@ def test_two_groups_are_tested_on_all_labellings(m, n):
     assert test.statistic**2 * (1 / m + 1 / n) == pytest.approx(max(squared, 0))
 
 
-def test_several_groups_are_tested_on_all_labellings():
+def test_several_groups_enumerate_all_labelings():
     groups = [0, 0, 1, 1, 2, 2, 2]
-    points, replicate = drawn((4,) * 7, shift=groups)
+    points, replicate = random_replicates((4,) * 7, shift=groups)
     kernel = mean_kernels(points, replicate)
     test = replicate_test({"": kernel}, Hypothesis(np.eye(3)[groups]))
     labellings = [tuple(groups), *{one for one in permutations(groups) if one != tuple(groups)}]
     assert test.labellings == len(labellings) == 210
     assert test.p_value == pytest.approx(brute_p(kernel.between, labellings, between_groups))
-    assert test.least_p == 2 / 210  # the groups of two may exchange their names
+    assert test.least_p == 2 / 210  # groups of two may exchange labels
 
 
 def test_blocks_are_permuted_within():
     groups, blocks = np.array([0, 1, 0, 1, 1, 0, 1, 0]), np.repeat(np.arange(4), 2)
-    points, replicate = drawn((4,) * 8, shift=3 * groups + blocks / 4)
+    points, replicate = random_replicates((4,) * 8, shift=3 * groups + blocks / 4)
     kernel = mean_kernels(points, replicate)
     test = replicate_test({"": kernel}, Hypothesis(groups, blocks))
 
     def between(kernel, labels):
-        signs = np.array(labels) * 2 - 1  # the mean of each pair taken out
+        signs = np.array(labels) * 2 - 1  # after subtracting the mean of each pair
         return signs @ kernel @ signs / len(signs)
 
     swaps = np.array(np.meshgrid(*[[0, 1]] * 4)).reshape(4, -1).T
@@ -170,22 +170,22 @@ def test_blocks_are_permuted_within():
 
 
 def test_blocks_of_one_group_do_not_lower_the_least_p():
-    """Exchanging the names of two groups in the blocks that hold both gives the same statistic."""
+    """Exchanging the labels of two groups in all blocks with both gives the same statistic."""
     groups = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
     blocks = np.array([0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 3, 3])
-    points, replicate = drawn((4,) * 12, shift=9 * groups)
+    points, replicate = random_replicates((4,) * 12, shift=9 * groups)
     test = replicate_test({"": mean_kernels(points, replicate)}, Hypothesis(groups, blocks))
     assert test.labellings == 36
     assert test.p_value == test.least_p == 2 / 36
     assert labellings(groups[[0, 1, 6, 7, 10]], blocks[[0, 1, 6, 7, 10]]) == (6, 2)
     assert labellings(np.array([0.0, 0, 1]), np.array([0, 0, 1])) == (1, 1)
-    three = np.eye(3)[[0, 1, 0, 1, 2, 2]]  # the third group has a block of its own
+    three = np.eye(3)[[0, 1, 0, 1, 2, 2]]  # the third group has its own block
     assert labellings(three, np.array([0, 0, 1, 1, 2, 2])) == (4, 2)
 
 
-def test_a_trend_is_tested_on_all_orders():
+def test_a_trend_enumerates_all_orders():
     dose = np.array([0.0, 1, 2, 5, 7])
-    points, replicate = drawn((4,) * 5, shift=dose / 3)
+    points, replicate = random_replicates((4,) * 5, shift=dose / 3)
     kernel = mean_kernels(points, replicate)
     test = replicate_test({"": kernel}, Hypothesis(dose))
 
@@ -196,11 +196,11 @@ def test_a_trend_is_tested_on_all_orders():
     assert test.labellings == 120
     assert test.p_value == pytest.approx(brute_p(kernel.between, list(permutations(range(5))), slope))
     assert test.least_p == 1 / 120
-    assert rearrangements(np.arange(5.0)).least_p == 2 / 120  # equal steps can be turned round
+    assert rearrangements(np.arange(5.0)).least_p == 2 / 120  # the order of equal steps can be reversed
 
 
 @given(st.lists(st.integers(0, 2), min_size=3, max_size=7), st.booleans(), st.integers(0, 99))
-def test_as_many_labellings_are_alike_as_have_the_same_statistic(groups, blocked, seed):
+def test_equivalent_labelings_are_those_with_the_same_statistic(groups, blocked, seed):
     groups = np.array(groups)
     blocks = np.arange(len(groups)) % 2 if blocked else np.zeros(len(groups), int)
     columns = (groups[:, None] == np.unique(groups)).astype(float)
@@ -225,7 +225,7 @@ def test_many_labellings_are_drawn_at_random():
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=2, max_size=7))
-def test_every_distinct_labelling_is_listed_once(rows):
+def test_every_distinct_labeling_is_listed_once(rows):
     labels, blocks = np.transpose(rows)
     found = rearrangements(labels.astype(float), blocks)
     within = [order for order in permutations(range(len(labels))) if (blocks[list(order)] == blocks).all()]
@@ -236,9 +236,9 @@ def test_every_distinct_labelling_is_listed_once(rows):
 
 
 @pytest.mark.parametrize("covariates", [None, np.linspace(-1, 1, 30) ** 3])
-def test_many_draws_of_many_replicates_are_those_of_one_at_a_time(covariates):
+def test_draws_in_blocks_equal_single_draws(covariates):
     groups = np.arange(30) % 4
-    points, replicate = drawn((3,) * 30, d=3, shift=groups)
+    points, replicate = random_replicates((3,) * 30, d=3, shift=groups)
     kernel = mean_kernels(points, replicate, kernel="energy")
     blocks = None if covariates is not None else np.arange(30) // 10
     hypothesis = Hypothesis(np.eye(4)[groups], blocks, covariates)
@@ -257,24 +257,24 @@ def test_many_draws_of_many_replicates_are_those_of_one_at_a_time(covariates):
     np.testing.assert_array_equal(joint_p_values(found[None])[0][0], shares)
 
 
-def test_draws_of_one_design_are_drawn_once_and_nobody_can_change_them():
+def test_draws_of_a_design_are_cached_and_read_only():
     first, again = (rearrangements(np.arange(20.0), draws=100, seed=7).orders for _ in range(2))
     other = rearrangements(np.arange(20.0), draws=100, seed=8).orders
     assert first is again
     assert not (first == other).all()
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 0
-    # Each replicate comes to each place equally often: 6 standard deviations of a binomial share.
+    # Each replicate is equally often at each position: 6 standard deviations of a binomial fraction.
     many = rearrangements(np.arange(12.0), draws=9_000).orders[1:]
     shares = (many[:, :, None] == np.arange(12)).mean(axis=0)
     assert np.abs(shares - 1 / 12).max() < 6 * np.sqrt(11 / 144 / 9_000)
 
 
-def test_covariates_are_taken_out():
+def test_covariates_are_regressed_out():
     rng = np.random.default_rng(5)
     length = rng.normal(size=14)
     group = np.arange(14) % 2
-    points, replicate = drawn((6,) * 14, shift=3 * length)
+    points, replicate = random_replicates((6,) * 14, shift=3 * length)
     kernel = mean_kernels(points, replicate)
     assert replicate_test({"": kernel}, Hypothesis(length)).p_value < 0.01
     assert replicate_test({"": kernel}, Hypothesis(length, covariates=length + group)).p_value < 0.01
@@ -289,7 +289,7 @@ def test_covariates_leave_the_level_near_nominal():
         group = (covariate + rng.normal(size=12) > 0).astype(float)
         if not 2 <= group.sum() <= 10:
             continue
-        points, replicate = drawn((5,) * 12, d=1, seed=seed, shift=covariate)
+        points, replicate = random_replicates((5,) * 12, d=1, seed=seed, shift=covariate)
         test = replicate_test(
             {"": mean_kernels(points, replicate)}, Hypothesis(group, covariates=covariate), draws=199, seed=seed
         )
@@ -298,7 +298,7 @@ def test_covariates_leave_the_level_near_nominal():
 
 
 def test_parts_are_combined_by_the_smallest_p_value():
-    sets = [drawn((5,) * 6, shift=[0, 0, 0, s, s, s], seed=seed) for seed, s in ((1, 0), (2, 2))]
+    sets = [random_replicates((5,) * 6, shift=[0, 0, 0, s, s, s], seed=seed) for seed, s in ((1, 0), (2, 2))]
     kernels = {name: mean_kernels(points, replicate) for name, (points, replicate) in zip("ab", sets, strict=True)}
     hypothesis = Hypothesis(np.arange(6) >= 3)
     both = replicate_test(kernels, hypothesis)
@@ -312,8 +312,8 @@ def test_parts_are_combined_by_the_smallest_p_value():
 
 
 @given(st.integers(0, 200), st.sampled_from([0.01, 0.05, 0.1, 0.3]))
-def test_the_threshold_is_exceeded_exactly_where_a_test_rejects(seed, level):
-    points, replicate = drawn((3,) * 7, seed=seed, shift=[0, 0, 0, 1, 1, 1, 1])
+def test_the_threshold_is_exceeded_if_and_only_if_rejected(seed, level):
+    points, replicate = random_replicates((3,) * 7, seed=seed, shift=[0, 0, 0, 1, 1, 1, 1])
     kernels = {"a": mean_kernels(points, replicate), "b": mean_kernels(points[:, :1], replicate)}
     test = replicate_mmd_test(kernels, 3, significance=level)
     for one in (test, *test.parts.values()):
@@ -321,8 +321,8 @@ def test_the_threshold_is_exceeded_exactly_where_a_test_rejects(seed, level):
 
 
 @given(st.permutations(range(6)), st.floats(0, 6), st.integers(0, 50))
-def test_order_names_and_rigid_motions_do_not_matter(order, angle, seed):
-    points, replicate = drawn(shift=[0, 0, 0, 1, 1, 1], seed=seed)
+def test_invariance_to_order_names_and_rigid_motions(order, angle, seed):
+    points, replicate = random_replicates(shift=[0, 0, 0, 1, 1, 1], seed=seed)
     hypothesis = Hypothesis(np.arange(6) >= 3)
     p_value = replicate_test({"": mean_kernels(points, replicate)}, hypothesis).p_value
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
@@ -332,8 +332,8 @@ def test_order_names_and_rigid_motions_do_not_matter(order, angle, seed):
     assert replicate_test({"": moved}, Hypothesis(np.array(order) >= 3)).p_value == pytest.approx(p_value)
 
 
-def test_too_little_to_test_is_said():
-    points, replicate = drawn((3, 3))
+def test_too_few_replicates_are_reported():
+    points, replicate = random_replicates((3, 3))
     with pytest.raises(ValueError, match="2 replicates for 2 groups, blocks and covariates"):
         replicate_test({"": mean_kernels(points, replicate)}, Hypothesis(np.array([0, 1])))
     with pytest.raises(ValueError, match="nothing to test"):
@@ -343,7 +343,7 @@ def test_too_little_to_test_is_said():
 # -------------------------------------------------------------------------------------------- contrasts
 
 
-def test_sets_of_equal_groups_are_all_partitions():
+def test_hypotheses_of_equal_groups_are_all_partitions():
     every = [(i, j) for i in range(5) for j in range(i + 1, 5)]
     assert [len(closure(k, [p for p in every if max(p) < k])) for k in (3, 4, 5)] == [4, 14, 51]
     assert len(closure(4, [(0, 1), (0, 2), (0, 3)])) == 7
@@ -351,7 +351,7 @@ def test_sets_of_equal_groups_are_all_partitions():
 
 
 def adjusted_p_values(kernel, group, pairs, **options):
-    """p-values of pairs of groups, each by itself and adjusted."""
+    """p-values of pairs of groups, raw and adjusted."""
     chosen = [np.flatnonzero(np.isin(group, pair)) for pair in pairs]
     alone = [
         replicate_test({"": kernel.subset(rows)}, Hypothesis(group[rows] == j), **options)
@@ -361,9 +361,9 @@ def adjusted_p_values(kernel, group, pairs, **options):
     return p_values, closed_p_values({"": kernel}, group, pairs, p_values, **options)
 
 
-def test_adjusted_p_values_are_no_smaller_and_find_the_group_that_differs():
+def test_adjusted_p_values_are_not_smaller_and_find_the_differing_group():
     group = np.repeat([0, 1, 2], 6)
-    points, replicate = drawn((6,) * 18, shift=2.0 * (group == 2), icc=0.05)
+    points, replicate = random_replicates((6,) * 18, shift=2.0 * (group == 2), icc=0.05)
     pairs = [(0, 1), (0, 2), (1, 2)]
     p_values, adjusted = adjusted_p_values(mean_kernels(points, replicate), group, pairs, draws=999)
     assert (adjusted >= p_values).all()
@@ -371,11 +371,11 @@ def test_adjusted_p_values_are_no_smaller_and_find_the_group_that_differs():
     assert adjusted[1:].max() <= 0.01
 
 
-def test_the_family_wise_level_holds_where_one_group_differs():
+def test_the_family_wise_level_holds_if_one_group_differs():
     group, pairs = np.repeat([0, 1, 2, 3], 4), [(i, j) for i in range(4) for j in range(i + 1, 4)]
     wrong = 0
     for seed in range(120):
-        points, replicate = drawn((4,) * 16, d=1, seed=seed, shift=3.0 * (group == 3))
+        points, replicate = random_replicates((4,) * 16, d=1, seed=seed, shift=3.0 * (group == 3))
         _, adjusted = adjusted_p_values(mean_kernels(points, replicate), group, pairs, draws=199, seed=seed)
         wrong += any(p <= 0.1 for p, (_, j) in zip(adjusted, pairs, strict=True) if j != 3)
     assert wrong <= stats.binom.ppf(0.999, 120, 0.1)
@@ -383,7 +383,7 @@ def test_the_family_wise_level_holds_where_one_group_differs():
 
 def test_many_groups_are_adjusted_by_holm():
     group = np.repeat(np.arange(8), 3)
-    points, replicate = drawn((3,) * 24)
+    points, replicate = random_replicates((3,) * 24)
     pairs = [(0, j) for j in range(1, 8)]
     p_values, adjusted = adjusted_p_values(mean_kernels(points, replicate), group, pairs)
     order = np.argsort(p_values, kind="stable")
@@ -395,12 +395,12 @@ def test_many_groups_are_adjusted_by_holm():
 # --------------------------------------------------------------------------------------- few replicates
 
 
-def test_replicates_that_are_alike_to_the_last_digit_give_no_warning():
+def test_identical_replicates_give_no_warning():
     test = small_sample_test(np.array([0.0, 0, 8, 8]), ONE, Hypothesis(np.array([0, 0, 1, 1])))
     assert (test.p_value, test.f) == (0.0, np.inf)
 
 
-def test_one_component_is_a_t_test_or_an_analysis_of_variance():
+def test_one_component_gives_a_t_test_or_anova():
     values = np.random.default_rng(0).normal(size=9)
     group = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1])
     t = stats.ttest_ind(values[:4], values[4:])
@@ -417,7 +417,7 @@ def test_one_component_is_a_t_test_or_an_analysis_of_variance():
 
 
 @pytest.mark.parametrize(("m", "n", "c"), [(2, 2, 3), (3, 3, 9), (3, 5, 4)])
-def test_gaussian_replicates_hold_the_level(m, n, c):
+def test_the_level_holds_for_gaussian_replicates(m, n, c):
     rng, rounds = np.random.default_rng(m + n), 3000
     mix = rng.normal(size=(c, c))
     hypothesis = Hypothesis(np.arange(m + n) >= m)
@@ -430,7 +430,7 @@ def test_gaussian_replicates_hold_the_level(m, n, c):
 
 
 @given(st.integers(0, 99), st.floats(0.1, 10))
-def test_the_units_of_components_do_not_matter(seed, factor):
+def test_invariance_to_units_of_components(seed, factor):
     rng = np.random.default_rng(seed)
     means, within = rng.normal(size=(6, 3)), rng.uniform(0.5, 2, 3)
     hypothesis, units = Hypothesis(np.arange(6) >= 3), np.array([factor, 1, -2])
@@ -439,7 +439,7 @@ def test_the_units_of_components_do_not_matter(seed, factor):
     assert scaled.p_value == pytest.approx(test.p_value, rel=1e-6)
 
 
-def test_components_that_do_not_vary_are_left_out():
+def test_components_without_variation_are_omitted():
     means = np.stack([np.arange(6.0), np.full(6, 3.0)], axis=1)
     hypothesis = Hypothesis(np.arange(6) >= 3)
     alone = small_sample_test(means[:, 0], ONE, hypothesis).p_value
@@ -447,7 +447,7 @@ def test_components_that_do_not_vary_are_left_out():
     assert small_sample_test(np.full((6, 2), 3.0), np.ones(2), hypothesis).p_value == 1
 
 
-def test_how_many_replicates_could_is_said():
+def test_the_number_of_replicates_needed_is_reported():
     assert [least_p(n, n) for n in (3, 4, 5, 6)] == pytest.approx([0.1, 2 / 70, 2 / 252, 2 / 924])
     assert replicates_needed(0.01) == 5
     assert replicates_needed(0.01, parts=3) == 6
@@ -456,15 +456,15 @@ def test_how_many_replicates_could_is_said():
 @pytest.mark.parametrize("sizes", [(3, 3), (5, 5), (2, 7), (4, 9)])
 @pytest.mark.parametrize("kernel", ["gaussian", "energy", "mean"])
 @pytest.mark.parametrize("place", [0.0, 0.1])
-def test_points_that_are_all_the_same_are_told_apart_by_no_rounding_error(sizes, kernel, place):
+def test_identical_points_do_not_differ_by_rounding(sizes, kernel, place):
     replicate = np.repeat(np.arange(sum(sizes)), 7)
     kernels = {"": mean_kernels(np.full((len(replicate), 1), place), replicate, kernel=kernel)}
     assert replicate_test(kernels, Hypothesis(np.arange(sum(sizes)) >= sizes[0])).p_value == 1
     assert replicate_mmd_test(kernels, sizes[0]).p_value == 1
 
 
-def test_covariates_tell_groups_apart_that_are_of_one_size():
-    """Three combinations of two factors: exchanging their names would exchange what is tested and what is given."""
+def test_covariates_break_the_symmetry_of_equal_groups():
+    """Three combinations of two factors: exchanging their labels would exchange the tested and the given factor."""
     group, sex = np.array([0.0, 0, 1, 1, 1, 1]), np.array([0.0, 0, 0, 0, 1, 1])
     found = []
     for seed in range(60):

@@ -1,4 +1,4 @@
-"""Thresholds without permutations: closed forms, all labelings, the reference cases, and their level."""
+"""Thresholds without permutations: closed forms, all labelings, reference cases, and level."""
 
 import json
 from itertools import combinations
@@ -16,7 +16,7 @@ def pair(m, n, d=3, seed=0, shift=0.0):
     return {"": (rng.normal(size=(m, d)), rng.normal(size=(n, d)) + shift)}
 
 
-def test_the_bound_for_equal_sizes_is_grettons_corollary_9():
+def test_the_bound_for_equal_sizes_is_gretton_corollary_9():
     for m, alpha in [(10, 0.05), (200, 0.01)]:
         expected = np.sqrt(2 / m) * (1 + np.sqrt(2 * np.log(1 / alpha)))
         assert distribution_free_threshold(m, m, alpha) == pytest.approx(expected, rel=1e-14)
@@ -24,7 +24,7 @@ def test_the_bound_for_equal_sizes_is_grettons_corollary_9():
 
 
 @pytest.mark.parametrize(("m", "n"), [(3, 4), (2, 5), (4, 4), (1, 6)])
-def test_moments_are_those_of_all_labellings(m, n):
+def test_moments_agree_with_all_labelings(m, n):
     z = np.random.default_rng(m).normal(size=(m + n, 2))
     k = gaussian(z, z, 0.8)
     values = []
@@ -37,7 +37,7 @@ def test_moments_are_those_of_all_labellings(m, n):
     assert variance == pytest.approx(np.var(values), rel=1e-10)
 
 
-def test_moments_are_those_of_the_reference_cases(real_data):
+def test_moments_agree_with_the_reference_cases(real_data):
     checked = 0
     for case in json.loads((real_data / "mmd-reference" / "cases.json").read_text())["cases"]:
         if "permutation_mean_biased" in case:
@@ -52,7 +52,7 @@ def test_moments_are_those_of_the_reference_cases(real_data):
 
 
 @pytest.mark.parametrize("null", ["gamma", "bound"])
-def test_the_statistic_is_that_of_the_permutation_test(null):
+def test_the_statistic_equals_that_of_the_permutation_test(null):
     samples = pair(30, 45, shift=0.3)
     test = gretton_test(samples, null)
     assert test.mmd == pytest.approx(mmd_test(*samples[""]).mmd, abs=1e-12)
@@ -61,7 +61,7 @@ def test_the_statistic_is_that_of_the_permutation_test(null):
     assert null in test.approximation.replace("-free", "")
 
 
-def test_the_gamma_curve_follows_the_permutations():
+def test_the_gamma_distribution_approximates_the_permutations():
     samples = pair(80, 120, shift=0.2)
     exact = mmd_test(*samples[""], permutations=20_000)
     test = gretton_test(samples, "gamma")
@@ -77,7 +77,7 @@ def test_the_bound_is_the_level_at_which_it_would_be_reached():
     assert gretton_test(pair(200, 200), "bound").p_value > 0.9
 
 
-def test_the_gamma_threshold_holds_its_level_nearly_and_the_bound_never_rejects():
+def test_the_gamma_threshold_is_nearly_exact_and_the_bound_conservative():
     gamma = bound = 0
     for seed in range(400):
         gamma += gretton_test(pair(25, 25, seed=seed), "gamma", significance=0.1).rejected
@@ -88,7 +88,7 @@ def test_the_gamma_threshold_holds_its_level_nearly_and_the_bound_never_rejects(
 
 
 @pytest.mark.parametrize("null", ["gamma", "bound"])
-def test_parts_are_combined_by_bonferronis_rule(null):
+def test_parts_are_combined_by_bonferroni(null):
     x, y = pair(60, 60, shift=0.9)[""]
     parts = {"one": (x, y), "two": (x**3, y**3)}
     joint = gretton_test(parts, null, factor=[0.5, 1])
@@ -104,7 +104,7 @@ def test_coinciding_points_are_not_different():
         assert (test.p_value, test.rejected) == (1, False)
 
 
-def test_malformed_input_is_refused():
+def test_malformed_input_is_rejected():
     with pytest.raises(ValueError, match="null must be one of gamma, bound"):
         gretton_test(pair(5, 5), "normal")
     with pytest.raises(ValueError, match="at least 4"):

@@ -1,4 +1,4 @@
-"""The two-sample test: reference values, brute-force permutations, invariances, and its level."""
+"""The two-sample test: reference values, brute-force permutations, invariances, and level."""
 
 import json
 
@@ -33,7 +33,7 @@ def reference_cases(real_data):
         yield case, scope["X"], scope["Y"]
 
 
-def test_reference_values_are_met_to_ten_digits(real_data):
+def test_reference_values_agree_to_ten_digits(real_data):
     for case, x, y in reference_cases(real_data):
         test = mmd_test(x, y)
         assert test.bandwidth == pytest.approx(case["median_bandwidth"], abs=1e-10)
@@ -42,7 +42,7 @@ def test_reference_values_are_met_to_ten_digits(real_data):
         assert fixed.mmd**2 == pytest.approx(case["mmd2_biased_fixed_sigma"], abs=1e-10)
 
 
-def test_reference_p_values_lie_in_their_binomial_ranges(real_data):
+def test_reference_p_values_are_within_binomial_error(real_data):
     ranges = [
         (case["p_value"]["biased_range_B1000"], mmd_test(x, y).p_value)
         for case, x, y in reference_cases(real_data)
@@ -53,7 +53,7 @@ def test_reference_p_values_lie_in_their_binomial_ranges(real_data):
         assert low <= p_value <= high
 
 
-def test_reference_permutation_mean_is_met_within_its_standard_error(real_data):
+def test_the_permutation_mean_is_within_its_standard_error(real_data):
     for case, x, y in reference_cases(real_data):
         if "permutation_mean_biased" in case:
             null = mmd_test(x, y, permutations=4000).null ** 2
@@ -73,20 +73,20 @@ def test_every_permutation_agrees_with_a_direct_computation():
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0, 1), st.sampled_from([0.01, 0.05, 0.2]), st.integers(20, 120))
-def test_rejection_exceeding_the_threshold_and_a_small_p_value_are_one(seed, shift, significance, permutations):
+def test_rejection_threshold_and_p_value_are_consistent(seed, shift, significance, permutations):
     x, y = samples(8, 9, 2, seed=seed, shift=shift)
     test = mmd_test(x, y, permutations=permutations, significance=significance, seed=seed)
     assert test.rejected == (test.mmd > test.threshold) == (test.p_value <= significance)
 
 
-def test_a_difference_is_found_and_its_absence_is_not():
+def test_a_difference_is_detected_and_its_absence_is_not():
     assert mmd_test(*samples(60, 60, shift=0.8)).p_value == 1 / 1001
     assert not mmd_test(*samples(60, 60)).rejected
 
 
 @given(st.integers(0, 10**6))
 @settings(max_examples=15, deadline=None)
-def test_turning_and_moving_the_coordinates_changes_nothing(seed):
+def test_invariance_to_rotation_and_translation(seed):
     x, y = samples(15, 10, 3, seed=seed, shift=0.3)
     turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
     one, other = mmd_test(x, y), mmd_test(x @ turn + 1, y @ turn + 1)
@@ -94,9 +94,9 @@ def test_turning_and_moving_the_coordinates_changes_nothing(seed):
     assert other.p_value == one.p_value
 
 
-def test_repeated_observed_labellings_count_as_ties():
+def test_repeats_of_the_observed_labeling_count_as_ties():
     test = mmd_test(np.array([0.0, 0.1]), np.array([5.0, 5.1]), permutations=5000)
-    # 2 of the 6 labelings separate the samples as they were given.
+    # 2 of the 6 labelings separate the samples as given.
     assert test.p_value == pytest.approx(1 / 3, abs=0.03)
 
 
@@ -107,13 +107,13 @@ def test_too_few_permutations_never_reject():
     assert not test.rejected
 
 
-def test_the_same_seed_gives_the_same_digits_and_another_does_not():
+def test_results_are_reproducible_with_the_seed():
     x, y = samples(shift=0.2)
     assert (mmd_test(x, y, seed=1).null == mmd_test(x, y, seed=1).null).all()
     assert (mmd_test(x, y, seed=1).null != mmd_test(x, y, seed=2).null).any()
 
 
-def test_the_median_is_that_of_all_pairs_and_close_to_it_for_a_subset():
+def test_the_median_is_over_all_pairs_or_a_representative_subset():
     points = np.random.default_rng(0).normal(size=(3000, 4))
     assert median_distance(points[:500]) == pytest.approx(np.median(pdist(points[:500])), rel=1e-12)
     assert median_distance(points) == pytest.approx(np.median(pdist(points)), rel=0.02)
@@ -131,7 +131,7 @@ def two_descriptions():
     return {"raw": (x, y), "normalized": (other_x, other_y)}
 
 
-def test_a_combined_test_keeps_its_parts_as_they_are_alone(two_descriptions):
+def test_parts_of_a_combined_test_equal_single_tests(two_descriptions):
     joint = combined_mmd_test(two_descriptions)
     assert list(joint.parts) == ["raw", "normalized"]
     for name, (x, y) in two_descriptions.items():
@@ -139,14 +139,14 @@ def test_a_combined_test_keeps_its_parts_as_they_are_alone(two_descriptions):
         assert joint.parts[name].mmd == mmd_test(x, y).mmd
 
 
-def test_a_combined_p_value_lies_between_the_smallest_and_its_bonferroni_bound(two_descriptions):
+def test_a_combined_p_value_is_between_minimum_and_bonferroni(two_descriptions):
     joint = combined_mmd_test(two_descriptions)
     smallest = min(part.p_value for part in joint.parts.values())
     assert smallest <= joint.p_value <= 2 * smallest + 1e-12
     assert joint.mmd == joint.parts["raw"].mmd
 
 
-def test_the_same_description_twice_is_that_description():
+def test_a_duplicated_description_changes_nothing():
     x, y = samples(shift=0.25)
     joint = combined_mmd_test({"raw": (x, y), "normalized": (x, y)})
     alone = mmd_test(x, y)
@@ -162,7 +162,7 @@ def test_combined_rejection_and_threshold_agree(seed, shift):
     assert joint.rejected == (joint.p_value <= 0.1) == (joint.mmd > joint.threshold)
 
 
-def test_the_joint_level_is_held_under_the_null():
+def test_the_joint_level_holds_under_the_null():
     rejections = 0
     for seed in range(400):
         x, y = samples(12, 12, 3, seed=seed)
@@ -186,17 +186,17 @@ def test_the_joint_level_is_held_under_the_null():
         (samples(), {"bandwidth": []}, "positive distance"),
     ],
 )
-def test_malformed_input_is_refused(arguments, options, message):
+def test_malformed_input_is_rejected(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         mmd_test(*arguments, **options)
 
 
-def test_descriptions_of_different_samples_are_refused():
+def test_descriptions_of_different_samples_are_rejected():
     with pytest.raises(ValueError, match="different numbers"):
         combined_mmd_test({"raw": samples(5, 5), "normalized": samples(5, 6)})
 
 
-def test_widths_are_multiples_of_the_median_or_distances_of_their_own():
+def test_widths_are_absolute_or_multiples_of_the_median():
     x, y = samples()
     median = median_distance(np.concatenate([x, y]))
     assert mmd_test(x, y, factor=0.7).bandwidth == pytest.approx(0.7 * median)
@@ -204,7 +204,7 @@ def test_widths_are_multiples_of_the_median_or_distances_of_their_own():
     assert mmd_test(x, y, factor=0.7).mmd == pytest.approx(biased_mmd(x, y, 0.7 * median), abs=1e-12)
 
 
-def test_several_widths_are_parts_that_are_as_they_are_alone():
+def test_several_widths_are_parts_equal_to_single_tests():
     x, y = samples(shift=0.3)
     joint = mmd_test(x, y, factor=[0.5, 1, 2])
     assert list(joint.parts) == ["s = 0.5 × median", "s = 1 × median", "s = 2 × median"]
@@ -229,7 +229,7 @@ def test_descriptions_and_widths_are_combined_together(two_descriptions):
     assert joint.p_value == np.mean(smallest <= smallest[0])
 
 
-def test_the_level_is_held_over_descriptions_and_widths():
+def test_the_joint_level_holds_over_descriptions_and_widths():
     rejections = 0
     for seed in range(300):
         x, y = samples(12, 12, 3, seed=seed)
@@ -241,12 +241,12 @@ def test_the_level_is_held_over_descriptions_and_widths():
 
 
 @pytest.mark.parametrize("permutations", [True, 5.5, "100", 0])
-def test_permutations_are_a_whole_number(permutations):
+def test_permutations_is_an_integer(permutations):
     with pytest.raises(ValueError, match=f"permutations must be an integer of at least 1, not {permutations!r}"):
         mmd_test(np.zeros((3, 1)), np.ones((3, 1)), permutations=permutations)
 
 
-def test_masked_points_are_not_used_as_if_they_were_valid():
+def test_masked_points_are_rejected():
     points = np.random.default_rng(0).normal(size=(20, 2))
     with pytest.raises(ValueError, match=r"values of the points are masked: fill them"):
         mmd_test(np.ma.masked_greater(points, 1), points)
@@ -254,7 +254,7 @@ def test_masked_points_are_not_used_as_if_they_were_valid():
 
 @pytest.mark.parametrize("width", [1e300, 1e-300])
 @pytest.mark.parametrize("kind", ["factor", "bandwidth"])
-def test_a_width_at_which_all_points_are_alike_is_refused(kind, width):
+def test_a_width_that_does_not_distinguish_points_is_rejected(kind, width):
     points = np.random.default_rng(0).normal(size=(20, 2))
     with pytest.raises(ValueError, match="does not distinguish points"):
         mmd_test(points, points + 1, **{kind: width})

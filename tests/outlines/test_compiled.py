@@ -1,4 +1,4 @@
-"""Tracing by the compiled loop gives what SciPy's filter and scikit-image's marching squares give."""
+"""Compiled tracing agrees with SciPy's filter and scikit-image's marching squares."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_outlines_of_many_objects_some_with_holes(both_ways, smoothing):
     alike(*both_ways(lambda: extract_curves(labels, smoothing=smoothing, scale=(0.5, 0.5), unit="µm", min_length=30)))
 
 
-@pytest.mark.parametrize(("labels", "size"), [(4, 100), (100, 8)])  # more vertices, more contours than were expected
+@pytest.mark.parametrize(("labels", "size"), [(4, 100), (100, 8)])  # more vertices and more contours than preallocated
 def test_outlines_of_objects_in_many_pieces(both_ways, labels, size):
     numbers = 1 + np.arange(labels).reshape(2, -1).repeat(size, axis=0).repeat(size, axis=1)
     scattered = np.random.default_rng(0).random(numbers.shape) < 0.35

@@ -1,4 +1,4 @@
-"""An ensemble: what is kept, what is left out and counted, and its measures."""
+"""Ensembles: validation, counts of excluded curves, and shape measurements."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from napari_shape_ensembles import Ensemble, extract_curves
 SQUARE = np.array([[0.0, 0], [0, 2], [2, 2], [2, 0]])
 
 
-def test_an_ensemble_of_an_ensemble_is_refused_with_what_to_write():
+def test_an_ensemble_of_an_ensemble_is_rejected_with_the_remedy():
     squares = Ensemble([SQUARE, SQUARE])
     with pytest.raises(ValueError, match=r"already: select some with ensemble\[rows\], .* list\(ensemble\)"):
         Ensemble(squares)
@@ -23,12 +23,12 @@ def test_an_ensemble_of_an_ensemble_is_refused_with_what_to_write():
 
 
 @pytest.mark.parametrize("curves", [None, 5])
-def test_what_is_no_sequence_of_curves_is_refused_in_words(curves):
+def test_input_other_than_a_sequence_of_curves_is_rejected(curves):
     with pytest.raises(ValueError, match=f"curves must be a sequence of .* arrays, .*, not {curves}"):
         Ensemble(curves)
 
 
-def test_a_repeated_last_vertex_and_repeated_neighbours_are_dropped():
+def test_duplicate_consecutive_vertices_are_dropped():
     repeated = np.repeat(SQUARE, [1, 3, 1, 2], axis=0)
     ensemble = Ensemble([np.concatenate([SQUARE, SQUARE[:1]]), repeated])
     assert [len(curve) for curve in ensemble.curves] == [4, 4]
@@ -51,7 +51,7 @@ def test_a_repeated_last_vertex_and_repeated_neighbours_are_dropped():
         (1e9 + np.array([[0, 0], [1, 1], [2, 2], [5, 5]]), "collinear"),
     ],
 )
-def test_curves_that_cannot_be_used_are_counted_by_reason(curve, reason):
+def test_unusable_curves_are_counted_by_reason(curve, reason):
     ensemble = Ensemble([SQUARE, curve, SQUARE + 5, curve])
     assert ensemble.dropped == {reason: 2}
     assert ensemble.ids.tolist() == [0, 2]
@@ -77,7 +77,7 @@ def test_curves_cannot_be_changed_by_accident():
         ensemble[0][0] = 9
 
 
-def test_measures_have_the_values_of_geometry_in_physical_units():
+def test_measurements_are_in_physical_units():
     star = np.array([[0, 0], [4, 0], [4, 4], [2, 1], [0, 4.0]])
     table = Ensemble([SQUARE * 0.5, ellipse(3, 2, 2000), star], unit="um").features
     assert table["id"].tolist() == [0, 1, 2]
@@ -87,7 +87,7 @@ def test_measures_have_the_values_of_geometry_in_physical_units():
     np.testing.assert_allclose(table["circularity"][0], np.pi / 4)
 
 
-def test_measures_do_not_depend_on_the_place_or_the_direction():
+def test_measurements_are_invariant_to_translation_and_orientation():
     curve = blobs(1, 50)[0]
     table = Ensemble([curve, curve + 1e8, curve[::-1]]).features
     np.testing.assert_allclose(table["area"], table["area"][0], rtol=1e-6)
@@ -101,7 +101,7 @@ def test_a_subset_keeps_ids_name_unit_and_counts():
     assert len(part) == 2
 
 
-def test_an_empty_ensemble_is_one():
+def test_an_empty_ensemble_is_valid():
     ensemble = Ensemble([])
     assert len(ensemble) == 0
     assert ensemble.curves == ()
@@ -131,7 +131,7 @@ def test_whatever_is_given_is_kept_or_counted(curves):
         ([SQUARE], {"unit": "furlongs per fortnight"}, "a unit of length"),
     ],
 )
-def test_malformed_input_is_refused(curves, options, message):
+def test_malformed_input_is_rejected(curves, options, message):
     with pytest.raises(ValueError, match=message):
         Ensemble(curves, **options)
 
@@ -145,7 +145,7 @@ def test_grains_of_the_paper_are_all_kept(shared_data):
     assert len(Ensemble(load_curves(shared_data / "paper" / "pil184_grains.npz", "hlf2_smooth5"))) == 467
 
 
-def test_the_size_of_a_pixel_stays_with_the_curves():
+def test_the_pixel_size_is_kept_with_the_curves():
     square = np.array([[0.0, 0], [0, 2], [2, 2], [2, 0]])
     ensemble = Ensemble([square, square + 5], unit="µm", pixel_size=(0.5, 0.25))
     assert ensemble.pixel_size == (0.5, 0.25)
@@ -187,13 +187,13 @@ def test_a_pixel_has_a_height_and_a_width(size):
     ],
     ids=str,
 )
-def test_what_no_file_could_hold_is_refused_before_the_work(options, said):
+def test_metadata_that_cannot_be_saved_is_rejected_early(options, said):
     with pytest.raises(ValueError, match=said):
         Ensemble([SQUARE], **options)
 
 
 @pytest.mark.parametrize("unit", ["px", "pix", "pixel", "pixels", "Pixel", " px "])
-def test_every_word_for_pixels_is_pixels_and_no_ninety_sixth_of_an_inch(unit):
+def test_every_spelling_of_pixel_is_a_pixel_and_not_a_css_pixel(unit):
     ensemble = Ensemble([SQUARE], unit=unit)
     assert ensemble.unit == "pixel"
     assert ensemble.to("px") is ensemble
@@ -204,7 +204,7 @@ def test_every_word_for_pixels_is_pixels_and_no_ninety_sixth_of_an_inch(unit):
 
 
 @pytest.mark.parametrize("index", [[0.5, 1.5], 1.7, None, np.array(1.0), [[0, 1]], ("0", "1")])
-def test_curves_are_chosen_by_whole_numbers_only(index):
+def test_curves_are_indexed_by_integers_only(index):
     ensemble = Ensemble(list(blobs(3, 20, seed=1)))
     with pytest.raises((IndexError, TypeError)) as error:
         ensemble[index]
@@ -215,7 +215,7 @@ def test_curves_are_chosen_by_whole_numbers_only(index):
 
 
 @pytest.mark.parametrize("kind", [object, "string", "category"])
-def test_ids_may_be_a_column_of_a_table(kind):
+def test_ids_may_be_a_pandas_series(kind):
     names = pd.Series(["a", "b"]).astype(kind)
     assert Ensemble(list(blobs(2, 20, seed=1)), ids=names).ids.tolist() == ["a", "b"]
     with pytest.raises(ValueError, match="ids must be numbers or strings"):

@@ -1,4 +1,4 @@
-"""Outlines of other libraries' objects and back; metadata that goes with the curves."""
+"""Outlines from and to objects of other libraries; metadata of curves."""
 
 import importlib.util
 
@@ -30,7 +30,7 @@ def test_a_table_has_one_row_per_curve():
 
 
 @given(mask=st.lists(st.booleans(), min_size=6, max_size=6))
-def test_metadata_go_with_the_curves_that_are_chosen(mask):
+def test_metadata_follow_indexing(mask):
     ensemble = annotated()
     rows = np.flatnonzero(mask)
     for index in (mask, np.array(mask), rows, rows.tolist(), pd.Series(mask).to_numpy()):
@@ -41,7 +41,7 @@ def test_metadata_go_with_the_curves_that_are_chosen(mask):
     assert ensemble[::-1].metadata["well"].tolist() == ["B5", "B4", "B3", "B2", "B1", "B0"]
 
 
-def test_metadata_survive_all_that_is_done_to_curves(tmp_path):
+def test_metadata_are_kept_by_all_operations(tmp_path):
     ensemble = annotated()
     for other in (ensemble.to("nm"), at_pixel_size(ensemble, 0.55), repaired(ensemble), ensemble.assign(batch=2)):
         assert other.metadata["well"].tolist() == ensemble.metadata["well"].tolist()
@@ -58,7 +58,7 @@ def test_metadata_survive_all_that_is_done_to_curves(tmp_path):
         pd.testing.assert_frame_equal(again.metadata, ensemble.metadata)
 
 
-def test_indices_that_make_no_sense_are_refused():
+def test_invalid_indices_are_rejected():
     ensemble = annotated()
     with pytest.raises(IndexError, match="6 curves"):
         ensemble[[True, False]]
@@ -80,12 +80,12 @@ def test_indices_that_make_no_sense_are_refused():
         ({3: [1]}, "a column of metadata must be a string"),
     ],
 )
-def test_metadata_that_no_file_could_hold_are_refused(columns, words):
+def test_metadata_that_cannot_be_saved_are_rejected(columns, words):
     with pytest.raises(ValueError, match=words):
         Ensemble([SQUARE], metadata=columns)
 
 
-def test_how_outlines_were_traced_stays_with_them():
+def test_tracing_parameters_are_kept():
     labels = np.zeros((40, 40), int)
     labels[5:20, 5:25] = 1
     fine, coarse = (extract_curves(labels, smoothing=sigma, min_area=9, name=str(sigma)) for sigma in (1.0, 2.0))
@@ -113,7 +113,7 @@ def test_polygons_contours_paths_and_masks_give_the_same_outline():
     np.testing.assert_array_equal(Ensemble.from_masks([mask])[0], Ensemble.from_labels(mask)[0])
 
 
-def test_what_is_no_outline_is_counted():
+def test_invalid_outlines_are_counted():
     box = shapely.box(0, 0, 9, 9)
     pieces = shapely.MultiPolygon([shapely.box(0, 0, 1, 1), shapely.box(3, 3, 8, 8)])
     hole = shapely.Polygon(box.exterior, [shapely.box(2, 2, 4, 4).exterior])
@@ -129,7 +129,7 @@ def test_what_is_no_outline_is_counted():
         Ensemble.from_masks(np.zeros((5, 5), bool))
 
 
-def test_a_geodataframe_comes_back():
+def test_a_geodataframe_round_trips():
     pytest.importorskip("geopandas")
     ensemble = annotated()
     frame = ensemble.to_geodataframe()
@@ -141,8 +141,8 @@ def test_a_geodataframe_comes_back():
     assert len(Ensemble.from_polygons(frame.geometry)) == 6
 
 
-@pytest.mark.filterwarnings("ignore")  # anndata's own
-def test_how_outlines_were_traced_goes_with_them_into_tables(tmp_path):
+@pytest.mark.filterwarnings("ignore")  # of anndata itself
+def test_tracing_parameters_are_kept_in_tables(tmp_path):
     labels = np.zeros((40, 40), np.uint8)
     labels[5:15, 5:15] = labels[20:35, 20:35] = 1
     ensemble = extract_curves(labels, smoothing=1.5)
@@ -154,8 +154,8 @@ def test_how_outlines_were_traced_goes_with_them_into_tables(tmp_path):
     assert Ensemble.from_anndata(anndata.read_h5ad(tmp_path / "x.h5ad")).tracing == ensemble.tracing
 
 
-@pytest.mark.filterwarnings("ignore")  # anndata's own
-def test_annotated_data_come_back():
+@pytest.mark.filterwarnings("ignore")  # of anndata itself
+def test_anndata_round_trips():
     pytest.importorskip("anndata")
     ensemble = annotated()
     data = ensemble.to_anndata()
@@ -170,7 +170,7 @@ def test_annotated_data_come_back():
 
 
 @pytest.mark.parametrize(("method", "package"), [("to_geodataframe", "geopandas"), ("to_anndata", "anndata")])
-def test_a_missing_package_is_named(method, package, monkeypatch):
+def test_a_missing_package_is_reported(method, package, monkeypatch):
     real = importlib.import_module
     absent = {package}
 

@@ -1,4 +1,4 @@
-"""Outlines from labels: geometry, borders, pieces, and a full account of what was left out."""
+"""Outlines from labels: geometry, image borders, pieces, and counts of excluded objects."""
 
 from functools import partial
 
@@ -21,7 +21,7 @@ def disc(radius, shape=(100, 100), centre=(50, 50), label=1):
 
 
 @pytest.mark.parametrize("smoothing", [0, 1.0, 2.0])
-def test_a_disc_has_its_area_centre_and_perimeter(smoothing):
+def test_a_disc_has_the_expected_area_center_and_perimeter(smoothing):
     ensemble = extract_curves(disc(30), smoothing=smoothing)
     assert ensemble.features["area"][0] == pytest.approx(np.pi * 30**2, rel=0.01)
     np.testing.assert_allclose(ensemble[0].mean(axis=0), [50, 50], atol=0.05)
@@ -29,7 +29,7 @@ def test_a_disc_has_its_area_centre_and_perimeter(smoothing):
         assert ensemble.features["perimeter"][0] == pytest.approx(2 * np.pi * 30, rel=0.01)
 
 
-def test_pixel_centres_have_whole_coordinates():
+def test_pixel_centers_have_integer_coordinates():
     labels = np.zeros((20, 20), dtype=int)
     labels[5:9, 7:15] = 3
     outline = extract_curves(labels, smoothing=0)[0]
@@ -42,14 +42,14 @@ def test_anisotropic_pixels_stretch_the_coordinates():
     assert scaled.unit == "um"
 
 
-def test_all_outlines_run_towards_positive_area():
+def test_all_outlines_have_positive_signed_area():
     ring = disc(30) - disc(10)
     for curve in extract_curves(ring, holes=True).curves:
         x, y = curve.T
         assert x @ np.roll(y, -1) - np.roll(x, -1) @ y > 0
 
 
-def test_holes_are_curves_of_their_own_only_when_asked():
+def test_holes_are_separate_curves_on_request():
     ring = disc(30, label=5) - disc(10, label=5)
     assert extract_curves(ring).ids.tolist() == [5]
     both = extract_curves(ring, holes=True)
@@ -60,25 +60,25 @@ def test_holes_are_curves_of_their_own_only_when_asked():
 
 
 @pytest.mark.parametrize("centre", [(30, 50), (69, 50), (50, 30), (50, 69)])
-def test_objects_at_each_border_are_left_out_or_closed_along_it(centre):
+def test_objects_at_the_border_are_excluded_or_closed_along_it(centre):
     labels = disc(30, centre=centre)
     assert extract_curves(labels).dropped == {"touching the image border": 1}
     kept = extract_curves(labels, border=True)
     assert kept.features["area"][0] == pytest.approx(labels.sum(), rel=0.02)
 
 
-def test_ids_are_the_label_values_with_gaps_and_large_ones():
+def test_ids_are_label_values_including_gaps_and_large_values():
     labels = disc(8, centre=(20, 20), label=7).astype(np.uint32)
     labels[60:80, 60:80] = 4_000_000_000
     assert extract_curves(labels).ids.tolist() == [7, 4_000_000_000]
 
 
 @pytest.mark.parametrize("kind", [bool, np.uint8, np.float32])
-def test_masks_and_labels_of_every_kind_are_taken(kind):
+def test_masks_and_labels_of_every_dtype_are_accepted(kind):
     assert len(extract_curves(disc(20).astype(kind))) == 1
 
 
-def test_a_mask_becomes_its_components():
+def test_a_mask_is_split_into_components():
     mask = (disc(10, centre=(25, 25)) + disc(10, centre=(70, 70))).astype(bool)
     assert len(extract_curves(mask)) == 2
 
@@ -96,7 +96,7 @@ def test_the_largest_piece_of_a_label_is_kept_and_the_others_counted():
     assert ensemble.features["area"][0] == pytest.approx(np.pi * 400, rel=0.02)
 
 
-def test_smoothing_in_physical_units_is_alike_in_both_directions():
+def test_smoothing_in_physical_units_is_isotropic():
     flat = disc(30)[::2]  # pixels twice as high as wide
     options = {"scale": (2.0, 1.0), "unit": "µm"}
     physical = extract_curves(flat, smoothing=8, smoothing_unit="physical", **options)[0]
@@ -122,10 +122,10 @@ def test_the_sigma_of_the_paper_is_a_window():
     expected = ndimage.gaussian_filter(labels.astype(float), 5.0, radius=2)
     values = ndimage.map_coordinates(expected, curves[2].T, order=1)
     np.testing.assert_allclose(values, 0.5, atol=1e-6)
-    assert np.abs(curves[1] - curves[2]).max() < 0.1  # σ 4 and 5 share a window
+    assert np.abs(curves[1] - curves[2]).max() < 0.1  # σ 4 and 5 have the same window
 
 
-def test_outlines_too_coarse_for_a_form_are_counted():
+def test_outlines_with_too_few_vertices_are_counted():
     labels = disc(20, centre=(30, 30)) + disc(3, centre=(75, 75), label=2)
     assert extract_curves(labels, min_length=20).dropped == {"shorter than 20 px": 1}
     assert extract_curves(labels, min_vertices=30).dropped == {"fewer than 30 vertices": 1}
@@ -157,8 +157,8 @@ def test_every_piece_of_every_label_is_kept_or_counted(labels):
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0]))
 @example(279742, 1.0)
-def test_areas_of_large_objects_are_their_pixel_counts_less_what_corners_and_smoothing_take(seed, smoothing):
-    """A contour cuts an eighth of a pixel off each corner and adds it at each notch, of which there are four fewer.
+def test_areas_match_pixel_counts_after_corner_and_smoothing_corrections(seed, smoothing):
+    """A contour removes an eighth of a pixel at each convex corner and adds it at each concave one, four fewer.
 
     A Gaussian moves it inwards by κσ²/2 to first order, κ its curvature, and the integral of κ along it is 2π: πσ².
     """
@@ -191,7 +191,7 @@ def test_an_empty_plane_gives_an_empty_ensemble():
         (np.zeros((4, 4), dtype=int), {"min_area": -1}, "min_area"),
     ],
 )
-def test_malformed_input_is_refused(labels, options, message):
+def test_malformed_input_is_rejected(labels, options, message):
     with pytest.raises(ValueError, match=message):
         extract_curves(labels, **options)
 
@@ -203,7 +203,7 @@ def test_all_grains_of_the_paper_are_found(shared_data):
     assert set(ensemble.dropped) <= {"extra pieces of a label"}
     pixels = np.bincount(labels.ravel())[ensemble.ids]
     excess = ensemble.features["area"].to_numpy() / pixels - 1
-    # A few grains enclose others, or hang together by a corner only: there outline and pixel count differ.
+    # A few grains enclose others, or are connected by a corner only: there outline and pixel count differ.
     assert (np.abs(excess[pixels > 200]) < 0.03).mean() > 0.98
 
 
@@ -215,13 +215,13 @@ def test_all_grains_of_the_paper_are_found(shared_data):
         {"scale": (1e-6, 1), "smoothing_unit": "physical"},
     ],
 )
-def test_smoothing_wider_than_any_object_is_refused_before_memory_is_asked_for(options):
+def test_smoothing_wider_than_the_image_is_rejected_before_allocation(options):
     with pytest.raises(ValueError, match="the maximum is 1000"):
         extract_curves(np.pad(np.ones((9, 9), int), 3), **options)
 
 
 @pytest.mark.parametrize("switch", ["border", "holes"])
-def test_a_word_is_no_switch(switch):
+def test_strings_are_not_accepted_as_booleans(switch):
     labels = np.pad(np.ones((10, 10), int), 5)
     calls = (extract_curves, trace_mask, lambda image, **options: Tiling.of(image).ensemble(**options))
     for call in calls:
@@ -229,7 +229,7 @@ def test_a_word_is_no_switch(switch):
             call(labels, **{switch: "no"})
 
 
-def test_masked_pixels_are_not_used_as_if_they_were_valid():
+def test_masked_pixels_are_rejected():
     plane = np.ma.masked_greater(np.pad(np.eye(12) + np.eye(12)[::-1], 5), 1.5)
     plane[8, 8] = np.ma.masked
     for call in (segment, extract_curves, trace_mask, Tiling.of, partial(level_curves, value=0.5)):
@@ -239,7 +239,7 @@ def test_masked_pixels_are_not_used_as_if_they_were_valid():
         list(segment_stack([plane.filled(0), plane]))
 
 
-def test_a_filter_far_wider_than_the_objects_ends_and_says_that_they_vanished():
+def test_objects_that_vanish_under_a_very_wide_filter_are_counted():
     labels = np.zeros((300, 300), int)
     for number, (row, column) in enumerate(np.ndindex(6, 6), start=1):
         labels[row * 48 + 5 : row * 48 + 30, column * 48 + 5 : column * 48 + 30] = number
@@ -252,7 +252,7 @@ def test_a_filter_far_wider_than_the_objects_ends_and_says_that_they_vanished():
     smoothing=st.just(0.0) | st.floats(0.01, 40),
     unit=st.sampled_from(["pixel", "window"]),
 )
-def test_the_highest_level_is_that_of_a_full_box(shape, smoothing, unit):
+def test_the_highest_level_equals_that_of_a_full_box(shape, smoothing, unit):
     reach = int(smoothing / 2) if unit == "window" else int(np.ceil(4 * smoothing))
     full = np.pad(np.ones(shape), reach + 1)
     if reach:
@@ -260,7 +260,7 @@ def test_the_highest_level_is_that_of_a_full_box(shape, smoothing, unit):
     assert highest_level(shape, (smoothing,) * 2, (reach,) * 2) == pytest.approx(full.max(), abs=1e-12)
 
 
-def test_smoothing_wider_than_the_mask_is_refused_by_its_size():
+def test_smoothing_wider_than_the_mask_is_rejected():
     with pytest.raises(ValueError, match=r"smoothing by 900 pixels is wider than the mask \(300 × 200\)"):
         trace_mask(np.ones((300, 200), bool), smoothing=900, border=True)
 
@@ -268,7 +268,7 @@ def test_smoothing_wider_than_the_mask_is_refused_by_its_size():
 def test_objects_with_holes_are_counted_as_filled():
     labels = np.zeros((40, 90), int)
     labels[5:35, 5:25], labels[5:35, 32:52], labels[5:35, 60:80] = 1, 2, 3
-    labels[20, 10] = 0  # of one pixel, which smoothing would hide
+    labels[20, 10] = 0  # of one pixel, which smoothing would close
     labels[10:20, 36:46] = 0
     labels[12:18, 38:44] = 2  # an island in the hole
     found = extract_curves(labels)
@@ -279,7 +279,7 @@ def test_objects_with_holes_are_counted_as_filled():
     assert account_of({"collinear": 1}, found.filled) == ["1 left out: collinear", "2 objects have holes: filled"]
 
 
-def test_holes_that_smoothing_closes_are_counted_where_holes_are_traced():
+def test_holes_closed_by_smoothing_are_counted_if_holes_are_traced():
     labels = np.zeros((40, 60), int)
     labels[5:35, 5:25], labels[5:35, 32:52] = 1, 2
     labels[20, 10] = 0
@@ -289,7 +289,7 @@ def test_holes_that_smoothing_closes_are_counted_where_holes_are_traced():
 
 
 @given(arrays(bool, (7, 8)))
-def test_holes_are_those_that_filling_fills(mask):
+def test_has_holes_agrees_with_binary_fill_holes(mask):
     assume(mask.any())
-    # Background pixels that meet at a corner only are apart where the object's are joined there.
+    # Background pixels that meet only at a corner are separate if the object's pixels are connected there.
     assert has_holes(mask) == (ndimage.binary_fill_holes(mask) != mask).any()

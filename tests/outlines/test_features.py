@@ -1,4 +1,4 @@
-"""Hand-picked descriptors against closed forms, concave outlines and units included."""
+"""Shape descriptors: closed forms, concave outlines and units."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def features(*curves, **options):
     return Ensemble(list(curves), **options).features
 
 
-def test_a_rectangle_has_its_closed_forms():
+def test_closed_forms_of_a_rectangle():
     row = features(np.array([[0, 0], [0, 3], [6, 3], [6, 0]], dtype=float)).iloc[0]
     expected = (18, 18, np.sqrt(72 / np.pi), 4 * np.pi * 18 / 18**2, 2, 1)
     np.testing.assert_allclose(row[NAMES].astype(float), expected)
@@ -30,7 +30,7 @@ def test_a_concave_outline_has_its_own_area_and_perimeter():
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 4.0])
-def test_an_ellipse_has_the_ratio_of_its_axes(ratio):
+def test_aspect_ratio_of_an_ellipse(ratio):
     curve = ellipse(5 * ratio, 5, 2000, turn=0.7)
     row = features(curve).iloc[0]
     assert row["aspect_ratio"] == pytest.approx(ratio, rel=1e-5)
@@ -46,7 +46,7 @@ def test_the_spacing_of_vertices_does_not_matter():
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6))
-def test_descriptors_do_not_change_when_an_outline_is_moved(seed):
+def test_descriptors_are_invariant_to_rigid_motions(seed):
     rng = np.random.default_rng(seed)
     curve = blobs(1, 120, seed=seed)[0]
     np.testing.assert_allclose(
@@ -54,13 +54,13 @@ def test_descriptors_do_not_change_when_an_outline_is_moved(seed):
     )
 
 
-def test_lengths_carry_the_unit_and_ratios_do_not():
+def test_lengths_have_units_and_ratios_do_not():
     pixels, micrometres = features(U), features(U * 0.5, unit="µm")
     powers = np.array([2, 1, 1, 0, 0, 0])
     np.testing.assert_allclose(micrometres[NAMES], pixels[NAMES] * 0.5**powers)
 
 
-def test_pixel_measures_of_the_same_objects_agree():
+def test_descriptors_agree_with_pixel_measurements():
     image = np.zeros((400, 400), dtype=int)
     for index, outline in enumerate(blobs(9, 300, seed=3, elongation=2)):
         outline = (outline - outline.mean(axis=0)) * 22 @ rotation(0.3) + np.array(divmod(index, 3)) * 130 + 70

@@ -1,4 +1,4 @@
-"""The gate: every check on a case it is meant for, and silence on good outlines."""
+"""Quality checks: each on a case it is meant for, and none on good outlines."""
 
 import numpy as np
 import pytest
@@ -36,24 +36,24 @@ def test_good_outlines_pass():
         assert checks(*sample.ensembles(), serious=True) == []
 
 
-def test_a_side_of_fewer_than_ten_curves_is_serious():
+def test_a_sample_of_fewer_than_ten_curves_is_serious():
     found = quality(outlines(38, seed=1, name="a"), outlines(4, seed=2, name="b"))
     assert [item.check for item in found.serious] == ["few curves"]
     assert found.reason == "b has only 4 curves; at least 10 are needed: look at the outlines first"
 
 
-def test_specks_and_merged_objects_are_noted():
+def test_specks_and_merged_objects_are_reported():
     dust = [curve / 15 for curve in outlines(40, seed=3).curves]
     assert checks(Ensemble([*outlines().curves, *dust[:35]]), outlines(seed=2)) == ["specks"]
     a, rows = outlines(60), np.arange(0, 60, 3)
     angle = np.linspace(0, 2 * np.pi, 200, endpoint=False)
-    radius = 5 + 45 * np.abs(np.cos(angle))  # two disks and a waist
+    radius = 5 + 45 * np.abs(np.cos(angle))  # two disks connected by a neck
     dumbbell = np.stack([radius * np.sin(angle), radius * np.cos(angle)], axis=1) * 1.3
     merged = [dumbbell * (1 + 0.01 * row) for row in rows]
     assert checks(Ensemble([*a.curves, *merged]), outlines(seed=2)) == ["merged"]
 
 
-def test_objects_that_are_mostly_specks_are_to_be_looked_at_first():
+def test_many_specks_are_serious():
     rows, columns = np.indices((240, 400))
     labels = rows // 40 * 10 + columns // 40 + 1
     apart = np.hypot(rows % 40 - 20, columns % 40 - 20)
@@ -62,14 +62,14 @@ def test_objects_that_are_mostly_specks_are_to_be_looked_at_first():
     (found,) = quality(extract_curves(many, name="field")).serious
     assert (found.check, found.where) == ("specks", "field")
     assert found.text.startswith("20 of 60 objects of field are smaller than 16 px²")
-    assert quality(extract_curves(many, min_area=20)).serious == ()  # as a person chose
+    assert quality(extract_curves(many, min_area=20)).serious == ()  # as chosen by the user
     fine = extract_curves(np.where(apart < np.where(labels % 3 == 0, 8, 15), labels, 0), scale=(1.0, 1.0), unit="µm")
     coarse = at_pixel_size(fine, 5.0)
     assert (len(fine), len(coarse)) == (60, 40)
     assert quality(coarse).serious == ()
 
 
-def test_objects_cut_by_a_border_are_noted():
+def test_objects_cut_by_a_border_are_reported():
     plane = np.zeros((60, 1600), int)
     rows, columns = np.indices(plane.shape)
     for place in range(40):
@@ -79,27 +79,27 @@ def test_objects_cut_by_a_border_are_noted():
     assert "cut" not in checks(extract_curves(plane), outlines(seed=2))
 
 
-def test_open_outlines_are_serious_and_thinned_ones_are_not():
+def test_open_outlines_are_serious_but_unevenly_sampled_ones_are_not():
     half = [curve[: len(curve) * 2 // 3] for curve in outlines(vertices=120).curves]
     assert checks(Ensemble(half), outlines(seed=2)) == ["open"]
     thinned = [np.delete(curve, [*range(20, 32), *range(80, 90)], axis=0) for curve in outlines(vertices=120).curves]
     assert "open" not in checks(Ensemble(thinned), outlines(seed=2))
 
 
-def test_doubled_curves_are_serious_wherever_they_lie():
+def test_duplicate_curves_are_serious_wherever_they_occur():
     a, b = outlines(seed=1, name="a"), outlines(seed=2, name="b")
     doubled = Ensemble([*a.curves, *[curve + 7 for curve in a.curves]], name="a")
     assert quality(doubled, b).reason.startswith("40 outlines occur twice, in a:")
     shared = Ensemble([*b.curves[:20], *a.curves[:20]], name="b")
     assert checks(a, shared, serious=True) == ["duplicates"]
-    assert checks(a, Ensemble([curve * 1.5 for curve in a.curves])) == []  # another size, another outline
+    assert checks(a, Ensemble([curve * 1.5 for curve in a.curves])) == []  # another size is another outline
     images = [outlines(20, seed=seed, name=f"C{seed}") for seed in (3, 4)]
     copied = Ensemble([curve + 3 for curve in images[0].curves], name="copy")
     found = quality(Ensemble.pooled([*images, copied], name="cells"), b)
     assert found.reason.startswith("20 outlines occur twice, in C3 (cells) and in copy (cells)")
 
 
-def test_an_image_that_stands_out_is_named():
+def test_an_outlying_image_is_reported():
     images = [outlines(30, seed=seed, name=f"C{seed:02}") for seed in range(8)]
     images[1] = outlines(30, seed=1, size=60, name="C01")
     found = quality(Ensemble.pooled(images, name="cells"), outlines(seed=9, name="other"))
@@ -108,8 +108,8 @@ def test_an_image_that_stands_out_is_named():
     assert not quality(Ensemble.pooled(images[2:], name="cells"), outlines(seed=9, name="other"))
 
 
-def test_failed_thresholds_are_found_among_the_fields_of_one_cell_line(shared_data):
-    """Three fields whose nuclei were cut up as by a threshold too high, of 30 of one cell line."""
+def test_failed_thresholds_are_found_among_fields_of_a_cell_line(shared_data):
+    """Three fields of 30 of one cell line, with nuclei fragmented as by a threshold set too high."""
     paths = sorted((shared_data / "replicates" / "mef_nuclei").glob("wt_*.png"))
     good = [extract_curves(imread(path), min_area=600, name=path.name[:5]) for path in paths]
     good = [field for field in good if len(field)]
@@ -123,7 +123,7 @@ def test_failed_thresholds_are_found_among_the_fields_of_one_cell_line(shared_da
     assert named == {field.name for field in broken}
 
 
-def test_polygons_clicked_with_unequal_care_and_few_pixels_are_noted():
+def test_unequal_vertex_density_and_few_pixels_are_reported():
     coarse, fine = outlines(vertices=16, name="a"), outlines(seed=2, vertices=22, name="b")
     assert checks(coarse, fine) == ["vertices"]
     assert checks(outlines(vertices=100), outlines(seed=2, vertices=140)) == []
@@ -131,7 +131,7 @@ def test_polygons_clicked_with_unequal_care_and_few_pixels_are_noted():
     assert checks(small, outlines(seed=2, size=3.1)) == ["pixels", "pixels"]
 
 
-def test_serious_faults_withhold_the_row_until_overruled(tmp_path):
+def test_serious_faults_withhold_the_row_unless_overruled(tmp_path):
     a, b = outlines(seed=1, name="a"), outlines(5, seed=2, name="b")
     result = compare(a, b, QUICK)
     assert result.case == "inconclusive"
@@ -153,13 +153,13 @@ def test_findings_are_a_table():
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
-def test_units_do_not_matter(scale):
+def test_checks_do_not_depend_on_units(scale):
     a = Ensemble([curve * scale for curve in outlines(seed=1).curves], unit="m")
     b = Ensemble([curve * scale for curve in outlines(4, seed=1).curves], unit="m")
     assert checks(a, b, serious=True) == ["few curves", "duplicates"]
 
 
-def test_pairs_of_many_samples_are_judged_as_each_alone():
+def test_pairs_of_many_samples_are_checked_like_single_pairs():
     same = outlines(seed=1)
     given = [outlines(seed=0), same, same, outlines(4, seed=2), outlines(12, seed=3, vertices=9)]
     sides = [side.derived(side.curves, name=f"sample {number}") for number, side in enumerate(given)]

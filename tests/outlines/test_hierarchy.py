@@ -1,4 +1,4 @@
-"""The tree of candidates: its measures beside those of single masks, and the choice beside all choices there are."""
+"""The tree of candidate regions: measurements versus single masks, and selection versus exhaustive search."""
 
 from itertools import combinations
 
@@ -25,14 +25,14 @@ EXAMPLES = np.array([[250.0, 0.05, 0.2, 0.05], [180.0, 0.06, 0.25, 0.06], [300.0
 
 
 def masks(candidates):
-    """The pixels of every candidate."""
+    """Pixels of every candidate."""
     found = [candidates.basins == number for number in range(1, int(candidates.basins.max()) + 1)]
     for one, other in candidates.children[len(found) :]:
         found.append(found[one] | found[other])
     return found
 
 
-def test_measures_of_unions_are_those_of_their_masks(planes):
+def test_measurements_of_unions_match_their_masks(planes):
     inside, _, levels, edges = planes
     candidates = Candidates.of(*planes, EXAMPLES)
     assert len(candidates.children) > candidates.basins.max() > 5
@@ -58,7 +58,7 @@ def neighbours():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_choice_is_the_best_of_all_sets_without_overlap(planes, seed):
+def test_the_selection_is_the_best_set_without_overlap(planes, seed):
     candidates = Candidates.of(*planes, EXAMPLES)
     gain = np.random.default_rng(seed).normal(size=len(candidates.children))
     every = masks(candidates)
@@ -77,7 +77,7 @@ def test_the_choice_is_the_best_of_all_sets_without_overlap(planes, seed):
     assert gain[chosen].sum() == pytest.approx(best)
 
 
-def test_a_solid_square_has_no_dents_and_nothing_is_found_in_nothing():
+def test_a_square_has_no_concavities_and_an_empty_plane_no_candidates():
     square = np.zeros((20, 20), int)
     square[5:15, 5:15] = 7
     assert described(square, square / 7, square / 7).tolist() == [[100, 0, 0, 1]]

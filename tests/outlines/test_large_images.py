@@ -1,4 +1,4 @@
-"""Images segmented and traced in tiles: the objects of the whole image, every one once, wherever seams lie."""
+"""Segmentation and tracing in tiles: every object of the whole image exactly once, wherever the seams lie."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ METHODS = {
 
 
 def clouds(seed, shape=(97, 120)):
-    """Blobs of all sizes that touch each other and the border, some around others, with noise."""
+    """Blobs of all sizes that touch each other and the border, some enclosing others, with noise."""
     rng = np.random.default_rng(seed)
     levels = ndimage.gaussian_filter(rng.normal(size=shape), rng.choice([2.0, 4.0, 6.0]))
     levels = 100 + levels / np.ptp(levels) * rng.choice([60, 200]) + rng.choice([0, 0.5, 3]) * rng.normal(size=shape)
@@ -36,7 +36,7 @@ def clouds(seed, shape=(97, 120)):
 
 
 def packed(seed, size=80):
-    """Cells that fill the plane but for gaps of a pixel or a few."""
+    """Cells that fill the plane except for gaps of one to a few pixels."""
     rng = np.random.default_rng(seed)
     near = cKDTree(rng.uniform(0, size, (60, 2))).query(np.indices((size, size)).reshape(2, -1).T, k=2)[0]
     inside = np.reshape(near[:, 1] - near[:, 0] > rng.uniform(0.8, 3), (size, size))
@@ -53,8 +53,8 @@ def discs(*places, shape=(90, 110)):
 
 
 def assert_same(image, recipe, tile, *, scale=(1.0, 1.0), unit="pixel"):
-    """The objects of the whole image, up to their numbers: those in tiles are the numbers of first pixels."""
-    with one_processor():  # threads take longer than such small tiles
+    """Same objects as in the whole image, up to renumbering: ids in tiles are indices of first pixels."""
+    with one_processor():  # multithreading is slower for such small tiles
         labels = recipe.labels(image)
         whole = recipe.trace(labels, scale=scale, unit=unit)
         tiled = outlines_of_large_image(image, recipe, scale=scale, unit=unit, tile=tile)
@@ -107,7 +107,7 @@ def test_objects_on_corners_over_many_tiles_and_inside_others(tile):
 
 
 @pytest.mark.parametrize("seed", [48, 61, 93, 135, 197])
-def test_what_lies_beside_an_object_decides_how_it_is_split(seed):
+def test_splitting_depends_on_the_surroundings_of_an_object(seed):
     split = ["distance", "intensity"][seed % 2]
     recipe = Outlines(
         method="manual", threshold=135, smoothing=0.7, neck=0.95, split_touching=split, keep_border=True, min_area=0,
@@ -122,7 +122,7 @@ def test_a_micrograph(shared_data):
     assert_same(image, Outlines(method="local", background=20, split_touching="intensity"), 83)
 
 
-def test_colors_masks_and_arrays_that_are_read_by_slices():
+def test_colors_masks_and_lazily_read_arrays():
     colors = np.stack([clouds(seed).astype(np.uint8) for seed in (1, 2, 3)], axis=-1)
     for channel in ("luminance", 1):
         assert_same(colors, Outlines(channel=channel), 33)
@@ -135,14 +135,14 @@ def test_colors_masks_and_arrays_that_are_read_by_slices():
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_an_image_no_wider_than_a_tile(turned):
-    image = np.zeros((75, 24))  # what lies at the right of one tile is beside nothing at the left of the next
+    image = np.zeros((75, 24))  # objects at the right edge of one tile are not adjacent to the left edge of the next
     image[4:16, 14:], image[24:36, :9], image[62:, 12:] = 200, 200, 200
     image = image.T if turned else image
     for choices in ({}, {"fill_holes": False}, {"objects": "dark", "fill_holes": False}):
         assert_same(image, Outlines(min_size=130, keep_border=True, smoothing=0, **choices), 24)
 
 
-def test_a_threshold_that_grey_colors_lie_on():
+def test_a_threshold_equal_to_the_luminance_of_gray_colors():
     image = np.repeat(np.random.default_rng(5).integers(0, 256, (40, 61, 1)), 3, axis=2).astype(np.uint8)
     values, recipe = plane_of(image), Outlines(keep_border=True, min_area=0, smoothing=0, split_touching=False)
     for left in range(0, 61, 5):
@@ -151,7 +151,7 @@ def test_a_threshold_that_grey_colors_lie_on():
         assert_same(image, replace(recipe, method="manual", threshold=level), 5)
 
 
-def test_colors_of_booleans_are_grey_but_a_channel_of_them_is_a_mask():
+def test_boolean_colors_are_gray_but_a_single_channel_is_a_mask():
     colors = np.stack([clouds(seed) for seed in (1, 2, 3)], axis=-1) > 110
     for channel in ("luminance", 1):
         for method in ("triangle", "hysteresis"):
@@ -163,7 +163,7 @@ def test_an_image_without_an_object():
     assert (len(found), found.dropped) == (0, {})
 
 
-def test_what_a_disc_does_not_fit_into_leaves_nothing_in_the_corner():
+def test_opening_with_a_large_disk_leaves_nothing_in_the_corners():
     image = discs((50, 60, 6))
     assert not segment(image, opening=10).any()
     assert segment(255 - image, objects="bright", closing=10, split_touching=False).all()
@@ -191,18 +191,18 @@ NO_NUMBER = np.where(np.arange(900).reshape(30, 30) == 800, np.nan, 1.0)
         (np.arange(900).reshape(30, 30) % 2, {"method": "multi-otsu"}, "too few gray levels for 3 classes"),
     ],
 )
-def test_what_cannot_be_segmented_in_tiles_is_refused(image, choices, words):
+def test_images_and_methods_unsuitable_for_tiles_are_rejected(image, choices, words):
     with pytest.raises(ValueError, match=words):
         Outlines(**{"smoothing": 0, **choices}).in_tiles(image, memory=3e-4)
 
 
 @pytest.mark.parametrize("memory", [0, -1, "4", True])
-def test_a_limit_of_memory_that_is_none(memory):
+def test_an_invalid_memory_limit_is_rejected(memory):
     with pytest.raises(ValueError, match="memory must be a number of GiB above 0"):
         Outlines().in_tiles(discs((40, 40, 20)), memory=memory)
 
 
-def test_every_step_is_told_and_it_can_be_stopped():
+def test_steps_are_reported_and_cancellable():
     image, steps = discs((40, 40, 20), (70, 80, 10)), []
     with reporting(steps.append):
         Outlines().in_tiles(image, memory=1e-3)

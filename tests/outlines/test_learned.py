@@ -1,4 +1,4 @@
-"""Objects learned from painted examples: what is found, kept, saved, refused, and how well it does on real images."""
+"""Objects learned from painted examples: results, saving, rejection of bad input, and accuracy on real images."""
 
 import pickle
 from functools import cache
@@ -29,13 +29,13 @@ def first(truth, count):
 
 @cache
 def four_painted(dark):
-    """An image, its labels, and what a model learned of four of them."""
+    """An image, its labels, and a model trained on four of its objects."""
     image, truth = discs(dark=dark)
     return image, truth, learn_objects(image, first(truth, 4))
 
 
 @pytest.mark.parametrize("painted", [4, 16])
-def test_a_saved_or_pickled_model_labels_as_the_one_that_was_learned(tmp_path, painted):
+def test_a_saved_or_pickled_model_gives_the_same_labels(tmp_path, painted):
     image, truth, model = four_painted(dark=False)
     if painted > 4:
         model = learn_objects(image, first(truth, painted))
@@ -46,7 +46,7 @@ def test_a_saved_or_pickled_model_labels_as_the_one_that_was_learned(tmp_path, p
 
 
 @pytest.mark.parametrize("dark", [True, False])
-def test_objects_like_the_painted_ones_are_found_bright_or_dark(dark):
+def test_objects_like_the_painted_ones_are_found(dark):
     image, truth, model = four_painted(dark=dark)
     matching = match_labels(truth, model.labels(image), min_iou=0.8)
     assert len(matching.pairs) == truth.max()
@@ -54,7 +54,7 @@ def test_objects_like_the_painted_ones_are_found_bright_or_dark(dark):
 
 
 def test_one_kind_of_object_is_found_among_others():
-    """Disks of two sizes: the small ones are not what was painted."""
+    """Disks of two sizes; only large ones were painted."""
     large, truth = discs(radius=14)
     small, others = discs(radius=4)
     rows, columns = np.indices(truth.shape) // 40
@@ -78,7 +78,7 @@ def test_touching_objects_are_separated_by_the_size_of_the_examples():
     assert len(match_labels(truth, found, min_iou=0.7).pairs) == 7
 
 
-def test_the_same_seed_gives_the_same_labels_and_features_save_nothing_but_time(small):
+def test_results_are_reproducible_and_precomputed_features_change_nothing(small):
     image, painted, model, labels = small
     features = PixelFeatures.of(image)
     again = learn_objects(features, painted, seed=0)
@@ -90,7 +90,7 @@ def test_the_same_seed_gives_the_same_labels_and_features_save_nothing_but_time(
 
 @pytest.fixture(scope="module")
 def known():
-    """An image, its labels, what a model learned of three of them, and what that finds there."""
+    """An image, its labels, a model trained on three of its objects, and the labels it finds."""
     image, truth = discs()
     model = learn_objects(image, first(truth, 3))
     return image, truth, model, model.labels(image)
@@ -98,7 +98,7 @@ def known():
 
 @pytest.fixture(scope="module")
 def small():
-    """A small image, what is painted there, what a model learned of it, and what that finds."""
+    """A small image, the painted labels, a model trained on them, and the labels it finds."""
     image, truth = discs(side=80)
     painted = first(truth, 2)
     model = learn_objects(image, painted)
@@ -107,12 +107,12 @@ def small():
 
 @given(gain=st.floats(0.01, 1000), shift=st.floats(-1000, 1000))
 @settings(max_examples=5)
-def test_brightness_and_contrast_of_a_whole_image_do_not_matter(small, gain, shift):
+def test_invariance_to_brightness_and_contrast(small, gain, shift):
     image, _, model, found = small
     assert match_labels(model.labels(image * gain + shift), found).pairs["iou"].min() > 0.95
 
 
-def test_a_draft_finds_nearly_the_same(known):
+def test_a_draft_is_similar(known):
     image, _, model, labels = known
     draft = model.labels(image, step=2)
     assert draft.shape == image.shape
@@ -121,7 +121,7 @@ def test_a_draft_finds_nearly_the_same(known):
         model.labels(image, step=0)
 
 
-def test_one_model_is_learned_across_images_and_remembers_them():
+def test_a_model_trained_on_several_images_records_them():
     (one, truth), (other, _) = discs(seed=0), discs(seed=1, noise=0.3)
     model = learn_objects([one, other], [first(truth, 2), first(truth, 3)], names=["a", "b"])
     assert [(item.name, item.objects) for item in model.sources] == [("a", 2), ("b", 3)]
@@ -130,7 +130,7 @@ def test_one_model_is_learned_across_images_and_remembers_them():
         assert len(match_labels(truth, model.labels(image)).pairs) == truth.max()
 
 
-def test_a_saved_model_gives_the_same_labels_and_holds_no_pickle(known, tmp_path):
+def test_a_saved_model_round_trips_without_pickle(known, tmp_path):
     image, _, model, labels = known
     path = tmp_path / "objects.npz"
     model.save(path)
@@ -144,7 +144,7 @@ def test_a_saved_model_gives_the_same_labels_and_holds_no_pickle(known, tmp_path
         assert all(arrays[name].dtype != object for name in ("features", "classes", "areas"))
 
 
-def test_a_damaged_or_foreign_file_is_refused_by_name(known, tmp_path):
+def test_a_damaged_or_foreign_file_is_rejected_with_its_name(known, tmp_path):
     path = tmp_path / "objects.npz"
     np.savez(path, features=np.ones(3))
     with pytest.raises(ValueError, match=r"objects\.npz.*object-model"):
@@ -158,7 +158,7 @@ def test_a_damaged_or_foreign_file_is_refused_by_name(known, tmp_path):
         ObjectModel.load(path)
 
 
-def test_a_recipe_takes_the_model_or_its_file(known, tmp_path):
+def test_a_recipe_accepts_a_model_or_its_file(known, tmp_path):
     image, truth, model, labels = known
     path = tmp_path / "objects.npz"
     model.save(path)
@@ -173,7 +173,7 @@ def test_a_recipe_takes_the_model_or_its_file(known, tmp_path):
         save_settings(tmp_path / "other.toml", Outlines(find=model))
 
 
-def test_a_function_from_an_image_to_labels_is_taken_and_checked():
+def test_a_segmentation_function_is_accepted_and_validated():
     image, truth = discs()
     assert np.array_equal(Outlines(find=lambda pixels: truth).labels(image), truth)
     with pytest.raises(ValueError, match="segmenter broken failed: RuntimeError: no weights"):
@@ -188,8 +188,8 @@ def broken(image):
     raise RuntimeError("no weights")
 
 
-def test_an_installed_segmenter_is_found_by_its_name(tmp_path, monkeypatch):
-    """A package with an entry point, as a person would install it."""
+def test_an_installed_segmenter_is_found_by_name(tmp_path, monkeypatch):
+    """A package with an entry point, as installed by a user."""
     package = tmp_path / "bright_things-1.0.dist-info"
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: bright-things\nVersion: 1.0\n")
@@ -227,14 +227,14 @@ def test_an_installed_segmenter_is_found_by_its_name(tmp_path, monkeypatch):
         ({"images": [np.eye(160)], "painted": []}, "1 images need as many planes of painted objects"),
     ],
 )
-def test_what_cannot_be_learned_from_is_refused(changes, words):
+def test_invalid_training_data_are_rejected(changes, words):
     image, truth = discs()
     given = {"images": image, "painted": first(truth, 3), **changes}
     with pytest.raises(ValueError, match=words):
         learn_objects(given.pop("images"), given.pop("painted"), **given)
 
 
-def test_a_color_image_needs_a_model_learned_from_color(known):
+def test_a_color_image_needs_a_model_trained_on_color(known):
     image, truth, model, labels = known
     colours = np.stack([image, -image, image * 0.5], axis=-1)
     with pytest.raises(ValueError, match="learned from gray images, and this one is color"):
@@ -244,7 +244,7 @@ def test_a_color_image_needs_a_model_learned_from_color(known):
 
 
 @pytest.mark.parametrize(("radius", "spacing"), [(5, 20), (22, 70)])
-def test_objects_of_another_size_are_found_in_an_image_that_was_not_painted_in(radius, spacing):
+def test_objects_of_another_size_are_found_in_another_image(radius, spacing):
     _, _, model = four_painted(dark=False)
     other, wanted = discs(side=4 * spacing, spacing=spacing, radius=radius, seed=3)
     matching = match_labels(wanted, model.labels(other), min_iou=0.7)
@@ -268,7 +268,7 @@ DISC = np.hypot(*(np.indices((48, 48)) - 24)) < 9
     ids=["mask", "saturated", "huge", "tiny", "large numbers", "RGBA"],
 )
 @pytest.mark.filterwarnings("error")
-def test_one_object_is_learned_and_found_whatever_its_values(image):
+def test_one_object_is_learned_for_any_range_of_values(image):
     model = learn_objects(image, DISC.astype(int))
     for step in (1, 2):
         assert len(match_labels(DISC.astype(int), model.labels(image, step=step), min_iou=0.8).pairs) == 1
@@ -277,7 +277,7 @@ def test_one_object_is_learned_and_found_whatever_its_values(image):
 
 @pytest.mark.parametrize("shape", [(8, 8), (3, 3), (2, 9), (1, 50)])
 @pytest.mark.filterwarnings("error")
-def test_tiny_images_are_no_error(shape):
+def test_tiny_images(shape):
     image = np.random.default_rng(0).normal(size=shape)
     painted = np.zeros(shape, dtype=int)
     painted[:2, :2] = 1
@@ -285,7 +285,7 @@ def test_tiny_images_are_no_error(shape):
     assert segment(image, method="auto").shape == shape
 
 
-def test_an_object_cut_by_the_border_is_learned_from_without_an_edge_there():
+def test_the_border_is_not_learned_as_an_edge():
     image, truth = discs()
     half, known = image[20:], truth[20:]
     model = learn_objects(half, np.where(known <= 4, known, 0))
@@ -293,8 +293,8 @@ def test_an_object_cut_by_the_border_is_learned_from_without_an_edge_there():
     assert len(match_labels(known, found, min_iou=0.7).pairs) == len(np.unique(known)) - 1
 
 
-def test_five_painted_nuclei_find_the_others(shared_data):
-    """Nuclei on a dark ground: the rest of the objects, at an IoU of 0.5."""
+def test_five_painted_nuclei_suffice_to_find_the_others(shared_data):
+    """Nuclei on a dark background: most of the others are found, at an IoU of 0.5."""
     folder = shared_data / "segmentation"
     image, truth = imread(folder / "06_image.png"), imread(folder / "06_labels.png").astype(int)
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Level curves of fields, and the repair of outlines that touch themselves."""
+"""Level curves of scalar fields, and repair of self-intersecting outlines."""
 
 import numpy as np
 import pytest
@@ -20,13 +20,13 @@ def test_the_level_of_a_paraboloid_is_a_circle_to_a_thousandth_of_a_pixel():
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_hills_and_hollows_both_run_towards_positive_area(sign):
+def test_maxima_and_minima_give_positively_oriented_curves(sign):
     ensemble = level_curves(sign * (ROWS**2 + COLUMNS**2), value=sign * 400.0, scale=(0.5, 2), unit="mm")
     x, y = ensemble[0].T
     assert (x @ np.roll(y, -1) - np.roll(x, -1) @ y) / 2 == pytest.approx(400 * np.pi, rel=1e-3)
 
 
-def test_a_quantile_is_the_share_of_pixels_below():
+def test_a_quantile_is_the_fraction_of_pixels_below():
     field = np.hypot(ROWS, COLUMNS)
     ensemble = level_curves(field, quantile=0.2)
     assert ensemble.features["area"][0] == pytest.approx(0.2 * field.size, rel=0.01)
@@ -54,7 +54,7 @@ def test_open_and_tiny_curves_are_counted():
         (np.zeros((3, 3)), {"value": 1, "min_area": np.nan}, "min_area must be a number"),
     ],
 )
-def test_malformed_fields_are_refused(field, options, message):
+def test_malformed_fields_are_rejected(field, options, message):
     with pytest.raises(ValueError, match=message):
         level_curves(field, **options)
 
@@ -65,7 +65,7 @@ EIGHT = np.array([[0, 0], [0, 10], [10, -4], [10, 2]], dtype=float)
 PINCHED = np.array([[0, 0], [0, 10], [10, 10], [10, 0], [5, 0], [2, -3], [2, -6], [5, 0]], dtype=float)
 
 
-def test_self_touching_outlines_are_found_and_cut_back():
+def test_self_touching_outlines_are_detected_and_repaired():
     ensemble = Ensemble([BOX, WHISKER, EIGHT, PINCHED], ids=[4, 5, 6, 7])
     assert self_touching(ensemble).tolist() == [False, True, True, True]
     whole = repaired(ensemble)
@@ -76,14 +76,14 @@ def test_self_touching_outlines_are_found_and_cut_back():
     assert whole.dropped == {"loops cut off self-touching outlines": 2}
 
 
-def test_outlines_without_fault_stay_the_same_object():
+def test_valid_outlines_are_returned_unchanged():
     ensemble = Ensemble([BOX])
     assert repaired(ensemble) is ensemble
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 10**6), st.integers(4, 30))
-def test_random_polygons_are_repaired_or_left_out_and_counted(seed, corners):
+def test_random_polygons_are_repaired_or_counted_as_excluded(seed, corners):
     ensemble = Ensemble([np.random.default_rng(seed).normal(size=(corners, 2))])
     whole = repaired(ensemble)
     assert len(whole) == 1
@@ -91,7 +91,7 @@ def test_random_polygons_are_repaired_or_left_out_and_counted(seed, corners):
     assert not self_touching(whole).any()
 
 
-def test_a_third_of_the_cells_is_enough_to_need_it(real_data):
+def test_a_third_of_the_cells_needs_repair(real_data):
     ensemble = Ensemble(load_curves(real_data / "osteosarcoma_cells" / "cells.npz"))
     assert self_touching(ensemble).sum() == 370
     whole = repaired(ensemble)

@@ -12,14 +12,14 @@ def disc(row, column, radius):
     return (ROWS - row) ** 2 + (COLUMNS - column) ** 2 < radius**2
 
 
-def test_a_lone_object_is_traced_as_its_label_is():
+def test_a_single_object_is_traced_like_its_label():
     mask = disc(50, 60, 20)
     one, other = trace_mask(mask, smoothing=2), extract_curves(mask.astype(int), smoothing=2)
     np.testing.assert_allclose(one.features["area"], other.features["area"], rtol=1e-6)
     np.testing.assert_allclose(one[0].mean(axis=0), other[0].mean(axis=0), atol=1e-6)
 
 
-def test_outer_curves_and_holes_run_in_the_direction_of_positive_area():
+def test_outer_curves_and_holes_have_positive_area():
     ring = disc(50, 50, 30) & ~disc(50, 50, 12)
     outer, both = trace_mask(ring), trace_mask(ring, holes=True)
     assert outer.ids.tolist() == [1]
@@ -29,7 +29,7 @@ def test_outer_curves_and_holes_run_in_the_direction_of_positive_area():
         assert x @ np.roll(y, -1) - np.roll(x, -1) @ y > 0
 
 
-def test_neighbours_merge_under_a_wide_filter_and_small_ones_vanish():
+def test_neighbors_merge_under_a_wide_filter_and_small_objects_vanish():
     pair = disc(50, 40, 14) | disc(50, 72, 14) | disc(15, 15, 3)
     assert len(trace_mask(pair, smoothing=1)) == 3
     assert len(trace_mask(pair, smoothing=3)) == 2
@@ -62,6 +62,6 @@ def test_small_curves_are_counted_and_pixels_have_a_size():
         (np.ones((5, 5)), {"smoothing": -1}, "standard deviation"),
     ],
 )
-def test_unusable_input_is_named(mask, options, words):
+def test_invalid_input_is_rejected(mask, options, words):
     with pytest.raises(ValueError, match=words):
         trace_mask(mask, **options)

@@ -1,4 +1,4 @@
-"""Two segmentations of one scene: partners, merges and splits against plain counting; distances of outlines."""
+"""Matching of two segmentations: partners, merges and splits versus plain counting; distances between outlines."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def scene():
     return a, b
 
 
-def test_partners_merges_splits_and_the_lonely_are_told_apart():
+def test_partners_merges_splits_and_unmatched_objects():
     matching = match_labels(*scene())
     assert matching.pairs[["a", "b"]].to_numpy().tolist() == [[5, 40]]
     assert matching.only_a == (6, 7, 8, 9)
@@ -43,7 +43,7 @@ def test_the_two_sides_can_be_swapped():
     assert one.pairs["iou"].tolist() == other.pairs["iou"].tolist()
 
 
-def test_a_lower_bound_lets_the_best_partner_through():
+def test_a_lower_iou_threshold_accepts_the_best_partner():
     matching = match_labels(*scene(), min_iou=0.2)
     assert matching.pairs["a"].tolist() == [5, 6, 8] or matching.pairs["a"].tolist() == [5, 7, 8]
 
@@ -52,7 +52,7 @@ def test_a_lower_bound_lets_the_best_partner_through():
 @given(planes, planes, st.sampled_from([0.1, 0.3, 0.5, 0.8]))
 def test_matching_agrees_with_plain_counting(a, b, least):
     a, b = np.pad(a, 2), np.pad(b, 2)
-    a[0, 0], a[0, -1], b[0, 0], b[0, -1] = 8, 9, 8, 9  # two values: no mask
+    a[0, 0], a[0, -1], b[0, 0], b[0, -1] = 8, 9, 8, 9  # two values, so that it is not taken for a mask
     matching = match_labels(a, b, min_iou=least)
     iou = {(i, j): plain_iou(a == i, b == j) for i in set(a.flat) - {0} for j in set(b.flat) - {0}}
     found = {(row.a, row.b): row.iou for row in matching.pairs.itertuples()}
@@ -67,7 +67,7 @@ def test_matching_agrees_with_plain_counting(a, b, least):
         assert sum(found.values()) >= greedy(iou, least) - 1e-12
 
 
-def test_more_objects_than_pairs_can_be_counted_for_are_matched_too():
+def test_matching_of_more_objects_than_fit_into_a_dense_table():
     one = np.arange(1, 901).reshape(30, 30)
     other = np.roll(one, 7)
     other[0, 0] = 0
@@ -97,7 +97,7 @@ def greedy(iou, least):
         (np.zeros((3, 3), int), np.zeros((3, 3), int), {"min_iou": 0}, "above 0"),
     ],
 )
-def test_malformed_input_is_refused(a, b, options, message):
+def test_malformed_input_is_rejected(a, b, options, message):
     with pytest.raises(ValueError, match=message):
         match_labels(a, b, **options)
 
@@ -108,12 +108,12 @@ def test_no_objects_match_nothing():
     assert "0 matched" in matching.summary()
 
 
-def test_circles_are_as_far_apart_as_their_radii():
+def test_distance_between_circles_is_the_difference_of_radii():
     distances = boundary_distances(Ensemble([ellipse(10, 10)]), Ensemble([ellipse(12, 12)]))
     np.testing.assert_allclose(distances, [[2, 2]], rtol=1e-3)
 
 
-def test_a_spike_is_seen_by_the_largest_distance_only():
+def test_a_spike_affects_only_the_largest_distance():
     box = np.array([[0, 0], [0, 50], [50, 50], [50, 0]], dtype=float)
     spiked = np.insert(box, 1, [[0, 24], [-20, 25], [0, 26]], axis=0)
     mean, largest = boundary_distances(Ensemble([box]), Ensemble([spiked]))[0]
@@ -121,6 +121,6 @@ def test_a_spike_is_seen_by_the_largest_distance_only():
     assert mean < 2.5
 
 
-def test_curves_that_do_not_pair_are_refused():
+def test_unequal_numbers_of_curves_are_rejected():
     with pytest.raises(ValueError, match="1 curves in pixel cannot be matched with 1 curves in mm"):
         boundary_distances(Ensemble([ellipse(1, 1)]), Ensemble([ellipse(1, 1)], unit="mm"))

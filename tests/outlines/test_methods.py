@@ -1,4 +1,4 @@
-"""Each method of segmentation on a scene made for it, and what all methods have in common."""
+"""Segmentation methods: each on a suitable image, and behavior common to all."""
 
 import dataclasses
 from typing import get_args
@@ -50,7 +50,7 @@ def test_every_method_finds_bright_and_dark_spots(method, dark):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_number_type_of_the_image_does_not_matter(method):
+def test_invariance_to_the_dtype(method):
     image = np.round(spots(seed=2))
     options = OPTIONS.get(method, {})
     np.testing.assert_array_equal(
@@ -68,7 +68,7 @@ def test_a_manual_threshold_is_in_the_values_of_the_image():
     assert segment(image, method="manual", threshold=2000, objects="dark", smoothing=0, split_touching=False).max() == 1
 
 
-def test_uneven_light_defeats_one_threshold_but_not_a_background_nor_a_local_one():
+def test_uneven_illumination_needs_background_or_local_thresholds():
     image = spots() + np.linspace(0, 200, 120)
     assert found_at(segment(image, min_size=60)) != [1, 2, 3, 4]
     for options in ({"background": 20}, {"method": "local", "window": 61, "offset": 0.03}):
@@ -77,13 +77,13 @@ def test_uneven_light_defeats_one_threshold_but_not_a_background_nor_a_local_one
         assert labels.max() == 4
 
 
-def test_a_background_taken_off_leaves_thresholds_counting_from_it():
+def test_manual_thresholds_are_relative_to_the_background():
     image = spots(ground=1000, noise=0)
     assert segment(image, method="manual", threshold=50, background=20).max() == 4
     assert segment(300 - image, method="manual", threshold=-50, background=20, objects="dark").max() == 4
 
 
-def test_more_than_one_class_can_be_objects():
+def test_several_classes_can_be_foreground():
     image = spots(noise=1)
     image[disk((60, 60), 8)] += 50
     assert segment(image, method="multi-otsu").max() == 4
@@ -92,7 +92,7 @@ def test_more_than_one_class_can_be_objects():
         segment(np.eye(9), method="multi-otsu", smoothing=0)
 
 
-def test_hysteresis_keeps_faint_parts_of_bright_objects_only():
+def test_hysteresis_keeps_only_dim_parts_of_bright_objects():
     image = spots(noise=0)
     image[disk((60, 60), 10)] = 150
     image[30:40, 42:50] = 150
@@ -103,7 +103,7 @@ def test_hysteresis_keeps_faint_parts_of_bright_objects_only():
     np.testing.assert_array_equal(labels, segment(image, low=180, threshold=130, **options))
 
 
-def test_a_level_is_a_value_or_a_share_of_the_pixels():
+def test_a_level_is_a_value_or_a_quantile():
     field = np.add.outer(np.arange(50.0), np.zeros(40))
     for options in ({"quantile": 0.7}, {"threshold": 34.5}):
         labels = segment(field, method="level", smoothing=0, **options)
@@ -113,7 +113,7 @@ def test_a_level_is_a_value_or_a_share_of_the_pixels():
 
 
 def voronoi(shape=(160, 200), count=30, seed=1):
-    """Cells around random points, and a plane with dark lines between them."""
+    """Cells around random points, and an image of dark lines between them."""
     rng = np.random.default_rng(seed)
     points = rng.uniform(0, 1, (count, 2)) * shape
     square = ((np.indices(shape)[..., None] - points.T[:, None, None]) ** 2).sum(axis=0)
@@ -123,7 +123,7 @@ def voronoi(shape=(160, 200), count=30, seed=1):
 
 
 @pytest.mark.parametrize("dark_lines", [True, False])
-def test_cells_between_lines_lie_flush(dark_lines):
+def test_cells_between_lines_share_their_boundaries(dark_lines):
     cells, image = voronoi()
     labels = segment(
         image if dark_lines else -image,
@@ -140,7 +140,7 @@ def test_cells_between_lines_lie_flush(dark_lines):
     assert np.median(overlap) > 0.93
 
 
-def test_gaps_in_lines_are_closed_at_necks():
+def test_gaps_in_lines_are_closed_by_splitting():
     image = np.ones((60, 100))
     image[:, 49:51] = 0
     image[28:32, 49:51] = 1
@@ -148,12 +148,12 @@ def test_gaps_in_lines_are_closed_at_necks():
     assert segment(image, method="boundaries", window=31, smoothing=0.5, split_touching=False).max() == 1
 
 
-def test_a_plane_without_cells_is_told():
+def test_an_image_without_cells_is_reported():
     with pytest.raises(ValueError, match="no cells found between the lines"):
         segment(np.eye(12), method="boundaries", min_size=1000)
 
 
-def test_superpixels_of_like_colour_are_one_region():
+def test_superpixels_of_similar_color_are_merged():
     image = np.zeros((80, 80, 3), dtype=np.uint8)
     image[:, :40] = 200, 60, 60
     image[:, 40:] = 60, 60, 200
@@ -164,7 +164,7 @@ def test_superpixels_of_like_colour_are_one_region():
     assert (np.bincount(labels.ravel())[1:] > 100).sum() == 3
 
 
-def test_channels_of_colour_images_can_be_taken_alone():
+def test_a_single_channel_of_a_color_image():
     image = np.zeros((120, 120, 3), dtype=np.uint8)
     image[..., 2] = spots()
     image[..., 0] = 255 - image[..., 2]
@@ -183,13 +183,13 @@ def test_thin_bridges_are_opened_and_gaps_closed():
     assert segment(mask, split_touching=False, closing=2).max() == 2
 
 
-def test_closing_lets_nothing_grow_along_the_border():
+def test_closing_does_not_extend_objects_along_the_border():
     mask = np.zeros((30, 30), dtype=bool)
     mask[:4, 10:14] = True
     np.testing.assert_array_equal(segment(mask, closing=3) > 0, mask)
 
 
-def test_specks_are_dropped_where_asked():
+def test_specks_are_removed_on_request():
     mask = np.zeros((30, 30), dtype=bool)
     mask[5, 5] = True
     mask[10:20, 10:20] = True
@@ -199,7 +199,7 @@ def test_specks_are_dropped_where_asked():
     assert segment(mask, min_size=101).max() == 0
 
 
-def test_touching_objects_are_split_by_form_or_by_light():
+def test_touching_objects_are_split_by_distance_or_intensity():
     rows, columns = np.indices((60, 90))
     hills = sum(np.exp(-((rows - 30) ** 2 + (columns - c) ** 2) / 128) for c in (32, 56))
     slab = np.zeros((60, 90), dtype=bool)
@@ -230,14 +230,14 @@ def test_labels_of_noise_are_numbered_without_gaps_and_connected(seed, split, me
         assert pieces(labels, connectivity=1).max() == labels.max()
 
 
-def test_a_segmentation_can_be_left_between_its_steps():
+def test_a_segmentation_can_be_cancelled_between_steps():
     heard = []
     with reporting(heard.append, stop=lambda: len(heard) == 2), pytest.raises(Stopped):
         segment(spots())
     assert [step.name for step in heard] == ["smoothing", "finding objects"]
 
 
-def test_every_plane_of_a_stack_is_segmented_for_itself():
+def test_planes_of_a_stack_are_segmented_independently():
     stack = np.stack([spots(seed=1), 5 * spots(seed=2)])
     planes = list(segment_stack(stack, min_size=60))
     assert [plane.max() for plane in planes] == [4, 4]
@@ -246,7 +246,7 @@ def test_every_plane_of_a_stack_is_segmented_for_itself():
         list(segment_stack(np.stack([spots(), np.zeros((120, 120))])))
 
 
-def test_choices_scale_with_the_resolution():
+def test_parameters_scale_with_the_resolution():
     fine = Outlines(smoothing=2, background=30, opening=4, min_size=80, window=41)
     coarse = fine.at_resolution(0.5)
     assert (coarse.smoothing, coarse.background, coarse.opening, coarse.min_size, coarse.window) == (1, 15, 2, 20, 20.5)
@@ -272,11 +272,11 @@ def test_choices_scale_with_the_resolution():
         ({"background": np.nan}, "background must be a number between 0 and 5000 pixels, not nan"),
     ],
 )
-def test_choices_out_of_range_are_refused(choices, message):
+def test_parameters_out_of_range_are_rejected(choices, message):
     with pytest.raises(ValueError, match=message):
         Outlines(**choices)
 
 
-def test_every_choice_is_documented():
+def test_every_parameter_is_documented():
     for field in dataclasses.fields(Outlines):
         assert field.name in Outlines.__doc__

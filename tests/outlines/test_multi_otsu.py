@@ -1,4 +1,4 @@
-"""Multi-Otsu's thresholds, beside all there are and beside those of scikit-image."""
+"""Multi-Otsu thresholds: exhaustive search, and agreement with scikit-image."""
 
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -15,7 +15,7 @@ from napari_shape_ensembles.outlines.multi_otsu import multi_otsu
 
 
 def between(counts, thresholds):
-    """The variance between classes, but for what all thresholds share, in exact fractions."""
+    """Between-class variance up to terms common to all thresholds, in exact fractions."""
     classes = [range(first, last) for first, last in pairwise([0, *(t + 1 for t in thresholds), len(counts)])]
     weights = [sum(counts[bin_] for bin_ in one) for one in classes]
     moments = [sum(counts[bin_] * bin_ for bin_ in one) for one in classes]
@@ -23,7 +23,7 @@ def between(counts, thresholds):
 
 
 @given(st.lists(st.integers(0, 9), min_size=5, max_size=9), st.integers(2, 5))
-def test_of_all_thresholds_the_lowest_with_the_largest_variance_are_found(counts, classes):
+def test_thresholds_maximize_the_between_class_variance(counts, classes):
     if np.count_nonzero(counts) < classes:
         with pytest.raises(ValueError, match=f"too few gray levels for {classes} classes"):
             multi_otsu(np.array(counts), np.arange(len(counts)), classes)
@@ -32,10 +32,10 @@ def test_of_all_thresholds_the_lowest_with_the_largest_variance_are_found(counts
     largest = max(between(counts, all_) for all_ in combinations(range(len(counts) - 1), classes - 1))
     assert float(between(counts, found.tolist())) == pytest.approx(float(largest), rel=1e-12)
     for threshold in found:
-        assert counts[threshold] > 0  # in a gap the lowest
+        assert counts[threshold] > 0  # the lowest in a gap
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4])
-def test_those_of_scikit_image_on_a_micrograph(classes, real_data):
+def test_thresholds_agree_with_scikit_image_on_a_micrograph(classes, real_data):
     image = imread(real_data / "dsb_nuclei" / "image.png")
     np.testing.assert_array_equal(multi_otsu(*histogram(image.ravel()), classes), threshold_multiotsu(image, classes))

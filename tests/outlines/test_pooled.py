@@ -1,4 +1,4 @@
-"""Several images of one sample as one ensemble."""
+"""Several images pooled into one ensemble."""
 
 import pickle
 
@@ -13,7 +13,7 @@ def image(name, seed, count=5, **options):
     return Ensemble(list(blobs(count, 40, seed=seed)), name=name, **options)
 
 
-def test_curves_keep_their_image_their_ids_and_what_was_left_out():
+def test_curves_keep_images_ids_and_exclusion_counts():
     one = image("one", 1, ids=[3, 5, 7, 9, 11], dropped={"open": 2})
     two = image("two", 2, ids=[2, 4, 6, 8, 10], dropped={"open": 1, "tiny": 4})
     both = Ensemble.pooled([one, two])
@@ -25,7 +25,7 @@ def test_curves_keep_their_image_their_ids_and_what_was_left_out():
     np.testing.assert_array_equal(both[7], two[2])
 
 
-def test_ids_that_clash_name_their_image():
+def test_clashing_ids_are_prefixed_by_their_image():
     both = Ensemble.pooled([image("spot", 1, 2), image("spot", 2, 2)], name="all")
     assert both.name == "all"
     assert both.ids.tolist() == ["spot:0", "spot:1", "spot (2):0", "spot (2):1"]
@@ -40,7 +40,7 @@ def test_images_are_pooled_in_the_unit_of_the_first():
         Ensemble.pooled([image("a", 1, unit="um"), image("b", 2)])
 
 
-def test_the_image_of_a_curve_survives_choosing_converting_and_pickling():
+def test_the_image_of_a_curve_is_kept_by_indexing_converting_and_pickling():
     both = Ensemble.pooled([image("a", 1, unit="um"), image("b", 2, unit="um")])
     chosen = both.subset(np.arange(10) % 4 == 3)
     assert chosen.images.tolist() == ["a", "b"]
@@ -59,7 +59,7 @@ def test_a_pickle_holds_every_vertex_once():
     assert len(pickle.dumps(ensemble)) == alone
 
 
-def test_curves_left_out_take_their_image_with_them():
+def test_excluded_curves_take_their_image_along():
     bad = np.zeros((3, 2))
     ensemble = Ensemble([blobs(1, 30)[0], bad, blobs(1, 30, seed=1)[0]], images=["a", "b", "c"])
     assert ensemble.images.tolist() == ["a", "c"]
@@ -67,7 +67,7 @@ def test_curves_left_out_take_their_image_with_them():
         Ensemble(list(blobs(2, 30)), images=["a"])
 
 
-def test_no_image_at_all_is_refused_and_one_is_itself():
+def test_no_images_are_rejected_and_one_image_is_unchanged():
     with pytest.raises(ValueError, match="at least one image"):
         Ensemble.pooled([])
     one = image("a", 1)
@@ -75,7 +75,7 @@ def test_no_image_at_all_is_refused_and_one_is_itself():
     assert one.images.tolist() == ["a"] * 5
 
 
-def test_groups_of_images_are_compared_as_their_pool():
+def test_groups_of_images_are_compared_like_their_pool():
     a, b, c = (image(name, seed, 20) for name, seed in (("a", 1), ("b", 2), ("c", 3)))
     settings = Settings(landmarks=50, rank=10, permutations=99)
     grouped = compare([a, b], c, settings)
@@ -83,13 +83,13 @@ def test_groups_of_images_are_compared_as_their_pool():
     assert grouped.undulation.p_value == compare(Ensemble.pooled([a, b]), c, settings).undulation.p_value
 
 
-def test_images_of_one_name_stay_apart_whatever_others_are_called():
+def test_images_with_the_same_name_remain_separate():
     pool = Ensemble.pooled([image("x", 1), image("x", 2), image("x (2)", 3)])
     assert len(set(pool.images)) == 3
     assert len(set(pool.ids)) == len(pool)
 
 
-def test_images_stay_apart_when_pools_are_pooled():
+def test_images_remain_separate_in_nested_pools():
     one = Ensemble.pooled([image("a", 1), image("b", 2)])
     again = Ensemble.pooled([one, one])
     assert sorted(set(again.images)) == ["a", "a (2)", "b", "b (2)"]
@@ -103,7 +103,7 @@ def test_images_stay_apart_when_pools_are_pooled():
         (np.array([2**63 + 1, 2**63 + 2], np.uint64), [1, 2]),
     ],
 )
-def test_ids_of_different_kinds_are_told_apart_and_not_rounded(one, other):
+def test_ids_of_different_types_remain_distinct_and_exact(one, other):
     pool = Ensemble.pooled([image("a", 1, len(one), ids=one), image("b", 2, 2, ids=other)])
     assert pool.ids.tolist() == [*(f"a:{value}" for value in one), *(f"b:{value}" for value in other)]
 

@@ -1,4 +1,4 @@
-"""Recipes proposed without a reference: what is ranked first, what is kept, and what the automatic method does."""
+"""Recipes proposed without reference labels: ranking, fixed parameters, and the automatic method."""
 
 from functools import cache
 
@@ -25,19 +25,19 @@ def discs(side=120, spacing=40, radius=11, noise=5.0, seed=0, bright=False):
 
 @cache
 def proposed(bright=False):
-    """What is proposed for dark or bright disks, the same for all tests."""
+    """Proposals for dark or bright disks, shared by all tests."""
     return propose(discs(bright=bright)[0], Outlines())
 
 
 @pytest.mark.parametrize("bright", [True, False])
-def test_the_side_of_the_objects_is_recognized(bright):
+def test_bright_or_dark_objects_are_recognized(bright):
     image, truth = discs(bright=bright)
     best = proposed(bright)[0]
     assert best.recipe.objects == ("bright" if bright else "dark")
     assert len(match_labels(truth, segment(image, method="auto"), min_iou=0.8).pairs) == truth.max()
 
 
-def test_dark_objects_under_uneven_light_are_found():
+def test_dark_objects_under_uneven_illumination_are_found():
     image, truth = discs()
     uneven = image + np.linspace(0, 250, image.shape[1])
     assert len(match_labels(truth, segment(uneven, method="auto"), min_iou=0.7).pairs) == truth.max()
@@ -58,8 +58,8 @@ def test_proposals_are_ranked_and_differ():
         assert -1 <= item.measures["sharp"] <= 1
 
 
-def test_what_is_measured_of_perfect_outlines():
-    """Nine disks on a flat ground, found by nearly all recipes; and some of them cut by the border."""
+def test_measurements_of_perfect_outlines():
+    """Nine disks on a uniform background, found by nearly all recipes; then some of them cut by the border."""
     image, truth = discs(side=120, noise=0.0)
     best = propose(image)[0]
     measures = best.measures
@@ -75,8 +75,8 @@ def test_what_is_measured_of_perfect_outlines():
     assert cut.measures["closed"] == pytest.approx(areas[inner - 1].sum() / areas.sum())
 
 
-def test_objects_within_others_that_are_as_dark_are_proposed():
-    """Dark nuclei in cells that are darker than the ground themselves."""
+def test_nuclei_within_dark_cells_are_proposed():
+    """Dark nuclei in cells that are also darker than the background."""
     (_, truth), (_, cells) = (discs(side=180, spacing=60, radius=radius) for radius in (8, 24))
     grey = 220 - 50.0 * (cells > 0) - 90 * (truth > 0) + np.random.default_rng(0).normal(0, 4, truth.shape)
     proposals = propose(grey)
@@ -87,13 +87,13 @@ def test_objects_within_others_that_are_as_dark_are_proposed():
     assert len(varied(proposals, len(proposals))) == len(proposals)
 
 
-def test_a_proposal_of_a_small_image_is_what_its_recipe_finds():
+def test_a_proposal_matches_its_recipe():
     image, _ = discs()
     for item in proposed()[:3]:
         assert np.array_equal(segment(image, item.recipe), item.labels)
 
 
-def test_what_was_chosen_about_tracing_and_cleaning_is_kept():
+def test_tracing_and_cleaning_parameters_are_kept():
     image, _ = discs()
     given = Outlines(min_area=80, keep_border=True, fill_holes=False, pixel_size=0.5, unit="µm", outline_smoothing=2)
     best = propose(image, given)[0].recipe
@@ -102,7 +102,7 @@ def test_what_was_chosen_about_tracing_and_cleaning_is_kept():
         assert getattr(best, name) == getattr(given, name)
 
 
-def test_a_large_image_is_tried_at_lower_resolution_and_its_recipe_fits_the_whole():
+def test_a_large_image_is_tried_at_lower_resolution():
     image, truth = (plane[:300] for plane in discs(side=1400, spacing=100, radius=30))
     best = propose(image)[0]
     assert max(best.thumbnail.shape) <= 360
@@ -111,31 +111,31 @@ def test_a_large_image_is_tried_at_lower_resolution_and_its_recipe_fits_the_whol
 
 
 def test_small_objects_of_a_large_image_are_found_at_full_resolution():
-    """At a third of the resolution, disks of 7 pixels radius are smaller than what is left out as noise."""
+    """At a third of the resolution, disks with a radius of 7 pixels are smaller than the noise filter."""
     image, truth = discs(side=280, spacing=35, radius=7)
     best = propose(np.tile(image, (10, 10)))[0]
     assert best.recipe.smoothing == 1.0
     assert len(match_labels(truth, segment(image, best.recipe), min_iou=0.7).pairs) == truth.max()
 
 
-def test_a_long_strip_can_be_tried_however_narrow_it_is():
+def test_a_narrow_strip_is_tried():
     strip = np.tile(discs()[0][18:21], 40)
     assert propose(strip)[0].thumbnail.shape[0] == 3
 
 
-def test_recipes_for_an_image_of_many_thousand_pixels_are_within_what_a_recipe_allows():
+def test_recipes_for_very_wide_images_are_within_the_allowed_range():
     strip = np.tile(discs()[0][:40], 450)
     found = propose(strip)
-    assert strip.shape[1] / 1300 > 5000 / 121  # the widest window, at the resolution of fewer pixels, is refused
+    assert strip.shape[1] / 1300 > 5000 / 121  # unclipped, the widest window would be rejected
     assert found[0].recipe(strip)
 
 
-def test_a_mask_stays_what_it_is():
+def test_a_mask_is_unchanged():
     _, truth = discs()
     assert np.array_equal(segment(truth > 0, method="auto"), segment(truth > 0))
 
 
-def test_one_value_is_refused_and_noise_is_not_an_error():
+def test_a_constant_image_is_rejected_and_noise_is_not():
     with pytest.raises(ValueError, match="every pixel is 3"):
         propose(np.full((50, 50), 3))
     one_in_double = np.full((50, 50), 2**63, dtype=np.uint64)
@@ -146,8 +146,8 @@ def test_one_value_is_refused_and_noise_is_not_an_error():
     assert segment(noise, method="auto").shape == noise.shape
 
 
-def test_one_recipe_for_all_images_has_the_best_mean_score():
-    """Disks on a flat ground and under uneven light: a recipe scores in the mean over both images."""
+def test_the_common_recipe_has_the_best_mean_score():
+    """Disks on a uniform background and under uneven illumination: a recipe's score is the mean over both images."""
     bright, _ = discs(side=80, bright=True, noise=20)
     both = bright, np.clip(bright[::-1] + np.linspace(0, 120, 80), 0, 255)
     alone = [{item.recipe: item.score for item in propose(image)} for image in both]
@@ -164,20 +164,20 @@ def test_one_recipe_for_all_images_has_the_best_mean_score():
     assert again.score == pytest.approx(together[0].score, rel=1e-12)
 
 
-def test_a_proposal_says_in_which_images_it_finds_an_object():
+def test_a_proposal_lists_the_images_with_objects():
     image, _ = discs(side=120)
     dot = np.zeros_like(image)
     dot[30, 30] = 100
     found = propose([image, dot])
     assert found[0].finds == (True, False)
-    assert not any(proposal.finds[1] for proposal in found)  # they take the ground for an object, which is cut
+    assert not any(proposal.finds[1] for proposal in found)  # background found as an object, cut by the border
     assert any(proposal.finds[1] for proposal in propose([image, dot], Outlines(keep_border=True)))
     dot_first = propose([dot, image])
     assert [proposal.labels.max() for proposal in dot_first].count(0) > 1
     assert varied(dot_first, 6)[0] is dot_first[0]
 
 
-def test_one_recipe_is_found_without_masks_and_from_few_of_many_images():
+def test_the_common_recipe_ignores_masks_and_uses_a_subset_of_images():
     image, truth = discs(side=120)
     assert best_recipe([truth > 0, image], Outlines()) == proposed()[0].recipe
     assert best_recipe([truth > 0], Outlines(method="auto")) == Outlines()
@@ -189,7 +189,7 @@ def test_one_recipe_is_found_without_masks_and_from_few_of_many_images():
     ]
 
 
-def test_a_blank_image_is_named_and_has_no_say_in_the_recipe_of_the_others():
+def test_a_blank_image_is_reported_and_ignored():
     image, _ = discs(side=120)
     blank = np.full((50, 50), 3)
     with pytest.raises(ValueError, match=r"^image 2 of 2: every pixel is 3"):
@@ -198,7 +198,7 @@ def test_a_blank_image_is_named_and_has_no_say_in_the_recipe_of_the_others():
     assert best_recipe([blank], Outlines(method="auto")) == Outlines()
 
 
-def test_a_recipe_is_described_in_a_few_words():
+def test_a_recipe_is_described_briefly():
     assert describe_finding(Outlines(split_touching="none")) == "Otsu threshold, bright"
     assert (
         describe_finding(Outlines(method="li", objects="dark", split_touching="distance"))
@@ -206,7 +206,7 @@ def test_a_recipe_is_described_in_a_few_words():
     )
 
 
-def test_recipes_of_one_method_are_told_apart_by_what_differs():
+def test_recipes_of_one_method_are_described_by_their_differences():
     ways = [
         {"method": "local", "window": 31.0, "offset": 0.02},
         {"method": "local", "window": 31.0, "offset": 0.05},

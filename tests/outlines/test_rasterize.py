@@ -1,4 +1,4 @@
-"""Outlines as label images: which pixels belong to which curve."""
+"""Rasterization of outlines: which pixels belong to which curve."""
 
 import numpy as np
 import pytest
@@ -14,20 +14,20 @@ CENTRES = np.stack(np.meshgrid(np.arange(50), np.arange(60), indexing="ij"), axi
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.floats(2, 30), st.floats(-10, 60), st.floats(-10, 60))
-def test_a_pixel_belongs_to_a_curve_if_its_centre_lies_inside(seed, size, row, column):
+def test_a_pixel_belongs_to_a_curve_if_its_center_is_inside(seed, size, row, column):
     curve = blobs(1, 40, seed=seed)[0] * size + (row, column)
     expected = points_in_poly(CENTRES, curve).reshape(50, 60)
     np.testing.assert_array_equal(rasterize([curve], (50, 60)) > 0, expected)
 
 
-def test_crossing_lines_enclose_by_the_even_odd_rule():
+def test_self_intersecting_curves_follow_the_even_odd_rule():
     star = np.array([[np.cos(angle), np.sin(angle)] for angle in np.arange(5) * 4 * np.pi / 5]) * 20 + (25.2, 25.3)
     image = rasterize([star], (50, 60))
     np.testing.assert_array_equal(image > 0, points_in_poly(CENTRES, star).reshape(50, 60))
     assert image[25, 25] == 0
 
 
-def test_the_later_of_two_curves_lies_on_top_and_the_order_gives_the_labels():
+def test_later_curves_are_on_top_and_labels_follow_the_order():
     square = np.array([[0.5, 0.5], [0.5, 6.5], [6.5, 6.5], [6.5, 0.5]])
     image = rasterize([square, square + 3, square + 20], (12, 12))
     assert (image[1:4, 1:7] == 1).all()
@@ -42,7 +42,7 @@ def test_curves_that_share_an_edge_leave_no_gap_and_no_overlap():
     assert ((one + other) == 1).all()
 
 
-def test_thousands_that_overlap_are_filled_as_one_after_another():
+def test_thousands_of_overlapping_curves_match_sequential_filling():
     places = np.stack(np.divmod(np.arange(3000), 60), axis=-1) * 8
     curves = list(blobs(3000, 40) * 5 + places[:, None])
     expected = np.zeros((420, 490), dtype=np.int32)
@@ -53,5 +53,5 @@ def test_thousands_that_overlap_are_filled_as_one_after_another():
 
 
 @pytest.mark.parametrize("curves", [[], [np.array([[0.1, 0.1], [0.1, 0.4], [0.4, 0.4]])]])
-def test_what_encloses_no_centre_is_not_there(curves):
+def test_curves_without_a_pixel_center_are_omitted(curves):
     assert not rasterize(curves, (5, 5)).any()

@@ -1,4 +1,4 @@
-"""The recipe: every choice checked, kept in a file, and applied as the functions apply it."""
+"""Recipes: validation, files, and agreement with the underlying functions."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ NUMBERS = [name for name, item in parameters_of(Outlines).items() if item.kind i
 
 
 def cells(size=120):
-    """Bright polygons on a dark ground."""
+    """Bright polygons on a dark background."""
     rows, columns = np.mgrid[:size, :size]
     return 1.0 * ((rows // 30 + columns // 30) % 2) + 0.01 * np.random.default_rng(0).normal(size=(size, size))
 
@@ -51,7 +51,7 @@ def recipes(draw):
 
 @settings(max_examples=60, deadline=None)
 @given(recipes())
-def test_a_recipe_comes_back_from_its_file(tmp_path_factory, recipe):
+def test_a_recipe_round_trips_through_a_file(tmp_path_factory, recipe):
     path = tmp_path_factory.mktemp("recipe") / "recipe.toml"
     recipe.save(path)
     assert Outlines.load(path) == recipe
@@ -60,7 +60,7 @@ def test_a_recipe_comes_back_from_its_file(tmp_path_factory, recipe):
 
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("value", [np.nan, np.inf, "many", True])
-def test_each_bad_value_names_its_field(name, value):
+def test_invalid_values_are_reported_with_their_field(name, value):
     with pytest.raises(ValueError, match=rf"^{name} must be a"):
         Outlines(**{name: value})
 
@@ -76,7 +76,7 @@ def test_a_pixel_size_needs_a_unit():
             Outlines(**half)
 
 
-def test_it_does_what_the_functions_do():
+def test_a_recipe_agrees_with_the_functions():
     image = cells()
     recipe = Outlines(smoothing=2, outline_smoothing=0.5, min_area=50, keep_border=True, holes=True)
     labels = segment(image, smoothing=2)
@@ -89,7 +89,7 @@ def test_it_does_what_the_functions_do():
 
 
 @pytest.mark.parametrize("choices", [{"method": "boundaries"}, {"method": "superpixels", "all_regions": True}])
-def test_tilings_are_traced_along_the_boundaries_their_cells_share(choices):
+def test_tilings_are_traced_along_shared_boundaries(choices):
     recipe = Outlines(iterations=3, keep_border=True, **choices)
     assert recipe.is_tiling
     assert not replace(recipe, method="otsu").is_tiling
@@ -98,7 +98,7 @@ def test_tilings_are_traced_along_the_boundaries_their_cells_share(choices):
     np.testing.assert_array_equal(recipe.trace(labels).vertices, expected.vertices)
 
 
-def test_the_pixel_size_of_the_recipe_comes_before_that_of_the_image():
+def test_the_pixel_size_of_the_recipe_overrides_that_of_the_image():
     labels = np.pad(np.ones((20, 30), int), 5)
     stated = Outlines().trace(labels, scale=(0.5, 0.25), unit="µm")
     given_ = Outlines(pixel_size=(500, 250), unit="nm").trace(labels, scale=(7, 7), unit="mm")
@@ -107,7 +107,7 @@ def test_the_pixel_size_of_the_recipe_comes_before_that_of_the_image():
     assert Outlines(pixel_size=2, unit="nm").trace(labels).vertices.max() == Outlines().trace(labels).vertices.max() * 2
 
 
-def test_what_scales_with_the_resolution_keeps_its_size_in_the_object():
+def test_at_resolution_keeps_physical_lengths():
     fine = Outlines(outline_smoothing=2, min_area=80, min_length=20, pixel_size=0.5, unit="µm", smoothing=2)
     coarse = fine.at_resolution(0.5)
     assert (coarse.outline_smoothing, coarse.min_area, coarse.min_length, coarse.pixel_size) == (1, 20, 10, (1.0, 1.0))
@@ -116,7 +116,7 @@ def test_what_scales_with_the_resolution_keeps_its_size_in_the_object():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_a_method_needs_is_known(method):
+def test_relevant_parameters_of_each_method(method):
     needed = {name for name in parameters_of(Outlines) if matters((Outlines, {"method": method}), name)}
     assert ("window" in needed) == (method in ("local", "boundaries"))
     assert ("threshold" in needed) == (method in ("manual", "hysteresis", "level"))
@@ -127,7 +127,7 @@ def test_what_a_method_needs_is_known(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_files_of_the_first_version_mean_what_they_meant(tmp_path, method):
+def test_files_of_version_1_are_read(tmp_path, method):
     path = tmp_path / "old.toml"
     needs = {"manual": "threshold = 0.5\n", "level": "quantile = 0.7\n"}.get(method, "")
     path.write_text(
@@ -142,7 +142,7 @@ def test_files_of_the_first_version_mean_what_they_meant(tmp_path, method):
     assert Outlines.load(path) == found
 
 
-def test_smoothing_in_outlines_is_told_apart_by_what_stands_beside_it(tmp_path):
+def test_the_meaning_of_smoothing_depends_on_the_file_version(tmp_path):
     path = tmp_path / "s.toml"
     for text, expected in (
         ("[outlines]\nsmoothing = 2\n", Outlines(outline_smoothing=2)),
@@ -166,19 +166,19 @@ def test_smoothing_in_outlines_is_told_apart_by_what_stands_beside_it(tmp_path):
         ("[outlines", "is not a TOML file"),
     ],
 )
-def test_a_bad_file_is_named_with_what_is_wrong(tmp_path, text, message):
+def test_an_invalid_file_is_reported_with_its_error(tmp_path, text, message):
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(ValueError, match=rf"mine\.toml: .*{message}"):
         Outlines.load(path)
 
 
-def test_segmentation_is_its_former_name():
+def test_segmentation_is_the_deprecated_name():
     with pytest.warns(DeprecationWarning, match="Segmentation is deprecated: use Outlines"):
         assert napari_shape_ensembles.Segmentation is Outlines
 
 
-def test_defaults_of_the_functions_are_those_of_the_recipe():
+def test_function_defaults_match_the_recipe():
     labels = np.zeros((200, 200), int)
     for number, blob in enumerate(blobs(4, 30, seed=1), start=1):
         corner = 50 * np.array(divmod(number, 4)) + 5

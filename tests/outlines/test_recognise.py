@@ -1,4 +1,4 @@
-"""Labels, masks, classes and gray levels are told apart, in made and in real images."""
+"""Recognition of labels, masks, classes and intensity images, synthetic and real."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def labels(count=9, spacing=20, radius=6):
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int32, np.float64])
-def test_labels_masks_and_classes_are_recognized_in_any_type(kind):
+def test_labels_masks_and_classes_are_recognized_for_any_dtype(kind):
     plane = labels()
     assert content_of(plane.astype(kind)) == "labels"
     assert content_of((plane > 0).astype(kind) * 255) == "mask"
@@ -27,7 +27,7 @@ def test_labels_masks_and_classes_are_recognized_in_any_type(kind):
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float16, np.int64])
-def test_a_mask_with_dust_of_one_pixel_is_a_mask(kind):
+def test_a_mask_with_single_pixel_noise_is_a_mask(kind):
     dusty = labels() > 0
     dusty[::3, ::3] = True
     assert content_of(dusty.astype(kind) * 255) == "mask"
@@ -38,12 +38,12 @@ def test_a_mask_with_dust_of_one_pixel_is_a_mask(kind):
     assert np.array_equal(found, dusty)
 
 
-def test_a_tiling_has_no_background_and_is_labels():
+def test_a_tiling_without_background_is_labels():
     rows, columns = np.indices((40, 40)) // 10
     assert content_of(rows * 4 + columns + 1) == "labels"
 
 
-def test_colors_fractions_and_one_value_are_no_labels():
+def test_color_fractional_and_constant_images_are_not_labels():
     assert content_of(np.zeros((5, 5, 3), np.uint8)) == "grey"
     assert content_of(np.full((5, 5), 0.5)) == "grey"
     assert content_of(np.full((5, 5), 7)) == "grey"
@@ -71,7 +71,7 @@ def test_negative_labels_are_background_and_counted():
     assert "pixels with negative labels are treated as background" in note
 
 
-def test_objects_counted_from_0_are_said_to_lose_the_first_and_what_helps():
+def test_labels_starting_at_0_are_reported_with_the_remedy():
     plane = labels().astype(int) - 1
     remedy = "labels -1 and 0, taken as background: where 0 is an object, add 1 to all labels"
     assert extract_curves(plane).dropped == {remedy: 1}
@@ -80,18 +80,18 @@ def test_objects_counted_from_0_are_said_to_lose_the_first_and_what_helps():
     assert not extract_curves(plane + 1).dropped
 
 
-def test_what_a_person_says_comes_first():
+def test_the_users_choice_has_priority():
     grey = np.random.default_rng(0).integers(0, 200, (40, 40))
     with pytest.raises(ValueError, match="are gray levels, not labels: omit --labels"):
         as_labels(grey, insist=True)
     assert as_labels(grey)[0] is None
     assert as_labels(labels(), insist=False)[0] is None
-    assert as_labels(labels() > 0)[0] is None  # a mask is segmented, which changes nothing but its borders
+    assert as_labels(labels() > 0)[0] is None  # a mask is segmented, which only changes objects at the border
     assert as_labels(labels() * 1, insist=True)[1] == ""
 
 
 def test_all_shared_images_are_recognized(shared_data):
-    """Every label image and every micrograph of the shared sets; no false recognition."""
+    """Every label image and micrograph of the shared sets, without false recognition."""
     for folder in ("segmentation", "mask_corrections"):
         for path in sorted((shared_data / folder).glob("*.png")):
             kind = content_of(imread(path))
@@ -114,7 +114,7 @@ def figure(thick=1):
     return drawn
 
 
-def test_outlines_drawn_on_a_figure_are_recognized_and_refused_with_what_to_do():
+def test_outlines_drawn_on_a_figure_are_rejected_with_the_remedy():
     for thick in (1, 2):
         assert drawn_outlines(figure(thick)) == 9
     with pytest.raises(ValueError, match="9 closed colored lines are drawn on a gray image"):
@@ -122,7 +122,7 @@ def test_outlines_drawn_on_a_figure_are_recognized_and_refused_with_what_to_do()
     assert as_labels(figure(), insist=False) == (None, "")
 
 
-def test_other_colour_images_hold_no_drawn_outlines():
+def test_other_color_images_have_no_drawn_outlines():
     rng, plane = np.random.default_rng(0), labels() > 0
     fluorescence = np.zeros((*plane.shape, 3), np.uint8)
     fluorescence[plane, 1] = rng.integers(100, 255, plane.sum())

@@ -1,4 +1,4 @@
-"""Outlines of unequal pixel sizes are compared at the larger one."""
+"""Comparisons of images with unequal pixel size, at the larger one."""
 
 from functools import cache
 
@@ -25,7 +25,7 @@ QUICK = Settings(landmarks=100, rank=30, permutations=300)
 
 @pytest.fixture(scope="module")
 def pooled(real_data):
-    """Return a function that traces nuclei from every so-many-th pixel, once."""
+    """Return a function that traces nuclei from every n-th pixel, cached."""
     labels = imread(real_data / "dsb_nuclei" / "labels.png").astype(int)
 
     @cache
@@ -37,8 +37,8 @@ def pooled(real_data):
 
 
 @pytest.mark.parametrize("factor", [2, 4])
-def test_outlines_are_as_if_traced_from_the_coarser_image(pooled, factor):
-    """Areas and perimeters agree with those traced from every second, or fourth, pixel of the labels."""
+def test_resampled_outlines_match_those_of_the_coarser_image(pooled, factor):
+    """Areas and perimeters agree with those traced from every second or fourth pixel of the labels."""
     coarse, brought = pooled(factor), at_pixel_size(pooled(1), 0.5 * factor)
     assert brought.pixel_size == coarse.pixel_size
     one = coarse.features.merge(brought.features, on="id", suffixes=("", "_brought"))
@@ -60,7 +60,7 @@ def test_nothing_changes_at_the_same_or_a_smaller_pixel_size(pooled):
         at_pixel_size(Ensemble(ensemble.curves, name="x"), 1.0)
 
 
-def test_small_objects_are_left_out_and_counted(pooled):
+def test_small_objects_are_excluded_and_counted(pooled):
     fine = pooled(1)
     coarse = at_pixel_size(fine, 4.0)
     assert len(coarse) < len(fine)
@@ -69,7 +69,7 @@ def test_small_objects_are_left_out_and_counted(pooled):
     assert reason.startswith("smaller than 16 px² at pixels of ")
 
 
-def test_a_comparison_is_made_at_the_larger_pixel_size_and_says_so(pooled, tmp_path):
+def test_a_comparison_uses_the_larger_pixel_size_and_reports_it(pooled, tmp_path):
     fine, coarse = pooled(1), pooled(4)
     half = np.arange(len(coarse)) % 2 == 0
     kept = set(coarse.ids[half].tolist())
@@ -82,7 +82,7 @@ def test_a_comparison_is_made_at_the_larger_pixel_size_and_says_so(pooled, tmp_p
     assert compare(coarse.subset(half), coarse.subset(~half), QUICK).note == ""
 
 
-def test_outlines_that_the_larger_pixels_do_not_hold_are_counted_in_the_message(pooled):
+def test_outlines_too_small_for_the_larger_pixels_are_counted(pooled):
     fine, coarse = pooled(1), pooled(4)
     lost = len(fine) - len(at_pixel_size(fine, 2.0))
     assert lost > 1
@@ -90,13 +90,13 @@ def test_outlines_that_the_larger_pixels_do_not_hold_are_counted_in_the_message(
     assert note.endswith(f"; {lost} outlines too small for these pixels were left out")
 
 
-def test_images_of_one_side_may_differ_in_pixel_size(pooled):
+def test_images_of_one_sample_may_differ_in_pixel_size(pooled):
     result = compare([pooled(1), pooled(2)], pooled(2), QUICK, overrule=True)
     assert result.a.pixel_size == (1.0, 1.0)
 
 
-def test_pairs_are_compared_at_the_larger_pixel_size_as_two_images_are(pooled):
-    """Halves of one population, one of them traced from every fourth pixel: no difference is invented."""
+def test_pairs_are_compared_at_the_larger_pixel_size(pooled):
+    """Halves of one population, one of them traced from every fourth pixel, do not differ."""
     fine, coarse = pooled(1), pooled(4)
     half = np.arange(len(coarse)) % 2 == 0
     kept = set(coarse.ids[half].tolist())
@@ -111,7 +111,7 @@ def test_pairs_are_compared_at_the_larger_pixel_size_as_two_images_are(pooled):
     assert all_pairs([coarse.subset(half), coarse.subset(~half)], QUICK).note == ""
 
 
-def test_a_landscape_says_that_outlines_were_brought_to_one_pixel_size_as_a_comparison_does(pooled):
+def test_a_landscape_reports_resampling_to_one_pixel_size(pooled):
     fine, coarse = pooled(1), pooled(2)
     found = decision_landscape(fine, coarse, ranks=[5], landmarks=[40], settings=QUICK)
     assert found.note.startswith("Pixels measure 0.5 to 1 µm: all outlines were brought to the largest")
@@ -124,7 +124,7 @@ def unsized(ensemble, name):
     return ensemble.derived(ensemble.curves, name=name, pixel_size=None)
 
 
-def test_unknown_pixel_sizes_are_said_to_prevent_resampling_where_others_are_known(pooled):
+def test_unknown_pixel_sizes_that_prevent_resampling_are_reported(pooled):
     fine, coarse = pooled(1), pooled(2)
     bare = unsized(fine, "from a table")
     words = "Outlines were not brought to one pixel size, as that of from a table is unknown: differences in roughness"
@@ -138,10 +138,10 @@ def test_unknown_pixel_sizes_are_said_to_prevent_resampling_where_others_are_kno
     images += [coarse.subset(third[: len(coarse)] == part) for part in range(3)]
     result = experiment(images, pd.DataFrame({"group": [*"aaabbb"]}), QUICK)
     assert any(one.startswith(words) for one in result.warnings)
-    assert compare(bare, unsized(coarse, "drawn"), QUICK, overrule=True).note == ""  # of no image, as far as is known
+    assert compare(bare, unsized(coarse, "drawn"), QUICK, overrule=True).note == ""  # not images, as far as is known
 
 
-def test_samples_pooled_from_unequal_pixel_sizes_are_named(pooled, tmp_path):
+def test_samples_pooled_from_unequal_pixel_sizes_are_reported(pooled, tmp_path):
     fine, coarse = pooled(1), pooled(2)
     both = Ensemble.pooled([fine, coarse], name="both")
     words = "Outlines were not brought to one pixel size, as both pools images of unequal pixel size: differences"
@@ -155,13 +155,13 @@ def test_samples_pooled_from_unequal_pixel_sizes_are_named(pooled, tmp_path):
     assert "pixel_size" not in Ensemble.pooled([coarse, coarse]).tracing
 
 
-def test_images_from_an_iterator_are_brought_to_one_pixel_size_too(pooled):
+def test_images_from_an_iterator_are_resampled_to_one_pixel_size(pooled):
     images = [pooled(1), pooled(2)]
     for given in (iter(images), dict(enumerate(images)).values()):
         assert compare(given, pooled(2), QUICK, overrule=True).a.pixel_size == (1.0, 1.0)
 
 
-def test_a_real_difference_is_still_found_between_unequal_pixel_sizes(pooled):
+def test_a_real_difference_is_found_between_unequal_pixel_sizes(pooled):
     fine, coarse = pooled(1), pooled(2)
     half = np.arange(len(fine)) % 2 == 0
     stretched = Ensemble([curve * (1.5, 1.0) for curve in coarse.curves], unit="µm", ids=coarse.ids, pixel_size=1.0)

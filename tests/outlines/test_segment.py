@@ -1,4 +1,4 @@
-"""From images to labels: what is found, what is cut apart, and what is refused."""
+"""Segmentation of images into labels: objects, splitting, and rejection of bad input."""
 
 import numpy as np
 import pytest
@@ -21,26 +21,26 @@ def scene(*discs, shape=(120, 120), noise=0.1, seed=0):
     return image
 
 
-def test_separate_objects_get_labels_from_one_up():
+def test_separate_objects_get_consecutive_labels():
     labels = segment(scene((30, 30, 12), (80, 80, 15), (30, 90, 8)))
     assert labels.dtype == np.int32
     assert np.unique(labels).tolist() == [0, 1, 2, 3]
     assert labels[30, 30] != labels[80, 80]
 
 
-def test_dark_objects_are_the_negative_of_bright_ones():
+def test_dark_objects_in_the_inverted_image():
     image = scene((30, 30, 12), (80, 80, 15))
     np.testing.assert_array_equal(segment(image) > 0, segment(-image, objects="dark") > 0)
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int32, np.float32])
-def test_every_number_type_gives_the_same_objects(kind):
+def test_every_dtype_gives_the_same_objects(kind):
     image = np.clip(scene((30, 30, 12), (80, 80, 15)) * 50 + 60, 0, 200)
     expected = segment(np.round(image))
     np.testing.assert_array_equal(segment(np.round(image).astype(kind)), expected)
 
 
-def test_holes_are_filled_unless_not_wanted():
+def test_holes_are_filled_by_default():
     image = scene((60, 60, 30)) - scene((60, 60, 10), noise=0)
     assert segment(image)[60, 60] == 1
     assert segment(image, fill_holes=False, split_touching=False)[60, 60] == 0
@@ -55,11 +55,11 @@ def test_touching_discs_are_cut_at_their_neck():
     assert (labels[:, :59] == labels[60, 42]).sum() == pytest.approx(np.pi * 400, rel=0.05)
 
 
-def test_a_chain_of_three_falls_into_three():
+def test_a_chain_of_three_disks_is_split_into_three():
     assert segment(scene((30, 25, 18), (60, 40, 18), (90, 60, 20))).max() == 3
 
 
-def test_wobbly_and_elongated_objects_stay_whole():
+def test_irregular_and_elongated_objects_are_not_split():
     for index, outline in enumerate(blobs(12, 200, seed=8, elongation=2.5)):
         outline = (outline - outline.mean(axis=0)) * 18 + 80
         mask = polygon2mask((160, 160), outline).astype(float)
@@ -68,7 +68,7 @@ def test_wobbly_and_elongated_objects_stay_whole():
         assert sizes.max() > 0.9 * mask.sum()
 
 
-def test_colour_images_are_reduced_to_luminance():
+def test_color_images_are_converted_to_luminance():
     image = np.clip(scene((30, 30, 12), (80, 80, 15)), 0, 1)
     grey = segment(image)
     for channels in (3, 4):
@@ -76,7 +76,7 @@ def test_colour_images_are_reduced_to_luminance():
         np.testing.assert_array_equal(segment(colour) > 0, grey > 0)
 
 
-def test_a_mask_is_taken_as_it_is():
+def test_a_mask_is_used_as_it_is():
     mask = scene((30, 30, 12), noise=0) > 0
     np.testing.assert_array_equal(segment(mask) > 0, mask)
 
@@ -91,23 +91,23 @@ def test_every_pixel_of_a_mask_belongs_to_one_connected_object(mask, split):
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1e200])
-def test_the_unit_of_brightness_does_not_matter(factor):
+def test_invariance_to_the_scale_of_intensity(factor):
     image = scene((30, 30, 12), (80, 80, 15))
     np.testing.assert_array_equal(segment(image * factor), segment(image))
 
 
-def test_opacity_does_not_matter():
+def test_the_alpha_channel_is_ignored():
     image = scene((30, 30, 12), (80, 80, 15))
     colour = np.stack([image] * 3, axis=-1)
     opacity = np.full((*image.shape, 1), 255.0)
     np.testing.assert_array_equal(segment(np.concatenate([colour, opacity], axis=-1)), segment(colour))
 
 
-def test_coins_are_told_apart():
+def test_coins_are_separated():
     assert 20 <= (np.bincount(segment(coins(), smoothing=2).ravel())[1:] > 500).sum() <= 30
 
 
-def test_nuclei_are_found_within_reason(real_data):
+def test_nuclei_are_found_with_reasonable_accuracy(real_data):
     image, reference = (imread(real_data / "dsb_nuclei" / name) for name in ("image.png", "labels.png"))
     found = segment(image)
     count = (np.bincount(found.ravel())[1:] >= 60).sum()
@@ -138,18 +138,18 @@ def test_nuclei_are_found_within_reason(real_data):
         (np.eye(5), {"method": "superpixels", "compactness": 0}, "compactness must be a number above 0"),
     ],
 )
-def test_malformed_input_is_refused(image, options, message):
+def test_malformed_input_is_rejected(image, options, message):
     with pytest.raises(ValueError, match=message):
         segment(image, **options)
 
 
-def test_the_faintest_numbers_there_are_still_tell_objects_apart():
+def test_subnormal_intensities_are_segmented():
     image = scene((30, 30, 12), noise=0) > 0
     found = segment(image * 5e-324, smoothing=0)
     np.testing.assert_array_equal(found > 0, image)
 
 
-def test_a_threshold_of_a_colour_image_is_in_its_own_values():
+def test_a_manual_threshold_of_a_color_image_is_in_its_own_units():
     grey = np.round(255 * np.clip(scene((30, 30, 12), (80, 80, 15)), 0, 1)).astype(np.uint8)
     colour = np.stack([grey] * 3, axis=-1)
     expected = segment(grey, method="manual", threshold=128.5)
@@ -159,7 +159,7 @@ def test_a_threshold_of_a_colour_image_is_in_its_own_values():
 
 
 @pytest.mark.parametrize("name", ["smoothing", "background", "opening", "closing"])
-def test_a_filter_wider_than_the_image_is_refused_by_its_size(name):
+def test_a_filter_wider_than_the_image_is_rejected(name):
     image = np.random.default_rng(0).normal(size=(300, 200))
     with pytest.raises(ValueError, match=rf"{name} of 5000 pixels is wider than the image \(300 × 200\)"):
         segment(image, **{name: 5000.0})

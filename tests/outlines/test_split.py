@@ -1,4 +1,4 @@
-"""Where touching objects are cut, and that neither strips nor flat tops change it."""
+"""Splitting of touching objects: independent of strips and plateaus."""
 
 import importlib
 
@@ -18,7 +18,7 @@ strips = importlib.import_module("napari_shape_ensembles.outlines.segment")
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 900), st.floats(0.2, 40))
-def test_strips_give_the_result_of_the_whole(seed, rows, sigma):
+def test_strips_give_the_result_of_the_whole_image(seed, rows, sigma):
     plane = np.random.default_rng(seed).normal(size=(rows, 9))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(strips, "processors", lambda: 5)
@@ -27,7 +27,7 @@ def test_strips_give_the_result_of_the_whole(seed, rows, sigma):
 
 
 @pytest.mark.parametrize("split", ["distance", "intensity"])
-def test_the_number_of_processors_moves_no_cut(split, monkeypatch):
+def test_splits_do_not_depend_on_the_number_of_processors(split, monkeypatch):
     image = ndimage.gaussian_filter(np.random.default_rng(3).normal(size=(700, 90)), 4.0)
     found = []
     for count in (1, 2, 7):
@@ -42,14 +42,14 @@ def test_a_mask_without_background_is_one_object():
 
 
 @pytest.mark.parametrize("neck", [0.5, 0.95, 1.0])
-def test_a_flat_top_is_one_summit(neck):
+def test_a_plateau_is_one_maximum(neck):
     mask = np.zeros((40, 60), dtype=bool)
     mask[10:20, 5:55] = True
     mask[30:33, 5:55] = True
     assert segment(mask, neck=neck).max() == 2
 
 
-def test_cuts_lie_where_a_flooding_puts_them():
+def test_splits_agree_with_a_watershed():
     mask = np.zeros((80, 150), dtype=bool)
     centres = (30, 36), (34, 74), (52, 108)
     for centre in centres:

@@ -1,4 +1,4 @@
-"""Labels traced in tiles: the outlines of the whole plane, every object once, wherever seams lie."""
+"""Tracing of labels in tiles: every outline of the whole plane exactly once, wherever the seams lie."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from napari_shape_ensembles.outlines.tiles import boxes_in, outlines_in_tiles
 
 
 def plane(seed=0, size=150, count=25):
-    """Ellipses at random, over each other and over the border; some cut others in pieces."""
+    """Random ellipses that overlap each other and the border; some are divided by others."""
     rng, labels = np.random.default_rng(seed), np.zeros((size, size + 20), np.int32)
     for value in rng.choice(np.arange(1, 5 * count), count, replace=False):
         rows, columns = ellipse(
@@ -55,7 +55,7 @@ def test_tiles_give_the_outlines_of_the_whole_plane(seed, tile, border, holes, s
     assert_same(recipe.trace(labels, scale=scale, unit="µm"), tiled)
 
 
-def test_labels_beyond_any_table_and_an_array_read_by_slices():
+def test_very_large_labels_and_lazily_read_arrays():
     labels = plane(3)
     large = np.where(labels > 0, labels.astype(np.int64) + 2**40, 0)
     zarr = pytest.importorskip("zarr")
@@ -63,19 +63,19 @@ def test_labels_beyond_any_table_and_an_array_read_by_slices():
     assert_same(extract_curves(large), outlines_in_tiles(stored, Outlines(), tile=48))
 
 
-def test_one_label_in_two_pieces_is_no_mask():
+def test_one_label_in_two_pieces_is_not_a_mask():
     labels = np.zeros((80, 90), np.uint16)
     labels[5:25, 5:25], labels[60:75, 60:85], labels[40:55, 40:55] = 7, 7, 9
     assert_same(extract_curves(labels), outlines_in_tiles(labels, Outlines(), tile=30))
 
 
-def test_an_empty_plane_and_what_is_none():
+def test_an_empty_plane_and_invalid_input():
     assert len(outlines_in_tiles(np.zeros((50, 60), np.int32), Outlines(), tile=20)) == 0
     with pytest.raises(ValueError, match="plane of integers"):
         outlines_in_tiles(np.zeros((50, 60)), Outlines())
 
 
-def test_boxes_are_those_of_the_pixels():
+def test_bounding_boxes_match_the_pixels():
     labels = plane(5)
     boxes = boxes_in(labels, (0, 0, *labels.shape))
     for value, (top, left, bottom, right), area in zip(boxes.values, boxes.corners, boxes.areas, strict=True):

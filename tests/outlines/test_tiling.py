@@ -1,4 +1,4 @@
-"""The boundary network: every edge once, junctions fixed, neighbors flush, and the grains of the paper."""
+"""The boundary network: edges, fixed junctions, shared boundaries, and the grains of the paper."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def quarters():
 
 @settings(max_examples=150, deadline=None)
 @given(random_labels)
-def test_every_step_between_two_labels_is_one_edge_and_on_one_boundary(labels):
+def test_every_pixel_edge_between_two_labels_is_on_one_boundary(labels):
     tiling = Tiling.of(labels) if len(np.unique(labels[labels > 0])) != 1 else Tiling.of(np.where(labels, 2, 1))
     plane = labels if len(np.unique(labels[labels > 0])) != 1 else np.where(labels, 2, 1)
     padded = np.pad(plane.astype(int), 1, constant_values=-1)
@@ -40,7 +40,7 @@ def test_every_step_between_two_labels_is_one_edge_and_on_one_boundary(labels):
 
 @settings(max_examples=150, deadline=None)
 @given(random_labels, st.integers(0, 6))
-def test_rings_enclose_their_pixels_and_stay_flush_under_smoothing(labels, iterations):
+def test_rings_enclose_their_pixels_and_share_boundaries_when_smoothed(labels, iterations):
     labels = labels + np.uint8(1)
     tiling = Tiling.of(labels) if len(np.unique(labels)) > 1 else Tiling.of(np.pad(labels, 1, constant_values=9))
     smooth = tiling.smoothed(iterations)
@@ -60,7 +60,7 @@ def test_four_squares_meet_in_one_junction_and_four_on_the_border():
     assert sorted(pairs) == [(-1, 1), (-1, 2), (-1, 3), (-1, 4), (1, 2), (1, 3), (2, 4), (3, 4)]
 
 
-def test_the_labels_of_a_boundary_lie_left_and_right_of_it():
+def test_boundary_labels_are_on_its_left_and_right():
     rng = np.random.default_rng(3)
     labels = np.kron(rng.integers(1, 5, (8, 9)), np.ones((6, 6), dtype=int))
     for boundary in Tiling.of(labels).boundaries():
@@ -74,7 +74,7 @@ def test_the_labels_of_a_boundary_lie_left_and_right_of_it():
             assert (labels[row, column] if inside else -1) == label
 
 
-def test_junctions_and_the_border_do_not_move():
+def test_junctions_and_the_border_are_fixed():
     rng = np.random.default_rng(3)
     labels = np.kron(rng.integers(1, 5, (6, 6)), np.ones((5, 5), dtype=int))
     before, after = Tiling.of(labels), Tiling.of(labels).smoothed(10)
@@ -92,7 +92,7 @@ def test_one_iteration_is_the_mean_of_three():
     np.testing.assert_allclose(moved, (4.5 + 1 / 3, 4.5 + 1 / 3))
 
 
-def test_smoothing_takes_the_steps_off_a_disc():
+def test_smoothing_removes_the_steps_of_a_disk():
     rows, columns = np.indices((80, 80)) - 40
     labels = 1 + (rows**2 + columns**2 < 30**2)
     rough, smooth = (Tiling.of(labels).smoothed(count).ensemble() for count in (0, 8))
@@ -101,7 +101,7 @@ def test_smoothing_takes_the_steps_off_a_disc():
     assert smooth.features["area"][0] == pytest.approx(np.pi * 30**2, rel=0.02)
 
 
-def test_what_is_left_out_is_counted_as_by_extract_curves():
+def test_exclusions_are_counted_as_by_extract_curves():
     rng = np.random.default_rng(5)
     field = ndimage.gaussian_filter(rng.normal(size=(90, 90)), 3)
     labels = 1 + np.digitize(field, np.quantile(field, [0.2, 0.4, 0.6, 0.8]))
@@ -115,7 +115,7 @@ def test_what_is_left_out_is_counted_as_by_extract_curves():
     assert ours.dropped == theirs.dropped
 
 
-def test_holes_are_curves_of_their_own_when_asked():
+def test_holes_are_separate_curves_on_request():
     labels = np.zeros((40, 40), dtype=int)
     labels[5:35, 5:35] = 3
     labels[15:25, 15:25] = 4
@@ -128,7 +128,7 @@ def test_holes_are_curves_of_their_own_when_asked():
 
 
 @pytest.mark.parametrize("iterations", [-1, 1.5])
-def test_a_number_of_iterations_that_is_none_is_refused(iterations):
+def test_an_invalid_number_of_iterations_is_rejected(iterations):
     with pytest.raises(ValueError, match="an integer of 0 or more"):
         Tiling.of(quarters()).smoothed(iterations)
 
@@ -147,7 +147,7 @@ def paper_grains(shared_data, key):
 
 
 def rms_distance(one, other):
-    """Root mean square distance between two outlines, from either side."""
+    """Symmetric root mean square distance between two outlines."""
     one, other = (np.concatenate(_dense(curve)) for curve in (one, other))
     gaps = np.concatenate([cKDTree(other).query(one)[0], cKDTree(one).query(other)[0]])
     return np.sqrt(np.mean(gaps**2))
@@ -158,7 +158,7 @@ def _dense(curve):
 
 
 @pytest.mark.parametrize(("iterations", "key", "apart"), [(0, "hlf1_noisy", 0.26), (5, "hlf1_smooth5", 0.34)])
-def test_outlines_of_grains_are_those_of_the_paper(shared_data, grains, iterations, key, apart):
+def test_outlines_of_grains_match_the_paper(shared_data, grains, iterations, key, apart):
     ensemble = grains.smoothed(iterations).ensemble()
     assert len(ensemble) == 466
     theirs = paper_grains(shared_data, key)
@@ -168,13 +168,13 @@ def test_outlines_of_grains_are_those_of_the_paper(shared_data, grains, iteratio
     assert np.quantile(distances, 0.9) < 2 * apart
 
 
-def test_smoothing_of_grains_is_seen_as_undulation(grains):
+def test_smoothing_of_grains_changes_the_undulation(grains):
     rough, smooth = (grains.smoothed(count).ensemble() for count in (0, 5))
     assert compare(rough, smooth, Settings(landmarks=200, permutations=300)).case == "0∧1"
 
 
-def test_a_grain_that_smoothing_turns_over_is_counted_as_vanished():
-    """A shallow cap: its lower side is held up by a junction, its free upper side sinks below that."""
+def test_a_grain_inverted_by_smoothing_is_counted_as_vanished():
+    """A shallow cap: its lower boundary is held by junctions, and its free upper boundary sinks below."""
     row, column = np.indices((30, 80))
     roof = np.clip(np.minimum(column - 10, 70 - column), 0, 10)
     labels = np.where(row > 20 - roof, np.where(column < 40, 1, 4), 2)

@@ -1,4 +1,4 @@
-"""The real pairs that come with the package: what they hold, on what terms, and what the defaults say of them."""
+"""The bundled real pairs: content, licences, and results with default settings."""
 
 from functools import cache
 from importlib.resources import files
@@ -10,9 +10,9 @@ from skimage.draw import polygon
 from napari_shape_ensembles import Settings, compare, extract_curves, samples, segment
 
 DATA = files("napari_shape_ensembles.samples").joinpath("data")
-# Rows by the default settings, as docs/samples.md gives them.
+# Rows with the default settings, as listed in docs/samples.md.
 ROWS = {
-    samples.powder: "inconclusive",  # a third of what the default threshold finds are specks
+    samples.powder: "inconclusive",  # a third of the objects found by the default threshold are specks
     samples.powder_outlines: "1∧0",
     samples.nuclei: "1∧1",
     samples.nuclei_labels: "1∧1",
@@ -25,7 +25,7 @@ COUNTS = {
     samples.nuclei_labels: (60, 47),
     samples.cells: (318, 175),
 }
-# Tests of one sample follow each other, so that where processes share the tests out, one of them has it.
+# Module scope keeps the tests of a sample together, so that a single worker process loads it.
 each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.__name__, scope="module")
 
 
@@ -39,7 +39,7 @@ def outlines(sample):
     return read(sample).ensembles()
 
 
-def test_every_set_of_data_has_its_licence_and_source_beside_it():
+def test_every_data_set_has_a_licence_and_source_file():
     folders = [folder for folder in DATA.iterdir() if folder.is_dir()]
     assert len(folders) == 3
     for folder in folders:
@@ -50,14 +50,14 @@ def test_every_set_of_data_has_its_licence_and_source_beside_it():
         assert "Source: " in folder.joinpath("README.md").read_text()
 
 
-def test_all_data_together_stay_below_3_mb():
+def test_bundled_data_are_smaller_than_3_mb():
     assert (
         sum(len(file.read_bytes()) for folder in DATA.iterdir() if folder.is_dir() for file in folder.iterdir()) < 3e6
     )
 
 
 @each_sample
-def test_a_pair_names_its_source_and_a_licence_that_allows_it_to_be_shipped(sample):
+def test_a_pair_states_its_source_and_a_permissive_licence(sample):
     pair = read(sample)
     assert pair.licence in ("MIT", "BSD-3-Clause")
     assert pair.source != "simulated"
@@ -65,13 +65,13 @@ def test_a_pair_names_its_source_and_a_licence_that_allows_it_to_be_shipped(samp
 
 
 @each_sample
-def test_sizes_are_in_pixels_where_the_pixel_size_is_not_known(sample):
+def test_units_are_pixels_if_the_pixel_size_is_unknown(sample):
     pair = read(sample)
     assert (pair.unit, pair.pixel_size) == ("pixel", 1.0)
 
 
 @each_sample
-def test_both_sides_lie_within_the_width_stated(sample):
+def test_both_sides_are_within_the_stated_width(sample):
     pair = read(sample)
     for side in (pair.a, pair.b):
         last = max(curve[:, 1].max() for curve in side) if pair.kind == "curves" else side.shape[1] - 1
@@ -79,7 +79,7 @@ def test_both_sides_lie_within_the_width_stated(sample):
 
 
 @each_sample
-def test_the_defaults_give_the_row_that_the_docs_state(sample):
+def test_the_default_settings_give_the_documented_row(sample):
     assert tuple(map(len, outlines(sample))) == COUNTS[sample]
     assert compare(*outlines(sample)).case == ROWS[sample]
 
@@ -88,17 +88,17 @@ def test_the_defaults_give_the_row_that_the_docs_state(sample):
     "settings", [Settings(seed=1), Settings(landmarks=100, seed=3, archetype="mean")], ids=["seed", "archetype"]
 )
 @pytest.mark.parametrize("sample", [samples.powder_outlines, samples.cells], ids=lambda sample: sample.__name__)
-def test_the_row_of_outlines_drawn_by_hand_depends_on_no_seed_or_archetype(sample, settings):
+def test_the_row_of_manual_outlines_is_independent_of_seed_and_archetype(sample, settings):
     assert compare(*outlines(sample), settings).case == ROWS[sample]
 
 
-def test_a_threshold_chosen_by_eye_finds_the_row_of_the_outlines_drawn_by_hand():
+def test_a_manual_threshold_gives_the_row_of_manual_outlines():
     pair = read(samples.powder)
     found = [extract_curves(segment(image, method="manual", threshold=50)) for image in (pair.a, pair.b)]
     assert compare(*found).case == "1∧0"
 
 
-def test_drawn_outlines_lie_on_the_particles_of_the_micrographs():
+def test_manual_outlines_match_the_particles_in_the_micrographs():
     images, drawn = read(samples.powder), read(samples.powder_outlines)
     for image, curves in ((images.a, drawn.a), (images.b, drawn.b)):
         inside = np.zeros(image.shape, bool)
@@ -107,7 +107,7 @@ def test_drawn_outlines_lie_on_the_particles_of_the_micrographs():
         assert np.median(image[inside]) > 2 * np.median(image[~inside])
 
 
-def test_cells_are_laid_out_beside_each_other():
+def test_cells_are_laid_out_side_by_side():
     for side in (read(samples.cells).a, read(samples.cells).b):
         corners = np.array([[*curve.min(axis=0), *curve.max(axis=0)] for curve in side])
         low, high = corners[:, None, :2], corners[:, None, 2:]

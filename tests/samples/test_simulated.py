@@ -1,4 +1,4 @@
-"""The four simulated pairs, and the synthesis they are made of."""
+"""The four simulated pairs, and the functions that generate them."""
 
 from functools import cache
 
@@ -16,18 +16,18 @@ ROWS = {
     samples.simulated_treatment: "0∧1",
     samples.simulated_rolling: "0∧0",
 }
-# Components that differ, and what is said of them.
+# Components that differ, and the expected sentence.
 DIFFERENCES = {
     samples.simulated_fields: ((), "No component of shape differs"),
     samples.simulated_sieving: (("size", "elongation"), "B's size varies"),
     samples.simulated_treatment: (("roughness",), "B's outlines are rougher"),
     samples.simulated_rolling: (("elongation", "coarse form", "roughness"), "B's outlines are more elongated"),
 }
-# Tests of one sample follow each other, so that where processes share the tests out, one of them has it.
+# Module scope keeps the tests of a sample together, so that a single worker process simulates it.
 each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.__name__, scope="module")
 
 
-# Calls with and without a default would be kept apart, so that the seed is always given.
+# The seed is always given: `cache` keeps calls with and without a default apart.
 @cache
 def drawn(sample, seed):
     return sample(seed)
@@ -35,7 +35,7 @@ def drawn(sample, seed):
 
 @cache
 def outlines(sample, seed):
-    """Both ensembles of a sample by the defaults of every step."""
+    """Both ensembles of a sample, with default settings throughout."""
     return drawn(sample, seed).ensembles()
 
 
@@ -45,7 +45,7 @@ def compared(sample, seed):
 
 
 @each_sample
-def test_a_pair_is_two_images_of_equal_pixels_in_micrometres(sample):
+def test_a_pair_is_two_images_of_equal_pixel_size_in_micrometers(sample):
     pair = drawn(sample, 0)
     assert pair.kind == "image"
     assert pair.a.shape == pair.b.shape == (1024, pair.width)
@@ -55,7 +55,7 @@ def test_a_pair_is_two_images_of_equal_pixels_in_micrometres(sample):
 
 
 @each_sample
-def test_a_pair_says_that_it_is_simulated_and_not_what_the_answer_is(sample):
+def test_a_pair_states_that_it_is_simulated_but_not_the_result(sample):
     pair = drawn(sample, 0)
     assert pair.title.startswith("Simulated: ")
     assert all(name.startswith("Simulated ") for name in pair.names)
@@ -63,7 +63,7 @@ def test_a_pair_says_that_it_is_simulated_and_not_what_the_answer_is(sample):
 
 
 @each_sample
-def test_a_sample_is_the_same_at_every_call(sample, monkeypatch):
+def test_a_sample_is_reproducible(sample, monkeypatch):
     monkeypatch.setattr(simulated, "SHAPE", (256, 256))
     one, again = sample(0), sample()
     np.testing.assert_array_equal(one.a, again.a)
@@ -71,12 +71,12 @@ def test_a_sample_is_the_same_at_every_call(sample, monkeypatch):
 
 
 @each_sample
-def test_another_seed_draws_another_pair(sample):
+def test_another_seed_gives_another_pair(sample):
     assert not np.array_equal(drawn(sample, 0).a, drawn(sample, 2).a)
 
 
 @each_sample
-def test_grey_levels_and_noise_are_alike_in_both_images(sample):
+def test_gray_levels_and_noise_are_equal_in_both_images(sample):
     dark, bright, noise = np.transpose([_levels(image) for image in (drawn(sample, 0).a, drawn(sample, 0).b)])
     np.testing.assert_allclose(dark[1], dark[0], rtol=0.05)
     np.testing.assert_allclose(bright[1], bright[0], rtol=0.03)
@@ -93,7 +93,7 @@ def _levels(image):
 
 
 @each_sample
-def test_nearly_every_object_is_found_whole(sample):
+def test_nearly_every_object_is_found(sample):
     for ensemble in outlines(sample, 0):
         area = ensemble.features["area"]
         assert 150 < len(ensemble) < 400
@@ -102,7 +102,7 @@ def test_nearly_every_object_is_found_whole(sample):
 
 @pytest.mark.parametrize("seed", [0, 2])  # seed 1: the scale of the treatment has p = 0.004 by chance
 @each_sample
-def test_the_default_path_ends_in_the_row_of_the_sample(sample, seed):
+def test_the_default_settings_give_the_row_of_the_sample(sample, seed):
     verdict = compared(sample, seed)
     assert verdict.case == ROWS[sample]
     for test in (verdict.undulation, verdict.scale):
@@ -110,7 +110,7 @@ def test_the_default_path_ends_in_the_row_of_the_sample(sample, seed):
 
 
 @each_sample
-def test_the_difference_put_into_a_sample_is_named_and_no_other(sample):
+def test_only_the_simulated_difference_is_reported(sample):
     named, words = DIFFERENCES[sample]
     found = explain(compared(sample, 0))
     assert found.components.differing(0.01) == named
@@ -119,19 +119,19 @@ def test_the_difference_put_into_a_sample_is_named_and_no_other(sample):
 
 @pytest.mark.parametrize(("seed", "archetype"), [(1, "random"), (2, "random"), (3, "mean")])
 @each_sample
-def test_the_row_depends_on_no_choice_of_archetype(sample, seed, archetype):
+def test_the_row_is_independent_of_the_archetype(sample, seed, archetype):
     settings = Settings(landmarks=100, seed=seed, archetype=archetype, permutations=499)
     assert compare(*outlines(sample, 0), settings).case == ROWS[sample]
 
 
 @pytest.mark.parametrize("roughness", [0.0, 0.016, 0.05])
-def test_forms_have_unit_scale_however_rough_they_are(roughness):
+def test_shapes_have_unit_scale_for_any_roughness(roughness):
     forms = synthetic.draw_forms(np.random.default_rng(3), 20, roughness=roughness, waves=(6, 14))
     _, scale = decompose(to_landmarks(Ensemble(forms)))
     np.testing.assert_allclose(scale, np.broadcast_to(np.eye(2), scale.shape), atol=2e-3)
 
 
-def test_scales_have_the_size_and_elongation_asked_for():
+def test_scales_have_the_requested_size_and_elongation():
     scales = synthetic.draw_scales(np.random.default_rng(3), 4000, size=16, spread=0.1, elongation=1.4)
     extents = np.linalg.eigvalsh(scales)
     np.testing.assert_allclose(np.median(np.sqrt(extents.prod(axis=1))), 16, rtol=0.01)
@@ -139,7 +139,7 @@ def test_scales_have_the_size_and_elongation_asked_for():
     np.testing.assert_allclose(scales, scales.swapaxes(1, 2))
 
 
-def test_scattered_objects_keep_their_area_and_their_distance():
+def test_scattered_objects_keep_their_area_and_minimum_distance():
     rng = np.random.default_rng(3)
     discs = 10 * np.sqrt(2) * synthetic.draw_forms(rng, 12, roughness=0, waves=(6, 7))
     coverage, numbers = synthetic.scatter(rng, discs, (300, 300), gap=6)
@@ -153,17 +153,17 @@ def test_scattered_objects_keep_their_area_and_their_distance():
             np.testing.assert_allclose(coverage[here].sum(), area, rtol=0.01)
 
 
-def test_a_crowded_scene_is_refused():
+def test_a_crowded_image_is_rejected():
     rng = np.random.default_rng(3)
     forms = 20 * synthetic.draw_forms(rng, 40, roughness=0, waves=(6, 7))
     with pytest.raises(ValueError, match="no room left"):
         synthetic.scatter(rng, forms, (100, 100))
 
 
-def test_distances_in_a_stretched_tiling_are_those_seen():
+def test_distances_in_a_stretched_tiling():
     distance, grain = synthetic.tile(np.random.default_rng(3), (300, 300), spacing=50, waviness=0, stretch=(0.8, 1.25))
     seen = distance_transform_edt(~find_boundaries(grain, mode="thick")) + 0.5
-    inner = (slice(20, -20), slice(20, -20))  # nearer to the border, a boundary may lie outside the scene
+    inner = (slice(20, -20), slice(20, -20))  # nearer to the border, a boundary may lie outside the image
     wrong = np.abs(distance - seen)[inner][distance[inner] < 8] > 1
     assert wrong.mean() < 0.005
     assert 300**2 / 50**2 < len(np.unique(grain)) < 340**2 / 44**2
@@ -175,7 +175,7 @@ def test_a_random_field_has_mean_0_and_variance_1():
     np.testing.assert_allclose([field.mean(), field.std()], [0, 1], atol=1e-12)
 
 
-def test_an_exposure_counts_from_darkness_to_full_light():
+def test_an_exposure_ranges_from_dark_to_saturated():
     rng = np.random.default_rng(3)
     dark, full = (synthetic.expose(rng, np.full((200, 200), light), photons=400, shading=0) for light in (0, 1))
     assert dark.dtype == full.dtype == np.uint16

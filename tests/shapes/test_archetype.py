@@ -1,4 +1,4 @@
-"""The archetype: its pose, and which curve it is."""
+"""The archetype: its pose, and its choice."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def complex_of(curve):
 
 
 @pytest.mark.parametrize("reflections", [True, False])
-def test_a_pose_is_centred_and_headed_by_its_own_moments(reflections):
+def test_a_pose_is_centered_and_oriented_by_its_moments(reflections):
     for curve in blobs(10, 60, seed=1):
         z = complex_of(posed(curve, reflections))
         heading = (np.abs(z) ** 2 * z).sum()
@@ -23,7 +23,7 @@ def test_a_pose_is_centred_and_headed_by_its_own_moments(reflections):
         assert (z**3).sum().imag > 0 or not reflections
 
 
-def test_a_pose_does_not_depend_on_how_the_curve_lay():
+def test_a_pose_does_not_depend_on_the_pose_of_the_curve():
     for curve in blobs(10, 60, seed=2):
         np.testing.assert_allclose(posed(curve @ rotation(1.3).T + [3, -8]), posed(curve), atol=1e-10)
         mirrored = np.roll((curve * [1, -1])[::-1], 1, axis=0)
@@ -33,7 +33,7 @@ def test_a_pose_does_not_depend_on_how_the_curve_lay():
         np.testing.assert_allclose(kept[[0, *range(59, 0, -1)]] * [1, -1], posed(curve, reflections=False), atol=1e-10)
 
 
-def test_choices_are_the_curves_they_say():
+def test_choices_of_archetype():
     curves = blobs(12, 80, seed=3)
     np.testing.assert_array_equal(choose_archetype(curves, 4), posed(curves[4]))
     assert archetype_index(curves, np.int64(0)) == 0
@@ -51,13 +51,13 @@ def test_choices_are_the_curves_they_say():
     ("choice", "message"),
     [(12, "there are curves 0 to 11"), (-1, "archetype -1"), ("median", 'archetype must be "asymmetric')],
 )
-def test_what_is_no_choice_is_refused(choice, message):
+def test_invalid_choices_are_rejected(choice, message):
     with pytest.raises(ValueError, match=message):
         archetype_index(blobs(12, 40), choice)
 
 
 @pytest.mark.parametrize("reflections", [True, False])
-def test_the_mean_is_that_of_the_curves_registered_to_it(reflections):
+def test_the_mean_is_the_mean_of_curves_registered_to_it(reflections):
     curves = blobs(15, 90, seed=4)
     mean = choose_archetype(curves, "mean", reflections=reflections)
     registered = register(curves, mean, reflections=reflections).landmarks
@@ -66,7 +66,7 @@ def test_the_mean_is_that_of_the_curves_registered_to_it(reflections):
     assert np.linalg.norm(again - mean) < 0.02 * np.linalg.norm(mean)
 
 
-def test_a_mean_that_does_not_settle_is_refused(monkeypatch):
+def test_a_mean_that_does_not_converge_is_rejected(monkeypatch):
     monkeypatch.setattr(registration, "MAX_ITERATIONS", 1)
     with pytest.raises(ValueError, match='did not converge in 1 iterations: use archetype="asymmetric"'):
         choose_archetype(blobs(15, 90, seed=4), "mean")

@@ -1,4 +1,4 @@
-"""Compiled loops over curves give NumPy's digits."""
+"""Compiled loops over curves agree with NumPy."""
 
 import numpy as np
 import pytest
@@ -14,9 +14,9 @@ few = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scop
 
 
 def curves(seed):
-    """Smooth and angular outlines of different lengths, run through either way, somewhere in the plane."""
+    """Smooth and angular outlines of different lengths and orientations, anywhere in the plane."""
     rng = np.random.default_rng(seed)
-    corners = [rng.uniform(-1, 1, (rng.integers(3, 10), 2)) for _ in range(2)]  # most of them cross themselves
+    corners = [rng.uniform(-1, 1, (rng.integers(3, 10), 2)) for _ in range(2)]  # most of them self-intersecting
     sides = np.linspace([[0, 0], [0, 3], [5, 3], [5, 0]], [[0, 3], [5, 3], [5, 0], [0, 0]], 6, endpoint=False)
     drawn = [*ragged_blobs(4, seed=seed), *corners, sides.swapaxes(0, 1).reshape(-1, 2), ellipse(2, 1, 40)]
     return [(curve[:: rng.choice([-1, 1])] * 10.0 ** rng.integers(-3, 4)) + rng.normal(0, 100, 2) for curve in drawn]
@@ -33,20 +33,20 @@ def test_landmarks(both_ways, interpolation, seed, n, measure):
 
 
 @pytest.mark.parametrize("measure", ["affine", "arc-length"])
-def test_landmarks_of_polygons_do_not_depend_on_what_the_memory_held(both_ways, measure):
+def test_landmarks_of_polygons_do_not_depend_on_uninitialized_memory(both_ways, measure):
     polygon = np.linspace([[0, 0], [0, 3], [5, 3], [5, 0]], [[0, 3], [5, 3], [5, 0], [0, 0]], 25, endpoint=False)
     polygon = polygon.swapaxes(0, 1).reshape(-1, 2)
 
     def landmarks():
         held = [np.full(15 * len(polygon) + more, np.nan) for more in range(-10, 60)]
-        del held  # what is computed next is likely to lie where they lay
+        del held  # the next allocation probably reuses their memory
         return to_landmarks(Ensemble([polygon]), 40, interpolation="polygon", measure=measure)
 
     for _ in range(10):
         np.testing.assert_allclose(*both_ways(landmarks), atol=1e-9)
 
 
-def test_a_curve_whose_affine_measure_does_not_settle_is_named_either_way(both_ways):
+def test_a_curve_without_converging_affine_measure_is_reported(both_ways):
     fold = np.concatenate([np.stack([np.linspace(0, 1, 50), np.zeros(50)], axis=1), [[0.5, 1e-7]]])
 
     def message():
@@ -89,7 +89,7 @@ def test_decomposition_and_hulls(both_ways, seed, flat):
         np.testing.assert_allclose(*both_ways(lambda turned=turned: hull_measures(turned)), rtol=1e-9)
 
 
-def test_hulls_of_outlines_that_cross_themselves_or_repeat_points(both_ways):
+def test_hulls_of_self_intersecting_outlines_and_repeated_points(both_ways):
     rng = np.random.default_rng(0)
     wild = rng.normal(size=(40, 30, 2))
     wild[:, 1] = wild[:, 0]
@@ -98,7 +98,7 @@ def test_hulls_of_outlines_that_cross_themselves_or_repeat_points(both_ways):
         np.testing.assert_allclose(*both_ways(lambda points=points: hull_measures(points)[:, 1:]), rtol=1e-12)
 
 
-def test_curves_on_a_line_are_refused_either_way(both_ways):
+def test_collinear_curves_are_rejected(both_ways):
     line = np.stack([np.linspace(0, 1, 30)] * 2, axis=1)[None]
 
     def message():

@@ -1,4 +1,4 @@
-"""Prediction sets: coverage whatever the distribution, the empty set for what fits no class."""
+"""Prediction sets: coverage for any distribution, and the empty set for novel classes."""
 
 import numpy as np
 import pytest
@@ -6,30 +6,30 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from napari_shape_ensembles import ConformalClassifier
 
-# Needs four samples of each class, and says so; the check wants a word about the number of features.
+# The check has three samples per class: too few, which is not the error message about features that it expects.
 EXPECTED = {"check_fit2d_1feature": "its classes have three samples: too few to calibrate with"}
 
 
-def drawn(rng, count, kind):
-    """Skewed, correlated and round clouds that overlap."""
+def clouds(rng, count, kind):
+    """Skewed, correlated and isotropic clouds that overlap."""
     x = rng.normal(size=(count, 3))
     return {"skewed": np.exp(x / 2), "flat": x @ np.diag([3, 1, 0.1]) + 2, "round": x - 2}[kind]
 
 
-def test_a_class_is_missed_as_often_as_alpha_says():
-    """Over 200 divisions: the miss rate of a class is at most alpha, and no less than alpha - 1 / (m + 1)."""
+def test_the_miss_rate_of_a_class_is_alpha():
+    """Over 200 splits: the miss rate of a class is at most alpha, and at least alpha - 1 / (m + 1)."""
     rng, kinds = np.random.default_rng(0), ("flat", "round", "skewed")
     missed = []
     for seed in range(200):
-        X = np.concatenate([drawn(rng, 38, kind) for kind in kinds])
+        X = np.concatenate([clouds(rng, 38, kind) for kind in kinds])
         model = ConformalClassifier(alpha=0.2, random_state=seed).fit(X, np.repeat(kinds, 38))
-        missed.append([1 - model.predict_set(drawn(rng, 20, kind))[:, i].mean() for i, kind in enumerate(kinds)])
+        missed.append([1 - model.predict_set(clouds(rng, 20, kind))[:, i].mean() for i, kind in enumerate(kinds)])
     rate, error = np.mean(missed, axis=0), np.std(missed, axis=0) / np.sqrt(200)
     assert (rate <= 0.2 + 3 * error).all()
     assert (rate >= 0.2 - 1 / 20 - 3 * error).all()
 
 
-def test_what_fits_no_class_has_the_empty_set_and_most_others_one_class():
+def test_novel_samples_have_the_empty_set_and_most_others_one_class():
     rng = np.random.default_rng(1)
     X = np.concatenate([rng.normal(size=(100, 2)), rng.normal(size=(100, 2)) + 8])
     model = ConformalClassifier(alpha=0.05).fit(X, ["near"] * 100 + ["far"] * 100)
@@ -39,8 +39,8 @@ def test_what_fits_no_class_has_the_empty_set_and_most_others_one_class():
     assert model.p_values([[0, 0]]).max() <= 1
 
 
-def test_a_group_calibrates_whole_or_not_at_all():
-    """Ten images a class that differ as wholes: only with groups is a class covered in images never seen."""
+def test_groups_are_not_split_for_calibration():
+    """Ten images per class that differ as wholes: only groups give coverage for classes in new images."""
     rng = np.random.default_rng(2)
     covered = {True: [], False: []}
     for seed in range(30):
@@ -56,14 +56,14 @@ def test_a_group_calibrates_whole_or_not_at_all():
     assert np.mean(covered[True]) > np.mean(covered[False]) - 0.02
 
 
-def test_too_few_samples_and_shares_out_of_range_are_refused():
+def test_too_few_samples_and_invalid_fractions_are_rejected():
     with pytest.raises(ValueError, match="class 'b' has 2 samples"):
         ConformalClassifier().fit(np.random.default_rng(0).normal(size=(10, 2)), list("aaaaaaaabb"))
     with pytest.raises(ValueError, match="between 0 and 1"):
         ConformalClassifier(alpha=1.5).fit(np.eye(8), list("aaaabbbb"))
 
 
-def test_it_passes_scikit_learns_checks():
+def test_it_passes_the_scikit_learn_checks():
     found = check_estimator(ConformalClassifier(), expected_failed_checks=EXPECTED, on_fail=None, on_skip=None)
     failed = {check["check_name"]: str(check["exception"]) for check in found if check["status"] == "failed"}
     assert not failed

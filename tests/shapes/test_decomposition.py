@@ -1,4 +1,4 @@
-"""Undulation and scale: analytic moments, the polar factors, and curves that are nearly lines."""
+"""Undulation and scale: analytic moments, polar factors, and nearly collinear curves."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_a_linear_map_changes_the_scale_and_leaves_the_plane_of_undulation(matri
     np.testing.assert_allclose(mapped[0] @ mapped[0], expected, atol=1e-11 * np.abs(expected).max())
 
 
-def test_turning_a_curve_turns_its_scale():
+def test_rotating_a_curve_rotates_its_scale():
     curve, turn = blobs(1, 64), rotation(0.7)
     _, scale = decompose(curve)
     _, turned = decompose(curve @ turn.T)
@@ -78,14 +78,14 @@ def test_turning_a_curve_turns_its_scale():
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
-def test_what_is_too_thin_does_not_depend_on_the_unit(size):
+def test_the_collinearity_check_does_not_depend_on_the_unit(size):
     for turn in (0.0, 0.3, 1.2):
         decompose(size * ellipse(9e6, 1, 64, turn=turn)[None])
         with pytest.raises(ValueError, match="lie on a line"):
             decompose(size * ellipse(1.1e7, 1, 64, turn=turn)[None])
 
 
-def test_the_affine_standardization_runs_along_the_principal_axes():
+def test_affine_standardization_follows_the_principal_axes():
     curves = blobs(20, 100)
     undulation, linear = affine_standardization(curves)
     centred = (curves - curves.mean(axis=1, keepdims=True)) / 10
@@ -98,7 +98,7 @@ def test_the_affine_standardization_runs_along_the_principal_axes():
     assert grassmann.dist(undulation, decompose(curves)[0]).max() < 1e-13
 
 
-def test_a_curve_on_a_line_is_refused_with_its_place():
+def test_a_collinear_curve_is_rejected_with_its_index():
     line = np.linspace(0, 1, 16)[:, None] * [1.0, 2.0]
     with pytest.raises(ValueError, match=r"1 curve\(s\) lie on a line \(first: 1\)"):
         decompose(np.stack([ellipse(1, 1, 16), line]))
@@ -113,6 +113,6 @@ def test_a_curve_on_a_line_is_refused_with_its_place():
         (ellipse(1, 1, 8)[None], -np.ones(8), "positive"),
     ],
 )
-def test_malformed_input_is_refused(landmarks, weights, message):
+def test_malformed_input_is_rejected(landmarks, weights, message):
     with pytest.raises(ValueError, match=message):
         decompose(landmarks, weights)

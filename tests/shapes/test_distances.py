@@ -1,4 +1,4 @@
-"""Distances between shapes: metrics, and what they ignore."""
+"""Distances between shapes: metric axioms and invariances."""
 
 import numpy as np
 import pytest
@@ -22,8 +22,8 @@ def brute_force(curve, other):
     return best
 
 
-def test_distances_agree_with_brute_force_where_the_best_shift_is_a_whole_one():
-    # An odd wave on a circle with a mark: by symmetry the best shift is no shift.
+def test_distances_agree_with_brute_force_for_whole_sample_shifts():
+    # An odd wave on a circle with a mark: by symmetry, the best shift is zero.
     u = 2 * np.pi * np.arange(48) / 48
     direction = np.stack([np.cos(u), np.sin(u)], axis=-1)
     curve, other = ((1 + 0.3 * np.cos(u) + a * np.cos(3 * u))[:, None] * direction for a in (0.1, 0.15))
@@ -54,7 +54,7 @@ def test_the_cyclic_procrustes_distance_is_a_metric():
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
-def test_distances_ignore_motions_traversal_and_size(seed, mirror):
+def test_distances_are_invariant_to_motions_parametrization_and_size(seed, mirror):
     curves = blobs(4, 80, seed=seed)
     rng = np.random.default_rng(seed)
     again = np.stack([randomly_moved(curve, rng, mirror=mirror) * rng.uniform(0.5, 2) for curve in curves])
@@ -62,14 +62,14 @@ def test_distances_ignore_motions_traversal_and_size(seed, mirror):
     np.testing.assert_allclose(procrustes_distances(again), procrustes_distances(curves), atol=1e-7)
 
 
-def test_mirror_images_are_apart_when_handedness_counts():
+def test_mirror_images_differ_without_reflections():
     curve = blobs(1, 128, seed=2)
     mirrored = curve * [1, -1]
     assert procrustes_distances(curve, mirrored)[0, 0] < 1e-9
     assert procrustes_distances(curve, mirrored, reflections=False)[0, 0] > 0.05
 
 
-def test_shape_distances_tell_scale_from_undulation():
+def test_shape_distances_separate_scale_and_undulation():
     curves = Ensemble(list(blobs(3, 300, seed=8)))
     stretched = Ensemble([curve @ np.diag([1.5, 0.8]) for curve in curves.curves])
     one, other = to_landmarks(curves, 200), to_landmarks(stretched, 200)
@@ -80,7 +80,7 @@ def test_shape_distances_tell_scale_from_undulation():
         assert found.procrustes[0] > 0.05
 
 
-def test_shape_distances_of_ellipses_are_those_of_their_half_axes():
+def test_shape_distances_of_ellipses_depend_on_their_axes():
     circle, long = ellipse(1, 1, 120), ellipse(3, 2, 120, turn=0.6)
     found = shape_distances(long[None], circle)
     assert found.undulation[0] < 1e-12
@@ -89,7 +89,7 @@ def test_shape_distances_of_ellipses_are_those_of_their_half_axes():
     assert shape_distances(2 * circle[None], circle).procrustes[0] < 1e-12
 
 
-def test_shape_distances_of_moved_curves_are_the_same():
+def test_shape_distances_are_invariant_to_rigid_motions():
     curves = blobs(9, 100, seed=4)
     rng = np.random.default_rng(1)
     again = np.stack([randomly_moved(curve, rng, mirror=bool(i % 2)) for i, curve in enumerate(curves[1:])])
@@ -99,6 +99,6 @@ def test_shape_distances_of_moved_curves_are_the_same():
     np.testing.assert_allclose(one.product**2, one.undulation**2 + one.scale**2, rtol=1e-12)
 
 
-def test_different_numbers_of_landmarks_are_refused():
+def test_different_numbers_of_landmarks_are_rejected():
     with pytest.raises(ValueError, match="have 50 and 60 landmarks"):
         procrustes_distances(blobs(2, 50), blobs(2, 60))

@@ -1,4 +1,4 @@
-"""ShapeSpace as an estimator: the space that `compare` learns, new curves placed in it, scikit-learn's protocol."""
+"""ShapeSpace as an estimator: agreement with `compare`, transforming new curves, and scikit-learn's protocol."""
 
 import pickle
 
@@ -29,7 +29,7 @@ def samples():
 
 @pytest.mark.parametrize("registration", ["standardized", "raw", "none"])
 @pytest.mark.parametrize("archetype", ["asymmetric", "mean", 7])
-def test_fit_learns_what_compare_learns(samples, registration, archetype):
+def test_fit_agrees_with_compare(samples, registration, archetype):
     choices = {"registration": registration, "archetype": archetype}
     result = compare(*samples, permutations=9, **QUICK, **choices)
     space = ShapeSpace(**QUICK, **choices)
@@ -38,7 +38,7 @@ def test_fit_learns_what_compare_learns(samples, registration, archetype):
     np.testing.assert_allclose(result.space.transform(list(samples)), coordinates, atol=1e-7)
 
 
-def test_a_saved_comparison_places_new_curves_and_one_of_an_earlier_version_says_why_not(samples, tmp_path):
+def test_a_saved_comparison_transforms_new_curves_unless_too_old(samples, tmp_path):
     result = compare(*samples, permutations=9, **QUICK)
     new = Ensemble(ragged_blobs(5, seed=9), unit="µm")
     expected = result.space.transform(new)
@@ -47,7 +47,7 @@ def test_a_saved_comparison_places_new_curves_and_one_of_an_earlier_version_says
     assert again.transform(new).tobytes() == expected.tobytes()
     assert again.get_params() == result.space.get_params()
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(again)).transform(new), expected)
-    earlier = ShapeSpace.learn(*decompose(to_landmarks(new, 40)), 3)  # as files had it before: no archetype
+    earlier = ShapeSpace.learn(*decompose(to_landmarks(new, 40)), 3)  # as in older files: without archetype
     with pytest.raises(ValueError, match="has no archetype"):
         earlier.transform(new)
     assert earlier.get_feature_names_out().tolist() == ["t1", "t2", "t3", "l1", "l2", "l3"]
@@ -55,7 +55,7 @@ def test_a_saved_comparison_places_new_curves_and_one_of_an_earlier_version_says
 
 @settings(max_examples=15)
 @given(seed=st.integers(0, 1000), mirror=st.booleans())
-def test_coordinates_depend_on_the_curve_alone_and_not_on_how_it_lies(samples, seed, mirror):
+def test_coordinates_are_invariant_to_pose_and_other_curves(samples, seed, mirror):
     space = ShapeSpace(**QUICK, bands=True).fit(samples[0])
     rng = np.random.default_rng(seed)
     curves = [samples[1][i] for i in rng.permutation(len(samples[1]))[:6]]
@@ -73,7 +73,7 @@ def test_units_of_new_curves_are_converted(samples):
     assert space.transform(list(samples[1].curves)) == pytest.approx(space.transform(samples[1]))
 
 
-def test_curves_come_back(samples):
+def test_inverse_transform(samples):
     space = ShapeSpace(rank=100, landmarks=40).fit(samples[0])
     points = space.transform(samples[0])
     curves = space.inverse_transform(points)
@@ -84,13 +84,13 @@ def test_curves_come_back(samples):
         space.inverse_transform(np.zeros((1, 2)))
 
 
-def test_shares_of_variance_fall_and_add_up(samples):
+def test_explained_variance_ratios_decrease_and_sum_to_one(samples):
     share = ShapeSpace(rank=100, landmarks=40).fit(samples[0]).explained_variance_ratio_
     assert (np.diff(share) <= 0).all()
     assert share.sum() == pytest.approx(1)
 
 
-def test_bands_are_columns_with_names(samples):
+def test_bands_have_column_names(samples):
     space = ShapeSpace(**QUICK, bands=True).fit(samples[0])
     names = space.get_feature_names_out()
     assert names[9:].tolist() == ["lobes 1", "lobes 2", "lobes 3", "lobes 4", "lobes 5", "lobes 6-8", "lobes 9-13"]
@@ -100,7 +100,7 @@ def test_bands_are_columns_with_names(samples):
     assert max(high for _, high in ShapeSpace(**QUICK).fit(coarse).bands_) < 13
 
 
-def test_a_fold_that_is_tested_is_not_learned_from(samples):
+def test_cross_validation_does_not_leak_the_test_fold(samples):
     curves, y = samples[0] + samples[1], np.arange(60) % 2
     model = make_pipeline(ShapeSpace(**QUICK), StandardScaler(), LogisticRegression())
     folds = KFold(3, shuffle=True, random_state=0)
@@ -114,7 +114,7 @@ def test_a_fold_that_is_tested_is_not_learned_from(samples):
     assert cross_val_score(model, list(curves.curves), y, cv=folds).tolist() == by_hand
 
 
-def test_parameters_are_those_of_scikit_learn():
+def test_parameters_follow_scikit_learn():
     space = ShapeSpace(3, archetype="mean")
     assert repr(clone(space)) == "ShapeSpace(rank=3, archetype='mean')"
     assert space.set_params(rank=5).get_params()["rank"] == 5
@@ -136,7 +136,7 @@ def test_parameters_are_those_of_scikit_learn():
         ([np.zeros((5, 2)), *blobs(3, 30)], "1 of 4 curves cannot be used"),
     ],
 )
-def test_what_is_no_curves_is_refused(given, words):
+def test_input_other_than_curves_is_rejected(given, words):
     with pytest.raises(ValueError, match=words):
         ShapeSpace(**QUICK).fit(given)
     with pytest.raises(ValueError, match='"standardized", "raw" or "none"'):
@@ -144,7 +144,7 @@ def test_what_is_no_curves_is_refused(given, words):
 
 
 class CurvesOfTables(TransformerMixin, BaseEstimator):
-    """One outline for each row of numbers, so that scikit-learn's checks, which know tables alone, reach ShapeSpace."""
+    """One outline per row of numbers, so that scikit-learn's checks, which use tables only, can test ShapeSpace."""
 
     def fit(self, X, y=None):
         validate_data(self, X, ensure_min_samples=2)
@@ -161,15 +161,15 @@ class CurvesOfTables(TransformerMixin, BaseEstimator):
         return list(radius[..., None] * np.stack([np.cos(u) + 0.2 * np.cos(2 * u), 2 * np.sin(u)], axis=-1))
 
 
-# Pipeline fits the steps that it was given, which are among its parameters; scikit-learn's own pipelines fail the same.
+# Pipeline fits the steps passed to it, which are among its parameters; scikit-learn's own pipelines fail, too.
 OF_PIPELINES = {
     "check_estimators_overwrite_params": "the steps of a pipeline are fitted in place",
     "check_dont_overwrite_parameters": "the steps of a pipeline are fitted in place",
 }
 
 
-def test_it_passes_scikit_learns_checks():
-    """Behind a transformer that makes outlines of tables; the checks of a bare ShapeSpace would skip themselves."""
+def test_it_passes_the_scikit_learn_checks():
+    """Behind a transformer from tables to outlines; the checks of a bare ShapeSpace would be skipped."""
     model = make_pipeline(CurvesOfTables(), ShapeSpace(rank=2, landmarks=24))
     found = check_estimator(model, expected_failed_checks=OF_PIPELINES, on_fail=None, on_skip=None)
     failed = {check["check_name"]: str(check["exception"]) for check in found if check["status"] == "failed"}

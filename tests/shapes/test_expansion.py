@@ -1,4 +1,4 @@
-"""Orthogonal expansions: values, derivatives, lengths and decompositions against closed forms and landmarks."""
+"""Orthogonal expansions: values, derivatives, lengths and decompositions versus closed forms and landmarks."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ KINDS = [TrigonometricExpansion, LegendreExpansion]
 
 
 def oval(u):
-    """Two smooth closed curves as functions of u from 0 to 1."""
+    """Two smooth closed curves as functions of u in [0, 1]."""
     return np.stack([cassini_oval(2 * np.pi * u), ellipse(2, 1, angles=2 * np.pi * u)])
 
 
@@ -25,13 +25,13 @@ def test_basis_functions_are_orthonormal(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_smooth_curves_are_resolved_to_rounding(kind):
+def test_smooth_curves_are_resolved_to_rounding_error(kind):
     u = np.random.default_rng(0).uniform(size=200)
     np.testing.assert_allclose(kind.project(oval)(u), oval(u), atol=2e-12)
 
 
 @pytest.mark.parametrize("n", [40, 41])
-def test_a_trigonometric_expansion_goes_through_its_landmarks(n):
+def test_a_trigonometric_expansion_interpolates_its_landmarks(n):
     landmarks = blobs(3, n, modes=30)
     expansion = TrigonometricExpansion.through(landmarks)
     u = np.arange(n) / n
@@ -39,7 +39,7 @@ def test_a_trigonometric_expansion_goes_through_its_landmarks(n):
     np.testing.assert_allclose(expansion.derivative()(u), fourier_derivative(landmarks), atol=1e-10)
 
 
-# Towards the ends of the interval a derivative of polynomials magnifies rounding by the square of the degree.
+# Near the ends of the interval, derivatives of polynomials amplify rounding errors by the square of the degree.
 @pytest.mark.parametrize(("kind", "accuracy"), [(TrigonometricExpansion, 1e-11), (LegendreExpansion, 1e-7)])
 def test_derivatives_agree_with_the_closed_form_at_any_resolution(kind, accuracy):
     for p in (7, 1000):
@@ -52,11 +52,11 @@ def test_derivatives_agree_with_the_closed_form_at_any_resolution(kind, accuracy
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_lipschitz_constant_of_an_ellipse_is_the_circumference_of_its_long_axis(kind):
+def test_the_lipschitz_constant_of_an_ellipse(kind):
     assert kind.project(oval).lipschitz()[1] == pytest.approx(4 * np.pi, rel=1e-12)
 
 
-def test_the_lipschitz_constant_bounds_the_curve_and_is_reached():
+def test_the_lipschitz_constant_is_a_sharp_bound():
     expansion = TrigonometricExpansion.through(blobs(5, 120))
     u = np.linspace(0, 1, 20001)
     points = expansion(u)
@@ -66,7 +66,7 @@ def test_the_lipschitz_constant_bounds_the_curve_and_is_reached():
     np.testing.assert_allclose(chords, bound, rtol=1e-4)
 
 
-def test_the_greatest_speed_may_stand_at_the_end_of_an_open_curve():
+def test_the_maximum_speed_may_be_at_the_end_of_an_open_curve():
     parabola = LegendreExpansion.project(lambda u: np.stack([u, u**2], axis=-1)[None])
     assert parabola.lipschitz()[0] == pytest.approx(np.sqrt(5), rel=1e-12)
     assert parabola.lengths()[0] == pytest.approx(np.sqrt(5) / 2 + np.arcsinh(2) / 4, rel=1e-12)
@@ -78,7 +78,7 @@ def test_lengths_are_elliptic_integrals(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_centre_scale_and_undulation_need_no_landmarks(kind):
+def test_center_scale_and_undulation_need_no_landmarks(kind):
     expansion = kind.project(lambda u: oval(u) + np.array([3, -1]))
     undulation, scale = expansion.decompose()
     u = np.arange(400) / 400
@@ -90,7 +90,7 @@ def test_centre_scale_and_undulation_need_no_landmarks(kind):
     np.testing.assert_allclose(grassmann.dist(*columns), grassmann.dist(*expected), atol=1e-12)
 
 
-def test_both_bases_hold_the_same_curve():
+def test_both_bases_represent_the_same_curve():
     trigonometric = TrigonometricExpansion.through(blobs(2, 80))
     polynomial = LegendreExpansion.project(trigonometric)
     u = np.linspace(0, 1, 333)
@@ -99,7 +99,7 @@ def test_both_bases_hold_the_same_curve():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_points_at_the_nodes_are_those_of_the_nodes(kind):
+def test_interpolation_at_the_nodes_is_exact(kind):
     expansion = kind.project(oval)
     for degree in (5, 60, 150):
         np.testing.assert_allclose(expansion.at_nodes(degree), expansion(kind.nodes(degree)[0]), atol=1e-12)
@@ -114,14 +114,14 @@ def test_truncation_is_the_best_approximation_of_its_degree(kind):
     np.testing.assert_allclose((error**2).sum(axis=-1) @ weights, dropped, rtol=1e-9, atol=1e-20)
 
 
-def test_places_can_differ_from_curve_to_curve():
+def test_evaluation_points_may_differ_between_curves():
     expansion = TrigonometricExpansion.through(blobs(3, 50))
     u = np.random.default_rng(0).uniform(size=(3, 9))
     for one, places, points in zip(range(3), u, expansion(u), strict=True):
         np.testing.assert_allclose(points, expansion(places)[one], atol=1e-12)
 
 
-def test_a_curve_with_corners_needs_a_degree():
+def test_a_curve_with_corners_needs_an_explicit_degree():
     def corner(u):
         return np.stack([np.abs(u - 0.5), u], axis=-1)[None]
 
@@ -130,7 +130,7 @@ def test_a_curve_with_corners_needs_a_degree():
     assert np.abs(LegendreExpansion.project(corner, 100)(np.array([0.2])) - corner(np.array([0.2]))).max() < 1e-3
 
 
-def test_malformed_landmarks_and_lines_are_refused():
+def test_malformed_and_collinear_landmarks_are_rejected():
     with pytest.raises(ValueError, match="shape"):
         TrigonometricExpansion.through(np.zeros((4, 2)))
     line = LegendreExpansion.project(lambda u: np.stack([u, 2 * u], axis=-1)[None])

@@ -1,4 +1,4 @@
-"""Gr(2, n): distances, logarithms and means against dense linear algebra and closed forms."""
+"""Gr(2, n): distances, logarithms and means versus dense linear algebra and closed forms."""
 
 import numpy as np
 import pytest
@@ -20,14 +20,14 @@ def planes_near(seed, count=20, n=40, spread=0.5):
 @pytest.mark.parametrize(
     ("aspect", "expected"), [(1.2, 0.0320197682), (2, 0.1120416553), (3, 0.1579263832), (5, 0.1932856708)]
 )
-def test_ellipses_at_equal_arc_length_lie_at_the_reference_distances_from_the_circle(aspect, expected):
+def test_reference_distances_of_ellipses_from_the_circle(aspect, expected):
     undulation, _ = decompose(np.stack([ellipse(1, 1, 512), arc_length_ellipse(aspect)]))
     assert grassmann.dist(*undulation) == pytest.approx(expected, abs=1e-9)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.01, 3))
-def test_logarithms_lead_to_their_points(seed, spread):
+def test_exp_inverts_log(seed, spread):
     base, points = planes_near(seed, spread=spread)
     tangents = grassmann.log(base, points)
     np.testing.assert_allclose(base.T @ tangents, 0, atol=1e-12)
@@ -41,7 +41,7 @@ def test_distances_are_the_norm_of_the_principal_angles():
     np.testing.assert_allclose(grassmann.dist(base, points), expected, rtol=1e-12)
 
 
-def test_small_distances_keep_their_digits():
+def test_small_distances_are_accurate():
     base, points = planes_near(2, count=1)
     direction = grassmann.log(base, points)
     near = grassmann.exp(base, 1e-9 * direction)
@@ -49,7 +49,7 @@ def test_small_distances_keep_their_digits():
 
 
 def right_angled(gap):
-    """A base and a point with the principal angles π/2 - gap and 0.3."""
+    """A base and a point with principal angles π/2 - gap and 0.3."""
     base, other = np.eye(6)[:, :2], np.eye(6)[:, 2:4]
     angle = np.array([np.pi / 2 - gap, 0.3])
     return base, base * np.cos(angle) + other * np.sin(angle), np.linalg.norm(angle)
@@ -64,7 +64,7 @@ def test_logarithms_stay_accurate_up_to_the_cut_locus(gap):
 
 
 @pytest.mark.parametrize("gap", [9e-7, 1e-8, 0])
-def test_logarithms_at_the_cut_locus_are_refused_but_distances_are_not(gap):
+def test_logarithms_at_the_cut_locus_are_rejected_but_distances_are_not(gap):
     base, point, length = right_angled(gap)
     with pytest.raises(ValueError, match=r"1 outline\(s\) are orthogonal to the mean undulation \(first: 1\)"):
         grassmann.log(base, np.stack([base, point]))
@@ -84,20 +84,20 @@ def test_logarithms_and_exponentials_agree_with_dense_ones():
         np.testing.assert_allclose(base.T @ reached, (base.T @ reached).T, atol=1e-13)
 
 
-def test_tangent_vectors_beyond_a_right_angle_lead_back_from_the_other_side():
+def test_tangent_vectors_beyond_the_cut_locus_wrap_around():
     base, other = np.eye(6)[:, :2], np.eye(6)[:, 2:4]
     far = other * np.array([2.0, 0.3])
     reached = grassmann.exp(base, far[None])
     assert np.linalg.norm(grassmann.log(base, reached)) == pytest.approx(np.hypot(np.pi - 2.0, 0.3))
 
 
-def test_the_representative_of_a_plane_does_not_matter():
+def test_invariance_to_the_representative_of_a_plane():
     base, points = planes_near(3)
     mix = np.linalg.qr(np.random.default_rng(0).normal(size=(20, 2, 2)))[0]
     np.testing.assert_allclose(grassmann.log(base, points @ mix), grassmann.log(base, points), atol=1e-13)
 
 
-def test_the_mean_has_no_gradient_left_and_ignores_the_order():
+def test_the_mean_has_zero_gradient_and_ignores_the_order():
     undulation, _ = decompose(blobs(40, 120))
     mean = grassmann.frechet_mean(undulation)
     assert np.linalg.norm(grassmann.log(mean, undulation).mean(axis=0)) < 1e-11
@@ -105,7 +105,7 @@ def test_the_mean_has_no_gradient_left_and_ignores_the_order():
     assert grassmann.dist(mean, grassmann.frechet_mean(undulation[::-1])) < 1e-10
 
 
-def test_the_mean_from_another_start_spans_the_same_plane_and_its_frame_does_not_matter():
+def test_the_mean_is_independent_of_the_start():
     undulation, _ = decompose(blobs(40, 120))
     mean, other = grassmann.frechet_mean(undulation), grassmann.frechet_mean(np.roll(undulation, 7, axis=0))
     assert grassmann.dist(mean, other) < 4e-11
@@ -114,13 +114,13 @@ def test_the_mean_from_another_start_spans_the_same_plane_and_its_frame_does_not
     np.testing.assert_allclose(turned, grassmann.log(mean, undulation) @ frame, atol=1e-13)
 
 
-def test_the_mean_of_two_points_is_the_middle_of_their_geodesic():
+def test_the_mean_of_two_points_is_their_geodesic_midpoint():
     base, points = planes_near(4, count=1)
     middle = grassmann.exp(base, grassmann.log(base, points) / 2)[0]
     assert grassmann.dist(grassmann.frechet_mean(np.stack([base, points[0]])), middle) < 1e-10
 
 
-def test_points_without_a_unique_mean_are_refused():
+def test_points_without_a_unique_mean_are_rejected():
     opposite = np.stack([np.eye(4)[:, :2], np.eye(4)[:, 2:]])
     rng = np.random.default_rng(0)
     scattered = np.linalg.qr(rng.normal(size=(3, 200, 2)))[0]

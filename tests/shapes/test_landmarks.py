@@ -1,4 +1,4 @@
-"""Landmarks: equal weights, closed forms, SciPy's spline, and what must not change them."""
+"""Landmarks: equal weights, closed forms, SciPy's spline, and invariances."""
 
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ def landmarks(*curves, n=200, **options):
 
 
 def reference_landmarks(curve, start, n):
-    """Equal arc lengths from a given point of SciPy's periodic spline over the chordal parameter."""
+    """Equal arc lengths from a given point of SciPy's periodic spline over the chord-length parameter."""
     closed = np.concatenate([curve, curve[:1]])
     chord = np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(closed, axis=0), axis=1))])
     spline = CubicSpline(chord, closed, bc_type="periodic")
@@ -42,14 +42,14 @@ def reference_landmarks(curve, start, n):
 
 
 @pytest.mark.parametrize("n", [7, 50.0, "50", None, True])
-def test_landmarks_that_are_no_number_of_them_are_refused_in_words(n):
+def test_an_invalid_number_of_landmarks_is_rejected(n):
     square = Ensemble([[(0, 0), (0, 2), (2, 2), (2, 0)]])
     with pytest.raises(ValueError, match=f"the number of landmarks, must be an integer of at least 8, not {n!r}"):
         to_landmarks(square, n)
 
 
 @pytest.mark.parametrize("given", [None, 5, [[(0, 0), (0, 2), (2, 2)]]])
-def test_landmarks_of_what_is_no_ensemble_are_refused_in_words(given):
+def test_input_other_than_an_ensemble_is_rejected(given):
     with pytest.raises(ValueError, match="takes an Ensemble or several, not"):
         to_landmarks(given, 50)
 
@@ -60,14 +60,14 @@ def test_landmarks_agree_with_scipys_periodic_spline_and_adaptive_quadrature():
     np.testing.assert_allclose(found, reference_landmarks(curve, found[0], 12), atol=1e-7)
 
 
-def test_an_ellipse_at_equal_arc_length_has_the_reference_moments():
+def test_reference_moments_of_an_ellipse_at_equal_arc_length():
     for aspect, expected in [(2, (0.579923306748, 1.680306773009)), (5, (0.640678961096, 8.983025972602))]:
         found = landmarks(ellipse(aspect, 1, 6000), n=1000, measure="arc-length")
         moments = np.linalg.eigvalsh(np.cov(found[0].T, bias=True))
         np.testing.assert_allclose(moments, expected, atol=1e-9)
 
 
-def test_the_affine_measure_takes_an_ellipse_for_a_stretched_circle():
+def test_the_affine_measure_of_an_ellipse_is_that_of_a_stretched_circle():
     found = landmarks(ellipse(5, 1, 6000, turn=0.4))
     undulation, scale = decompose(found)
     np.testing.assert_allclose(np.linalg.eigvalsh(scale[0] @ scale[0]), [1 / 2, 25 / 2], rtol=1e-9)
@@ -75,11 +75,11 @@ def test_the_affine_measure_takes_an_ellipse_for_a_stretched_circle():
 
 
 @pytest.mark.parametrize("interpolation", ["spline", "polygon"])
-def test_landmarks_lie_at_equal_arc_lengths(interpolation):
+def test_landmarks_are_equally_spaced_in_arc_length(interpolation):
     found = landmarks(*ragged_blobs(5, fewest=300), n=2000, measure="arc-length", interpolation=interpolation)
     chords = np.linalg.norm(np.roll(found, -1, axis=1) - found, axis=-1)
     spread = chords.std(axis=1) / chords.mean(axis=1)
-    # A polygon's corners cut chords short; a smooth curve's chords are arcs to the third order.
+    # Chords cut the corners of a polygon; on a smooth curve they equal arcs to third order.
     assert (spread < (0.02 if interpolation == "polygon" else 1e-3)).all()
 
 
@@ -94,7 +94,7 @@ def test_polygon_landmarks_of_a_square_divide_its_sides():
 
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("kind", ["smooth", "pixelated"])
-def test_start_direction_and_rigid_motion_only_move_the_landmarks(measure, kind):
+def test_equivariance_to_start_direction_and_rigid_motions(measure, kind):
     rng = np.random.default_rng(0)
     curves = ragged_blobs(8, seed=2)
     curves = curves if kind == "smooth" else [pixelated(curve) for curve in curves]
@@ -107,7 +107,7 @@ def test_start_direction_and_rigid_motion_only_move_the_landmarks(measure, kind)
 
 
 def procrustes_gap(x, y):
-    """Largest distance between landmarks of equal index after the best rotation."""
+    """Maximum distance between landmarks of equal index after optimal rotation."""
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     u, _, vt = np.linalg.svd(x.T @ y)
     return np.abs(x @ (u @ np.diag([1, np.linalg.det(u @ vt)]) @ vt) - y).max()
@@ -122,7 +122,7 @@ def procrustes_gap(x, y):
     st.booleans(),
     st.sampled_from(["spline", "polygon"]),
 )
-def test_affine_landmarks_move_with_every_linear_map(seed, turn, stretch, squeeze, mirror, interpolation):
+def test_affine_landmarks_are_equivariant_to_linear_maps(seed, turn, stretch, squeeze, mirror, interpolation):
     curve = blobs(1, 80, seed=seed, roughness=0.25)[0]
     matrix = rotation(turn) @ np.diag([stretch, -squeeze if mirror else squeeze]) @ rotation(1 - turn)
     before, after = (landmarks(c, interpolation=interpolation)[0] for c in (curve, curve @ matrix))
@@ -130,7 +130,7 @@ def test_affine_landmarks_move_with_every_linear_map(seed, turn, stretch, squeez
     np.testing.assert_allclose(after, expected, atol=1e-8 * np.abs(expected).max())
 
 
-def test_arc_length_landmarks_do_not_move_with_linear_maps():
+def test_arc_length_landmarks_are_not_equivariant_to_linear_maps():
     curve = blobs(1, 200)[0]
     undulation, _ = decompose(landmarks(curve, curve * [2.1, 0.7], measure="arc-length"))
     assert grassmann.dist(*undulation) > 1e-2
@@ -143,7 +143,7 @@ def test_the_affine_measure_is_arc_length_of_the_whitened_curve():
     assert chords.std() / chords.mean() < 1e-3
 
 
-def test_symmetric_outlines_are_sampled_symmetrically_wherever_they_start():
+def test_symmetric_outlines_are_sampled_symmetrically():
     square = np.array([[0, 0], [0, 1], [0, 2], [1, 2], [2, 2], [2, 1], [2, 0], [1, 0]], dtype=float)
     found = landmarks(square, np.roll(square, 3, axis=0), n=40)
     quarter = rotation(np.pi / 2)
@@ -154,7 +154,7 @@ def test_symmetric_outlines_are_sampled_symmetrically_wherever_they_start():
 
 @pytest.mark.parametrize(("vertices", "median"), [(160, 2e-5), (320, 1e-6)])
 @pytest.mark.parametrize("measure", MEASURES)
-def test_few_vertices_fix_the_undulation_of_a_smooth_outline(measure, vertices, median):
+def test_few_vertices_determine_the_undulation_of_a_smooth_outline(measure, vertices, median):
     exact = Ensemble(blobs(40, 16000, seed=7, roughness=0.05, elongation=4.5))
     polygons = to_landmarks(exact, vertices, measure="arc-length")
     expected, _ = decompose(to_landmarks(exact, 500, measure=measure))
@@ -163,20 +163,20 @@ def test_few_vertices_fix_the_undulation_of_a_smooth_outline(measure, vertices, 
     assert np.median(grassmann.dist(expected, decompose(np.stack(aligned))[0])) <= median
 
 
-def test_all_landmarks_run_the_same_way_round():
+def test_all_landmarks_have_the_same_orientation():
     curve = blobs(1, 100)[0]
     x, y = landmarks(curve, curve[::-1]).transpose(2, 0, 1)
     assert ((x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1)).sum(axis=1) > 0).all()
 
 
-def test_curves_do_not_influence_each_other():
+def test_curves_are_processed_independently():
     curves = ragged_blobs(150, seed=4)
     together = landmarks(*curves)
     for index in (0, 77, 149):
         np.testing.assert_allclose(landmarks(curves[index])[0], together[index], atol=1e-11)
 
 
-def test_curves_that_settle_in_other_rounds_do_not_influence_each_other():
+def test_curves_that_converge_in_different_iterations_are_independent():
     angle, radius = np.linspace(0, 2 * np.pi, 5, endpoint=False), np.array([[4.0], [0.25], [0.25], [0.25], [0.25]])
     spike = radius * np.stack([np.sin(angle), np.cos(angle)], axis=-1)
     triangle = np.array([[3.0, -2], [0, -1], [0, -3]])
@@ -186,7 +186,7 @@ def test_curves_that_settle_in_other_rounds_do_not_influence_each_other():
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_triangles_and_close_vertices_are_no_trouble(measure):
+def test_triangles_and_close_vertices(measure):
     triangle = np.array([[0.0, 0], [0, 3], [4, 0]])
     close = np.insert(ellipse(3, 2, 50), 10, ellipse(3, 2, 50)[10] + 1e-9, axis=0)
     assert np.isfinite(landmarks(triangle, close, measure=measure)).all()
@@ -196,7 +196,7 @@ def test_triangles_and_close_vertices_are_no_trouble(measure):
     ("options", "message"),
     [({"n": 7}, "at least 8"), ({"interpolation": "linear"}, "polygon"), ({"measure": "area"}, "arc-length")],
 )
-def test_unknown_options_are_refused(options, message):
+def test_unknown_options_are_rejected(options, message):
     with pytest.raises(ValueError, match=message):
         landmarks(ellipse(2, 1, 30), **options)
 

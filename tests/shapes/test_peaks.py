@@ -1,4 +1,4 @@
-"""Scores of all shifts against the theorem's objective, and the two best of them."""
+"""Scores of all shifts versus the objective in the theorem, and their two best peaks."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_scores_are_the_objective_over_all_shifts_and_both_directions(n):
 
 
 @pytest.mark.parametrize(("n", "accuracy"), [(50, 2e-5), (250, 2e-6)])
-def test_scores_are_those_drawn_in_the_paper(shared_data, n, accuracy):
+def test_scores_match_the_figure_in_the_paper(shared_data, n, accuracy):
     data = np.load(shared_data / "paper" / "cyclic_procrustes.npz")
     shape, archetype = centred(data[f"matched_n{n}"]), centred(data[f"archetype_n{n}"])
     proper = np.abs(shift_scores(spectrum(shape[None]), spectrum(archetype), False))[0, 0]
@@ -40,11 +40,11 @@ def test_scores_are_those_drawn_in_the_paper(shared_data, n, accuracy):
 
 
 def scored(*rows):
-    """Scores given as one or two rows over the shifts of one curve."""
+    """Registration scores given as one or two rows over the shifts of one curve."""
     return np.array([rows], dtype=complex)
 
 
-def test_the_second_best_is_another_peak_and_not_the_best_ones_neighbour():
+def test_the_second_best_is_another_peak_rather_than_a_neighbor():
     first, second, distinct = two_best(scored([1, 8, 10, 8, 1, 3, 6, 3]))
     assert (first[0], second[0]) == (2, 6)
     assert distinct[0] == pytest.approx(1 - 6 / 10, abs=0.02)
@@ -56,21 +56,21 @@ def test_the_second_best_may_be_a_mirror_image():
     assert distinct[0] > 0.3
 
 
-def test_peaks_run_round_the_curve():
+def test_peaks_are_cyclic():
     first, second, _ = two_best(scored([10, 7, 1, 4, 1, 7]))
     assert (first[0], second[0]) == (0, 3)
     first, second, _ = two_best(scored([7, 1, 4, 1, 7, 10]))
     assert (first[0], second[0]) == (5, 2)
 
 
-def test_a_constant_score_is_not_distinct_and_a_single_peak_is_wholly():
+def test_distinctness_is_zero_for_a_constant_and_one_for_a_single_peak():
     assert two_best(scored([3, 3, 3, 3, 3, 3]))[2] == 0
     assert two_best(scored([1, 2, 5, 2, 1, 0.5]))[2] == 1
 
 
 def test_peaks_between_samples_are_interpolated():
     p = np.arange(200)
-    # Two equal peaks, one on a sample and one half-way between two.
+    # Two equal peaks, one on a sample and one midway between two.
     score = 1 + np.exp(-(((p - 40) / 15) ** 2)) + np.exp(-(((p - 140.5) / 15) ** 2))
     assert abs(two_best(scored(score))[2][0]) < 1e-5
     assert 1 - score[140] / score[40] > 5e-4

@@ -1,4 +1,4 @@
-"""What goes wrong with plausible shortcuts, from curves to coordinates: one test for each that no other file has."""
+"""Pitfalls of plausible shortcuts, from curves to coordinates, each covered by no other test."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_separability_holds_for_the_affine_measure_only():
         assert (apart <= high).all(), measure
 
 
-def test_a_mirror_image_run_the_usual_way_round_needs_both_directions_searched():
+def test_registering_a_mirror_image_needs_both_directions():
     curve = blobs(1, 300, seed=2)[0]
     archetype = decompose(curve[None])[0][0]
     mirrored = curve * [1, -1]
@@ -45,14 +45,14 @@ def test_a_mirror_image_run_the_usual_way_round_needs_both_directions_searched()
         assert grassmann.dist(archetype, kept)[0] > 0.05
 
 
-def test_the_determinants_count_the_mirror_images_in_a_mixed_set():
+def test_determinants_identify_mirror_images():
     curves = blobs(1, 150, seed=3).repeat(10, axis=0)
     curves[::2] *= [1, -1]
     determinants = np.linalg.det(register(curves, curves[1]).rotation)
     np.testing.assert_allclose(determinants, np.tile([-1, 1], 5))
 
 
-def test_the_shift_alone_leaves_the_scale_in_the_pose_of_the_image():
+def test_shifts_alone_leave_scales_in_the_pose_of_the_image():
     rng = np.random.default_rng(0)
     curves = blobs(20, 120, seed=4)
     again = np.stack([randomly_moved(curve, rng) for curve in curves])
@@ -64,7 +64,7 @@ def test_the_shift_alone_leaves_the_scale_in_the_pose_of_the_image():
     assert np.abs(decompose(np.stack(shifted))[1] - before).max() > 0.1
 
 
-def test_raw_and_standardized_matches_differ_and_the_standardized_one_gathers_undulations_best():
+def test_standardized_registration_minimizes_the_spread_of_undulations():
     landmarks = blobs(60, 128, seed=5, elongation=4)
     undulation, _ = decompose(landmarks)
     index = archetype_index(undulation, "asymmetric")
@@ -84,7 +84,7 @@ def test_symmetric_archetypes_have_as_many_matches_as_symmetries(leaves, matches
     assert distinctness(curve[None])[0] < 1e-9
 
 
-def test_the_archetype_is_the_same_whatever_the_order_of_the_curves():
+def test_the_archetype_does_not_depend_on_the_order_of_curves():
     curves = decompose(blobs(30, 100, seed=6))[0]
     order = np.random.default_rng(0).permutation(30)
     chosen = archetype_index(curves, "asymmetric")
@@ -92,7 +92,7 @@ def test_the_archetype_is_the_same_whatever_the_order_of_the_curves():
     np.testing.assert_allclose(choose_archetype(curves[order], "asymmetric"), choose_archetype(curves, "asymmetric"))
 
 
-def test_the_mean_archetype_gathers_curves_at_least_as_well_as_the_one_it_starts_from():
+def test_the_mean_archetype_is_at_least_as_good_as_its_start():
     curves = decompose(blobs(40, 100, seed=7))[0]
     one, other = (
         chordal_spread(decompose(register(curves, choose_archetype(curves, choice)).landmarks)[0])
@@ -117,7 +117,7 @@ def test_scale_coordinates_without_the_root_two_depend_on_the_frame():
         assert change > 0.05 if changes else change < 1e-12
 
 
-def test_half_a_sample_costs_thousandths_of_a_radian_unless_shifts_are_refined():
+def test_unrefined_shifts_cost_thousandths_of_a_radian():
     fine = blobs(1, 1000, seed=9)[0]
     curve, half = fine[::2], fine[1::2]
     archetype, undulation = (decompose(c[None])[0] for c in (curve, half))
@@ -126,7 +126,7 @@ def test_half_a_sample_costs_thousandths_of_a_radian_unless_shifts_are_refined()
     assert grassmann.dist(archetype[0], register(undulation, archetype[0]).landmarks[0]) < 2e-6
 
 
-def test_arccosines_of_singular_values_lose_half_the_digits_of_a_small_distance():
+def test_arccosines_of_singular_values_lose_precision_of_small_distances():
     base = np.linalg.qr(np.random.default_rng(0).normal(size=(50, 2)))[0]
     other = np.linalg.qr(np.random.default_rng(1).normal(size=(50, 2)))[0]
     tangent = grassmann.log(base, other[None])[0]
@@ -138,7 +138,7 @@ def test_arccosines_of_singular_values_lose_half_the_digits_of_a_small_distance(
     assert abs(careless - 1e-8) > 1e-9
 
 
-def test_the_spectrum_of_pixelated_outlines_falls_slowly_and_is_still_exact():
+def test_the_slowly_decaying_spectrum_of_pixelated_outlines_is_exact():
     curves = ragged_blobs(220, seed=10)
     tails = []
     for outlines in (curves, [pixelated(curve) for curve in curves]):

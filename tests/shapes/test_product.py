@@ -1,4 +1,4 @@
-"""The product manifold: geodesics, alignment, and the way to curves and back."""
+"""The product manifold: geodesics, alignment, and conversion to curves and back."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from napari_shape_ensembles.shapes import grassmann, product, spd
 
 
 def congruent(curve, other):
-    """How far two centered curves are apart after the best turn or reflection, relative to their size."""
+    """Distance between two centered curves after optimal rotation or reflection, relative to their size."""
     u, _, vt = np.linalg.svd(curve.T @ other)
     return np.linalg.norm(curve @ u @ vt - other) / np.linalg.norm(other)
 
@@ -24,14 +24,14 @@ def at(points, index):
     return points[0][index], points[1][index]
 
 
-def test_composing_undoes_the_decomposition():
+def test_compose_inverts_decompose():
     curves = blobs(4, 60)
     np.testing.assert_allclose(
         product.compose(decompose(curves)), curves - curves.mean(axis=1, keepdims=True), atol=1e-13
     )
 
 
-def test_logarithms_lead_to_their_points_and_have_the_distances_as_norms(points):
+def test_exp_inverts_log_and_norms_are_distances(points):
     base = at(points, 0)
     tangents = product.log(base, points)
     reached = product.exp(base, tangents)
@@ -41,7 +41,7 @@ def test_logarithms_lead_to_their_points_and_have_the_distances_as_norms(points)
     np.testing.assert_allclose(product.dist(base, points), sizes, atol=1e-12)
 
 
-def test_geodesics_run_evenly_from_one_curve_to_the_other(points):
+def test_geodesics_connect_two_curves_at_constant_speed(points):
     start, end = at(points, 0), at(points, 1)
     path = product.geodesic(start, end, np.linspace(0, 1, 5))
     curves = product.compose(path)
@@ -58,7 +58,7 @@ def test_no_detour_is_shorter_than_the_geodesic(points):
         assert direct <= detour + 1e-12
 
 
-def test_aligned_points_are_the_same_curves_turned(points):
+def test_aligned_points_are_rotated_curves(points):
     base = points[0][0]
     spun = points[0] @ rotation(0.4), rotation(0.4).T @ points[1] @ rotation(0.4)
     aligned = product.align(base, spun)
@@ -70,7 +70,7 @@ def test_aligned_points_are_the_same_curves_turned(points):
     np.testing.assert_allclose(aligned[1], product.align(base, points)[1], atol=1e-12)
 
 
-def test_aligned_with_the_mean_a_curve_is_reconstructed_up_to_a_turn(points):
+def test_aligned_curves_are_reconstructed_up_to_rotation(points):
     space = ShapeSpace.learn(*points, 1000)
     aligned = product.align(space.undulation_mean, points)
     rebuilt = space.reconstruct(*space.coordinates(*aligned))
@@ -78,7 +78,7 @@ def test_aligned_with_the_mean_a_curve_is_reconstructed_up_to_a_turn(points):
         assert congruent(curve, other) < 1e-10
 
 
-def test_distances_are_those_of_the_factors(points):
+def test_distances_combine_those_of_the_factors(points):
     x, y = at(points, slice(6)), at(points, slice(6, 12))
     expected = np.sqrt(grassmann.dist(x[0], y[0]) ** 2 + spd.dist(x[1], y[1]) ** 2)
     np.testing.assert_allclose(product.dist(x, y), expected, rtol=1e-14)

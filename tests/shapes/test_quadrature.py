@@ -1,4 +1,4 @@
-"""Weights, derivatives and eigenfunctions: closed forms, dense matrices, and convergence down to rounding."""
+"""Quadrature weights, derivatives and eigenfunctions: closed forms, dense matrices, and convergence."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def equal_angles(n, offset=0.0):
 
 
 def differentiation_matrix(n):
-    """Trefethen's matrices for a period of 1: the cotangent for even n, the cosecant for odd n."""
+    """Trefethen's differentiation matrices for period 1: the cotangent for even n, the cosecant for odd n."""
     gap = np.pi * (np.arange(n)[:, None] - np.arange(n)) / n
     sign = (-1.0) ** np.subtract.outer(np.arange(n), np.arange(n))
     np.fill_diagonal(gap, 1)
@@ -26,7 +26,7 @@ def differentiation_matrix(n):
 
 
 @pytest.mark.parametrize("n", [24, 25])
-def test_derivatives_of_an_analytic_function_are_exact_to_rounding(n):
+def test_derivatives_of_an_analytic_function_are_exact(n):
     t = equal_angles(n)
     values = np.stack([np.exp(np.sin(t)), np.cos(3 * t)], axis=-1)
     expected = 2 * np.pi * np.stack([np.cos(t) * np.exp(np.sin(t)), -3 * np.sin(3 * t)], axis=-1)
@@ -34,7 +34,7 @@ def test_derivatives_of_an_analytic_function_are_exact_to_rounding(n):
 
 
 @pytest.mark.parametrize("n", [16, 17, 500, 501])
-def test_derivatives_are_those_of_the_differentiation_matrices(n):
+def test_derivatives_agree_with_differentiation_matrices(n):
     values = np.random.default_rng(0).normal(size=(3, n, 2))
     expected = differentiation_matrix(n) @ values
     np.testing.assert_allclose(fourier_derivative(values), expected, rtol=1e-9, atol=1e-12 * np.abs(expected).max())
@@ -55,7 +55,7 @@ def test_arc_length_moments_of_ellipses_are_elliptic_integrals(aspect):
     np.testing.assert_allclose(moments, expected, rtol=1e-12)
 
 
-def test_weights_undo_any_parametrisation():
+def test_weights_compensate_any_parametrization():
     u = equal_angles(400)
     slow = u + 0.4 * np.sin(u) + 0.1 * np.sin(3 * u)
     nodes = np.stack([ellipse(2, 1, 400), ellipse(2, 1, angles=slow)])
@@ -66,7 +66,7 @@ def test_weights_undo_any_parametrisation():
     assert grassmann.dist(even, decompose(ellipse(1, 1, 400)[None])[0])[0] == pytest.approx(0.1120416553, abs=1e-9)
 
 
-def test_weights_of_the_inverse_speed_measure_something_else():
+def test_inverse_speed_weights_are_a_different_measure():
     nodes = ellipse(2, 1, 512)[None]
     speed = np.linalg.norm(fourier_derivative(nodes), axis=-1)
     _, scale = decompose(nodes, 1 / speed)
@@ -91,14 +91,14 @@ def test_gauss_legendre_nodes_measure_the_same_length():
     np.testing.assert_allclose(scale[0] @ scale[0], np.diag([1.680306773009, 0.579923306748]), atol=1e-11)
 
 
-def test_affine_weights_move_with_linear_maps():
+def test_affine_weights_are_equivariant_to_linear_maps():
     nodes = blobs(5, 200, seed=3)
     weights = quadrature_weights(nodes, measure="affine")
     np.testing.assert_allclose(quadrature_weights(nodes @ MATRIX, measure="affine"), weights, rtol=1e-9)
     np.testing.assert_allclose(quadrature_weights(ellipse(3, 1, 64)[None], measure="affine"), 1 / 64, rtol=1e-12)
 
 
-def test_affine_weights_are_the_measure_of_affine_landmarks():
+def test_affine_weights_match_affine_landmarks():
     dense = cassini_oval(equal_angles(4000)) * [1.5, 1]
     landmarks = to_landmarks(Ensemble([dense]), 500, measure="affine")
     _, placed = decompose(landmarks)
@@ -107,7 +107,7 @@ def test_affine_weights_are_the_measure_of_affine_landmarks():
 
 
 @pytest.mark.parametrize("offset", [0.1, 0.0])
-def test_eigenfunctions_of_a_cassini_oval_converge_geometrically_down_to_rounding(offset):
+def test_eigenfunctions_of_a_cassini_oval_converge_geometrically(offset):
     fine = cassini_oval(equal_angles(10000, offset))[None]
 
     def evaluated(n):
@@ -123,7 +123,7 @@ def test_eigenfunctions_of_a_cassini_oval_converge_geometrically_down_to_roundin
     assert error[128] < 1e-14
 
 
-def test_eigenfunctions_at_the_nodes_are_the_undulation():
+def test_eigenfunctions_at_the_nodes_equal_the_undulation():
     nodes = blobs(3, 90)
     weights = quadrature_weights(nodes)
     functions = Eigenfunctions.from_nodes(nodes, weights)
@@ -172,12 +172,12 @@ def test_larger_entries_of_the_axes_are_positive():
         ({"velocity": np.zeros((1, 8, 2))}, r"1 curve\(s\) have zero velocity"),
     ],
 )
-def test_what_does_not_fit_is_refused(options, message):
+def test_incompatible_shapes_are_rejected(options, message):
     with pytest.raises(ValueError, match=message):
         quadrature_weights(ellipse(1, 1, 8)[None], **options)
 
 
-def test_an_affine_measure_that_does_not_settle_is_refused(monkeypatch):
+def test_a_diverging_affine_measure_is_rejected(monkeypatch):
     from napari_shape_ensembles.shapes import quadrature
 
     monkeypatch.setattr(quadrature, "MAX_ITERATIONS", 2)

@@ -1,4 +1,4 @@
-"""Cyclic Procrustes: against brute force, the paper's own objective, and every rigid motion."""
+"""Cyclic Procrustes registration: brute force, the objective in the paper, and invariance to rigid motions."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def centred(curve):
 
 @pytest.mark.parametrize("n", [60, 61])
 @pytest.mark.parametrize("reflections", [True, False])
-def test_whole_samples_agree_with_brute_force_over_all_shifts_and_both_directions(n, reflections):
+def test_agreement_with_brute_force_over_shifts_and_directions(n, reflections):
     curves, archetype = blobs(6, n, seed=3), centred(blobs(1, n, seed=4)[0])
     matches = register(curves, archetype, reflections=reflections)
     for curve, shift, backwards in zip(curves, matches.shift, matches.reversed, strict=True):
@@ -58,7 +58,7 @@ def test_registered_landmarks_are_the_shifted_curve_times_the_rotation():
     assert match.residual.max() < 1e-9
 
 
-def test_reversed_marks_the_order_and_the_determinant_marks_the_mirror_image():
+def test_reversed_and_the_determinant_identify_order_and_mirror_images():
     archetype = blobs(1, 64, seed=2)[0]
     mirrored = archetype * [1, -1]
     cases = np.stack([archetype, archetype[::-1], mirrored, mirrored[::-1]])
@@ -71,7 +71,7 @@ def test_reversed_marks_the_order_and_the_determinant_marks_the_mirror_image():
         np.testing.assert_allclose(centred(curve)[index] @ turn.T, centred(archetype), atol=1e-9)
 
 
-def test_without_reflections_a_mirror_image_stays_apart():
+def test_without_reflections_a_mirror_image_differs():
     archetype = blobs(1, 128, seed=2)[0]
     mirrored = (archetype * [1, -1])[None]
     assert register(mirrored, archetype).residual[0] < 1e-9
@@ -82,7 +82,7 @@ def test_without_reflections_a_mirror_image_stays_apart():
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0, 2 * np.pi), st.booleans(), st.booleans(), st.integers(0, 95))
-def test_rigid_motions_of_a_curve_leave_its_registered_landmarks(seed, turn, mirror, backwards, start):
+def test_registered_landmarks_are_invariant_to_rigid_motions(seed, turn, mirror, backwards, start):
     archetype, curve = blobs(2, 96, seed=seed)
     changed = np.roll(curve, start, axis=0) * ([1, -1] if mirror else [1, 1]) @ rotation(turn).T + [5, -8]
     changed = changed[::-1] if backwards else changed
@@ -90,7 +90,7 @@ def test_rigid_motions_of_a_curve_leave_its_registered_landmarks(seed, turn, mir
     np.testing.assert_allclose(one, other, atol=1e-7)
 
 
-def test_a_fractional_shift_of_a_smooth_curve_is_undone():
+def test_a_fractional_shift_of_a_smooth_curve_is_recovered():
     u = 2 * np.pi * (np.arange(200) + 0.37) / 200
 
     def curve(u):
@@ -103,10 +103,10 @@ def test_a_fractional_shift_of_a_smooth_curve_is_undone():
 
 
 @pytest.mark.parametrize("n", [40, 41])
-def test_shifts_of_rough_curves_are_the_best_ones_of_their_interpolants(n):
+def test_shifts_of_rough_curves_are_optimal_for_their_interpolants(n):
     rng = np.random.default_rng(3)
     rough = blobs(6, n, seed=5) + 0.2 * rng.normal(size=(6, n, 2))
-    # The highest mode, which even n sees only once, counts as a cosine.
+    # The highest mode, which is sampled only once for even n, counts as a cosine.
     rough += 0.3 * np.cos(np.pi * np.arange(n))[:, None] * rng.normal(size=(6, 1, 2))
     curves, archetype = centred(rough[1:].swapaxes(0, 1)).swapaxes(0, 1), centred(rough[0])
     match = register(curves, archetype)
@@ -126,21 +126,21 @@ def test_shifts_of_rough_curves_are_the_best_ones_of_their_interpolants(n):
         assert abs(slope / bend) < 1e-6
 
 
-def test_symmetric_archetypes_are_indistinct_and_blobs_are_not():
+def test_symmetric_archetypes_are_indistinct():
     scores = distinctness(np.stack([ellipse(2, 1, 240), clover(3), blobs(1, 240)[0]]))
     assert scores[0] < 1e-12
     assert scores[1] < 1e-12
     assert scores[2] > 1e-4
 
 
-def test_a_mirror_symmetric_curve_is_distinct_only_when_handedness_counts():
+def test_a_mirror_symmetric_curve_is_distinct_only_without_reflections():
     u = 2 * np.pi * np.arange(240) / 240
     egg = ((1 + 0.2 * np.cos(u) + 0.1 * np.cos(2 * u)) * np.stack([np.cos(u), np.sin(u)])).T[None]
     assert distinctness(egg)[0] < 1e-12
     assert distinctness(egg, reflections=False)[0] > 1e-4
 
 
-def test_a_match_is_as_distinct_as_its_second_best():
+def test_distinctness_is_determined_by_the_second_best_match():
     curves, archetype = blobs(20, 90, seed=7), centred(blobs(1, 90, seed=8)[0])
     match = register(curves, archetype, reflections=False)
     for curve, distinct in zip(curves, match.distinctness, strict=True):
@@ -150,19 +150,19 @@ def test_a_match_is_as_distinct_as_its_second_best():
         assert distinct == pytest.approx(1 - misfits[-1] / misfits[-2], abs=0.02)
 
 
-def test_round_curves_are_as_distinct_as_rough_ones():
+def test_distinctness_does_not_depend_on_amplitude():
     angle = np.linspace(0, 2 * np.pi, 120, endpoint=False)
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
     rough = blobs(40, 120, seed=9)
     rounder = rough.copy()
-    rounder[:] = circle + 0.05 * (rough - circle)  # the same forms, twenty times as faint
+    rounder[:] = circle + 0.05 * (rough - circle)  # the same shapes with twenty times smaller deviations from a circle
     faint, plain = (register(curves[1:], curves[0]) for curves in (rounder, rough))
     assert abs(np.median(faint.distinctness) - np.median(plain.distinctness)) < 0.1
     assert abs(faint.ambiguous.mean() - plain.ambiguous.mean()) < 0.2
     assert not faint.archetype_is_ambiguous
 
 
-def test_what_repeats_itself_is_not_ambiguous_but_what_matches_twice_is():
+def test_symmetric_curves_are_not_ambiguous_but_double_matches_are():
     archetype = blobs(1, 240, seed=2)[0]
     repeating = np.stack([ellipse(2, 1, 240, turn=0.3), clover(3), ellipse(1, 1, 240)])
     match = register(repeating, archetype)
@@ -174,14 +174,14 @@ def test_what_repeats_itself_is_not_ambiguous_but_what_matches_twice_is():
     assert twice.archetype_is_ambiguous
 
 
-def test_repeats_between_samples_are_recognised():
+def test_symmetries_between_samples_are_recognized():
     curve = np.tile(clover(3, 500), (1, 1, 1))
     match = register(curve, blobs(1, 500, seed=2)[0])
     assert match.distinctness[0] < 1e-6
     assert not match.ambiguous[0]
 
 
-def test_a_nearly_repeating_curve_is_ambiguous():
+def test_a_nearly_symmetric_curve_is_ambiguous():
     archetype = blobs(1, 240, seed=2)[0]
     u = 2 * np.pi * np.arange(240) / 240
     marked = ellipse(2, 1, 240) * (1 + 1e-4 * np.cos(u - 0.4))[:, None]
@@ -191,14 +191,14 @@ def test_a_nearly_repeating_curve_is_ambiguous():
     assert match.archetype_distinctness == pytest.approx(distinctness(archetype[None])[0], rel=1e-9)
 
 
-def test_smoothing_changes_ambiguous_matches_more_often_than_distinct_ones(shared_data):
+def test_smoothing_changes_mostly_ambiguous_matches(shared_data):
     noisy, smooth = (
         to_landmarks(Ensemble(load_curves(shared_data / "paper" / "pil184_grains.npz", key)), 250)
         for key in ("hlf1_noisy", "hlf1_smooth5")
     )
     archetype = smooth[distinctness(smooth).argmax()]
     one, other = (register(curves, archetype) for curves in (noisy, smooth))
-    # The same grain twice: where both matches agree its two outlines lie on each other.
+    # The same grain twice: if both matches agree, its two outlines coincide.
     apart = np.linalg.norm(one.landmarks - other.landmarks, axis=(1, 2)) / np.linalg.norm(other.landmarks, axis=(1, 2))
     unclear, clear = other.distinctness < 5e-3, other.distinctness > 2e-2
     assert 0.02 < other.ambiguous.mean() < 0.2
@@ -217,12 +217,12 @@ def test_no_curves_give_an_empty_registration():
         assert field.shape == (0,)
 
 
-def test_archetypes_with_another_number_of_landmarks_are_refused():
+def test_archetypes_with_another_number_of_landmarks_are_rejected():
     with pytest.raises(ValueError, match="50 landmarks and the archetype 60"):
         register(blobs(2, 50), blobs(1, 60)[0])
 
 
-def test_an_empty_ensemble_registers_to_nothing():
+def test_an_empty_ensemble_has_an_empty_registration():
     match = register(np.empty((0, 32, 2)), blobs(1, 32)[0])
     assert match.landmarks.shape == (0, 32, 2)
     assert match.shift.shape == (0,)

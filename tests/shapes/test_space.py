@@ -1,4 +1,4 @@
-"""The learned shape space: principal directions against a full decomposition, and the way back to curves."""
+"""The learned shape space: principal directions versus a full decomposition, and reconstruction of curves."""
 
 import tracemalloc
 
@@ -29,7 +29,7 @@ def test_principal_directions_agree_with_a_full_singular_value_decomposition(cou
     np.testing.assert_allclose(np.abs(overlap), np.eye(10), atol=1e-7)
 
 
-def test_coordinates_are_centred_and_uncorrelated(registered):
+def test_coordinates_are_centered_and_uncorrelated(registered):
     space = ShapeSpace.learn(*registered, 12)
     t, l = space.coordinates(*registered)
     np.testing.assert_allclose(t.mean(axis=0), 0, atol=1e-11)
@@ -45,14 +45,14 @@ def test_norms_of_all_coordinates_are_geodesic_distances(registered):
     np.testing.assert_allclose(np.linalg.norm(l, axis=1), spd.dist(space.scale_mean, registered[1]), atol=1e-11)
 
 
-def test_reconstruction_at_full_rank_has_the_given_undulation_and_scale(registered):
+def test_reconstruction_at_full_rank_is_exact(registered):
     space = ShapeSpace.learn(*registered, 1000)
     undulation, scale = decompose(space.reconstruct(*space.coordinates(*registered)))
     assert grassmann.dist(undulation, registered[0]).max() < 1e-9
     np.testing.assert_allclose(scale, registered[1], rtol=1e-9, atol=1e-11)
 
 
-def test_reconstruction_smooths_with_falling_rank(registered):
+def test_reconstructions_of_lower_rank_are_smoother(registered):
     space = ShapeSpace.learn(*registered, 40)
     t, l = space.coordinates(*registered)
     errors = [grassmann.dist(decompose(space.reconstruct(t[:, :r], l))[0], registered[0]).mean() for r in (2, 10, 40)]
@@ -65,7 +65,7 @@ def test_the_origin_is_the_mean_shape(registered):
     np.testing.assert_allclose(mean, np.sqrt(64) * space.undulation_mean @ space.scale_mean, atol=1e-12)
 
 
-def test_rank_is_bounded_by_what_the_curves_can_fix():
+def test_the_rank_is_limited_by_the_curves():
     assert ShapeSpace.learn(*decompose(blobs(7, 64)), 150).rank == 6
     assert ShapeSpace.learn(*decompose(blobs(200, 16)), 150).rank == 28
 
@@ -76,13 +76,13 @@ def test_the_largest_entry_of_every_direction_is_positive(registered):
 
 
 @pytest.mark.parametrize(("count", "rank", "message"), [(0, 5, "0 undulations"), (3, 0, "rank 0")])
-def test_nothing_to_learn_is_refused(count, rank, message):
+def test_empty_samples_and_rank_zero_are_rejected(count, rank, message):
     undulation, scale = decompose(blobs(3, 16))
     with pytest.raises(ValueError, match=message):
         ShapeSpace.learn(undulation[:count], scale[:count], rank)
 
 
-def test_more_coordinates_than_learned_are_refused(registered):
+def test_more_coordinates_than_learned_are_rejected(registered):
     space = ShapeSpace.learn(*registered, 5)
     with pytest.raises(ValueError, match="6 undulation coordinates"):
         space.reconstruct(np.zeros((1, 6)), np.zeros((1, 3)))
@@ -90,7 +90,7 @@ def test_more_coordinates_than_learned_are_refused(registered):
 
 @pytest.mark.parametrize("rank", [1, 12, 39])
 @pytest.mark.parametrize("varying", [40, 5, 0])
-def test_first_eigenvectors_are_orthonormal_and_those_of_all(rank, varying):
+def test_leading_eigenvectors_match_a_full_decomposition(rank, varying):
     factors = np.random.default_rng(0).normal(size=(200, 40)) * np.where(
         np.arange(40) < varying, 0.8 ** np.arange(40), 0
     )
@@ -101,11 +101,11 @@ def test_first_eigenvectors_are_orthonormal_and_those_of_all(rank, varying):
     np.testing.assert_allclose(gram @ vectors.T, vectors.T * values[:rank], atol=1e-12)
 
 
-def test_learning_from_landmarks_that_are_of_no_more_use_makes_no_second_array_of_them(monkeypatch):
-    monkeypatch.setattr(progress, "processors", lambda: 2)  # each thread has blocks of its own
+def test_landmarks_may_be_overwritten_to_save_memory(monkeypatch):
+    monkeypatch.setattr(progress, "processors", lambda: 2)  # each thread has its own blocks
     landmarks = np.ascontiguousarray(np.tile(blobs(500, 60).swapaxes(1, 2), (20, 1, 1))).swapaxes(1, 2)
     space = ShapeSpace(rank=5)
-    with forced("numpy"):  # importing numba takes memory
+    with forced("numpy"):  # importing numba needs memory
         tracemalloc.start()
         undulation, scale, _ = space.fit_landmarks(landmarks, overwrite=True)
         t, _ = space.coordinates(undulation, scale)

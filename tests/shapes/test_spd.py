@@ -1,4 +1,4 @@
-"""S²₊₊: against SciPy's dense functions, and the invariances of its metric."""
+"""S²₊₊: agreement with SciPy's dense functions, and invariances of the metric."""
 
 import tracemalloc
 
@@ -24,12 +24,12 @@ def test_functions_of_matrices_agree_with_dense_ones(ours, theirs, of):
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1 + 1e-12, 1 + 1e-6])
-def test_logarithms_of_nearly_round_matrices_keep_their_digits(ratio):
+def test_logarithms_of_nearly_isotropic_matrices_are_accurate(ratio):
     expected = np.diag([np.log(ratio), 0.0])
     np.testing.assert_allclose(spd.logm(np.diag([ratio, 1.0])), expected, atol=3e-16, rtol=1e-9)
 
 
-def test_coordinates_of_many_matrices_are_those_of_each_and_take_little_more_memory():
+def test_coordinates_of_many_matrices_need_little_memory():
     base, many = matrices(1, seed=1)[0], matrices(30_000)
     tracemalloc.start()
     found = spd.coordinates(base, many)
@@ -40,14 +40,14 @@ def test_coordinates_of_many_matrices_are_those_of_each_and_take_little_more_mem
     assert peak < 2 * many.nbytes
 
 
-def test_which_matrices_are_not_positive_definite_is_said_whatever_their_number():
+def test_indices_of_matrices_that_are_not_positive_definite_are_reported():
     many = matrices(9000)
     many[[5000, 8000]] = np.diag([1.0, -1.0])
     with pytest.raises(ValueError, match=r"2 scale\(s\) are not positive definite \(first: \[5000\]\)"):
         spd.coordinates(np.eye(2), many)
 
 
-def test_coordinates_are_isometric_whatever_the_frame():
+def test_coordinates_are_isometric_in_any_frame():
     points, base, turn = matrices(), matrices(1, seed=5)[0], rotation(0.5)
     before = spd.coordinates(base, points)
     after = spd.coordinates(turn @ base @ turn.T, turn @ points @ turn.T)
@@ -56,12 +56,12 @@ def test_coordinates_are_isometric_whatever_the_frame():
     np.testing.assert_allclose(np.linalg.norm(before, axis=1), spd.dist(base, points), rtol=1e-12)
 
 
-def test_coordinates_lead_back_to_their_matrices():
+def test_coordinates_round_trip():
     points, base = matrices(), matrices(1, seed=5)[0]
     np.testing.assert_allclose(spd.from_coordinates(base, spd.coordinates(base, points)), points, rtol=1e-11)
 
 
-def test_distances_are_those_of_generalised_eigenvalues_and_ignore_linear_maps():
+def test_distances_by_generalized_eigenvalues_and_affine_invariance():
     x, y = matrices(2)
     expected = np.linalg.norm(np.log(eigvalsh(y, x)))
     assert spd.dist(x, y) == pytest.approx(expected, rel=1e-12)
@@ -69,7 +69,7 @@ def test_distances_are_those_of_generalised_eigenvalues_and_ignore_linear_maps()
     assert spd.dist(a @ x @ a.T, a @ y @ a.T) == pytest.approx(expected, rel=1e-11)
 
 
-def test_the_mean_has_no_gradient_left_and_moves_with_linear_maps():
+def test_the_mean_has_zero_gradient_and_is_equivariant_to_linear_maps():
     points = matrices()
     mean = spd.frechet_mean(points)
     assert np.linalg.norm(spd.coordinates(mean, points).mean(axis=0)) < 1e-12
@@ -82,7 +82,7 @@ def test_the_mean_of_commuting_matrices_is_geometric():
     np.testing.assert_allclose(spd.frechet_mean(points), np.diag([3.0, 2.0]), rtol=1e-13)
 
 
-def test_a_mean_that_does_not_settle_is_refused():
+def test_a_mean_that_does_not_converge_is_rejected():
     with pytest.raises(ValueError, match="did not converge"):
         spd.frechet_mean(matrices(), tolerance=0)
 
@@ -114,7 +114,7 @@ def test_geodesics_between_diagonal_matrices_are_geometric():
 @pytest.mark.parametrize(
     "bad", [np.diag([1.0, -1.0]), np.diag([-1.0, -1.0]), np.ones((2, 2)), np.full((2, 2), np.nan)], ids=str
 )
-def test_what_is_not_positive_definite_is_refused(bad):
+def test_matrices_that_are_not_positive_definite_are_rejected(bad):
     points = np.stack([np.eye(2), bad])
     for function in (spd.log, spd.coordinates, spd.dist):
         with pytest.raises(ValueError, match=r"1 scale\(s\) are not positive definite \(first: \[1\]\)"):
@@ -124,7 +124,7 @@ def test_what_is_not_positive_definite_is_refused(bad):
 
 
 @pytest.mark.parametrize("aspect", [1e2, 1e4, 1e6])
-def test_means_of_widely_spread_scales_settle(aspect):
+def test_means_of_widely_spread_scales_converge(aspect):
     rng = np.random.default_rng(0)
     turns = np.stack([rotation(angle) for angle in rng.uniform(0, np.pi, 50)])
     extents = aspect ** rng.uniform(0, 1, (50, 2)) * 1e-3

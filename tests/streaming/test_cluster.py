@@ -1,4 +1,4 @@
-"""Comparisons in pieces on Dask: the same numbers, also when a worker is lost half-way; and by the command line."""
+"""Comparisons in pieces on Dask: identical results, even if a worker is lost, and the command line."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def folders(tmp_path):
     return tmp_path
 
 
-def test_the_command_line_compares_in_pieces_to_the_same_answer(folders, tmp_path):
+def test_the_command_line_gives_the_same_result_in_pieces(folders, tmp_path):
     given = (
         "compare",
         folders / "a",
@@ -76,7 +76,7 @@ def test_labels_in_ome_zarr_are_compared_tile_by_tile(tmp_path):
     done = run(*given, "--pieces", tmp_path / "run")
     assert done.exit_code == 0, done.output
     assert "(36 curves) and " in done.stdout
-    assert done.stdout == run(*given, "--overrule").stdout  # squares may be there twice, which only this one sees
+    assert done.stdout == run(*given, "--overrule").stdout  # duplicates are detected only here
 
 
 REFUSED = {
@@ -87,7 +87,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_does_not_go_together_is_said(folders, tmp_path, what):
+def test_incompatible_options_are_rejected(folders, tmp_path, what):
     options, words = REFUSED[what]
     done = run("compare", folders / "a" / "1.npz", folders / "b" / "3.npz", "--settings", folders / "s.toml",
                *(option.format(tmp=tmp_path) for option in options))  # fmt: skip
@@ -95,7 +95,7 @@ def test_what_does_not_go_together_is_said(folders, tmp_path, what):
     assert words in done.stderr
 
 
-def test_a_missing_dask_is_named(folders, tmp_path, monkeypatch):
+def test_missing_dask_is_reported(folders, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     done = run(
         "compare", folders / "a" / "1.npz", folders / "b" / "3.npz", "--pieces", tmp_path / "run", "--dask", "local"
@@ -104,9 +104,9 @@ def test_a_missing_dask_is_named(folders, tmp_path, monkeypatch):
     assert "pip install" in done.stderr
 
 
-# Dask's own: sockets and loops of killed processes are closed late.
+# Dask closes sockets and event loops of killed processes late.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
-def test_a_cluster_that_loses_a_worker_gives_the_digits_of_one_process(cluster, tmp_path):
+def test_a_cluster_that_loses_a_worker_gives_identical_results(cluster, tmp_path):
     here = compare_in_pieces(*samples(60), SETTINGS, rows=12)
     killed = []
 

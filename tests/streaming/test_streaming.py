@@ -1,4 +1,4 @@
-"""Samples compared in pieces: the numbers of `compare`, whatever the pieces, and a run that was killed goes on."""
+"""Samples compared in pieces: agreement with `compare` for any pieces, and resuming after interruption."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def samples(count=150, **options):
 
 
 def assert_same_numbers(whole, streamed, *, without=()):
-    """To 1e-9 of the largest of each array."""
+    """Agreement to 1e-9 of the maximum of each array."""
     known, found = whole.numbers(), streamed.numbers()
     kept = [
         name for name in known if not name.startswith(("space.parameters", "matches.row", "matches.archetypes_agree"))
@@ -36,7 +36,7 @@ def assert_same_numbers(whole, streamed, *, without=()):
         if name in without:
             continue
         one, other = np.asarray(known[name]), np.asarray(found[name])
-        if name == "space.singular_values":  # variances are what is known to rounding
+        if name == "space.singular_values":  # variances are accurate to rounding error
             one, other = one**2, other**2
         if one.dtype.kind == "f":
             scale = max(np.abs(one[np.isfinite(one)]).max(initial=0), 1e-30)
@@ -45,8 +45,8 @@ def assert_same_numbers(whole, streamed, *, without=()):
             assert one.tolist() == other.tolist(), name
 
 
-def assert_same_words(whole, streamed):
-    """But for the names: those of a sample in pieces are given."""
+def assert_same_summary(whole, streamed):
+    """Agreement except for names: those of a sample in pieces are given."""
     counts = r"\((?:\d+ images?, )?\d+ curves?\)"
     one, other = (result.summary() for result in (whole, streamed))
     assert re.findall(counts, other) == re.findall(counts, one)
@@ -59,7 +59,7 @@ def whole():
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 7])
-def test_the_numbers_do_not_depend_on_the_pieces(whole, pieces):
+def test_results_do_not_depend_on_the_pieces(whole, pieces):
     streamed = compare_in_pieces(*samples(pixel_size=0.02), SETTINGS, rows=-(-170 // pieces))
     assert_same_numbers(whole, streamed)
     assert streamed.case == whole.case
@@ -74,13 +74,13 @@ CHOICES = {
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-def test_other_settings_give_their_numbers_too(choice):
+def test_other_settings(choice):
     settings = Settings(landmarks=32, rank=6, permutations=49, **CHOICES[choice])
     a, b = samples(60)
     assert_same_numbers(compare(a, b, settings), compare_in_pieces(a, b, settings, rows=35))
 
 
-def test_whole_images_are_permuted_and_pixels_brought_to_one_size():
+def test_images_are_permuted_and_resampled_to_one_pixel_size():
     curves = list(blobs(96, 60, seed=4) * 12)
     images = [
         Ensemble(curves[12 * place : 12 * place + 12], name="image", unit="µm", pixel_size=0.5 if place < 7 else 1.0)
@@ -92,16 +92,16 @@ def test_whole_images_are_permuted_and_pixels_brought_to_one_size():
     assert one.note == other.note
     assert one.image_counts == other.image_counts
     assert_same_numbers(one, other)
-    assert_same_words(one, other)
+    assert_same_summary(one, other)
     one, other = (
         how(images[:4], images[4:], settings, permute="curves", significance=0.05)
         for how in (compare, compare_in_pieces)
     )
     assert "in these images only, " in other.summary()
-    assert_same_words(one, other)
+    assert_same_summary(one, other)
 
 
-def test_caveats_are_those_of_a_comparison_in_memory():
+def test_caveats_match_a_comparison_in_memory():
     rng = np.random.default_rng(0)
     angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
     radius = 1 + 0.02 * rng.normal(size=(45, 60))
@@ -122,7 +122,7 @@ def test_many_curves_are_tested_by_the_projected_kernel(monkeypatch):
     assert "kernel projected" in " ".join(found.warnings)
 
 
-def test_a_table_tells_every_curve_and_progress_how_long_the_rest_takes():
+def test_the_table_lists_every_curve_and_progress_the_remaining_time():
     a, b = samples(40)
     names = []
     result = compare_in_pieces(a, b, SETTINGS, rows=20, names=("a", "b"), progress=lambda step: names.append(step.name))
@@ -138,7 +138,7 @@ def test_a_table_tells_every_curve_and_progress_how_long_the_rest_takes():
     assert (len(axes.get_yticklabels()), axes.get_title("left")) == (2 + parts, result.case)
 
 
-def test_a_run_that_was_stopped_goes_on_where_it_was(whole, tmp_path):
+def test_a_cancelled_run_resumes(whole, tmp_path):
     class EnoughError(Exception):
         pass
 
@@ -165,9 +165,9 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(whole, tmp_path):
     assert not folder.exists()
 
 
-def test_a_run_on_grey_images_in_tiles_goes_on_where_it_was(tmp_path):
+def test_a_cancelled_run_on_intensity_images_in_tiles_resumes(tmp_path):
     pytest.importorskip("zarr")
-    reading = Reading(memory=0.0028)  # GiB, less than they take
+    reading = Reading(memory=0.0028)  # GiB, less than they need
     for seed in (1, 2):
         rng = np.random.default_rng(seed)
         rows, columns = np.indices((28, 28)) - 13.5
@@ -214,7 +214,7 @@ compare_in_pieces(*samples(pixel_size=0.02), SETTINGS, rows=10, folder={folder!r
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are killed otherwise there")
-def test_a_process_that_was_killed_leaves_what_the_next_one_takes_up(whole, tmp_path):
+def test_a_run_resumes_after_its_process_was_killed(whole, tmp_path):
     tests = os.path.dirname(os.path.dirname(__file__))
     folder = tmp_path / "run"
     process = subprocess.Popen([sys.executable, "-c", KILLED.format(tests=tests, folder=str(folder))])
@@ -235,14 +235,14 @@ def test_a_process_that_was_killed_leaves_what_the_next_one_takes_up(whole, tmp_
     assert_same_numbers(whole, again)
 
 
-def test_a_folder_of_other_files_is_refused(tmp_path):
+def test_a_folder_of_other_files_is_rejected(tmp_path):
     (tmp_path / "mine.txt").write_text("x")
     with pytest.raises(ValueError, match="holds other files"):
         compare_in_pieces(*samples(20), SETTINGS, folder=tmp_path)
     assert (tmp_path / "mine.txt").exists()
 
 
-def test_an_empty_sample_is_named():
+def test_an_empty_sample_is_reported():
     a, _ = samples(20)
     with pytest.raises(ValueError, match="B has no usable outline"):
         compare_in_pieces(a, Ensemble([], unit="µm"), SETTINGS)

@@ -1,4 +1,4 @@
-"""The row under one changed choice at a time."""
+"""Sensitivity to single settings: the row after changing one at a time."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ QUICK = Settings(landmarks=50, rank=10, permutations=299)
 
 
 def pair(recipe):
-    """Two samples of one form; B is larger where outlines are not smoothed."""
+    """Two samples with the same shapes; outlines of B are larger without smoothing."""
     factor = 1.5 if recipe.outline_smoothing < 1.5 else 1.0
     return tuple(Ensemble(list(blobs(30, 80, seed=s) * f)) for s, f in ((1, 1.0), (2, factor)))
 
 
-def test_each_choice_is_the_comparison_with_it():
+def test_each_choice_is_a_comparison_with_that_setting():
     study = choice_study(pair, settings=QUICK, choices={"outline_smoothing": (0, 2, 3), "rank": (5, 10)})
     assert [(one.name, one.value) for one in study.choices] == [("outline_smoothing", v) for v in (0, 2, 3)] + [
         ("rank", 5)
@@ -64,11 +64,11 @@ def made(used, *others):
         ),
     ],
 )
-def test_the_sentence_says_where_the_row_is_another(study, words):
+def test_the_sentence_lists_settings_with_another_row(study, words):
     assert study.summary() == words
 
 
-def test_a_study_is_drawn_with_a_box_for_each_choice():
+def test_the_plot_has_a_box_for_each_choice():
     study = made("1∧0", ("outline_smoothing", 0.0, "1∧0"), ("outline_smoothing", 2.0, "1∧1"), ("method", "li", "1∧0"))
     ax = study.plot()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["Outline smoothing, px", "Method"]
@@ -79,7 +79,7 @@ def test_a_study_is_drawn_with_a_box_for_each_choice():
     assert study.plot(ax) is ax
 
 
-def test_a_choice_without_an_answer_says_why():
+def test_an_inconclusive_choice_has_a_reason():
     def trace(recipe):
         if recipe.min_area > 100:
             raise ValueError("one has no usable outline")
@@ -90,7 +90,7 @@ def test_a_choice_without_an_answer_says_why():
     assert np.isnan(one.scale_p)
 
 
-def test_a_row_that_is_withheld_says_why():
+def test_a_withheld_row_has_a_reason():
     same = pair(Outlines())[0]
     study = choice_study(lambda recipe: (same, same), settings=QUICK, choices={"rank": (5,)})
     reason = "30 outlines occur twice, in A and in B: look at the outlines first"
@@ -98,7 +98,7 @@ def test_a_row_that_is_withheld_says_why():
     assert study.summary() == f"inconclusive in 2 of 2 choices: {reason}."
 
 
-def test_resampling_to_one_pixel_size_is_said_as_in_a_comparison():
+def test_resampling_to_one_pixel_size_is_reported():
     a, b = (
         Ensemble.from_labels(labels_of(seed), scale=(size, size), unit="µm", name=f"at {size}")
         for seed, size in ((1, 0.25), (2, 0.5))
@@ -109,7 +109,7 @@ def test_resampling_to_one_pixel_size_is_said_as_in_a_comparison():
     assert study.summary().endswith(f". {study.note}.")
 
 
-def test_what_is_known_is_told_and_the_work_can_be_stopped():
+def test_partial_results_are_reported_and_work_is_cancellable():
     known = []
 
     def listen(step):
@@ -124,6 +124,6 @@ def test_what_is_known_is_told_and_the_work_can_be_stopped():
     assert "not compared" not in choice_study(pair, settings=QUICK, choices={"rank": (5,)}).summary()
 
 
-def test_a_choice_that_does_not_exist_is_refused():
+def test_an_unknown_choice_is_rejected():
     with pytest.raises(ValueError, match="no setting 'colour'"):
         choice_study(pair, choices={"colour": (1,)})

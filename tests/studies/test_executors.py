@@ -1,4 +1,4 @@
-"""Studies elsewhere: in threads, in processes and on Dask, with the numbers of the serial run."""
+"""Studies on executors (threads, processes and Dask) give the results of a serial run."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from napari_shape_ensembles import Ensemble, Settings, decision_landscape
 from napari_shape_ensembles.progress import Stopped, over_blocks, report, reporting
 from napari_shape_ensembles.studies.jobs import run_jobs
 
-# New processes, which know nothing of this one: where that can be, forked from one that has imported the package.
+# Clean worker processes; forked, if supported, from one that has imported the package.
 APART = get_context("spawn" if sys.platform == "win32" else "forkserver")
 APART.set_forkserver_preload(["napari_shape_ensembles.studies"])
 
@@ -52,7 +52,7 @@ def pool(request):
         yield pool
 
 
-def test_pools_give_the_numbers_of_the_serial_run(pool, serial):
+def test_pools_give_the_results_of_the_serial_run(pool, serial):
     assert_identical(decision_landscape(*pair(), settings=SETTINGS, executor=pool, **GRID), serial)
 
 
@@ -63,19 +63,19 @@ def counting(count):
 
 
 def updates(job, items, executor=None):
-    """Index and result of all that is told of the items."""
+    """Index and result of all reports about the items."""
     found = []
     run_jobs(job, items, lambda index, step: found.append((index, step.result)), executor)
     return found
 
 
-def test_without_an_executor_every_partial_result_is_seen_and_with_one_the_last():
+def test_partial_results_are_reported_only_without_executor():
     assert updates(counting, [1, 2]) == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
     with ThreadPoolExecutor(1) as pool:
         assert sorted(updates(counting, [1, 2], pool)) == [(0, 1), (1, 2)]
 
 
-def test_leaving_takes_back_what_has_not_started():
+def test_cancelling_drops_jobs_not_yet_started():
     started, left, taken = [], Event(), []
 
     def job(item):
@@ -85,12 +85,12 @@ def test_leaving_takes_back_what_has_not_started():
     with ThreadPoolExecutor(1) as pool:
         with reporting(stop=lambda: bool(taken)), pytest.raises(Stopped):
             run_jobs(job, range(50), lambda *found: taken.append(found), pool)
-        assert started in ([0], [0, 1])  # left while the second is at work, not after it
+        assert started in ([0], [0, 1])  # cancelled while the second item is processed, not afterwards
         left.set()
     assert started in ([0], [0, 1])
 
 
-def test_a_study_can_be_left_while_others_work():
+def test_a_study_can_be_cancelled_while_workers_are_busy():
     at_work, left = Event(), Event()
 
     def job(item):
@@ -100,11 +100,11 @@ def test_a_study_can_be_left_while_others_work():
     with ThreadPoolExecutor(1) as pool:
         with reporting(stop=at_work.is_set), pytest.raises(Stopped):
             run_jobs(job, [2], lambda *_: None, pool)
-        assert not left.is_set()  # it was left before the job ended
+        assert not left.is_set()  # cancelled before the job ended
         left.set()
 
 
-def test_an_error_elsewhere_is_raised_here():
+def test_errors_in_workers_are_raised_by_the_caller():
     a, _ = pair()
     collapsing = Settings(permutations=9, archetype=99)
     with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="archetype 99"):
@@ -112,7 +112,7 @@ def test_an_error_elsewhere_is_raised_here():
 
 
 def dying_once(item):
-    """Take the whole process down, the first time a certain item is worked on."""
+    """Kill the worker process the first time a certain item is processed."""
     mark, number = item
     if number == 1 and not Path(mark).exists():
         Path(mark).touch()
@@ -120,7 +120,7 @@ def dying_once(item):
     return number * 10
 
 
-def test_what_a_broken_pool_leaves_behind_is_done_here(tmp_path):
+def test_jobs_of_a_pool_that_breaks_are_done_locally(tmp_path):
     items = [(str(tmp_path / "died"), number) for number in range(5)]
     with ProcessPoolExecutor(1, mp_context=APART) as pool:
         found = dict(updates(dying_once, items, pool))
@@ -128,14 +128,14 @@ def test_what_a_broken_pool_leaves_behind_is_done_here(tmp_path):
     assert Path(items[0][0]).exists()
 
 
-def test_a_pool_that_is_broken_already_leaves_everything_to_be_done_here():
+def test_jobs_of_a_broken_pool_are_done_locally():
     with ProcessPoolExecutor(1, mp_context=APART) as pool:
         with pytest.raises(BrokenExecutor):
             pool.submit(os._exit, 1).result()
         assert dict(updates(counting, [3, 4], pool)) == {0: 3, 1: 4}
 
 
-def test_a_job_on_a_cluster_takes_one_thread_of_its_worker(cluster):
+def test_a_job_on_a_cluster_uses_one_thread(cluster):
     def threads(_):
         return {get_ident(), *over_blocks(lambda _: get_ident(), range(9))}
 
@@ -144,9 +144,9 @@ def test_a_job_on_a_cluster_takes_one_thread_of_its_worker(cluster):
     assert [len(each) for each in found] == [1, 1]
 
 
-# Dask's own: sockets and loops of killed processes are closed late.
+# Dask closes sockets and event loops of killed processes late.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
-def test_a_dask_cluster_that_loses_a_worker_half_way_gives_the_numbers_of_the_serial_run(cluster, serial):
+def test_a_dask_cluster_that_loses_a_worker_gives_the_serial_results(cluster, serial):
     killed = []
 
     def kill_once(partial):
@@ -160,7 +160,7 @@ def test_a_dask_cluster_that_loses_a_worker_half_way_gives_the_numbers_of_the_se
 
 
 def kill_a_busy_worker(client):
-    """End the process of the worker that has most to do, or else to hand over, the hard way."""
+    """Kill the worker process with most tasks to process, or else to transfer."""
     busy, held = client.processing(), client.has_what()
     address = max(busy, key=lambda one: (len(busy[one]), len(held.get(one, ()))))
     assert busy[address] or held[address]

@@ -1,4 +1,4 @@
-"""Figures: what is drawn is what the studies hold, light on dark too, whole or partial."""
+"""Figures show the results of studies, complete or partial, with any style."""
 
 import matplotlib as mpl
 import numpy as np
@@ -24,7 +24,7 @@ def no_screen():
 
 @pytest.fixture(scope="module")
 def landscapes():
-    """The landscape at every step, from nothing to complete."""
+    """Every partial landscape, from empty to complete."""
     a, b = (Ensemble(list(blobs(25, 60, seed=seed, roughness=0.15 + 0.04 * seed))) for seed in (1, 2))
     grid = {"ranks": [2, 5, 9, 30, 40], "landmarks": [16, 32, 60]}
     steps = []
@@ -42,13 +42,13 @@ def study():
 
 
 def offsets(ax):
-    """Places of the marks on an axes: crosses, rings."""
+    """Positions of the marks on an axes: crosses, rings."""
     crosses, rings = (np.asarray(found.get_offsets()) for found in ax.collections[:2])
     return crosses, rings
 
 
 @pytest.mark.parametrize("test", ["undulation", "scale", "product", "coarse form", "roughness"])
-def test_every_cell_has_one_mark_that_tells_its_decision(landscapes, test):
+def test_every_cell_has_one_mark_for_its_decision(landscapes, test):
     landscape = landscapes[-1]
     decisions = landscape.test(test)
     crosses, rings = offsets(figures.plot_decisions(landscape, test=test))
@@ -90,7 +90,7 @@ def test_landscapes_can_be_drawn_at_every_step(landscapes):
         plt.close(figure)
 
 
-def test_ink_follows_the_style_in_force(landscapes):
+def test_colors_follow_the_current_style(landscapes):
     with mpl.rc_context({"text.color": "#abcdef"}):
         ax = figures.plot_mmd(landscapes[-1])
     mean = next(line for line in ax.lines if line.get_label() == "mean over n")
@@ -121,7 +121,7 @@ def test_pairs_are_drawn_in_the_order_of_the_tree():
     ]
 
 
-def test_names_are_drawn_as_words_of_one_line():
+def test_names_are_drawn_on_one_line_without_markup():
     names = ["$\\frac{$", "two\nlines", "a name that is longer than any figure has room for.tif"]
     images = [Ensemble(list(blobs(12, 40, seed=seed)), name=name) for seed, name in enumerate(names)]
     figure = plt.figure(layout="constrained")
@@ -132,7 +132,7 @@ def test_names_are_drawn_as_words_of_one_line():
 
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])
-def test_landmark_counts_are_told_apart_from_the_background(landscapes, style):
+def test_landmark_counts_contrast_with_the_background(landscapes, style):
     with mpl.style.context(style):
         figures.plot_mmd(landscapes[-1], ax := plt.figure().subplots())
         background = np.mean(to_rgba(ax.get_facecolor())[:3])
@@ -141,7 +141,7 @@ def test_landmark_counts_are_told_apart_from_the_background(landscapes, style):
                 assert abs(np.mean(to_rgba(line.get_color())[:3]) - background) > 0.35
 
 
-def test_names_of_groups_of_any_length_leave_room_for_an_experiment_and_are_drawn_as_they_are():
+def test_long_group_names_leave_room_for_the_panels():
     names = ["wild type, untreated, 24 h", "_$\\frac{a}$", "knock-out of lamin A, 48 h"]
     ensembles = [Ensemble(list(blobs(8, 60, seed=seed)), name=f"image {seed}") for seed in range(6)]
     design = pd.DataFrame({"group": np.repeat(names, 2), "$x_1 \\frac{": [0, 1, 2, 3, 5, 8]})
@@ -150,6 +150,6 @@ def test_names_of_groups_of_any_length_leave_room_for_an_experiment_and_are_draw
     assert list(drawn) == ["SuperPlot", "Trend with $x_1 \\frac{", "Distances"]
     for draw in drawn.values():
         draw(figure := plt.figure(figsize=(4.2, 3), layout="constrained"))
-        figure.canvas.draw()  # warns where nothing is left for the panels
+        figure.canvas.draw()  # warns if no space is left for the panels
         texts = [text.get_text() for text in figure.findobj(mpl.text.Text)]
         assert {"wild type, … eated, 24 h", "_$\\frac{a}$", "knock-out o … min A, 48 h"} <= set(texts)

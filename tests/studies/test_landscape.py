@@ -1,4 +1,4 @@
-"""The decision landscape: cell by cell what `compare` gives, as it comes and when it is left."""
+"""The decision landscape: agreement with `compare` cell by cell, partial results, and cancellation."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -22,7 +22,7 @@ def pair(count=30, *, roughness=0.3, stretch=1.0):
 
 
 @pytest.mark.parametrize("settings", [QUICK, replace(Settings.paper(), permutations=199)], ids=["defaults", "paper"])
-def test_every_cell_is_the_comparison_of_its_settings(settings):
+def test_every_cell_is_a_comparison_with_its_settings(settings):
     a, b = pair()
     landscape = decision_landscape(a, b, settings=settings, **GRID)
     assert landscape.complete
@@ -43,7 +43,7 @@ def test_every_cell_is_the_comparison_of_its_settings(settings):
             assert landscape.product.threshold[i, j] == pytest.approx(result.pmmd_threshold, abs=1e-9)
 
 
-def test_cells_beyond_what_landmarks_can_fix_are_left_empty():
+def test_cells_beyond_the_maximum_rank_are_empty():
     landscape = decision_landscape(*pair(), settings=QUICK, **GRID)
     assert landscape.feasible.tolist() == [[True, True, True, False], [True] * 4, [True] * 4]
     assert np.isnan(landscape.mmd[0, 3])
@@ -60,7 +60,7 @@ def decided(rejected, computed=None):
     return Decisions(mmd, mmd, mmd, rejected)
 
 
-def test_ambiguity_is_one_where_decisions_are_split_and_nought_where_they_agree():
+def test_ambiguity_is_one_for_split_decisions_and_zero_for_agreement():
     decisions = decided([[0, 1, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])
     np.testing.assert_allclose(decisions.share_not_rejected, [1, 0, 0.5, 0.25])
     np.testing.assert_allclose(decisions.ambiguity, [0, 0, 1, 0.75])
@@ -73,7 +73,7 @@ def test_ambiguity_counts_computed_cells_only():
     np.testing.assert_allclose(decisions.mean_mmd, [0.1, 0.1, np.nan])
 
 
-def test_results_come_piece_by_piece_and_never_change_again():
+def test_partial_results_are_final():
     steps = []
     decision_landscape(*pair(), settings=QUICK, progress=steps.append, **GRID)
     done = [step.done for step in steps]
@@ -87,7 +87,7 @@ def test_results_come_piece_by_piece_and_never_change_again():
         np.testing.assert_array_equal(early.result.p_value[known], late.result.p_value[known])
 
 
-def test_a_landscape_left_half_way_keeps_what_is_known():
+def test_a_cancelled_landscape_keeps_partial_results():
     heard = []
     with reporting(heard.append, stop=lambda: bool(heard) and heard[-1].done == 5), pytest.raises(Stopped):
         decision_landscape(*pair(), settings=QUICK, **GRID)
@@ -112,7 +112,7 @@ def test_an_error_in_progress_ends_the_study():
         decision_landscape(*pair(), settings=QUICK, progress=stop, **GRID)
 
 
-def test_cells_of_several_images_are_comparisons_that_permute_images():
+def test_cells_of_several_images_permute_images():
     a, b = pair(roughness=0.6)
     a, b = ([side.subset(np.arange(len(side)) % 5 == part) for part in range(5)] for side in (a, b))
     landscape = decision_landscape(a, b, settings=QUICK, **GRID)
@@ -142,7 +142,7 @@ def test_several_images_of_a_sample_are_pooled():
     assert landscape.names == ("one + one (2)", "two")
 
 
-def test_ranges_may_come_in_any_order_and_twice():
+def test_ranges_may_be_unordered_with_duplicates():
     landscape = decision_landscape(*pair(), settings=QUICK, ranks=[20, 5, 20], landmarks=(48, 16))
     assert landscape.ranks.tolist() == [5, 20]
     assert landscape.landmarks.tolist() == [16, 48]
@@ -161,7 +161,7 @@ def test_ranges_may_come_in_any_order_and_twice():
         ),
     ],
 )
-def test_impossible_ranges_are_named(grid, words):
+def test_impossible_ranges_are_rejected(grid, words):
     with pytest.raises(ValueError, match=words):
         decision_landscape(*pair(), **{**GRID, **grid})
 
@@ -172,7 +172,7 @@ def test_too_few_curves_are_inconclusive_in_every_cell():
     assert "inconclusive: 3 and 8 curves" in landscape.summary()
 
 
-def test_faults_that_withhold_the_row_of_a_comparison_withhold_that_of_every_cell():
+def test_serious_outline_faults_withhold_the_row_of_every_cell():
     a, b = pair(6, stretch=3.0)
     whole = decision_landscape(a, b, settings=QUICK, ranks=[2], landmarks=[48, 100])
     assert compare(a, b, whole.settings_at(48, 2)).case == "inconclusive"
@@ -196,7 +196,7 @@ def test_the_table_holds_every_test_of_every_cell():
     assert {"coarse_form_p_value", "roughness_mmd", "concavity_rejected", "product_threshold"} <= set(table.columns)
 
 
-def test_the_papers_landscape_rises_with_the_rank_and_levels_off(shared_data):
+def test_the_landscape_of_the_paper_increases_with_rank_and_levels_off(shared_data):
     def grains(key):
         factor, *_ = np.load(shared_data / "paper" / "pil184_grains.npz")[f"{key}_to_steps"]
         return Ensemble([curve * factor for curve in load_curves(shared_data / "paper" / "pil184_grains.npz", key)])

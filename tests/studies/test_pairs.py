@@ -1,4 +1,4 @@
-"""All pairs: Holm's correction, one metric, a tree, and the level of all decisions together."""
+"""All pairs: Holm's correction, a common metric, a dendrogram, and the family-wise level."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -22,12 +22,12 @@ def image(name, seed, *, count=40, stretch=1.0, roughness=0.15):
 
 @pytest.fixture(scope="module")
 def four():
-    """Two of one kind, two that are larger and rougher."""
+    """Two images of one type, and two with larger and rougher outlines."""
     images = [image("a", 1), image("c", 2, stretch=3, roughness=0.3), image("b", 3)]
     return all_pairs([*images, image("d", 4, stretch=3, roughness=0.3)], QUICK)
 
 
-def test_two_images_are_compared_as_ever():
+def test_two_images_agree_with_compare():
     a, b = image("a", 1), image("b", 2, stretch=1.2)
     settings = Settings(landmarks=60, rank=15, permutations=400, significance=0.05)
     table, result = all_pairs([a, b], settings), compare(a, b, settings)
@@ -38,7 +38,7 @@ def test_two_images_are_compared_as_ever():
     assert table.pmmd[0, 1] == pytest.approx(result.pmmd, abs=1e-9)
 
 
-def test_pooled_images_are_said_to_speak_of_these_images_alone():
+def test_results_of_pooled_images_hold_for_these_images_only():
     entries = [[image("a", 1), image("b", 2)], image("c", 3)]
     table = all_pairs(entries, QUICK)
     assert compare(*entries, QUICK).permuted == "images"
@@ -47,7 +47,7 @@ def test_pooled_images_are_said_to_speak_of_these_images_alone():
     assert not all_pairs([image("a", 1), image("c", 3)], QUICK).of_these_images
 
 
-def test_faults_that_withhold_the_row_of_a_comparison_withhold_that_of_a_pair():
+def test_serious_outline_faults_withhold_the_row_of_a_pair():
     a, few = image("a", 1), image("few", 2, count=6)
     table = all_pairs([a, a, few, image("b", 3)], QUICK)
     withheld = {tuple(pair) for pair in np.argwhere(np.triu(table.case == "inconclusive")).tolist()}
@@ -62,7 +62,7 @@ def test_faults_that_withhold_the_row_of_a_comparison_withhold_that_of_a_pair():
     assert "a and a (2): 40 outlines occur twice" in overruled.summary()
 
 
-def test_pairs_of_one_kind_are_alike_and_of_two_kinds_are_not(four):
+def test_only_pairs_of_different_types_differ(four):
     kinds = np.array([0, 1, 0, 1])
     same = kinds[:, None] == kinds
     assert (four.case[same] == "1∧1").all()
@@ -70,7 +70,7 @@ def test_pairs_of_one_kind_are_alike_and_of_two_kinds_are_not(four):
     assert four.case[0, 0] == "1∧1"
 
 
-def test_matrices_are_symmetric_and_nought_on_the_diagonal(four):
+def test_matrices_are_symmetric_with_zero_diagonal(four):
     assert four.complete
     for matrix in (four.pmmd, four.undulation.mmd, four.scale.p_value, four.scale.adjusted):
         np.testing.assert_array_equal(matrix, matrix.T)
@@ -84,7 +84,7 @@ def test_the_shared_kernel_makes_the_mmd_a_metric(four):
         assert (matrix <= through.min(axis=1) + 1e-12).all()
 
 
-def test_the_kernel_mmd_is_that_of_the_mean_of_both_kernels():
+def test_the_mmd_uses_the_mean_of_both_kernels():
     images = [image("a", 1), image("b", 2, roughness=0.25), image("c", 3)]
     both, raw, normalized = (
         all_pairs(images, replace(QUICK, coordinates=kind)).undulation for kind in ("both", "raw", "normalized")
@@ -93,7 +93,7 @@ def test_the_kernel_mmd_is_that_of_the_mean_of_both_kernels():
     np.testing.assert_allclose(raw.kernel_mmd, raw.mmd, atol=1e-12)
 
 
-def test_the_tree_joins_kinds_first_and_the_order_keeps_them_together(four):
+def test_the_dendrogram_joins_types_first_and_keeps_them_adjacent(four):
     first, second = ({int(i) for i in step[:2]} for step in four.linkage[:2])
     assert {frozenset(first), frozenset(second)} == {frozenset({0, 2}), frozenset({1, 3})}
     assert set(four.order[:2].tolist()) in ({0, 2}, {1, 3})
@@ -105,13 +105,13 @@ def test_enough_permutations_are_drawn_for_holm_to_reject_at_all(four):
     assert "(Holm)" in four.summary()
 
 
-def test_the_table_names_every_pair(four):
+def test_the_table_lists_every_pair(four):
     table = four.table()
     assert table[["a", "b"]].to_numpy().tolist() == [list(pair) for pair in ("ac", "ab", "ad", "cb", "cd", "bd")]
     assert (table["undulation_adjusted"] >= table["undulation_p_value"]).all()
 
 
-def test_an_executor_gives_the_same_numbers(four):
+def test_an_executor_gives_the_same_results(four):
     images = [image("a", 1), image("c", 2, stretch=3, roughness=0.3), image("b", 3)]
     images.append(image("d", 4, stretch=3, roughness=0.3))
     with ThreadPoolExecutor(2) as pool:
@@ -120,7 +120,7 @@ def test_an_executor_gives_the_same_numbers(four):
     np.testing.assert_array_equal(other.pmmd, four.pmmd)
 
 
-def test_results_come_pair_by_pair():
+def test_partial_results_pair_by_pair():
     steps = []
     all_pairs([image(str(seed), seed) for seed in range(3)], QUICK, progress=steps.append)
     assert [step.done for step in steps][-3:] == [1, 2, 3]
@@ -146,7 +146,7 @@ def test_too_few_curves_are_inconclusive_at_the_corrected_level():
     tiny = all_pairs([image("a", 1, count=3), image("b", 2, count=3), image("c", 4)], anyway)
     assert tiny.case[0, 1] == "inconclusive"
     assert tiny.case[0, 2] == "1∧1"
-    # The 1716 labelings of 6 and 7 curves reach 0.01 for one pair, not shared out over six tests.
+    # The 1716 labelings of 6 and 7 curves reach 0.01 for one pair, but not corrected for six tests.
     six, seven = image("a", 1, count=6), image("b", 2, count=7)
     assert all_pairs([six, seven, image("c", 4)], anyway).case[0, 1] == "1∧1"
     strict = replace(anyway, significance=0.01, permutations=999)
@@ -154,7 +154,7 @@ def test_too_few_curves_are_inconclusive_at_the_corrected_level():
     assert all_pairs([six, seven, image("c", 3)], strict).case[0, 1] == "inconclusive"
 
 
-def test_images_of_pairs_and_of_a_sample_may_come_from_a_generator():
+def test_images_may_come_from_a_generator():
     a, b = image("a", 1), image("b", 2)
     assert all_pairs((one for one in (a, b)), QUICK).names == ("a", "b")
     assert Ensemble.pooled(one for one in (a, b)).name == "a + b"
@@ -166,7 +166,7 @@ def test_one_image_has_no_pairs():
 
 
 @given(arrays(float, st.integers(1, 12), elements=st.floats(0, 1)))
-def test_holm_is_what_the_step_down_procedure_decides(p_values):
+def test_holm_agrees_with_the_step_down_procedure(p_values):
     adjusted = holm(p_values)
     for level in (0.01, 0.05, 0.3):
         rejected = np.zeros(len(p_values), dtype=bool)
@@ -177,17 +177,17 @@ def test_holm_is_what_the_step_down_procedure_decides(p_values):
         np.testing.assert_array_equal(adjusted <= level * (1 + 1e-12), rejected)
 
 
-def test_holm_on_a_textbook_example_and_with_tests_to_come():
+def test_holm_on_a_textbook_example_and_with_pending_tests():
     np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02])
     np.testing.assert_allclose(holm(np.array([0.01, np.nan, 0.02])), [0.03, np.nan, 0.04])
 
 
-def test_all_images_without_curves_are_named_at_once():
+def test_all_images_without_curves_are_reported_together():
     images = [image("a", 1), Ensemble([], name="none"), image("b", 2), Ensemble([])]
     with pytest.raises(ValueError, match=r"2 of 4 images have no usable outline \(none, image 4\): remove them"):
         all_pairs(images, QUICK)
 
 
-def test_names_that_repeat_are_told_apart():
+def test_repeated_names_are_made_unique():
     table = all_pairs([image(name, seed, count=9) for seed, name in enumerate(["a", "a", "a (2)", ""])], QUICK)
     assert table.names == ("a", "a (2)", "a (2) (2)", "image 4")

@@ -1,4 +1,4 @@
-"""Ranges of numbers as people write them, in the docks and on the command line."""
+"""Parsing of number ranges, in the docks and on the command line."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from napari_shape_ensembles.studies.ranges import LANDSCAPE, SMOOTHING, numbers,
         ("1e2:3e2:1e2, 2:4:2", [2, 4, 100, 200, 300]),
     ],
 )
-def test_numbers_and_ranges_are_read_with_their_last_number(text, expected):
+def test_ranges_include_their_end(text, expected):
     assert numbers(text) == pytest.approx(expected)
 
 
@@ -46,12 +46,12 @@ def test_numbers_and_ranges_are_read_with_their_last_number(text, expected):
         ("0:1:1e-9", "too many for one study"),
     ],
 )
-def test_what_cannot_be_read_is_named_with_the_remedy(text, words):
+def test_invalid_ranges_are_reported_with_the_remedy(text, words):
     with pytest.raises(ValueError, match=words):
         numbers(text)
 
 
-def test_only_numbers_that_are_allowed_are_taken():
+def test_numbers_out_of_bounds_are_rejected():
     assert whole_numbers("8-10", least=8) == [8, 9, 10]
     with pytest.raises(ValueError, match="7 is too small: use at least 8"):
         numbers("7-9", least=8)
@@ -61,7 +61,7 @@ def test_only_numbers_that_are_allowed_are_taken():
         numbers("1-6", most=5)
 
 
-def test_the_defaults_of_the_studies_can_be_read():
+def test_the_default_ranges_of_the_studies_are_valid():
     assert whole_numbers(LANDSCAPE["ranks"], least=1)[-3:] == [75, 100, 150]
     for study in (LANDSCAPE, SMOOTHING):
         assert all(len(numbers(text)) > 1 for text in study.values())

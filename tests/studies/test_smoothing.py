@@ -1,4 +1,4 @@
-"""The smoothing study and the range of σ it recommends."""
+"""The smoothing study and its recommended range of σ."""
 
 from collections import Counter
 
@@ -35,7 +35,7 @@ def field(seed, *, rows=4, size=9.0, roughness=0.15):
     return labels
 
 
-def test_each_sigma_is_the_landscape_of_its_curves():
+def test_each_sigma_is_a_landscape_of_its_curves():
     groups = [field(1), field(2)], [field(3, size=11.0)]
     study = smoothing_study(*groups, sigmas=[0, 1.5], **GRID)
     assert study.complete
@@ -47,7 +47,7 @@ def test_each_sigma_is_the_landscape_of_its_curves():
         np.testing.assert_array_equal(landscape.case, expected.case)
 
 
-def test_masks_are_smoothed_as_a_whole_and_labels_one_by_one():
+def test_masks_are_smoothed_as_a_whole_and_labels_individually():
     labels = field(1)
     masks = smoothing_study(labels > 0, labels > 0, sigmas=[6], **GRID)
     assert masks.sizes[0, 0] == len(trace_mask(labels > 0, smoothing=6))
@@ -58,7 +58,7 @@ def test_masks_are_smoothed_as_a_whole_and_labels_one_by_one():
     assert single.sizes[0, 0] == len(extract_curves(labels, smoothing=6))
 
 
-def test_averages_and_bands_are_those_of_the_landscapes():
+def test_averages_and_bands_agree_with_the_landscapes():
     study = smoothing_study(field(1), field(3, roughness=0.3), sigmas=[0, 1, 2], **GRID)
     for index, landscape in enumerate(study.landscapes):
         assert study.mean_mmd()[index] == pytest.approx(landscape.mmd.mean())
@@ -71,7 +71,7 @@ def test_averages_and_bands_are_those_of_the_landscapes():
     assert table["curves_a"].tolist() == [16, 16, 16]
 
 
-def test_a_sigma_at_which_all_vanishes_says_so_and_the_study_goes_on():
+def test_a_sigma_at_which_all_objects_vanish_has_a_reason():
     study = smoothing_study(field(1) > 0, field(2) > 0, sigmas=[1, 150], **GRID)
     assert study.complete
     assert study.landscapes[0] is not None
@@ -81,7 +81,7 @@ def test_a_sigma_at_which_all_vanishes_says_so_and_the_study_goes_on():
     assert np.isnan(study.ambiguity_band()[1]).all()
 
 
-def test_a_study_left_half_way_keeps_what_is_known():
+def test_a_cancelled_study_keeps_partial_results():
     heard = []
     with reporting(heard.append, stop=lambda: bool(heard) and heard[-1].done == 1), pytest.raises(Stopped):
         smoothing_study(field(1), field(2), sigmas=[0, 1, 2], **GRID)
@@ -98,7 +98,7 @@ def test_progress_counts_sigmas():
     assert any(partial.name == "σ = 1: tracing outlines" for partial in seen)
 
 
-def test_pixel_sizes_and_border_objects_are_handed_on():
+def test_pixel_size_and_border_options_are_passed_on():
     labels = field(1)
     labels[:12, :12] = 99
     kept = smoothing_study(labels, labels, sigmas=[1], outlines=Outlines(keep_border=True, min_area=20), **GRID)
@@ -114,12 +114,12 @@ def test_pixel_sizes_and_border_objects_are_handed_on():
         ({"sigmas": [1], "ranks": [0]}, "ranks must be a sequence of integers"),
     ],
 )
-def test_impossible_ranges_are_named(options, words):
+def test_impossible_ranges_are_rejected(options, words):
     with pytest.raises(ValueError, match=words):
         smoothing_study(field(1), field(2), **{**GRID, **options})
 
 
-def test_images_that_are_no_planes_are_named():
+def test_images_that_are_not_two_dimensional_are_rejected():
     with pytest.raises(ValueError, match="group B holds images of shapes"):
         smoothing_study(field(1), [np.ones(5)], sigmas=[1], **GRID)
     with pytest.raises(ValueError, match="group A holds images of shapes"):
@@ -133,7 +133,7 @@ def study_of(answers, sizes):
     )
 
 
-def test_the_run_on_the_most_curves_wins_not_the_longest():
+def test_the_run_with_most_curves_is_recommended():
     found = study_of(["ab", "aa", "aa", "ab", "bb", "bb", "bb"], [100, 90, 80, 50, 20, 15, 10])
     assert (found.low, found.high, found.best, found.answer) == (1, 2, 1, "a")
     assert "From σ = 1 to 2 px all 2 cells give a" in found.reason
@@ -141,12 +141,12 @@ def test_the_run_on_the_most_curves_wins_not_the_longest():
     assert "unnoticed" not in found.reason
 
 
-def test_neighbouring_runs_of_other_answers_are_kept_apart():
+def test_adjacent_runs_with_different_rows_are_separate():
     found = study_of(["aa", "aa", "bb", "bb", "bb"], [10, 10, 30, 40, 30])
     assert (found.low, found.high, found.best, found.answer) == (2, 4, 3, "b")
 
 
-def test_too_few_curves_at_every_sigma_are_called_inconclusive():
+def test_too_few_curves_at_every_sigma_are_inconclusive():
     one = field(1, rows=1)
     study = smoothing_study(one, field(2), sigmas=[0, 1], **GRID)
     assert study.recommended is None
@@ -163,14 +163,14 @@ def test_a_sigma_whose_outlines_have_faults_has_a_reason_and_is_not_recommended(
     assert study.summary() == f"Inconclusive at every σ: {reason}."
 
 
-def test_a_range_that_ends_with_few_curves_comes_with_a_caution():
+def test_a_range_ending_with_few_curves_has_a_caveat():
     found = study_of(["aa", "aa", "aa"], [100, 60, 40])
     assert found.reason.endswith(
         "At σ = 2 px only 40 of 100 curves are left on the smaller side: a difference may go unnoticed there."
     )
 
 
-def test_no_range_is_recommended_where_there_is_none():
+def test_no_range_is_recommended_if_there_is_none():
     assert study_of(["ab", "aa", "ab"], [9, 9, 9]) is None
     assert study_of([None, None], [9, 9]) is None
     assert study_of(["aa"], [9]).best == 0
@@ -178,7 +178,7 @@ def test_no_range_is_recommended_where_there_is_none():
     assert recommend(np.arange(2.0), inconclusive, np.ones((2, 2))) is None
 
 
-def test_the_papers_own_numbers_lead_to_the_papers_own_range(shared_data):
+def test_the_numbers_of_the_paper_give_the_range_of_the_paper(shared_data):
     folder = shared_data / "paper"
     sizes = np.genfromtxt(folder / "battery_study_by_sigma.csv", delimiter=",", names=True)
     raw = np.genfromtxt(folder / "battery_study_raw.csv", delimiter=",", names=True)
@@ -199,7 +199,7 @@ def test_the_battery_masks_lose_curves_with_smoothing(shared_data):
 
 
 @pytest.mark.filterwarnings("error")
-def test_every_partial_result_can_be_told_in_words_and_numbers():
+def test_every_partial_result_has_a_summary_and_table():
     seen = []
     smoothing_study([field(1)], [field(2)], sigmas=[0, 60], progress=seen.append, **GRID)
     for partial in seen:
@@ -210,7 +210,7 @@ def test_every_partial_result_can_be_told_in_words_and_numbers():
     assert np.isnan(table["share_rejected"]).tolist() == [False, True]
 
 
-def test_a_single_cell_is_no_plural():
+def test_singular_for_a_single_cell():
     sizes = np.full((2, 2), 30.0)
     found = recommend(np.array([0.0, 1.0]), [np.array(["1∧1"])] * 2, sizes)
     assert "px the one cell gives 1∧1" in found.reason

@@ -1,4 +1,4 @@
-"""A viewer with the dock in it, small images, and a way to run a comparison by pressing its buttons."""
+"""Fixtures for viewer tests: a viewer with the dock, small images, and a finished comparison."""
 
 import gc
 import os
@@ -21,16 +21,16 @@ from napari_shape_ensembles import Ensemble, Settings, compare, explain
 from napari_shape_ensembles.viewer import layers
 from napari_shape_ensembles.viewer.task import JobRunner
 
-# Layers touched from another thread, and widgets left behind, are errors.
+# Access to layers from another thread and leaked widgets are errors.
 os.environ["NAPARI_ENSURE_PLUGIN_MAIN_THREAD"] = "1"
 os.environ["NAPARI_STRICT_QT"] = "1"
 
 
 @pytest.fixture(scope="session", autouse=True)
 def manifests_read_once():
-    """Read the manifest of each plugin once: every window of napari's fixture looks for all plugins anew."""
+    """Read the manifest of each plugin once: every napari window would discover all plugins again."""
     from_file = PluginManifest.from_file
-    read = cache(lambda path: pickle.dumps(from_file(path)))  # to copy a manifest takes ten times as long
+    read = cache(lambda path: pickle.dumps(from_file(path)))  # deep-copying a manifest takes ten times as long
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PluginManifest, "from_file", lambda path: pickle.loads(read(path)))
         yield
@@ -38,7 +38,7 @@ def manifests_read_once():
 
 @pytest.fixture(scope="session", autouse=True)
 def no_welcome():
-    """Let the words of welcome be, which no test shows: napari writes them anew for each of its hundreds of keys."""
+    """Skip napari's welcome message, which no test shows: it is rebuilt for each of hundreds of key bindings."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("napari._qt.widgets.qt_welcome.QtWelcomeWidget.refresh", lambda *_: None, raising=False)
         yield
@@ -46,7 +46,7 @@ def no_welcome():
 
 @pytest.fixture(scope="session", autouse=True)
 def no_pauses():
-    """Let turns follow each other at once: the window still has its turn between two of them, but no time to rest."""
+    """Run event loop turns without pauses: the event loop still runs between two turns, but is not left idle."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(JobRunner, "turn_pause_ms", 0)
         yield
@@ -54,14 +54,14 @@ def no_pauses():
 
 @pytest.fixture(scope="session", autouse=True)
 def signatures_read_once():
-    """Look once at what a function takes: napari does so for each of the hundreds of listeners to a layer."""
+    """Cache function signatures: napari inspects one for each of the hundreds of callbacks connected to a layer."""
     look, known = EventEmitter._check_signature, {}
 
     def looked(function):
         what = getattr(function, "__func__", function)
-        if not isinstance(what, FunctionType) or hasattr(what, "__wrapped__"):  # whose signature is another's
+        if not isinstance(what, FunctionType) or hasattr(what, "__wrapped__"):  # not its own signature
             return look(function)
-        key = what.__code__, function is what  # as a method, it takes one argument less
+        key = what.__code__, function is what  # a bound method takes one argument less
         if key not in known:
             known[key] = look(function)
         return known[key]
@@ -72,13 +72,15 @@ def signatures_read_once():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_collection_of_garbage_for_each_layer():
-    """Let layers go without a full collection of garbage, 0.1 s each time: napari heals a fault of drivers by it.
+def no_full_gc_for_each_layer():
+    """Skip the full garbage collection (0.1 s) by which napari works around a driver bug when layers are removed.
 
-    So does a batch of changes to the layers, which still does where a window is open: without one, nothing is drawn.
+    The plugin's own collection after batched layer changes is skipped too, unless a window is open: without one,
+    nothing is drawn.
 
-    So nothing is to be exempt from these, and what is exempt from all others stays so. No session frees it, as somebody
-    else seems to have exempted it: a page that is deleted late would do so during a test of just that.
+    Objects are not frozen (exempt from collection) either, and what pytest has frozen stays frozen. The reported freeze
+    count makes sessions believe that somebody else has frozen objects, so that they never unfreeze them: a page that is
+    deleted late would do so during a test of just that.
     """
 
     def collect_where_drawn():
@@ -100,7 +102,7 @@ def viewer(make_napari_viewer):
 
 @pytest.fixture
 def dock(viewer, qtbot):
-    """The dock, opened through the manifest beside two images."""
+    """The dock, opened through the manifest, with two images."""
     viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_image(spots(2), name="two", scale=(0.5, 0.5), units=("um", "um"))
     return open_compare_dock(viewer, qtbot)
@@ -108,7 +110,7 @@ def dock(viewer, qtbot):
 
 @pytest.fixture
 def model():
-    """A viewer without a window: quick, and enough for all that is not drawn. Its canvas is wider than high."""
+    """Headless viewer model, faster than a window and sufficient if nothing is drawn. Its canvas is wider than high."""
     model = ViewerModel()
     if hasattr(model, "canvas"):  # since napari 0.9
         model.canvas.size = 600, 800
@@ -117,7 +119,7 @@ def model():
 
 @pytest.fixture
 def bare_dock(model, qtbot):
-    """The dock beside two images, without a window around it."""
+    """The dock without a window, with two images."""
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
     return open_bare_dock(model, qtbot)
@@ -125,7 +127,7 @@ def bare_dock(model, qtbot):
 
 @pytest.fixture
 def answer(monkeypatch):
-    """Let the dialogs answer with a path."""
+    """Return a function that makes file dialogs return a path."""
 
     def with_path(path, kind=""):
         monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), kind))
@@ -137,7 +139,7 @@ def answer(monkeypatch):
 
 @pytest.fixture
 def finished_dock(bare_dock, qtbot):
-    """The dock after a run of two images that differ in size."""
+    """The dock after a comparison of two images that differ in size."""
     bare_dock.controls["rank"].setValue(20)
     with reusing_results():
         run(bare_dock, qtbot)
@@ -146,7 +148,7 @@ def finished_dock(bare_dock, qtbot):
 
 @pytest.fixture(scope="session")
 def comparison():
-    """A result for what shows one: no dock, no layers. B is larger; the ids of A begin at 100."""
+    """A result without dock and layers. B is larger; the ids of A begin at 100."""
     a = Ensemble(list(blobs(30, 80, seed=1)), name="one", unit="µm", ids=np.arange(100, 130))
     b = Ensemble(list(blobs(35, 80, seed=2) * 1.6), name="two <b>", unit="µm")
     return compare(a, b, Settings(landmarks=100, rank=20, permutations=199))
@@ -159,7 +161,7 @@ def explanation(comparison):
 
 @pytest.fixture
 def shown(qtbot):
-    """A function that puts a widget on the screen, at its size."""
+    """Return a function that shows a widget at a given size."""
 
     def show(widget, width=420, height=600):
         qtbot.addWidget(widget)

@@ -1,4 +1,4 @@
-"""The bench as a person uses it: from two images to an answer, its reasons and how far it can be trusted."""
+"""The bench as a user operates it: from two images to a result, its explanation and its robustness."""
 
 import weakref
 
@@ -60,7 +60,7 @@ def cells(viewer):
 
 
 def captions(viewer):
-    """The words over the image in each cell of the grid."""
+    """Captions of the images in each cell of the grid."""
     found = {}
     for caption in Session.of(viewer).comparison.side_by_side.captions((1000, 1000)):
         left, top, width, height = caption.cell
@@ -69,14 +69,14 @@ def captions(viewer):
 
 
 def wheel(control):
-    """Turn the wheel over a control."""
+    """Turn the mouse wheel over a control."""
     where = QPointF(control.rect().center())
     everywhere = Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase
     event = QWheelEvent(where, where, *[QPointF(0, -120).toPoint()] * 2, Qt.MouseButton.NoButton, *everywhere, False)
     QApplication.sendEvent(control, event)
 
 
-def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path, monkeypatch, shown):
+def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path, monkeypatch, shown):
     viewer = model
     for name, size in (("small", 9.0), ("large", 13.0)):
         viewer.add_image(spots(3, size=size), name=name)
@@ -93,7 +93,7 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
 
     shapes = set()
     viewer.layers.events.inserted.connect(lambda _: shapes.add(grid_of(viewer).actual_shape(viewer.layers)))
-    told = []  # what napari hears of when it has to lay its canvas out: since napari 0.9 once for many changes
+    told = []  # states in which napari lays out its canvas: since napari 0.9 once per batch of changes
     if batched := getattr(viewer.layers.events, "end_batch", None):
         batched.connect(lambda _: told.append(cells(viewer)))
     press(bench.next, qtbot)
@@ -126,10 +126,10 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     }
     assert captions(viewer) == {(0, 0): "A · small", (0, 1): "B · large"}
     assert {layer.name for layer in viewer.layers} == {"small", "large", "small curves", "large curves"}
-    assert shapes == {(1, 2)}  # nothing jumps when layers come
-    assert not moved  # curves come right over their images: to move a layer in its list takes long
-    assert len(told) <= 3  # previews come, curves come, previews go
-    assert all(len(own) == 2 for own in told)  # and everything is in its cell by then
+    assert shapes == {(1, 2)}  # the layout does not change when layers are added
+    assert not moved  # curves are inserted right above their images: moving a layer in the list is slow
+    assert len(told) <= 3  # previews added, curves added, previews removed
+    assert all(len(own) == 2 for own in told)  # and every layer is already in its cell
     assert session.comparison.unsaved
 
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
@@ -146,7 +146,7 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     assert (tmp_path / "methods.txt").read_text() == "my words"
     set_choices(session.choices, landmarks=60)
     assert not answer.stale.isHidden()
-    assert answer.run_button.isHidden()  # beside *Run again*
+    assert answer.run_button.isHidden()  # since *Run again* is shown
     set_choices(session.choices, **QUICK)
 
     press(bench.next, qtbot)
@@ -172,7 +172,7 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     bar.setValue(bar.maximum())
     bench.show_page(STEPS.index("Outlines"))
     press(bench.next, qtbot)
-    assert bar.value() == 0  # where the new answer is told
+    assert bar.value() == 0  # where the new result appears
     press(answer.cancel_button, qtbot)
     qtbot.waitUntil(lambda: not session.comparison.busy, timeout=30_000)
 
@@ -186,7 +186,7 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     assert session.comparison.result is result
 
 
-def test_a_page_is_torn_off_as_a_dock_and_closing_it_stops_nothing_of_the_bench(viewer, qtbot, monkeypatch):
+def test_closing_a_detached_page_does_not_stop_the_bench(viewer, qtbot, monkeypatch):
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed, rows=3), name=name)
@@ -197,7 +197,7 @@ def test_a_page_is_torn_off_as_a_dock_and_closing_it_stops_nothing_of_the_bench(
     tear.trigger()
     dock = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")[1]
     bench.show_page(STEPS.index("Trust"))
-    for place in range(3):  # the part that is in sight
+    for place in range(3):  # the visible part
         bench.pages["Trust"].show_tab(place)
         bench.headings["Trust"].actions()[0].trigger()
     torn = set(viewer.window.dock_widgets)
@@ -217,9 +217,9 @@ def test_a_page_is_torn_off_as_a_dock_and_closing_it_stops_nothing_of_the_bench(
 
 
 @pytest.mark.parametrize(("width", "height", "beside"), [(1280, 800, False), (1920, 1080, True)])
-def test_pages_that_are_torn_off_have_the_height_of_the_window(make_napari_viewer, qtbot, width, height, beside):
+def test_detached_pages_have_the_height_of_the_window(make_napari_viewer, qtbot, width, height, beside):
     viewer = make_napari_viewer(show=True)
-    viewer.add_image(spots(1, rows=3), name="one")  # whose controls take their room beside the canvas
+    viewer.add_image(spots(1, rows=3), name="one")  # its layer controls take space beside the canvas
     window = viewer.window._qt_window
     window.resize(width, height)
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
@@ -235,20 +235,20 @@ def test_pages_that_are_torn_off_have_the_height_of_the_window(make_napari_viewe
         qtbot.waitUntil(lambda: docks[-1].width() > 350, timeout=5000)
     top = docks[-1].parentWidget().mapToGlobal(docks[-1].parentWidget().rect().topLeft())
     frame = bench.parentWidget()
-    assert window.tabifiedDockWidgets(docks[0].parentWidget())  # one over the other, a tab for each
+    assert window.tabifiedDockWidgets(docks[0].parentWidget())  # as tabs
     assert (frame not in window.tabifiedDockWidgets(docks[0].parentWidget())) == beside
     if beside:
         assert bench.height() > height / 2
         assert bench.width() > 350
         assert top.x() >= frame.mapToGlobal(frame.rect().topRight()).x()
         assert window.centralWidget().width() >= 480
-    bench.headings["Trust"].actions()[0].trigger()  # what is there already comes to the fore
+    bench.headings["Trust"].actions()[0].trigger()  # an existing dock is raised
     assert len(set(viewer.window.dock_widgets)) == len(docks) + 1
 
 
 @pytest.fixture
 def bench(model, qtbot):
-    """The bench beside labels of three groups, without a window."""
+    """The bench with labels of three groups, without a window."""
     for name, seed, size in (
         ("a_1", 1, 9),
         ("a_2", 2, 9),
@@ -265,7 +265,7 @@ def bench(model, qtbot):
 
 @pytest.fixture
 def bench_of_two(model, qtbot):
-    """The bench beside two images of a few spots, without a window."""
+    """The bench with two images of a few spots, without a window."""
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed, rows=3), name=name)
     bench = Bench(model)
@@ -329,11 +329,11 @@ def test_images_of_all_groups_are_previewed(bench_of_two, model, qtbot):
     set_choices(session.choices, min_area=20)
     qtbot.waitUntil(lambda: session.segmentation.previewer.busy, timeout=5000)
     qtbot.waitUntil(lambda: not session.segmentation.previewer.busy, timeout=30_000)
-    assert not told  # for each of which napari lays out all cells anew
+    assert not told  # napari lays out all cells again for each of them
     assert page_statuses(session)["Outlines"].state == "look"  # nine outlines are too few
 
 
-def test_what_cannot_be_read_is_said_and_nothing_is_written(bench, qtbot):
+def test_names_that_do_not_match_the_pattern_are_reported(bench, qtbot):
     page = bench.pages["Images"]
     page.pattern.setText("{group}-{replicate}")
     before = bench.session.design.rows()
@@ -342,14 +342,14 @@ def test_what_cannot_be_read_is_said_and_nothing_is_written(bench, qtbot):
     assert bench.session.design.rows() == before
 
 
-def test_a_pixel_size_is_set_in_the_table(bench, model):
+def test_pixel_sizes_are_edited_in_the_table(bench, model):
     page = bench.pages["Images"]
     model.layers["b_2"].name = "b_2 with a name that is longer than its column"
     page.table.resize(400, 200)
     page.refresh()
     last = page.table.columnCount() - 1
     end = page.table.columnViewportPosition(last) + page.table.columnWidth(last)
-    assert end <= page.table.viewport().width()  # names give way, no column is out of sight
+    assert end <= page.table.viewport().width()  # names are elided, and no column is hidden
     page.table.item(0, last).setText("0.5 × 0.25 µm")
     np.testing.assert_allclose(model.layers["a_1"].scale, (0.5, 0.25))
     name = "cytochalasin D, 24 hours, 2 µM"
@@ -358,12 +358,12 @@ def test_a_pixel_size_is_set_in_the_table(bench, model):
         page.table.item(row, 2).setText(f"animal {row} of the second litter")
     page.refresh()
     end = page.table.columnViewportPosition(last) + page.table.columnWidth(last)
-    assert end <= page.table.viewport().width()  # nor of long names of groups
+    assert end <= page.table.viewport().width()  # also with long group names
     assert page.table.columnWidth(last) >= page.table.sizeHintForColumn(last)
     assert page.table.columnWidth(1) < page.table.sizeHintForColumn(1)
     assert page.table.item(0, 1).toolTip() == name
     page.table.resize(1200, 200)
-    assert page.table.columnWidth(1) == 170  # as wide as it may be, where there is room
+    assert page.table.columnWidth(1) == 170  # the maximum width, if there is room
     page.table.resize(400, 200)
     for row in range(3):
         page.table.item(row, 1).setText("a")
@@ -374,7 +374,7 @@ def test_a_pixel_size_is_set_in_the_table(bench, model):
     np.testing.assert_allclose(model.layers["a_2"].scale, (1, 1))
 
 
-def test_the_pixel_size_of_a_stack_is_that_of_the_planes_that_are_shown(bench, model):
+def test_the_pixel_size_of_a_stack_is_that_of_displayed_planes(bench, model):
     turned = model.add_image(np.zeros((40, 60, 5)), name="turned", scale=(0.5, 0.25, 60), units=("um", "um", "s"))
     model.dims.order = 2, 0, 1
     page = bench.pages["Images"]
@@ -387,7 +387,7 @@ def test_the_pixel_size_of_a_stack_is_that_of_the_planes_that_are_shown(bench, m
     assert [str(unit) for unit in turned.units] == ["nanometer", "nanometer", "second"]
 
 
-def test_what_is_seldom_done_with_the_table_is_in_its_menu(bench, model, monkeypatch):
+def test_rare_table_actions_are_in_its_menu(bench, model, monkeypatch):
     page = bench.pages["Images"]
     before = bench.session.choices.sides.chosen()
     entries = {one.text().replace("&", ""): one for one in page.table_menu.menu().actions()}
@@ -399,7 +399,7 @@ def test_what_is_seldom_done_with_the_table_is_in_its_menu(bench, model, monkeyp
     assert "dose" in bench.session.design.columns
 
 
-def test_units_that_cannot_be_compared_are_noticed_before_anything_is_compared(bench_of_two, model):
+def test_incompatible_units_are_reported_before_comparing(bench_of_two, model):
     page = bench_of_two.pages["Images"]
     page.refresh()
     assert page.reason.text() == ""
@@ -417,7 +417,7 @@ def test_units_that_cannot_be_compared_are_noticed_before_anything_is_compared(b
     assert page.reason.text() == ""
 
 
-def test_labels_alone_have_no_numbers_of_a_segmentation(model, qtbot, shown):
+def test_labels_show_no_segmentation_controls(model, qtbot, shown):
     for seed, name in ((1, "one"), (2, "two")):
         model.add_labels(labels_of(seed), name=name)
     bench = shown(Bench(model))
@@ -429,7 +429,7 @@ def test_labels_alone_have_no_numbers_of_a_segmentation(model, qtbot, shown):
     qtbot.waitUntil(lambda: page.layer.isVisible() and page.sizes.isVisible(), timeout=5000)
 
 
-def test_nothing_is_compared_before_there_are_two_layers(model, qtbot, shown):
+def test_comparing_needs_two_layers(model, qtbot, shown):
     bench = shown(Bench(model))
     for place in (0, 1):
         bench.show_page(place)
@@ -449,10 +449,10 @@ def test_nothing_is_compared_before_there_are_two_layers(model, qtbot, shown):
     wait_until_idle(bench.session.comparison, qtbot)
     model.layers.clear()
     bench.show_page(1)
-    assert bench.next.isEnabled()  # the answer that is known
+    assert bench.next.isEnabled()  # to the existing result
 
 
-def test_images_that_are_there_twice_and_labels_among_images_are_noticed(qtbot):
+def test_duplicate_images_and_labels_opened_as_images_are_reported(qtbot):
     model = ViewerModel()
     model.add_image(labels_of(1), name="one")
     model.add_image(labels_of(1), name="two")
@@ -464,7 +464,7 @@ def test_images_that_are_there_twice_and_labels_among_images_are_noticed(qtbot):
     assert "one looks like labels" in page.warnings.text()
 
 
-def test_an_image_below_the_labels_of_several_annotators_is_drawn_in_one_cell(model, qtbot):
+def test_an_image_with_labels_of_several_annotators_has_one_cell(model, qtbot):
     model.add_image(spots(1, rows=4), name="field")
     for name in ("Ada", "Ben", "Cem"):
         model.add_labels(labels_of(1), name=name)
@@ -473,27 +473,27 @@ def test_an_image_below_the_labels_of_several_annotators_is_drawn_in_one_cell(mo
     assert sorted(map(sorted, cells(model).values())) == [["Ada", "Ben", "field"], ["Cem"]]
     bench.show_page(STEPS.index("Outlines"))
     qtbot.waitUntil(lambda: bench.session.segmentation.preview is not None, timeout=10_000)
-    assert not bench.session.proposing.is_choosing  # for an image that takes no part
+    assert not bench.session.proposing.is_choosing  # for an image that is not part of any sample
     assert bench.next.isEnabled()
     page = bench.page("Outlines").show_tab(1)
     page.question.setCurrentIndex(2)
     press(page.run_button, qtbot)
     wait_until_idle(bench.session.inspection, qtbot)
-    qtbot.waitUntil(lambda: len(cells(model)) == 2, timeout=5000)  # the consensus lies on one of the label sets
+    qtbot.waitUntil(lambda: len(cells(model)) == 2, timeout=5000)  # the consensus is over one of the label sets
     assert "consensus inspected" in model.layers
     inspection = bench.session.inspection
     inspection.go_to(0)
     inspection.fix("delete")
     qtbot.waitUntil(lambda: not inspection.update_runner.busy, timeout=30_000)
-    # A label set of its own, beside those of the annotators; the image shows the object that has no label any more.
+    # A label set of its own, beside those of the annotators; the image shows the object whose label was deleted.
     own = {"consensus corrected", "consensus inspected", "consensus without outline"}
     qtbot.waitUntil(lambda: own in cells(model).values(), timeout=5000)
-    told = {"– · consensus corrected", "A · Ada"}  # captions follow the cells a turn later
+    told = {"– · consensus corrected", "A · Ada"}  # captions follow the cells one event loop turn later
     qtbot.waitUntil(lambda: told <= set(captions(model).values()), timeout=5000)
     bench.session.deactivate()
 
 
-def test_labels_of_an_image_are_compared_with_others_and_lie_on_it(model, qtbot):
+def test_labels_are_shown_over_their_image(model, qtbot):
     model.add_image(spots(1, rows=4), name="field")
     model.add_labels(labels_of(1), name="masks")
     bench = Bench(model)
@@ -508,19 +508,19 @@ def test_labels_of_an_image_are_compared_with_others_and_lie_on_it(model, qtbot)
     qtbot.waitUntil(lambda: page.warnings.text() == "", timeout=5000)
     assert bench.session.design.groups() == {"B": [model.layers["masks"]]}
     qtbot.waitUntil(lambda: not grid_of(model).enabled, timeout=5000)
-    assert captions(model) == {(0, 0): "B · masks"}  # what is compared, though the image is below it
+    assert captions(model) == {(0, 0): "B · masks"}  # the compared layer, although the image is below it
     model.layers["masks"].name = "of Ada"
     qtbot.waitUntil(lambda: captions(model) == {(0, 0): "B · of Ada"}, timeout=5000)
 
 
-def test_proposals_of_images_removed_behind_another_page_are_gone_from_theirs(model, qtbot, shown):
+def test_proposals_of_images_removed_on_another_page_disappear(model, qtbot, shown):
     for seed in (1, 2):
         model.add_image(spots(seed, rows=4))
     bench = shown(Bench(model))
     page = outlines_page_of(bench, qtbot)
     qtbot.waitUntil(lambda: page.proposals.pictures.count() > 0, timeout=60_000)
     bench.show_page(STEPS.index("Images"))
-    qtbot.wait(50)  # a page behind another one is disconnected
+    qtbot.wait(50)  # a hidden page is disconnected
     model.layers.clear()
     for seed in (1, 2):
         model.add_labels(labels_of(seed))
@@ -531,7 +531,7 @@ def test_proposals_of_images_removed_behind_another_page_are_gone_from_theirs(mo
     assert page.proposals.message.isHidden()
 
 
-def test_outlines_of_other_images_than_those_compared_are_not_done(bench, model, qtbot):
+def test_the_outlines_status_depends_on_the_compared_images(bench, model, qtbot):
     session = bench.session
     set_choices(session.choices, **QUICK)
     session.comparison.run()
@@ -550,7 +550,7 @@ def test_outlines_of_other_images_than_those_compared_are_not_done(bench, model,
     assert page_statuses(session)["Answer"].state == "stale"
 
 
-def test_a_row_over_other_choices_is_found_and_summed_up(bench, qtbot):
+def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
     session = bench.session
     set_choices(session.choices, **QUICK)
     bench.show_page(STEPS.index("Trust"))
@@ -562,7 +562,7 @@ def test_a_row_over_other_choices_is_found_and_summed_up(bench, qtbot):
     press(page.cancel_button, qtbot)
     wait_until_idle(session.trust, qtbot)
     assert page.message.text() == "Cancelled."
-    press(page.run_button, qtbot)  # what was found so far is no reason not to go on
+    press(page.run_button, qtbot)  # partial results do not prevent continuing
     assert session.trust.busy
     wait_until_idle(session.trust, qtbot)
     assert page.run_button.isHidden()
@@ -572,10 +572,10 @@ def test_a_row_over_other_choices_is_found_and_summed_up(bench, qtbot):
     assert page.sentence.text().startswith(f"{study.used.case} in ")
     set_choices(session.choices, rank=9)
     qtbot.waitUntil(lambda: not page.stale.isHidden(), timeout=5000)
-    assert page.run_button.isHidden()  # beside *Run again*
+    assert page.run_button.isHidden()  # since *Run again* is shown
 
 
-def test_what_trust_says_of_an_answer_out_of_date_is_dimmed_with_it(bench, qtbot):
+def test_trust_is_dimmed_if_the_result_is_outdated(bench, qtbot):
     comparison = bench.session.comparison
     set_choices(bench.session.choices, **QUICK)
     bench.show_page(STEPS.index("Trust"))
@@ -592,7 +592,7 @@ def test_what_trust_says_of_an_answer_out_of_date_is_dimmed_with_it(bench, qtbot
     qtbot.waitUntil(lambda: page.position.isEnabled(), timeout=5000)
 
 
-def test_a_preview_lies_on_its_image_when_images_are_side_by_side(model, qtbot):
+def test_a_preview_is_in_the_cell_of_its_image(model, qtbot):
     for name in ("one", "two"):
         model.add_image(spots(1, rows=3), name=name)
     session = Session.of(model)
@@ -612,12 +612,12 @@ CONTROLS = (QAbstractButton, QAbstractSpinBox, QComboBox, QSlider, QLineEdit, QA
 
 
 def parts_of(page, *kinds):
-    """Widgets of these kinds; PySide6 looks for one kind at a time."""
+    """Widgets of these types; PySide6 finds one type at a time."""
     return [part for part in page.findChildren(QWidget) if isinstance(part, kinds)]
 
 
 def unnamed(page):
-    """Controls of a page that a screen reader has no name for; their inner parts are read with them."""
+    """Controls of a page without a name for screen readers, except for inner parts of other controls."""
     found = []
     labels = [(label.buddy(), label.text()) for label in page.findChildren(QLabel)]
     for control in parts_of(page, *CONTROLS):
@@ -650,7 +650,7 @@ def test_every_control_of_every_page_has_a_name_for_screen_readers(model, compar
     assert unnamed(card) == []
 
 
-def test_a_picked_curve_is_marked_whichever_layer_is_active_until_esc(make_napari_viewer, qtbot):
+def test_a_selected_curve_is_highlighted_for_any_active_layer_until_esc(make_napari_viewer, qtbot):
     viewer = make_napari_viewer(show=True)
     for seed in (1, 2):
         viewer.add_labels(labels_of(seed), name=str(seed))
@@ -673,19 +673,19 @@ def test_a_picked_curve_is_marked_whichever_layer_is_active_until_esc(make_napar
     bench.session.comparison.selection.pick([3])
     viewer.layers.selection.active = two
     before = viewer.screenshot(canvas_only=True, flash=False)
-    viewer.layers.selection.active = one  # napari marks curves of the active layer alone
+    viewer.layers.selection.active = one  # napari highlights curves of the active layer only
     np.testing.assert_array_equal(before, viewer.screenshot(canvas_only=True, flash=False))
     qtbot.waitUntil(lambda: bench.canvas_overlays.outlines is not None, timeout=5000)
     qtbot.keyClick(bench.canvas_overlays.outlines.parentWidget(), Qt.Key.Key_Escape)
     assert len(bench.session.comparison.selection.rows) == 0
 
 
-def test_proposals_are_unfolded_once_where_a_threshold_breaks_objects_up(model, qtbot, shown):
+def test_proposals_are_unfolded_once_if_a_threshold_fragments_objects(model, qtbot, shown):
     rng = np.random.default_rng(0)
     for seed in (1, 2):
         image = spots(seed)
         dust = np.zeros(image.shape)
-        dust[tuple(rng.integers(0, len(image), (2, 60)))] = 1  # brighter than the ground, and of a pixel each
+        dust[tuple(rng.integers(0, len(image), (2, 60)))] = 1  # bright single pixels
         model.add_image(np.maximum(image, dust), name=f"{seed}")
     model.layers.selection = set(model.layers)
     bench = shown(Bench(model))
@@ -698,12 +698,12 @@ def test_proposals_are_unfolded_once_where_a_threshold_breaks_objects_up(model, 
     page.other_ways.heading.click()
     assert "updating" not in page.count.text()
     set_choices(bench.session.choices, smoothing=0.1)
-    assert "updating …" in page.count.text()  # the old numbers and words
+    assert "updating …" in page.count.text()  # the old numbers and text
     assert not page.verdict.isEnabled()
     qtbot.waitUntil(page.verdict.isEnabled, timeout=10_000)
     assert "updating" not in page.count.text()
-    assert not page.other_ways.unfolded  # a person has folded it
-    # Once left the page is still done, or still needs a look, until the images are others.
+    assert not page.other_ways.unfolded  # the user has folded it
+    # After leaving the page, it remains done or in need of review until the images change.
     qtbot.waitUntil(lambda: "updating" not in page.count.text() and not verdict.previewer.busy, timeout=10_000)
     bench.show_page(0)
     qtbot.waitUntil(lambda: not verdict.verdict.counts, timeout=5000)
@@ -715,7 +715,7 @@ def test_proposals_are_unfolded_once_where_a_threshold_breaks_objects_up(model, 
     assert page_statuses(bench.session)["Outlines"].state == "open"
 
 
-def test_the_best_of_several_recipes_is_used_for_images_for_which_nobody_has_chosen_one(model, qtbot, shown):
+def test_the_best_recipe_is_used_unless_the_user_has_chosen_one(model, qtbot, shown):
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(1 - spots(seed, rows=3), name=name)
     model.layers.selection = set(model.layers)
@@ -724,14 +724,14 @@ def test_the_best_of_several_recipes_is_used_for_images_for_which_nobody_has_cho
     press(bench.next, qtbot)
     page = bench.page("Outlines").show_tab(0)
     qtbot.waitUntil(lambda: bench.next.text().startswith("Choosing"), timeout=5000)
-    assert not bench.next.isEnabled()  # a comparison now would be by another recipe
+    assert not bench.next.isEnabled()  # a comparison now would use another recipe
     qtbot.waitUntil(lambda: proposing.result is not None, timeout=60_000)
     assert session.choices.recipe == proposing.result.proposals[0].recipe
     assert session.choices.recipe.objects == "dark"
     assert page.other_ways.unfolded
     assert page.proposals.pictures.currentRow() == 0
     assert page.proposals.message.text().startswith("The best of several tried on 2 images is used: ")
-    bench.resize(400, 2000)  # on a tall screen nothing is drawn apart
+    bench.resize(400, 2000)  # text is not spread out on a tall screen
     QApplication.processEvents()
     message = page.proposals.message
     assert message.height() <= message.heightForWidth(message.width()) + 2
@@ -740,7 +740,7 @@ def test_the_best_of_several_recipes_is_used_for_images_for_which_nobody_has_cho
     assert all(item.toolTip().startswith(item.text()) for item in pictures)
     qtbot.waitUntil(lambda: session.segmentation.verdict.counts == {"one": 9, "two": 9}, timeout=30_000)
     qtbot.waitUntil(lambda: bench.next.isEnabled() and bench.next.text() == "Compare ›", timeout=5000)
-    # With another image it is looked for again, unless a person has chosen meanwhile.
+    # Another image starts a new search, unless the user has chosen a recipe in between.
     before = proposing.result
     model.add_image(1 - spots(3, rows=3), name="three")
     session.design.write([(model.layers["three"], "group", "B")])
@@ -758,7 +758,7 @@ def test_the_best_of_several_recipes_is_used_for_images_for_which_nobody_has_cho
 
 
 def outlines_page_of(bench, qtbot):
-    """The bench's page *Outlines* once recipes were proposed and all images are previewed."""
+    """The bench's page *Outlines* after recipes were proposed and all images are previewed."""
     proposing, segmentation = bench.session.proposing, bench.session.segmentation
     with reusing_results():
         press(bench.next, qtbot)
@@ -768,7 +768,7 @@ def outlines_page_of(bench, qtbot):
 
 
 def lines_about(name, page):
-    """All lines on a page that name an image."""
+    """All lines on a page that start with an image's name."""
     labels = [label for label in page.findChildren(QLabel) if label.isVisible()]
     lines = [line for label in labels for line in label.text().replace("<br>", "\n").splitlines()]
     return [line for line in lines if line.removeprefix("⚠ ").startswith(name)]
@@ -776,7 +776,7 @@ def lines_about(name, page):
 
 @pytest.mark.parametrize("place", [0, 1])
 @pytest.mark.parametrize("alone", [True, False])
-def test_a_blank_image_stops_no_proposals_of_the_others_and_is_named_once(model, qtbot, shown, place, alone):
+def test_a_blank_image_is_reported_once_and_others_get_proposals(model, qtbot, shown, place, alone):
     images = [1 - spots(seed, rows=4) for seed in ((1,) if alone else (1, 2))]
     images.insert(place, np.zeros_like(images[0]))
     for number, image in enumerate(images):
@@ -791,13 +791,13 @@ def test_a_blank_image_stops_no_proposals_of_the_others_and_is_named_once(model,
     )
     said = "⚠ blank: every pixel is 0: objects cannot be told from background"
     assert lines_about("blank", page) == [said]
-    page.live.click()  # without a preview the proposals name it
+    page.live.click()  # without a preview, the proposals report it
     instead = [said.replace("blank:", "blank gives no outlines:") + "."]
     qtbot.waitUntil(lambda: lines_about("blank", page) == instead, timeout=5000)
 
 
 @pytest.mark.parametrize("place", [0, 1])
-def test_a_comparison_that_failed_because_of_a_blank_image_leaves_outlines_to_be_looked_at(model, qtbot, shown, place):
+def test_a_comparison_failed_by_a_blank_image_flags_the_outlines(model, qtbot, shown, place):
     images = [spots(1, rows=4)]
     images.insert(place, np.zeros_like(images[0]))
     for number, image in enumerate(images):
@@ -814,7 +814,7 @@ def test_a_comparison_that_failed_because_of_a_blank_image_leaves_outlines_to_be
     assert page_statuses(bench.session)["Outlines"] == found
 
 
-def test_a_sheared_image_stops_no_proposals_of_the_other_and_is_named(model, qtbot, shown):
+def test_a_sheared_image_is_reported_and_others_get_proposals(model, qtbot, shown):
     model.add_image(spots(1, rows=4), name="good")
     model.add_image(spots(2, rows=4), name="sheared", shear=[0.3])
     model.layers.selection = set(model.layers)
@@ -827,7 +827,7 @@ def test_a_sheared_image_stops_no_proposals_of_the_other_and_is_named(model, qtb
     assert "its pixels are not rectangular" in said
 
 
-def test_an_image_in_which_no_recipe_finds_an_object_is_named(model, qtbot, shown):
+def test_an_image_in_which_no_recipe_finds_an_object_is_reported(model, qtbot, shown):
     dot = np.zeros_like(spots(1, rows=4))
     dot[30, 30] = 1
     for name, image in {"one": spots(1, rows=4), "two": spots(2, rows=4), "dot": dot}.items():
@@ -842,7 +842,7 @@ def test_an_image_in_which_no_recipe_finds_an_object_is_named(model, qtbot, show
 
 
 @pytest.mark.parametrize("why", ["settings from a file", "a changed recipe", "an answer", "labels"])
-def test_nothing_is_proposed_where_it_is_not_wanted(model, qtbot, shown, comparison, tmp_path, monkeypatch, why):
+def test_nothing_is_proposed_if_the_recipe_is_given(model, qtbot, shown, comparison, tmp_path, monkeypatch, why):
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(labels_of(seed) if why == "labels" else spots(seed, rows=3), name=name)
     model.layers.selection = set(model.layers)
@@ -865,7 +865,7 @@ def test_nothing_is_proposed_where_it_is_not_wanted(model, qtbot, shown, compari
     qtbot.waitUntil(bench.next.isEnabled, timeout=5000)
 
 
-def test_pictures_of_proposals_go_with_the_image_that_they_show(bench_of_two, model, qtbot):
+def test_thumbnails_disappear_with_their_image(bench_of_two, model, qtbot):
     page = outlines_page_of(bench_of_two, qtbot)
     task = bench_of_two.session.proposing
     qtbot.waitUntil(lambda: not task.busy, timeout=60_000)
@@ -881,7 +881,7 @@ def test_pictures_of_proposals_go_with_the_image_that_they_show(bench_of_two, mo
     qtbot.waitUntil(lambda: page.proposals.pictures.count() == 0, timeout=5000)
 
 
-def test_pictures_of_an_image_that_is_removed_before_they_are_there_are_not_shown(bench_of_two, model, qtbot):
+def test_no_thumbnails_of_an_image_removed_meanwhile(bench_of_two, model, qtbot):
     task = bench_of_two.session.proposing
     press(bench_of_two.next, qtbot)
     qtbot.waitUntil(lambda: task.busy, timeout=30_000)
@@ -903,8 +903,8 @@ def test_the_menu_and_a_script_open_the_same_dock(make_napari_viewer):
     assert len(viewer.window.dock_widgets) == 1
 
 
-def test_the_state_of_every_step_fits_into_its_heading(make_napari_viewer, qtbot):
-    viewer = make_napari_viewer(show=True)  # in napari's style
+def test_every_step_status_fits_into_its_heading(make_napari_viewer, qtbot):
+    viewer = make_napari_viewer(show=True)  # with napari's style
     viewer.window.resize(1280, 800)
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
     qtbot.waitUntil(lambda: bench.headings["Trust"].width() > 50, timeout=5000)
@@ -915,7 +915,7 @@ def test_the_state_of_every_step_fits_into_its_heading(make_napari_viewer, qtbot
             assert widest < heading.width() - 8, heading.text()
 
 
-def test_a_tour_goes_through_all_pages_by_keys_and_compares_on_the_way(viewer, qtbot, monkeypatch):
+def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot, monkeypatch):
     for seed, size in ((1, 9), (2, 13)):
         viewer.add_labels(labels_of(seed, size=size), name=f"{size} large")
     monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
@@ -940,13 +940,13 @@ def test_a_tour_goes_through_all_pages_by_keys_and_compares_on_the_way(viewer, q
     qtbot.waitUntil(lambda: not bench.window().findChildren(Tour), timeout=5000)
     assert bench.session.choices.recipe.method == "otsu"
     viewer.layers.clear()
-    start_tour()  # on a pair of its own, with a threshold that fits it
+    start_tour()  # with its own image pair and a suitable threshold
     assert [layer.name for layer in viewer.layers][:2] == ["Powder, field 1", "Powder, field 2"]
     assert (bench.session.choices.recipe.method, bench.session.choices.recipe.threshold) == ("manual", 50)
     bench.window().findChild(Tour).close()
 
 
-def test_outlines_lie_in_the_cell_of_the_image_that_they_are_drawn_on(model, qtbot):
+def test_manual_outlines_are_in_the_cell_of_their_image(model, qtbot):
     for place, name in enumerate(("left", "right")):
         model.add_image(np.zeros((60, 60)), name=name, translate=(0, 80 * place))
         square = np.array([[10.0, 10], [10, 40], [40, 40], [40, 10]]) + np.array([0, 80 * place])
@@ -958,7 +958,7 @@ def test_outlines_lie_in_the_cell_of_the_image_that_they_are_drawn_on(model, qtb
     assert side_by_side == [["left", "left drawn"], ["right", "right drawn"]]
 
 
-def test_examples_and_corrections_lie_in_the_cell_of_their_image(bench_of_two, model, qtbot):
+def test_examples_and_corrections_are_in_the_cell_of_their_image(bench_of_two, model, qtbot):
     session, page = bench_of_two.session, bench_of_two.page("Outlines").show_tab(0)
     session.segmentation.image.choose(model.layers["one"])
     press(page.by_example.paint, qtbot)
@@ -974,7 +974,7 @@ def test_examples_and_corrections_lie_in_the_cell_of_their_image(bench_of_two, m
     assert over.index("one") < over.index("one corrected") < over.index("one inspected")
 
 
-def test_corrected_labels_lie_over_those_that_they_replace(model, qtbot):
+def test_corrected_labels_are_above_those_they_replace(model, qtbot):
     model.add_image(spots(1, rows=4), name="field")
     model.add_labels(labels_of(1), name="masks")
     bench = Bench(model)
@@ -994,7 +994,7 @@ def test_corrected_labels_lie_over_those_that_they_replace(model, qtbot):
     bench.session.deactivate()
 
 
-def test_what_became_of_a_file_is_in_sight_on_the_answer(bench_of_two, shown, tmp_path, qtbot):
+def test_file_errors_are_visible_on_the_answer_page(bench_of_two, shown, tmp_path, qtbot):
     shown(bench_of_two)
     bench_of_two.show_page(STEPS.index("Answer"))
     said = bench_of_two.page("Answer").show_tab(0).results.message
@@ -1006,7 +1006,7 @@ def test_what_became_of_a_file_is_in_sight_on_the_answer(bench_of_two, shown, tm
 
 def test_images_are_shown_as_large_as_the_canvas_allows(bench_of_two, model, qtbot):
     assert set(cells(model)) == {(0, 0), (0, 1)}
-    if hasattr(model, "canvas"):  # older napari tells nobody of its size
+    if hasattr(model, "canvas"):  # older napari does not report its canvas size
         page = bench_of_two.pages["Images"]
         for row in (0, 1):
             page.table.item(row, page.table.columnCount() - 1).setText("0.01 mm")
@@ -1019,7 +1019,7 @@ def test_images_are_shown_as_large_as_the_canvas_allows(bench_of_two, model, qtb
     assert grid_of(model).shape == (-1, -1)
 
 
-def test_painting_hides_no_image_that_lies_beside(bench_of_two, model, qtbot):
+def test_painting_does_not_hide_an_adjacent_image(bench_of_two, model, qtbot):
     model.layers["two"].translate = 0, 500
     page = bench_of_two.page("Outlines").show_tab(0)
     qtbot.waitUntil(lambda: not grid_of(model).enabled, timeout=5000)
@@ -1028,12 +1028,12 @@ def test_painting_hides_no_image_that_lies_beside(bench_of_two, model, qtbot):
     assert model.layers["two"].visible
 
 
-def test_images_in_another_unit_in_place_of_those_of_an_answer_get_cells(bench_of_two, model, qtbot):
+def test_replacement_images_with_another_unit_get_cells(bench_of_two, model, qtbot):
     set_choices(bench_of_two.session.choices, **QUICK)
     comparison = bench_of_two.session.comparison
     comparison.run()
     wait_until_idle(comparison, qtbot)
-    is_unchanged_in_file = list(model.layers)  # as napari's undo, a console or a script holds them
+    is_unchanged_in_file = list(model.layers)  # kept alive, as by napari's undo, a console or a script
     model.layers.clear()
     for name in ("three", "four"):
         model.add_labels(labels_of(1), name=name, scale=(0.5, 0.5), units=("um", "um"))
@@ -1056,7 +1056,7 @@ def design(model):
     session.detach()
 
 
-def test_a_spreadsheet_is_pasted_by_its_headings_or_by_place(design, model):
+def test_a_spreadsheet_is_pasted_by_headings_or_position(design, model):
     design.paste("image\tgroup\tdose\ntwo\tdrug\t10\none\tctrl\t0\nthree\tdrug\t20", 0, 0)
     assert design.rows() == (("group", "dose"), ("ctrl", "0"), ("drug", "20"), ("drug", "10"))
     assert design.frame()["dose"].tolist() == [0, 20, 10]
@@ -1067,7 +1067,7 @@ def test_a_spreadsheet_is_pasted_by_its_headings_or_by_place(design, model):
         design.paste("image\tgroup\nfour\tdrug", 0, 0)
 
 
-def test_a_group_called_a_or_b_is_that_sample(design, model):
+def test_a_group_named_a_or_b_is_that_sample(design, model):
     one, two, three = (model.layers[name] for name in ("one", "two", "three"))
     sides = Session.of(model).choices.sides
     for layer in (one, two, three):
@@ -1082,12 +1082,12 @@ def test_a_group_called_a_or_b_is_that_sample(design, model):
     sides.swap()
     assert [design.cell(layer, "group") for layer in (one, two)] == ["A", "B"]
     design.replace_by_parts(one, ["upper", "lower"], [two, three])
-    assert list(design.groups()) == ["A", "upper", "lower"]  # no part is the sample A beside a group of that name
+    assert list(design.groups()) == ["A", "upper", "lower"]  # no part is in sample A beside a group A
     design.write([(three, "dose", "1")])
     assert sides.chosen() == ((one,), (two,))
 
 
-def test_images_that_come_after_all_are_gone_are_in_no_group_of_those(design, model):
+def test_groups_are_reset_when_all_images_are_replaced(design, model):
     one, two = (model.layers[name] for name in ("one", "two"))
     design.write([(one, "group", "ctrl"), (two, "group", "drug")])
     model.layers.clear()
@@ -1096,7 +1096,7 @@ def test_images_that_come_after_all_are_gone_are_in_no_group_of_those(design, mo
     assert list(design.groups()) == ["A", "B"]
 
 
-def test_what_cannot_be_pasted_leaves_the_order_of_groups(design, model):
+def test_a_failed_paste_keeps_the_order_of_groups(design, model):
     design.paste("image\tgroup\none\tdrug\ntwo\tctrl", 0, 0)
     Session.of(model).choices.sides.swap()
     before = list(design.groups())
@@ -1105,10 +1105,10 @@ def test_what_cannot_be_pasted_leaves_the_order_of_groups(design, model):
     assert list(design.groups()) == before
 
 
-def test_samples_chosen_elsewhere_and_groups_say_the_same(design, model):
+def test_groups_follow_the_chosen_samples(design, model):
     one, two, three = (model.layers[name] for name in ("one", "two", "three"))
     sides = Session.of(model).choices.sides
-    assert design.groups() == {"A": [one], "B": [three]}  # the one that is selected
+    assert design.groups() == {"A": [one], "B": [three]}  # the selected one
     sides.swap()
     assert design.groups() == {"A": [three], "B": [one]}
     design.write([(one, "group", "drug"), (two, "group", "ctrl"), (three, "group", "drug")])

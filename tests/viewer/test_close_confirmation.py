@@ -1,4 +1,4 @@
-"""Two windows in one process: what closing one, or quitting, asks about, and what it leaves alone."""
+"""Two windows in one process: confirmation when closing one, or quitting."""
 
 import time
 
@@ -25,7 +25,7 @@ def elsewhere(line):
 
 @pytest.fixture
 def ask_and_answer(qtbot):
-    """A function that does what asks, answers as it is told, and returns what was asked, a text for each question."""
+    """Return a function that calls another, answers its dialogs, and returns their texts."""
 
     def ask(does, answer):
         questions, since = [], time.monotonic()
@@ -40,7 +40,7 @@ def ask_and_answer(qtbot):
                 buttons[answer].click()
 
         timer.timeout.connect(look)
-        timer.start(60)  # the question has been completed by then
+        timer.start(60)  # until the dialog is complete
         does()
         qtbot.wait(10)
         timer.stop()
@@ -49,7 +49,7 @@ def ask_and_answer(qtbot):
     return ask
 
 
-def test_leaving_asks_once_for_all_windows_and_closing_one_leaves_the_other_alone(
+def test_quitting_asks_once_and_closing_a_window_leaves_the_other(
     make_napari_viewer, comparison, ask_and_answer, qtbot, monkeypatch
 ):
     first, second = make_napari_viewer(), make_napari_viewer()
@@ -63,7 +63,7 @@ def test_leaving_asks_once_for_all_windows_and_closing_one_leaves_the_other_alon
     assert grid_of(second).enabled
     show_given_result(comparison, second)
 
-    # What napari's menu and keys do, with its own question: in a window without a page, once that has the focus.
+    # napari's menu and keys ask their own question, in a window without a page, once it has the focus.
     one.activateWindow()
     qtbot.waitUntil(one.isActiveWindow, timeout=5000)
     (question,) = ask_and_answer(lambda: one.close(quit_app=True, confirm_need=True), "Cancel")
@@ -75,23 +75,23 @@ def test_leaving_asks_once_for_all_windows_and_closing_one_leaves_the_other_alon
     other.activateWindow()
     qtbot.waitUntil(other.isActiveWindow, timeout=5000)
     monkeypatch.setattr(comparing, "compare", slow)
-    dock.run_button.click()  # while the second window is in front
+    dock.run_button.click()  # while the second window is active
     qtbot.waitUntil(lambda: "Counting" in dock.step.text(), timeout=20_000)
     (question,) = ask_and_answer(lambda: one.close(confirm_need=True), "Cancel")
     assert question.endswith(f"\n⚠ {RUNNING}")
     (question,) = ask_and_answer(lambda: other.close(quit_app=True, confirm_need=True), "Cancel")
     assert question.endswith(f"\n⚠ {UNSAVED}\n⚠ {elsewhere(RUNNING)}")
 
-    # Where a person wants no questions, one is asked where something would be lost.
+    # Even with confirmations disabled, a question is asked if results would be lost.
     monkeypatch.setattr(get_settings().application, "confirm_close_window", False)
     (question,) = ask_and_answer(lambda: other.close(confirm_need=True), "Cancel")
     assert question.endswith(f"\n⚠ {UNSAVED}\n⚠ {elsewhere(RUNNING)}")
     assert all(window.isVisible() for window in windows)
     assert bench.session.comparison.result is comparison
-    other.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)  # the fixture closes what it has made
+    other.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)  # the fixture closes its own viewers
     (question,) = ask_and_answer(lambda: other.close(confirm_need=True), "Close")
     assert not other.isVisible()
-    # At once: Qt takes the canvas away before the docks.
+    # Immediately: Qt removes the canvas before the docks.
     assert not grid_of(second).enabled
     assert dock.state == "running"
     reached = dock.task.step

@@ -1,4 +1,4 @@
-"""The dock as a person uses it: choose, run, read, cancel, and change the layers under it."""
+"""The dock *Compare shapes* as a user operates it: choose, run, read, cancel, and change layers."""
 
 import time
 from dataclasses import replace
@@ -16,7 +16,7 @@ from napari_shape_ensembles.viewer import comparing
 
 @pytest.fixture
 def viewer(model):
-    """No window, where a test does not ask for one: layers and docks are the same."""
+    """A headless viewer model unless a test asks for a window: layers and docks behave the same."""
     return model
 
 
@@ -27,7 +27,7 @@ def dock(bare_dock):
 
 @pytest.fixture
 def window(make_napari_viewer, qtbot):
-    """A viewer on the screen and the dock in it: only there are layers drawn, and docks told that they are hidden."""
+    """A visible window with the dock: only there are layers drawn, and docks notified when hidden."""
     viewer = make_napari_viewer(show=True)
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
@@ -48,7 +48,7 @@ def test_selected_layers_come_first(viewer, qtbot):
     assert open_compare_dock(viewer, qtbot).sides.pair.chosen() == (layers[1], layers[3])
 
 
-def test_run_gives_its_reason_when_it_cannot_be_pressed(viewer, qtbot):
+def test_a_disabled_run_button_states_the_reason(viewer, qtbot):
     dock = open_compare_dock(viewer, qtbot)
     assert not dock.run_button.isEnabled()
     assert "Open two images" in dock.reason.text()
@@ -61,7 +61,7 @@ def test_run_gives_its_reason_when_it_cannot_be_pressed(viewer, qtbot):
     assert "two different layers" in dock.reason.text()
 
 
-def test_what_a_form_shows_and_cannot_be_chosen_is_not_run_as_something_else(dock, qtbot):
+def test_invalid_form_values_prevent_running(dock, qtbot):
     method = dock.controls["method"]
     method.setCurrentIndex(method.findData("manual"))
     assert not dock.run_button.isEnabled()
@@ -76,7 +76,7 @@ def test_what_a_form_shows_and_cannot_be_chosen_is_not_run_as_something_else(doc
     assert dock.session.choices.recipe == Outlines(method="manual", threshold=0.5)
 
 
-def test_a_form_taken_back_to_what_is_chosen_can_be_run(dock):
+def test_a_form_reset_to_valid_values_can_be_run(dock):
     method = dock.controls["method"]
     method.setCurrentIndex(method.findData("manual"))
     method.setCurrentIndex(method.findData("otsu"))
@@ -84,7 +84,7 @@ def test_a_form_taken_back_to_what_is_chosen_can_be_run(dock):
     assert not dock.reason.text()
 
 
-def test_a_run_ends_with_a_marked_row_and_painted_curves(window, qtbot):
+def test_a_run_highlights_the_row_and_colors_curves(window, qtbot):
     viewer, dock = window
     text = run(dock, qtbot)
     assert dock.results.table.marked() == [dock.result.case] == ["1∧1"]
@@ -102,8 +102,8 @@ def test_a_run_ends_with_a_marked_row_and_painted_curves(window, qtbot):
         assert len(np.unique(np.asarray(layer.face_color), axis=0)) > 10
 
 
-def test_the_automatic_method_takes_one_recipe_for_both(viewer, qtbot):
-    """Which the result is said to rest on, and all docks share: so it can be made anew."""
+def test_the_automatic_method_uses_one_recipe_for_both(viewer, qtbot):
+    """The result reports the recipe, which all docks share, so that it can be reproduced."""
     images = [1 - spots(seed, rows=4) for seed in (1, 2)]
     for name, image in zip(("one", "two"), images, strict=True):
         viewer.add_image(image, name=name)
@@ -116,7 +116,7 @@ def test_the_automatic_method_takes_one_recipe_for_both(viewer, qtbot):
     assert task.state == "done"
 
 
-def test_a_size_difference_is_named(viewer, qtbot):
+def test_a_size_difference_is_reported(viewer, qtbot):
     for name, size in (("small", 9.0), ("large", 14.0)):
         viewer.add_image(spots(3, size=size), name=name)
     text = run(open_compare_dock(viewer, qtbot), qtbot)
@@ -124,7 +124,7 @@ def test_a_size_difference_is_named(viewer, qtbot):
     assert "in pixels" in text
 
 
-def test_images_of_other_units_are_compared_in_those_of_a(viewer, qtbot):
+def test_units_are_converted_to_those_of_a(viewer, qtbot):
     viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_image(spots(2), name="two", scale=(500, 500), units=("nm", "nm"))
     dock = open_compare_dock(viewer, qtbot)
@@ -133,7 +133,7 @@ def test_images_of_other_units_are_compared_in_those_of_a(viewer, qtbot):
 
 
 @pytest.mark.parametrize("translate", [(0, 0), (30, -70)])
-def test_curves_lie_on_their_objects_whatever_the_scale(viewer, qtbot, translate):
+def test_curves_match_their_objects_at_any_scale(viewer, qtbot, translate):
     image = spots(1)
     one = viewer.add_image(image, name="one", scale=(0.5, 2.0), units=("um", "um"), translate=translate)
     viewer.add_image(spots(2), name="two", scale=(0.5, 2.0), units=("um", "um"))
@@ -145,7 +145,7 @@ def test_curves_lie_on_their_objects_whatever_the_scale(viewer, qtbot, translate
         assert image[tuple(np.round(centre).astype(int))] > 0.5
 
 
-def test_painting_by_another_distance_changes_both_layers_and_the_bar(dock, viewer, qtbot):
+def test_coloring_by_another_distance_updates_layers_and_color_bar(dock, viewer, qtbot):
     run(dock, qtbot)
     before = np.array(curves_of(viewer, "one").face_color)
     dock.color_by.choice.setCurrentIndex(dock.color_by.choice.findData("scale"))
@@ -157,7 +157,7 @@ def test_painting_by_another_distance_changes_both_layers_and_the_bar(dock, view
     assert dock.color_by.colorbar.labels == ["0", f"{high / 2:.3g}", f"≥ {high:.3g}"]
 
 
-def test_a_second_run_replaces_its_own_layers_and_no_others(window, qtbot):
+def test_a_second_run_replaces_only_its_own_layers(window, qtbot):
     viewer, dock = window
     run(dock, qtbot)
     mine = viewer.add_shapes(np.array([[0, 0], [0, 5], [5, 5]]), shape_type="polygon", name="mine")
@@ -198,7 +198,7 @@ def test_layers_deleted_and_renamed_during_a_run_do_not_disturb_it(dock, viewer,
     assert {"one curves", "other curves"} <= {layer.name for layer in viewer.layers}
 
 
-def test_deleted_curves_are_not_missed_by_repainting(dock, viewer, qtbot):
+def test_recoloring_works_after_deleting_curves(dock, viewer, qtbot):
     run(dock, qtbot)
     viewer.layers.remove("one curves")
     dock.color_by.choice.setCurrentIndex(1)
@@ -212,7 +212,7 @@ def slow(*_):
         time.sleep(0.01)
 
 
-def test_cancel_acts_between_two_steps_and_leaves_the_dock_ready(dock, viewer, qtbot, monkeypatch):
+def test_cancelling_between_steps_leaves_the_dock_ready(dock, viewer, qtbot, monkeypatch):
     monkeypatch.setattr(comparing, "run_comparison", slow)
     press(dock.run_button, qtbot)
     qtbot.waitUntil(lambda: "Counting" in dock.step.text(), timeout=5000)
@@ -225,7 +225,7 @@ def test_cancel_acts_between_two_steps_and_leaves_the_dock_ready(dock, viewer, q
     assert len(viewer.layers) == 2
 
 
-def test_a_second_press_during_a_run_starts_nothing(dock, qtbot, monkeypatch):
+def test_pressing_run_again_during_a_run_starts_nothing(dock, qtbot, monkeypatch):
     starts = []
     monkeypatch.setattr(comparing, "run_comparison", lambda *_: starts.append(1) or slow())
     press(dock.run_button, qtbot)
@@ -240,7 +240,7 @@ def test_a_second_press_during_a_run_starts_nothing(dock, qtbot, monkeypatch):
 @pytest.mark.parametrize(
     "error", [ValueError, RuntimeError, NotImplementedError, RecursionError, MemoryError, KeyError]
 )
-def test_every_kind_of_error_ends_in_the_panel(dock, qtbot, monkeypatch, error):
+def test_every_kind_of_error_is_shown_in_the_panel(dock, qtbot, monkeypatch, error):
     def failing(*_):
         report("failing", 0, 1)
         raise error("the reason")
@@ -260,7 +260,7 @@ def test_every_kind_of_error_ends_in_the_panel(dock, qtbot, monkeypatch, error):
     ],
     ids=["constant", "NaN", "one object on the border"],
 )
-def test_unusable_images_are_named_with_the_reason(viewer, qtbot, image, sentence):
+def test_unusable_images_are_reported_with_the_reason(viewer, qtbot, image, sentence):
     viewer.add_image(spots(1), name="good")
     viewer.add_image(image, name="bad", contrast_limits=(0, 1))
     text = run(open_compare_dock(viewer, qtbot), qtbot)
@@ -278,13 +278,13 @@ def test_one_object_is_inconclusive(viewer, qtbot):
     assert "too few" in text
 
 
-def test_units_that_do_not_fit_say_what_to_do(viewer, qtbot):
+def test_incompatible_units_are_reported_with_the_remedy(viewer, qtbot):
     viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_image(spots(2), name="two")
     assert "give all images a pixel size" in run(open_compare_dock(viewer, qtbot), qtbot)
 
 
-def test_a_stack_is_compared_by_its_displayed_plane(viewer, qtbot):
+def test_the_displayed_plane_of_a_stack_is_compared(viewer, qtbot):
     viewer.add_image(np.stack([np.zeros_like(spots(1)), spots(1), spots(2)]), name="stack")
     viewer.add_image(spots(2), name="plane")
     viewer.dims.set_current_step(0, 1)
@@ -294,7 +294,7 @@ def test_a_stack_is_compared_by_its_displayed_plane(viewer, qtbot):
     assert "stack: the plane axis 0 = 1 is compared" in text
 
 
-def test_colour_images_are_compared_by_luminance(viewer, qtbot):
+def test_color_images_are_segmented_by_luminance(viewer, qtbot):
     grey = (np.clip(spots(1), 0, 1) * 255).astype(np.uint8)
     viewer.add_image(np.stack([grey] * 3, axis=-1), name="colour", rgb=True)
     viewer.add_image(grey, name="grey")
@@ -303,7 +303,7 @@ def test_colour_images_are_compared_by_luminance(viewer, qtbot):
     np.testing.assert_allclose(dock.result.a.features["area"], dock.result.b.features["area"], rtol=0.02)
 
 
-def test_labels_and_shapes_are_taken_as_they_are(viewer, qtbot):
+def test_labels_and_shapes_are_used_as_they_are(viewer, qtbot):
     labels = np.zeros((100, 100), dtype=np.uint16)
     for index in range(9):
         row, column = divmod(index, 3)
@@ -321,7 +321,7 @@ def test_labels_and_shapes_are_taken_as_they_are(viewer, qtbot):
     assert dock.result.b.features["area"].iloc[-1] == pytest.approx(np.pi * 25, rel=1e-3)
 
 
-def test_closing_the_dock_stops_the_run_and_the_listening(window, qtbot, monkeypatch):
+def test_closing_the_dock_cancels_the_run_and_disconnects(window, qtbot, monkeypatch):
     viewer, dock = window
     monkeypatch.setattr(comparing, "run_comparison", slow)
     press(dock.run_button, qtbot)
@@ -332,7 +332,7 @@ def test_closing_the_dock_stops_the_run_and_the_listening(window, qtbot, monkeyp
     viewer.add_image(spots(3), name="three")
 
 
-def test_opening_again_catches_up_and_listens_once(window, qtbot):
+def test_reopening_updates_and_connects_once(window, qtbot):
     viewer, dock = window
     listening = len(viewer.layers.events.callbacks)
     parent = dock.parentWidget()
@@ -372,12 +372,12 @@ def test_the_form_starts_at_the_defaults_of_the_functions(dock):
 
 
 def in_sight(widget, dock):
-    """Whether the upper edge of a part of a dock, and a line below it, can be seen."""
+    """Whether the upper edge of a part of a dock, and one line below it, are visible."""
     region = widget.visibleRegion().boundingRect()
     return dock.isVisible() and region.top() == 0 and region.height() >= widget.fontMetrics().height()
 
 
-def test_the_answer_is_scrolled_into_sight_of_a_short_dock(bare_dock, qtbot, tmp_path):
+def test_the_result_is_scrolled_into_view_in_a_short_dock(bare_dock, qtbot, tmp_path):
     dock, bar = bare_dock, bare_dock.scroll.verticalScrollBar()
     dock.resize(360, 260)
     dock.show()
@@ -386,7 +386,7 @@ def test_the_answer_is_scrolled_into_sight_of_a_short_dock(bare_dock, qtbot, tmp
     qtbot.waitUntil(lambda: in_sight(dock.results.answer, dock), timeout=2000)
     shown = dock.comparison.shown
     shown.result.save(tmp_path / "pair.comparison.npz", view=shown.to_view("product"))
-    qtbot.wait(100)  # the focus may have brought it into sight before the dock does
+    qtbot.wait(100)  # focus may have scrolled it into view before the dock does
     bar.setValue(0)
     qtbot.waitUntil(lambda: not in_sight(dock.results.answer, dock), timeout=2000)
     with qtbot.waitSignal(dock.finished, timeout=30_000):
@@ -394,7 +394,7 @@ def test_the_answer_is_scrolled_into_sight_of_a_short_dock(bare_dock, qtbot, tmp
     qtbot.waitUntil(lambda: in_sight(dock.results.answer, dock), timeout=2000)
 
 
-def test_a_row_that_a_fault_of_the_outlines_withholds_is_given_after_a_look(bare_dock, qtbot):
+def test_a_withheld_row_is_shown_after_confirmation(bare_dock, qtbot):
     bare_dock.viewer.layers["two"].data = bare_dock.viewer.layers["one"].data.copy()
     run(bare_dock, qtbot)
     assert bare_dock.state == "inconclusive"

@@ -1,4 +1,4 @@
-"""Maps of orientations through napari: dropped by name, in layers of one size and unit."""
+"""EBSD orientation maps in napari: opened by name, as layers of one size and unit."""
 
 import gzip
 
@@ -19,7 +19,7 @@ def viewer():
     return ViewerModel()
 
 
-def test_a_map_opens_as_colours_quality_phases_and_grains(tmp_path, viewer, real_data):
+def test_a_map_opens_as_colors_quality_phases_and_grains(tmp_path, viewer, real_data):
     path = tmp_path / "sdss.ang"
     path.write_bytes(gzip.decompress((real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz").read_bytes()))
     layers = viewer.open(path, plugin="napari-shape-ensembles")
@@ -33,12 +33,12 @@ def test_a_map_opens_as_colours_quality_phases_and_grains(tmp_path, viewer, real
     assert "Values of phase (2)" in titles
 
 
-def test_other_files_are_left_to_others():
+def test_other_files_are_left_to_other_readers():
     assert map_reader("x.tif") is None
     assert map_reader(["x.ang", "x.tif"]) is None
 
 
-def test_a_bad_map_leaves_no_layer(tmp_path, viewer):
+def test_an_invalid_map_adds_no_layer(tmp_path, viewer):
     (tmp_path / "x.ang").write_text("")
     with pytest.raises(ValueError, match=r"x\.ang is damaged"):
         viewer.open(tmp_path / "x.ang", plugin="napari-shape-ensembles")

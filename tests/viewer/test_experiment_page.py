@@ -1,4 +1,4 @@
-"""Screens in the window: images that stay files, a control, a heat map, and a group opened with its outlines."""
+"""Screens in the window: images that stay on disk, a control group, a heat map, and opening a well."""
 
 import json
 from pathlib import Path
@@ -31,12 +31,12 @@ WELLS = [f"{row}{column:02d}" for row in "AB" for column in range(1, 6)]
 
 
 def entry(button, words):
-    """An entry of the menu of a button."""
+    """Entry of a button's menu."""
     return next(one for one in button.menu().actions() if words in one.text())
 
 
 def tick(ticked, words):
-    """Tick, or untick, a line of a list as a click does."""
+    """Check or uncheck an item of a list, as by a click."""
     (item,) = ticked.findItems(words, Qt.MatchFlag.MatchExactly)
     on = item.checkState() == Qt.CheckState.Checked
     item.setCheckState(Qt.CheckState.Unchecked if on else Qt.CheckState.Checked)
@@ -44,7 +44,7 @@ def tick(ticked, words):
 
 @pytest.fixture
 def plate(tmp_path):
-    """A field of each of ten wells, two of A02 and of B05, in which objects are larger, as labels in files."""
+    """Label files for ten wells, one field each and two of A02 and B05, in which objects are larger."""
     rows = []
     for well in (*WELLS, "A02", "B05"):
         name = f"{well}_f{len([row for row in rows if row['group'] == well])}.labels.ome.tif"
@@ -55,7 +55,7 @@ def plate(tmp_path):
     return tmp_path
 
 
-def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, monkeypatch):
+def test_a_screen_is_read_from_files_and_a_well_opened(model, plate, qtbot, monkeypatch):
     monkeypatch.setattr(design_files, "MAX_OPENED_IMAGES", 4)
     session = Session.of(model)
     images, page = ImagesPage(model), ExperimentPage(model)
@@ -96,7 +96,7 @@ def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, m
         event.connect(lambda event: told.append((event.type, session.choices.batch_depth > 0)))
     page.table.cellDoubleClicked.emit(0, 0)
     wait_until_idle(session.experiment, qtbot)
-    assert told == [("removed", True), ("removed", True), ("inserted", True)]  # of all of which the canvas hears once
+    assert told == [("removed", True), ("removed", True), ("inserted", True)]  # the canvas hears of all at once
     assert [(layer.name, layer.visible) for layer in model.layers] == [("A01_f0 outlines", True)]
     assert "A01: outlines colored by" in page.message.text()
 
@@ -116,7 +116,7 @@ def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, m
     again = rerun(plate / "screen.experiment.npz")
     assert (again.same, again.notes) == (True, ())
 
-    # Another day: neither table nor images are open.
+    # In another session, neither table nor images are open.
     again = Session.of(viewer := ViewerModel())
     other = ExperimentPage(viewer)
     qtbot.addWidget(other)
@@ -144,8 +144,8 @@ def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, m
     assert other.sentences.text() == page.sentences.text()
 
 
-def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_page(model, qtbot, tmp_path, monkeypatch):
-    """Ten images of two groups, of two sexes, of lengths that nothing depends on."""
+def test_covariates_interactions_and_restoring_a_result(model, qtbot, tmp_path, monkeypatch):
+    """Ten images of two groups and two sexes, with random lengths."""
     session = Session.of(model)
     page = ExperimentPage(model)
     qtbot.addWidget(page)
@@ -178,7 +178,7 @@ def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_pa
     assert "Interaction group × cage: not testable (whether the effect of group depends on cage" in said
     tick(page.interactions, "group × cage")
     assert page.stale.label.text() == "<b>↻ Out of date:</b> the choice of covariates and interactions was changed."
-    assert page.run_button.isHidden()  # beside *Run again*
+    assert page.run_button.isHidden()  # since *Run again* is shown
     tick(page.interactions, "group × cage")
     assert page.state == "done"
 
@@ -188,7 +188,7 @@ def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_pa
     assert set(exported["overall"]) < set(said.split("\n"))
     assert {"omnibus given length", "interaction group × sex"} < exported["tests"].keys()
 
-    # The page is closed and made anew; then the file of the comparison brings all of it into another viewer.
+    # The page is closed and recreated; then the comparison file restores everything in another viewer.
     page.hide()
     second = ExperimentPage(model)
     qtbot.addWidget(second)
@@ -219,8 +219,8 @@ def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_pa
     again.detach(again.comparison)
 
 
-def test_an_experiment_of_layers_from_files_can_be_run_again_as_long_as_these_are_what_it_saw(model, qtbot, tmp_path):
-    """Two files, and two planes of a third, of which one is shown and one was split off."""
+def test_an_experiment_can_be_rerun_while_its_files_are_unchanged(model, qtbot, tmp_path):
+    """Two files, and two planes of a third, one displayed and one split off."""
     session, path = Session.of(model), tmp_path / "four.experiment.npz"
     set_choices(session.choices, landmarks=40, rank=5)
     for place in range(2):
@@ -242,14 +242,14 @@ def test_an_experiment_of_layers_from_files_can_be_run_again_as_long_as_these_ar
     wait_until_idle(session.experiment, qtbot)
     again = rerun(path)
     assert (again.same, again.notes) == (True, ())
-    other = Session.of(elsewhere := ViewerModel())  # saved anew where its images are not open, it still knows its files
+    other = Session.of(elsewhere := ViewerModel())  # without open images, a copy keeps its files
     other.experiment.open(path)
     assert elsewhere.layers == []
     wait_until_idle(other.experiment, qtbot)
     other.experiment.save(tmp_path / "copy.experiment.npz")
     wait_until_idle(other.experiment, qtbot)
     assert rerun(tmp_path / "copy.experiment.npz").same
-    model.layers[0].data[:20] = 0  # as if painted over: the file holds something else
+    model.layers[0].data[:20] = 0  # as if painted over: the file differs
     session.experiment.run()
     wait_until_idle(session.experiment, qtbot)
     session.experiment.save(path)
@@ -259,7 +259,7 @@ def test_an_experiment_of_layers_from_files_can_be_run_again_as_long_as_these_ar
         rerun(path)
 
 
-def test_position_shows_beside_a_comparison_of_two_images(model, qtbot):
+def test_position_dependence_is_shown_for_two_images(model, qtbot):
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed, rows=4), name=name)
     session = Session.of(model)
@@ -278,8 +278,8 @@ def test_position_shows_beside_a_comparison_of_two_images(model, qtbot):
     session.detach(session.comparison)
 
 
-def test_a_comparison_of_a_and_b_says_that_it_permutes_images_of_one_dish(model, qtbot):
-    """Six images a side, of two dishes each: images of one dish are not independent."""
+def test_permuting_images_of_one_dish_is_reported(model, qtbot):
+    """Six images per sample, from two dishes each: images of one dish are not independent."""
     session = Session.of(model)
     page = AnswerPage(model)
     qtbot.addWidget(page)
@@ -303,7 +303,7 @@ def test_a_comparison_of_a_and_b_says_that_it_permutes_images_of_one_dish(model,
     assert not session.comparison.result.note
 
 
-def test_a_comparison_of_a_and_b_says_how_many_images_of_these_are_not_open(model, qtbot):
+def test_images_of_a_and_b_that_are_not_open_are_counted(model, qtbot):
     session = Session.of(model)
     session.attach(session.comparison)
     task, design = session.comparison, session.design
@@ -320,7 +320,7 @@ def test_a_comparison_of_a_and_b_says_how_many_images_of_these_are_not_open(mode
     session.detach(session.comparison)
 
 
-def test_a_comparison_of_images_of_one_dish_is_saved_with_what_it_did_not_use(model, qtbot, tmp_path):
+def test_unused_design_columns_are_saved(model, qtbot, tmp_path):
     session = Session.of(model)
     session.attach(session.comparison)
     task, design, path = session.comparison, session.design, tmp_path / "pair.comparison.npz"
@@ -331,7 +331,7 @@ def test_a_comparison_of_images_of_one_dish_is_saved_with_what_it_did_not_use(mo
     task.run()
     wait_until_idle(task, qtbot)
     assert "replicates of the design table" in task.result.note
-    assert "at_one_pixel_size" not in script_of(task.shown)  # all pixels are of one size
+    assert "at_one_pixel_size" not in script_of(task.shown)  # all pixels have the same size
     task.save(path)
     wait_until_idle(task, qtbot)
     task.open(path)
@@ -347,7 +347,7 @@ def test_a_comparison_of_images_of_one_dish_is_saved_with_what_it_did_not_use(mo
     session.detach(session.comparison)
 
 
-def test_a_saved_comparison_brings_the_design_back(model, qtbot, tmp_path):
+def test_a_saved_comparison_restores_the_design(model, qtbot, tmp_path):
     def with_images(viewer):
         for seed, name in enumerate(("one", "two", "three")):
             viewer.add_labels(labels_of(seed), name=name)
@@ -377,9 +377,7 @@ def test_a_saved_comparison_brings_the_design_back(model, qtbot, tmp_path):
         one.detach(one.comparison)
 
 
-def test_an_experiment_is_opened_with_its_own_images_where_others_were_added_to_its_groups(
-    model, qtbot, tmp_path, monkeypatch
-):
+def test_an_experiment_is_opened_with_its_own_images(model, qtbot, tmp_path, monkeypatch):
     session, page = Session.of(model), ExperimentPage(model)
     qtbot.addWidget(page)
     set_choices(session.choices, landmarks=40, rank=5, permutations=99)
@@ -417,14 +415,14 @@ def test_an_experiment_is_opened_with_its_own_images_where_others_were_added_to_
     assert "images of this result are not in the viewer" in other.message.text()
 
 
-def test_rows_that_faults_of_the_outlines_withhold_are_given_after_a_look(model, qtbot):
+def test_withheld_rows_are_shown_after_confirmation(model, qtbot):
     session, page = Session.of(model), ExperimentPage(model)
     qtbot.addWidget(page)
     set_choices(session.choices, landmarks=40, rank=5, significance=0.2)
     for place in range(3):
         labels = labels_of(place)
         model.add_labels(labels, name=f"a_{place}")
-        model.add_labels(np.where(labels == 1, 0, labels), name=f"b_{place}")  # the same outlines, but one
+        model.add_labels(np.where(labels == 1, 0, labels), name=f"b_{place}")  # the same outlines, except for one
     model.add_labels(labels_of(9), name="c_0")
     session.design.fill("{group}_{replicate}")
     press(page.run_button, qtbot)

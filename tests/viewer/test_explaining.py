@@ -1,4 +1,4 @@
-"""The explanation of a comparison, without a widget: found, cancelled, kept, outdated, saved."""
+"""The explanation task without a widget: run, cancel, keep, outdate, save."""
 
 import time
 from dataclasses import replace
@@ -16,7 +16,7 @@ QUICK = Settings(landmarks=50, rank=10, permutations=99)
 
 @pytest.fixture
 def task(model, qapp):
-    """The task, followed as by an open dock."""
+    """The task, activated as by an open dock."""
     task = Session.of(model).explanation
     task.activate()
     yield task
@@ -31,7 +31,7 @@ def ready(task, comparison, model):
 
 @pytest.fixture
 def explained_task(ready, explanation, monkeypatch, qtbot):
-    """The task with its explanation, found once for all tests."""
+    """The task with its explanation, computed once for all tests."""
     monkeypatch.setattr(explaining, "explain", lambda _: explanation)
     ready.run()
     return wait_until_idle(ready, qtbot)
@@ -39,7 +39,7 @@ def explained_task(ready, explanation, monkeypatch, qtbot):
 
 @pytest.fixture
 def compared(model, qtbot):
-    """The task after a run on two layers, followed as by an open dock."""
+    """The task after a run on two layers, activated as by an open dock."""
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
     session = Session.of(model)
@@ -64,7 +64,7 @@ def test_without_a_comparison_there_is_nothing_to_explain(task):
     assert (task.state, task.changed_since(), task.selected_row()) == ("empty", [], None)
 
 
-def test_it_explains_the_comparison(ready, comparison, qtbot):
+def test_the_comparison_is_explained(ready, comparison, qtbot):
     assert ready.state == "ready"
     steps, ends = [], []
     ready.progressed.connect(lambda step: steps.append(step.name))
@@ -92,7 +92,7 @@ def test_a_run_can_be_cancelled(ready, qtbot, monkeypatch):
     qtbot.waitUntil(lambda: not ready.threads, timeout=1000)
 
 
-def test_an_error_is_told_and_keeps_the_explanation_before(explained_task, qtbot, monkeypatch):
+def test_an_error_is_reported_and_keeps_the_previous_explanation(explained_task, qtbot, monkeypatch):
     def failing(_):
         raise RuntimeError("the reason")
 
@@ -111,14 +111,14 @@ def test_another_comparison_drops_the_explanation(explained_task, comparison, mo
     assert explained_task.state == "ready"
 
 
-def test_another_comparison_cancels_what_explains_the_one_before(ready, comparison, model):
+def test_another_comparison_cancels_the_running_explanation(ready, comparison, model):
     ready.run()
     show_given_result(compare(comparison.b, comparison.a, comparison.settings), model)
     assert not ready.busy
     assert (ready.message, ready.result) == ("", None)
 
 
-def test_a_verdict_on_the_same_data_is_taken_over(explained_task, comparison, model):
+def test_a_new_verdict_on_the_same_data_is_adopted(explained_task, comparison, model):
     modes, judged = explained_task.result.modes, replace(comparison, row_depends_on_archetype=True)
     show_given_result(judged, model)
     assert explained_task.result.comparison is judged
@@ -126,7 +126,7 @@ def test_a_verdict_on_the_same_data_is_taken_over(explained_task, comparison, mo
     assert any("inconclusive" in sentence for sentence in explained_task.result.sentences())
 
 
-def test_a_verdict_that_comes_meanwhile_is_taken_over_too(ready, comparison, explanation, model, qtbot, monkeypatch):
+def test_a_verdict_that_arrives_during_a_run_is_adopted(ready, comparison, explanation, model, qtbot, monkeypatch):
     monkeypatch.setattr(explaining, "explain", lambda _: explanation)
     judged = replace(comparison, row_depends_on_archetype=True)
     ready.run()
@@ -134,7 +134,7 @@ def test_a_verdict_that_comes_meanwhile_is_taken_over_too(ready, comparison, exp
     assert wait_until_idle(ready, qtbot).result.comparison is judged
 
 
-def test_it_tells_what_has_changed_since_the_comparison(compared, model, qtbot):
+def test_changes_since_the_comparison_are_reported(compared, model, qtbot):
     told = []
     compared.changed.connect(lambda: told.append(compared.changed_since()))
     pixels = model.layers["one"].data
@@ -149,7 +149,7 @@ def test_it_tells_what_has_changed_since_the_comparison(compared, model, qtbot):
     assert compared.explained_comparison is compared.comparison.result
 
 
-def test_a_failed_run_outdates_what_is_explored_and_does_not_remove_it(compared, model, qtbot):
+def test_a_failed_run_outdates_the_explanation_but_keeps_it(compared, model, qtbot):
     before = compared.explained_comparison
     model.layers["two"].units = ("pixel", "pixel")
     run_anew(compared, qtbot)
@@ -162,14 +162,14 @@ def test_a_failed_run_outdates_what_is_explored_and_does_not_remove_it(compared,
     assert compared.changed_since() == []
 
 
-def test_a_deleted_layer_is_told(compared, model):
+def test_a_deleted_layer_is_reported(compared, model):
     told = []
     compared.changed.connect(lambda: told.append(compared.changed_since()))
     model.layers.remove("two")
     assert told[-1] == ["a layer was deleted"]
 
 
-def test_at_rest_it_listens_to_no_layer(compared, model):
+def test_an_inactive_task_is_disconnected_from_layers(compared, model):
     data = model.layers["one"].events.data
     before = len(data.callbacks)
     compared.deactivate()
@@ -178,7 +178,7 @@ def test_at_rest_it_listens_to_no_layer(compared, model):
     assert len(data.callbacks) == before
 
 
-def test_the_selected_curve_is_that_of_the_active_layer_or_the_one_that_is_picked(compared, model):
+def test_the_selected_curve_is_from_the_active_layer_or_the_selection(compared, model):
     assert compared.selected_row() is None
     model.layers.selection.active = layer = model.layers["two curves"]
     layer.selected_data = {4}
@@ -198,7 +198,7 @@ def test_the_selected_curve_is_that_of_the_active_layer_or_the_one_that_is_picke
         ("nowhere/why.html", "why.html cannot be written: No such file"),
     ],
 )
-def test_the_report_is_saved_or_it_is_said_why_not(explained_task, qtbot, tmp_path, name, words):
+def test_the_report_is_saved_or_the_failure_reported(explained_task, qtbot, tmp_path, name, words):
     explained_task.save_report(tmp_path / name)
     wait_until_idle(explained_task, qtbot)
     assert words in explained_task.message

@@ -1,4 +1,4 @@
-"""One selection in all views: layers, scatter plot, table, card and gallery; excluding; A beside B; keys."""
+"""The shared selection of layers, scatter plot, table, card and gallery; exclusion; side by side; keys."""
 
 import gc
 
@@ -34,7 +34,7 @@ from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
 
 @pytest.fixture
 def finished_dock(bare_dock, qtbot):
-    """The dock with a result and the window of its curves."""
+    """The dock with a result and the window *Curves*."""
     with reusing_results():
         run(bare_dock, qtbot)
     press(bare_dock.results.explore, qtbot)
@@ -50,7 +50,7 @@ def explorer(finished_dock):
 # One selection -------------------------------------------------------------------------------------------------
 
 
-def test_curves_picked_in_a_layer_are_marked_everywhere(finished_dock, explorer, model):
+def test_curves_selected_in_a_layer_are_highlighted_everywhere(finished_dock, explorer, model):
     curves_of(model, "two").selected_data = {3, 5}
     first = len(finished_dock.result.a)
     assert selected_rows(finished_dock) == [first + 3, first + 5]
@@ -59,7 +59,7 @@ def test_curves_picked_in_a_layer_are_marked_everywhere(finished_dock, explorer,
     assert "2 curves selected" in explorer.card.numbers.text()
 
 
-def test_rows_picked_in_the_table_are_marked_in_both_layers(finished_dock, explorer, model):
+def test_rows_selected_in_the_table_are_highlighted_in_both_layers(finished_dock, explorer, model):
     first = len(finished_dock.result.a)
     explorer.table.sortByColumn(3, Qt.SortOrder.DescendingOrder)
     order = explorer.table.curves.order
@@ -74,14 +74,14 @@ def test_rows_picked_in_the_table_are_marked_in_both_layers(finished_dock, explo
     assert set(curves_of(model, name).selected_data) == {index}
 
 
-def test_the_selection_outlives_sorting(finished_dock, explorer):
+def test_the_selection_is_kept_by_sorting(finished_dock, explorer):
     finished_dock.comparison.selection.pick([1, 40, 50])
     explorer.table.sortByColumn(3, Qt.SortOrder.AscendingOrder)
     assert selected_in_table(explorer) == [1, 40, 50]
     assert selected_rows(finished_dock) == [1, 40, 50]
 
 
-def test_a_point_clicked_in_the_plot_is_picked_and_shift_adds(finished_dock, explorer, qtbot):
+def test_clicking_a_point_selects_it_and_shift_adds(finished_dock, explorer, qtbot):
     plot = explorer.scatter
     plot.resize(400, 300)
     for row, modifier in ((7, Qt.KeyboardModifier.NoModifier), (60, Qt.KeyboardModifier.ShiftModifier)):
@@ -92,7 +92,7 @@ def test_a_point_clicked_in_the_plot_is_picked_and_shift_adds(finished_dock, exp
         assert np.linalg.norm(places[row] - places[one]) < 2
 
 
-def test_a_lasso_picks_what_is_inside(finished_dock, explorer, qtbot):
+def test_a_lasso_selects_the_points_inside(finished_dock, explorer, qtbot):
     plot = explorer.scatter
     plot.resize(400, 300)
     places = plot.widget_points()
@@ -117,7 +117,7 @@ def drag(widget, corners, kind=None):
         QApplication.sendEvent(widget, event)
 
 
-def test_a_curve_clicked_in_the_viewer_is_picked_whichever_layer_is_active(finished_dock, model):
+def test_clicking_a_curve_selects_it_for_any_active_layer(finished_dock, model):
     one, two = curves_of(model, "one"), curves_of(model, "two")
     two.visible = False
     press_on_canvas(model, position_inside(one, 4))
@@ -137,7 +137,7 @@ def test_a_curve_clicked_in_the_viewer_is_picked_whichever_layer_is_active(finis
     assert selected_rows(finished_dock) == [len(finished_dock.result.a) + 6]
 
 
-def test_a_line_drawn_with_shift_on_the_canvas_picks_what_is_inside(finished_dock, model):
+def test_shift_dragging_on_the_canvas_selects_the_curves_inside(finished_dock, model):
     one, two = curves_of(model, "one"), curves_of(model, "two")
     two.visible = False
     centres = np.array([one.data_to_world(curve.mean(axis=0)) for curve in one.data])
@@ -152,7 +152,7 @@ def test_a_line_drawn_with_shift_on_the_canvas_picks_what_is_inside(finished_doc
     assert drawn == [True] * 3 + [False]
 
 
-def test_the_curve_under_the_mouse_lights_up_in_every_view(finished_dock, explorer, model, qtbot):
+def test_the_curve_under_the_mouse_is_highlighted_in_every_view(finished_dock, explorer, model, qtbot):
     selection, one = finished_dock.comparison.selection, curves_of(model, "one")
     curves_of(model, "two").visible = False
     move_on_canvas(model, position_inside(one, 4))
@@ -175,7 +175,7 @@ def test_the_curve_under_the_mouse_lights_up_in_every_view(finished_dock, explor
     assert set(one.selected_data) | set(curves_of(model, "two").selected_data)
 
 
-def test_the_camera_flies_to_a_curve_picked_beside_the_canvas_not_to_one_on_it(finished_dock, explorer, model, qtbot):
+def test_the_camera_moves_only_for_selections_outside_the_canvas(finished_dock, explorer, model, qtbot):
     bench = Bench(model)
     qtbot.addWidget(bench)
     one = curves_of(model, "one")
@@ -197,14 +197,14 @@ def test_curves_cannot_be_dragged(finished_dock, model):
     assert str(curves_of(model, "one").mode) == "pan_zoom"
 
 
-def test_deleting_a_curve_layer_leaves_the_other_views_working(finished_dock, explorer, model):
+def test_other_views_work_after_deleting_a_curve_layer(finished_dock, explorer, model):
     model.layers.remove("one curves")
     finished_dock.comparison.selection.pick([2, len(finished_dock.result.a) + 2])
     assert selected_in_table(explorer) == [2, len(finished_dock.result.a) + 2]
     assert set(curves_of(model, "two").selected_data) == {2}
 
 
-def test_another_result_empties_the_selection_and_links_once(finished_dock, explorer, model, qtbot):
+def test_another_result_clears_the_selection_and_connects_once(finished_dock, explorer, model, qtbot):
     finished_dock.comparison.selection.pick([1, 2])
     run(finished_dock, qtbot)
     assert selected_rows(finished_dock) == []
@@ -213,7 +213,7 @@ def test_another_result_empties_the_selection_and_links_once(finished_dock, expl
     assert explorer.table.curves.rowCount() == len(finished_dock.result.a) + len(finished_dock.result.b)
 
 
-def test_opening_again_links_once(finished_dock, model, qtbot):
+def test_reopening_connects_once(finished_dock, model, qtbot):
     finished_dock.show()
     finished_dock.hide()
     qtbot.waitUntil(lambda: not finished_dock.session.choices.sides.is_connected, timeout=2000)
@@ -258,7 +258,7 @@ def test_the_card_shows_the_numbers_of_a_curve_with_their_units(finished_dock, e
     assert f"distance from the mean shape: {finished_dock.result.distances['product'].iloc[row]:.4g}" in text
 
 
-def test_a_neighbour_clicked_becomes_the_curve_of_the_card(finished_dock, explorer, qtbot):
+def test_clicking_a_neighbor_shows_it_in_the_card(finished_dock, explorer, qtbot):
     finished_dock.comparison.selection.pick([0])
     button = explorer.card.buttons[4]
     assert button.side == "B"
@@ -266,7 +266,7 @@ def test_a_neighbour_clicked_becomes_the_curve_of_the_card(finished_dock, explor
     assert selected_rows(finished_dock) == [button.row]
 
 
-def test_the_gallery_holds_the_usual_and_the_unusual_of_each_image(finished_dock, explorer, qtbot):
+def test_the_gallery_shows_typical_and_unusual_curves_of_each_image(finished_dock, explorer, qtbot):
     product = finished_dock.result.distances["product"].to_numpy()
     first = len(finished_dock.result.a)
     (usual, unusual), _ = nearest_and_farthest(finished_dock.result)
@@ -281,7 +281,7 @@ def test_the_gallery_holds_the_usual_and_the_unusual_of_each_image(finished_dock
 # Excluding -----------------------------------------------------------------------------------------------------
 
 
-def test_an_excluded_curve_is_left_out_of_the_next_run_and_can_come_back(finished_dock, explorer, model, qtbot):
+def test_an_excluded_curve_is_omitted_from_the_next_run_and_can_be_restored(finished_dock, explorer, model, qtbot):
     number = len(finished_dock.result.a)
     one = finished_dock.result.a.ids[4]
     pixels = model.layers["one"].data.copy()
@@ -303,7 +303,7 @@ def test_an_excluded_curve_is_left_out_of_the_next_run_and_can_come_back(finishe
     np.testing.assert_array_equal(model.layers["one"].data, pixels)
 
 
-def test_excluding_twice_takes_the_curve_in_again(finished_dock, explorer, qtbot):
+def test_excluding_twice_restores_the_curve(finished_dock, explorer, qtbot):
     finished_dock.comparison.selection.pick([4])
     press(explorer.card.exclude, qtbot)
     assert "again" in explorer.card.exclude.text()
@@ -312,7 +312,7 @@ def test_excluding_twice_takes_the_curve_in_again(finished_dock, explorer, qtbot
     assert finished_dock.excluded.isHidden()
 
 
-def test_exclusions_end_when_other_outlines_are_traced_and_follow_a_swap(finished_dock, explorer, qtbot):
+def test_exclusions_end_with_other_outlines_and_follow_a_swap(finished_dock, explorer, qtbot):
     finished_dock.comparison.selection.pick([4])
     press(explorer.card.exclude, qtbot)
     press(finished_dock.sides.swap, qtbot)
@@ -324,7 +324,7 @@ def test_exclusions_end_when_other_outlines_are_traced_and_follow_a_swap(finishe
 # A beside B ----------------------------------------------------------------------------------------------------
 
 
-def test_a_and_b_lie_side_by_side_with_their_own_curves(finished_dock, model, qtbot):
+def test_a_and_b_are_side_by_side_with_their_curves(finished_dock, model, qtbot):
     model.add_image(spots(6), name="other")
     grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
     press(finished_dock.results.side_by_side, qtbot)
@@ -382,7 +382,7 @@ def takes_tab(widget, window):
     return bool(wanted) and widget.isVisibleTo(window) and widget.isEnabled()
 
 
-def test_tab_goes_through_the_controls_in_reading_order(shown, qtbot):
+def test_tab_follows_the_reading_order(shown, qtbot):
     run(shown, qtbot)
     qtbot.wait(100)
     seen, widget = [], shown.sides.pair.a
@@ -398,7 +398,7 @@ def test_tab_goes_through_the_controls_in_reading_order(shown, qtbot):
     assert lines[3:] == sorted(lines[3:])
 
 
-def test_every_control_says_what_it_does(finished_dock, explorer):
+def test_every_control_is_described(finished_dock, explorer):
     for parent in (finished_dock, explorer):
         for kind in (QAbstractButton, QAbstractSpinBox, QComboBox):
             for control in parent.findChildren(kind):
@@ -408,21 +408,21 @@ def test_every_control_says_what_it_does(finished_dock, explorer):
                 assert control.toolTip() or control.parentWidget().toolTip(), (kind, control.text(), name)
 
 
-def test_every_setting_says_its_default_and_a_unit_where_it_has_one(finished_dock):
+def test_every_setting_states_default_and_unit(finished_dock):
     for name, control in finished_dock.controls.items():
         assert "Default" in control.toolTip(), name
     for name in ("smoothing", "outline_smoothing", "min_area"):
         assert "px" in finished_dock.controls[name].toolTip()
 
 
-def test_painted_columns_say_their_unit(finished_dock):
+def test_color_features_state_their_unit(finished_dock):
     finished_dock.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index("area"))
     assert finished_dock.color_by.colorbar.labels[-1].endswith("µm²")
     finished_dock.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index("image"))
     assert finished_dock.color_by.colorbar.labels == ["A", "", "B"]
 
 
-def test_the_colour_bar_counts_every_curve_and_clips_where_asked(finished_dock):
+def test_the_color_bar_counts_every_curve_and_clips_on_request(finished_dock):
     shares = finished_dock.color_by.colorbar.shares()
     assert [share.sum() for share in shares] == pytest.approx([1, 1])
     finished_dock.color_by.percentile.setValue(50)

@@ -1,4 +1,4 @@
-"""Files through napari: opened by name through the manifest, saved from layers, and the same again."""
+"""Files in napari: opened through the manifest, saved from layers, and round trips."""
 
 import json
 
@@ -22,7 +22,7 @@ PLUGIN = "napari-shape-ensembles"
 
 @pytest.fixture
 def viewer():
-    """A viewer without a window, and the plugins that are installed."""
+    """A headless viewer model, with the installed plugins."""
     npe2.PluginManager.instance().discover()
     return ViewerModel()
 
@@ -43,7 +43,7 @@ def result():
 
 
 @pytest.mark.parametrize("name", ["cells.curves.csv", "cells.parquet", "cells.geojson", "cells.zip", "cells.npz"])
-def test_a_file_of_curves_opens_as_shapes_where_they_were(tmp_path, viewer, name):
+def test_a_curve_file_opens_as_shapes_in_place(tmp_path, viewer, name):
     write_curves(tmp_path / name, table())
     (layer,) = viewer.open(tmp_path / name, plugin=PLUGIN)
     assert layer.name == "cells"
@@ -70,7 +70,7 @@ def test_a_shapes_layer_is_saved_with_features_scale_and_unit(tmp_path, viewer, 
     pd.testing.assert_series_equal(again.features["area"], table().features["area"], rtol=1e-6)
 
 
-def test_shapes_of_three_axes_are_refused(viewer, tmp_path):
+def test_three_dimensional_shapes_are_rejected(viewer, tmp_path):
     layer = viewer.add_shapes([np.zeros((4, 3)) + np.eye(4, 3)], shape_type="polygon")
     with pytest.raises(OSError, match="more than two axes"):
         layer.save(str(tmp_path / "x.geojson"), plugin=PLUGIN)
@@ -93,20 +93,20 @@ def test_annotations_of_several_images_open_as_one_layer_each(tmp_path, viewer):
     assert [(layer.name, len(layer.data)) for layer in layers] == [("one.png", 2), ("two.png", 2)]
 
 
-def test_json_of_something_else_is_left_to_others(tmp_path):
+def test_other_json_files_are_left_to_other_readers(tmp_path):
     (tmp_path / "x.json").write_text('{"a": 1}')
     assert curves_reader(str(tmp_path / "x.json")) is None
     assert curves_reader([str(tmp_path / "x.geojson"), str(tmp_path / "x.json")]) is None
 
 
-def test_a_bad_file_leaves_no_layer_and_says_why(tmp_path, viewer):
+def test_an_invalid_file_adds_no_layer_and_is_reported(tmp_path, viewer):
     (tmp_path / "x.geojson").write_text("{")
     with pytest.raises(ValueError, match=r"x\.geojson is damaged"):
         viewer.open(tmp_path / "x.geojson", plugin=PLUGIN)
     assert not viewer.layers
 
 
-def test_a_saved_comparison_reopens_with_its_layers_painting_and_place(tmp_path, viewer, result):
+def test_a_saved_comparison_reopens_with_layers_colors_and_positions(tmp_path, viewer, result):
     inputs = [
         viewer.add_shapes(
             [curve / pixel for curve in ensemble.curves],
@@ -137,7 +137,7 @@ def test_a_saved_comparison_reopens_with_its_layers_painting_and_place(tmp_path,
     assert read_comparison_view(path)["b"]["translate"] == [0, 300]
 
 
-def test_places_are_kept_in_the_unit_of_the_comparison(viewer, result):
+def test_positions_are_kept_in_the_unit_of_the_comparison(viewer, result):
     inputs = [
         viewer.add_shapes(
             [curves(1)[0]], shape_type="polygon", scale=(size, size), translate=(size, 0), units=(unit,) * 2
@@ -162,11 +162,11 @@ def test_a_folder_of_comparisons_reads_back_without_a_view(tmp_path, viewer, res
     assert Comparison.load(tmp_path / "x.comparison.npz").case == result.case
 
 
-def test_our_own_files_open_without_the_question_which_reader_to_take():
+def test_our_own_files_open_without_a_reader_dialog():
     plugins = get_settings().plugins
     before = plugins.extension2reader
     try:
-        plugins.extension2reader = {"*.curves.csv": "napari"}  # what a person has chosen stays
+        plugins.extension2reader = {"*.curves.csv": "napari"}  # the user's choice is kept
         manifest = npe2.PluginManager.instance().get_manifest(PLUGIN)
         assert manifest.on_activate == "napari_shape_ensembles.viewer.files:prefer_own_reader"
         prefer_own_reader()

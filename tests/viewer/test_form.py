@@ -1,4 +1,4 @@
-"""Forms generated from declared parameters: nothing is lost, only what matters is shown, nothing changes unasked."""
+"""Forms generated from declared parameters: values are preserved, only relevant controls are shown, no side effects."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Literal
@@ -22,7 +22,7 @@ from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 
 METHODS = tuple(parameters_of(Outlines)["method"].choices)
 LARGE = 18  # points
-#: No parameter as it is by default, some at values that no control shows.
+#: Every parameter differs from its default, some with values that no control can show.
 EVERY = Outlines(
     method="hysteresis",
     objects="dark",
@@ -61,7 +61,7 @@ EVERY = Outlines(
 
 @dataclass(frozen=True)
 class Others:
-    """Kinds of parameters that a recipe does not have."""
+    """Types of parameters that a recipe does not have."""
 
     first: Literal["any", "last"] | int = parameter("any", "Which one.", least=0, group="One")
     widths: float | tuple[float, ...] = parameter(1.0, "One or several.", above=0, group="One")
@@ -74,7 +74,7 @@ class Others:
 
 @pytest.fixture
 def made(qtbot):
-    """A function that makes a form and keeps it for the time of the test."""
+    """Return a function that creates a form and keeps it alive during the test."""
 
     def make(kind, *args, **options):
         form = kind(*args, **options)
@@ -93,7 +93,7 @@ def form(made):
 
 @pytest.fixture
 def emissions(form):
-    """What the form tells while the test runs."""
+    """Signals emitted by the form during the test."""
     values = []
 
     def listen():
@@ -115,7 +115,7 @@ def rows(form):
 
 
 def numbers(declared):
-    """Values in the range of a parameter, of all sizes."""
+    """Values in the range of a parameter, of all magnitudes."""
     least, most = declared.least, declared.most
     if declared.kind is int:
         return st.integers(0 if least is None else least, 10**12 if most is None else most)
@@ -155,7 +155,7 @@ def recipes(draw):
 # Values ----------------------------------------------------------------------------------------------------
 
 
-def test_it_starts_at_what_it_is_given_and_has_a_control_for_every_parameter(form):
+def test_the_form_shows_the_given_values_with_a_control_for_every_parameter(form):
     assert form.value == Outlines()
     assert list(form.controls) == [field.name for field in fields(Outlines)]
     assert list(form.sections) == list(dict.fromkeys(item.group for item in parameters_of(Outlines).values()))
@@ -163,7 +163,7 @@ def test_it_starts_at_what_it_is_given_and_has_a_control_for_every_parameter(for
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_file_of_any_method_is_loaded_and_saved_back_unchanged(form, tmp_path, method):
+def test_files_of_any_method_round_trip(form, tmp_path, method):
     recipe = replace(EVERY, method=method, **{"quantile": None} if method == "level" else {})
     recipe.save(tmp_path / "before.toml")
     form.value = Outlines.load(tmp_path / "before.toml")
@@ -171,7 +171,7 @@ def test_a_file_of_any_method_is_loaded_and_saved_back_unchanged(form, tmp_path,
     assert (tmp_path / "after.toml").read_text() == (tmp_path / "before.toml").read_text()
 
 
-def test_what_no_control_shows_is_named_and_kept_until_it_is_taken_back(form, emissions, qtbot):
+def test_values_without_control_are_listed_and_kept_until_reset(form, emissions, qtbot):
     assert form.value == Outlines()
     form.value = EVERY
     assert form.value == EVERY
@@ -180,7 +180,7 @@ def test_what_no_control_shows_is_named_and_kept_until_it_is_taken_back(form, em
     words = form.more.label.text()
     assert "Outline smoothing = 1e-09 px" in words
     assert "Shortest outline = 1000000000000000.0 px" in words
-    assert "Quantile" not in words  # plays no part beside hysteresis
+    assert "Quantile" not in words  # irrelevant for hysteresis
     form.controls["holes"].setChecked(False)
     assert form.value == replace(EVERY, holes=False)
     qtbot.mouseClick(form.more.button, Qt.MouseButton.LeftButton)
@@ -191,7 +191,7 @@ def test_what_no_control_shows_is_named_and_kept_until_it_is_taken_back(form, em
 
 @checked(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(recipes(), min_size=1, max_size=3))
-def test_any_recipe_passes_unchanged(form, shown):
+def test_any_recipe_round_trips(form, shown):
     for recipe in shown:
         form.value = recipe
         assert form.value == recipe
@@ -200,7 +200,7 @@ def test_any_recipe_passes_unchanged(form, shown):
     assert exact | named == rows(form)
 
 
-def test_every_control_reaches_the_value(form, emissions):
+def test_every_control_changes_its_value(form, emissions):
     form.show_image(rgb=True, low=0, high=10, middle=5)
     choose(form, "method", "hysteresis")
     for name, value in (("threshold", 7.0), ("low", 3.0), ("neck", 0.5), ("opening", 2.0), ("min_size", 9)):
@@ -235,7 +235,7 @@ def test_every_control_reaches_the_value(form, emissions):
         Others(first=10**20, widths=(1.0,), most=1),
     ],
 )
-def test_indices_and_several_numbers_and_optional_ones_pass_unchanged(made, value):
+def test_indices_sequences_and_optional_numbers_round_trip(made, value):
     form = made(Form, Others())
     form.value = value
     assert form.value == value
@@ -244,7 +244,7 @@ def test_indices_and_several_numbers_and_optional_ones_pass_unchanged(made, valu
     assert form.more.isHidden()
 
 
-def test_several_numbers_are_written_with_commas_or_blanks(made):
+def test_sequences_are_entered_with_commas_or_spaces(made):
     form = made(Form, Others())
     line = form.controls["widths"]
     for text, expected in (("0.5, 1,2", (0.5, 1.0, 2.0)), (" 2 4 ", (2.0, 4.0)), ("3", 3.0)):
@@ -256,7 +256,7 @@ def test_several_numbers_are_written_with_commas_or_blanks(made):
             _ = form.value
 
 
-def test_parameters_can_be_left_out_and_are_named_where_they_are_set(made):
+def test_parameters_may_be_omitted_from_the_form(made):
     value = Others(first=7, widths=2.0)
     form = made(Form, value, omitted=("first", "widths", "most"), folded=("Two",))
     assert list(form.controls) == ["share"]
@@ -267,7 +267,7 @@ def test_parameters_can_be_left_out_and_are_named_where_they_are_set(made):
     assert form.value == replace(value, share=0.25)
 
 
-def test_setting_a_value_tells_nothing_and_leaves_what_is_being_written_as_it_is(form, emissions, qtbot):
+def test_setting_values_emits_no_signal_and_keeps_unfinished_input(form, emissions, qtbot):
     form.value = EVERY
     form.value = Outlines()
     assert emissions == []
@@ -285,7 +285,7 @@ def test_setting_a_value_tells_nothing_and_leaves_what_is_being_written_as_it_is
 # What matters ----------------------------------------------------------------------------------------------
 
 
-def test_only_controls_that_matter_are_shown(form):
+def test_only_relevant_controls_are_shown(form):
     shown = {}
     for method in METHODS:
         choose(form, "method", method)
@@ -315,7 +315,7 @@ def test_the_channel_is_shown_for_color_images_and_where_one_was_chosen(form):
     assert "channel" in rows(form)
 
 
-def test_a_threshold_by_hand_starts_within_the_image_and_stays_for_the_next_one(form, emissions):
+def test_a_manual_threshold_starts_within_the_image_and_is_kept(form, emissions):
     form.show_image(rgb=False, low=-0.5, high=9.5, middle=2.34567)
     assert emissions == []
     assert form.value == Outlines()
@@ -330,7 +330,7 @@ def test_a_threshold_by_hand_starts_within_the_image_and_stays_for_the_next_one(
     assert form.value.threshold == box.value() == 2.346
 
 
-def test_a_threshold_that_is_needed_before_there_is_an_image_comes_with_it(form, emissions):
+def test_a_manual_threshold_is_initialized_by_the_first_image(form, emissions):
     choose(form, "method", "manual")
     assert 'method "manual" needs a threshold' in emissions[-1]
     form.show_image(rgb=False, low=0, high=10, middle=5)
@@ -350,7 +350,7 @@ def test_a_level_is_a_quantile_or_a_threshold(form, emissions):
     assert form.value == emissions[-1] == Outlines(method="level", quantile=0.25)
 
 
-def test_classes_of_objects_are_fewer_than_all_classes(form):
+def test_foreground_classes_are_fewer_than_all_classes(form):
     choose(form, "method", "multi-otsu")
     form.controls["object_classes"].setValue(4)
     assert form.controls["classes"].value() == 5
@@ -361,7 +361,7 @@ def test_classes_of_objects_are_fewer_than_all_classes(form):
 # Looks and hands -------------------------------------------------------------------------------------------
 
 
-def test_every_control_has_its_name_a_label_and_a_tooltip_with_unit_and_default(form):
+def test_every_control_has_a_name_label_and_tooltip(form):
     for name, control in form.controls.items():
         declared = parameters_of(Outlines)[name]
         (label,) = [part for part in form.findChildren(QLabel) if part.buddy() is control]
@@ -380,11 +380,11 @@ def test_every_control_has_its_name_a_label_and_a_tooltip_with_unit_and_default(
             assert control.maximum() == (1e6 if most is None else most)
 
 
-def test_help_is_shown_as_it_is(made):
+def test_help_is_shown_as_plain_text(made):
     assert "&lt;b&gt; &amp; all" in made(Form, Others()).controls["share"].toolTip()
 
 
-def test_the_wheel_passes_to_the_page_below(form, qtbot):
+def test_the_mouse_wheel_scrolls_the_page(form, qtbot):
     form.value = recipe = Outlines(method="hysteresis", threshold=5.0)
     with qtbot.waitActive(form):
         form.activateWindow()
@@ -402,7 +402,7 @@ def test_the_wheel_passes_to_the_page_below(form, qtbot):
     assert form.value == recipe
 
 
-def test_every_control_is_reached_and_changed_by_keys(form, qtbot):
+def test_every_control_is_operated_by_keyboard(form, qtbot):
     with qtbot.waitActive(form):
         form.activateWindow()
     form.controls["method"].setFocus()
@@ -422,7 +422,7 @@ def test_every_control_is_reached_and_changed_by_keys(form, qtbot):
     assert form.value == expected
 
 
-def test_an_optional_number_is_typed_over_not_set_and_cleared_again(form, qtbot):
+def test_typing_over_an_unset_optional_number(form, qtbot):
     form.show_image(rgb=False, low=0, high=10, middle=5)
     choose(form, "method", "hysteresis")
     box = form.controls["low"]
@@ -444,7 +444,7 @@ def test_an_optional_number_is_typed_over_not_set_and_cleared_again(form, qtbot)
 
 
 def too_narrow(form):
-    """Controls and labels in sight that are narrower than what they show, or reach beyond the form."""
+    """Visible controls and labels that are narrower than their content, or extend beyond the form."""
     parts = [part for kind in (QLabel, QComboBox, QDoubleSpinBox, QLineEdit) for part in form.findChildren(kind)]
     found = []
     for part in parts:
@@ -458,7 +458,7 @@ def too_narrow(form):
 
 
 @pytest.mark.parametrize(("size", "width"), [(9, 320), (LARGE, 560)])
-def test_it_fits_into_a_narrow_dock(made, qtbot, size, width):
+def test_the_form_fits_into_a_narrow_dock(made, qtbot, size, width):
     form = OutlinesForm(Outlines())
     area = made(ScrollColumn, form)
     area.setStyleSheet(get_stylesheet("dark", extra_variables={"font_size": f"{size}pt"}))
@@ -492,7 +492,7 @@ def test_recipe_and_settings_are_one_page(made):
     assert emissions == [Settings(rank=20), Outlines(smoothing=2.0)]
 
 
-def test_any_settings_pass_unchanged_and_tell_nothing(made):
+def test_any_settings_round_trip_without_signals(made):
     form, emissions = made(Form, Settings()), []
     form.changed.connect(lambda: emissions.append(form.value))
     settings = Settings.paper(bandwidth=(0.5, 1, 2), null="gamma", approximate_above=10**4, seed=2**35, archetype=12)

@@ -1,4 +1,4 @@
-"""The dock Inspect curves by its own controls: rank, zoom, exclude, compare again, two segmentations."""
+"""The dock *Inspect curves* operated by its controls: rank, zoom, exclude, rerun, compare two segmentations."""
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ FAST = Settings(landmarks=50, rank=10, permutations=199)
 
 @pytest.fixture
 def viewer(model):
-    """No window, where a test does not make one: layers and docks are the same."""
+    """A headless viewer model, unless a test makes a window: layers and docks behave the same."""
     return model
 
 
@@ -67,7 +67,7 @@ def inspect(viewer, qtbot):
     return viewer, dock
 
 
-def test_the_fault_leads_the_list_with_its_reasons(inspected):
+def test_the_fault_ranks_first_with_its_reasons(inspected):
     viewer, dock = inspected
     assert text(dock, 0, "label") == "A 37"
     assert {"A", "B"} <= {label.text() for label in dock.findChildren(QLabel)}
@@ -81,13 +81,13 @@ def test_the_fault_leads_the_list_with_its_reasons(inspected):
     assert not row["excluded"]
 
 
-def test_a_click_brings_a_curve_into_view(in_window, qtbot):
+def test_clicking_shows_a_curve(in_window, qtbot):
     viewer, dock = in_window
     camera = getattr(viewer, "scene", viewer).camera
     camera.zoom, before = 1.5, 1.5
     viewer.window._qt_window.show()
     table = dock.queue.table
-    table.setFocus()  # which nobody means as a choice
+    table.setFocus()  # which is not a user's choice
     assert dock.inspection.current is None
     assert camera.zoom == before
     place = table.visualRect(dock.queue.model.index(0, 1)).center()
@@ -100,7 +100,7 @@ def test_a_click_brings_a_curve_into_view(in_window, qtbot):
     assert camera.zoom > before
 
 
-def test_excluding_is_a_feature_that_can_be_taken_back(inspected, qtbot):
+def test_exclusion_is_a_feature_and_can_be_undone(inspected, qtbot):
     viewer, dock = inspected
     layer = viewer.layers["one inspected"]
     colors = np.array(layer.edge_color)
@@ -121,7 +121,7 @@ def out_of_date(dock):
     return "" if dock.stale.isHidden() else dock.stale.label.text()
 
 
-def test_an_inspection_says_what_has_changed_and_holds_again_when_it_is_undone(inspected, qtbot):
+def test_changes_outdate_an_inspection_until_undone(inspected, qtbot):
     viewer, dock = inspected
     one, two = (viewer.layers[name] for name in ("one", "two"))
     pixels = one.data
@@ -151,7 +151,7 @@ def test_an_inspection_says_what_has_changed_and_holds_again_when_it_is_undone(i
     assert len(dock.result.ensembles) == 1
 
 
-def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_changed(in_window, qtbot):
+def test_a_closed_inspection_detects_changes_on_reopening(in_window, qtbot):
     viewer, dock = in_window
     qtbot.waitUntil(dock.isVisible, timeout=2000)
     layer = viewer.layers["one"]
@@ -164,11 +164,11 @@ def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_c
     assert "one was changed" in out_of_date(dock)
 
 
-def test_one_layer_alone_can_be_inspected(viewer, qtbot):
+def test_a_single_layer_can_be_inspected(viewer, qtbot):
     viewer.add_labels(labels_with_a_fault(), name="one")
     dock = opened(viewer, qtbot)
     pressed(dock.run_button, dock, qtbot)
-    assert text(dock, 0, "label") == "37"  # which is no group's
+    assert text(dock, 0, "label") == "37"  # not from a group
     assert dock.ranked_with.isVisibleTo(dock)
     assert "without an image" in dock.ranked_with.text()
     assert {"Layer", "Second"} <= {label.text() for label in dock.findChildren(QLabel)}
@@ -198,7 +198,7 @@ def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtb
     assert "1 merged in B" in dock.verdict.text()
 
 
-def test_labels_of_two_segmentations_are_said_to_be_corrected_elsewhere(viewer, qtbot):
+def test_labels_of_two_segmentations_are_referred_to_single_inspection(viewer, qtbot):
     labels = segmented(1)
     for name, rows in (("one", 0), ("two", 1)):
         viewer.add_labels(np.roll(labels, rows, axis=0), name=name)
@@ -209,13 +209,11 @@ def test_labels_of_two_segmentations_are_said_to_be_corrected_elsewhere(viewer, 
     dock.question.setCurrentIndex(1)
     pressed(dock.run_button, dock, qtbot)
     dock.inspection.go_to(0)
-    dock.inspection.trigger("fix")  # by its key
+    dock.inspection.trigger("fix")  # by keyboard
     assert dock.message.text() == '⚠ labels are corrected under the question "Which curves are suspicious?"'
 
 
-def test_annotators_of_one_image_are_compared_and_their_consensus_is_corrected_and_saved(
-    viewer, qtbot, tmp_path, monkeypatch
-):
+def test_annotators_are_compared_and_their_consensus_corrected_and_saved(viewer, qtbot, tmp_path, monkeypatch):
     one = segmented(1)
     added, fewer = one.copy(), one.copy()
     added[0:9, 0:9] = np.where(one[0:9, 0:9] == 0, one.max() + 1, one[0:9, 0:9])
@@ -240,7 +238,7 @@ def test_annotators_of_one_image_are_compared_and_their_consensus_is_corrected_a
     design.write([(viewer.layers["Ben"], "group", "")])
     table = [[layer.name, design.cell(layer, "group")] for layer in design.layers()]
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "consensus.tif"), ""))
-    pressed(dock.queue.save_button, dock, qtbot)  # a proposal is new without any correction
+    pressed(dock.queue.save_button, dock, qtbot)  # a consensus counts as new without any correction
     assert np.array_equal(read_image(tmp_path / "consensus.tif").pixels > 0, (one > 0) | (added > 0))
     listed = dock.queue.model.rowCount()
     dock.inspection.fix("delete")
@@ -248,7 +246,7 @@ def test_annotators_of_one_image_are_compared_and_their_consensus_is_corrected_a
     assert text(dock, 0, "why") == "marked by 2 of 3: Ada, Cem"
     assert "consensus corrected" in viewer.layers
     assert dock.sets.text() == "Ada, Ben, Cem"  # which no annotator made
-    # The consensus is a label set of its own, and takes no place of theirs.
+    # The consensus is a label set of its own, and replaces none of theirs.
     now = [[layer.name, design.cell(layer, "group")] for layer in design.layers()]
     assert sorted(now) == sorted([*table, ["consensus corrected", ""]])
     assert dock.session.choices.sides.chosen() == ((viewer.layers["Ada"], viewer.layers["Cem"]), ())
@@ -259,7 +257,7 @@ def test_annotators_of_one_image_are_compared_and_their_consensus_is_corrected_a
     assert dock.inspection.state == "stale"
 
 
-def test_shapes_are_no_segmentation_to_be_matched(viewer, qtbot):
+def test_shapes_cannot_be_matched_as_segmentation(viewer, qtbot):
     viewer.add_labels(segment(spots(1)), name="one")
     viewer.add_shapes([np.array([[0, 0], [0, 9], [9, 9]])], shape_type="polygon", name="shapes")
     dock = opened(viewer, qtbot)
@@ -270,7 +268,7 @@ def test_shapes_are_no_segmentation_to_be_matched(viewer, qtbot):
     assert not dock.run_button.isEnabled()
 
 
-def test_errors_end_in_the_dock(viewer, qtbot):
+def test_errors_are_shown_in_the_dock(viewer, qtbot):
     viewer.add_labels(np.zeros((30, 30), dtype=int), name="one")
     viewer.add_labels(np.zeros((30, 31), dtype=int), name="two")
     dock = opened(viewer, qtbot)
@@ -291,7 +289,7 @@ def test_every_control_has_a_tooltip(viewer, qtbot):
     )
 
 
-def test_a_dock_that_was_destroyed_and_opened_again_shows_what_was_there(model, qtbot):
+def test_a_reopened_dock_shows_the_previous_result(model, qtbot):
     model.add_labels(labels_with_a_fault(1), name="one")
     model.add_labels(segmented(2), name="two")
     dock = InspectCurves(model)
@@ -324,7 +322,7 @@ def test_a_dock_that_was_destroyed_and_opened_again_shows_what_was_there(model, 
     assert not out_of_date(again)
 
 
-def test_an_image_without_a_curve_is_told_in_words(model, qtbot):
+def test_an_image_without_a_curve_is_reported(model, qtbot):
     model.add_labels(np.pad(np.ones((9, 9), dtype=int), ((0, 9), (0, 9))), name="one")
     dock = InspectCurves(model)
     qtbot.addWidget(dock)
@@ -334,7 +332,7 @@ def test_an_image_without_a_curve_is_told_in_words(model, qtbot):
     assert [layer.name for layer in model.layers] == ["one"]
 
 
-def test_a_review_by_keys_and_mouse_from_the_list_to_the_saved_labels(make_napari_viewer, qtbot, tmp_path, monkeypatch):
+def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_path, monkeypatch):
     viewer = make_napari_viewer(show=True)
     labels, image = (one[: 4 * STEP].copy() for one in faulty("hole")[:2])
     labels[labels == 5] = 0
@@ -369,7 +367,7 @@ def test_a_review_by_keys_and_mouse_from_the_list_to_the_saved_labels(make_napar
     assert (copy.data == ODD).sum() == (given == ODD).sum() + 25
     assert queue.reasons.text() == "Nothing stands out."
     assert "1 corrected" in queue.progress.text()
-    # What has no label is added, what is no object is deleted by the menu of corrections.
+    # Missing labels are added, and false objects deleted, through the correction menu.
     task.go_to([text(dock, row, "label") for row in range(2)].index("none"))
     press(queue.fix_button, qtbot)
     renewed()
@@ -381,8 +379,8 @@ def test_a_review_by_keys_and_mouse_from_the_list_to_the_saved_labels(make_napar
     renewed()
     assert not (copy.data == 99).any()
     assert task.current is None
-    assert not queue.right_button.isEnabled()  # nothing is left of it to judge
-    # A stroke of napari's brush is taken over and logged too.
+    assert not queue.right_button.isEnabled()  # it cannot be judged any more
+    # A stroke of napari's brush is recorded and logged, too.
     task.go_to(0)
     label = task.current.label
     task.fix("redraw")
@@ -415,7 +413,7 @@ def test_a_review_by_keys_and_mouse_from_the_list_to_the_saved_labels(make_napar
     log = pd.read_csv(tmp_path / "nuclei.log.csv")
     assert log["action"].tolist() == ["fill holes", "add", "delete"]
     np.testing.assert_array_equal(viewer.layers["nuclei"].data, given)
-    # What is undone once it was saved can be saved, too: the file is none of the labels that came any more.
+    # Undone corrections can be saved as well: the file differs from the original labels.
     while task.review.corrected[0].changes:
         press(queue.undo_button, qtbot)
         qtbot.waitUntil(lambda: not task.busy)

@@ -1,4 +1,4 @@
-"""The inspection without a dock: ranking, exclusions, what it rests on, its layers, errors in words."""
+"""The inspection task without a dock: ranking, exclusions, inputs, layers, and error messages."""
 
 import gc
 import weakref
@@ -24,14 +24,14 @@ from napari_shape_ensembles.viewer.task import JobRunner
 
 @pytest.fixture(autouse=True)
 def measured_once():
-    """Measure the same labels and images once: what the evidence says is tested where it is computed."""
+    """Cache evidence for the same labels and images: its content is tested where it is computed."""
     with reusing_results():
         yield
 
 
 @pytest.fixture
 def task(model, qapp):
-    """The inspection of a viewer, followed as by an open dock."""
+    """The inspection task of a viewer, activated as by an open dock."""
     session = Session.of(model)
     session.choices.set(settings=Settings(landmarks=50, rank=10, permutations=199))
     session.inspection.activate()
@@ -41,7 +41,7 @@ def task(model, qapp):
 
 @pytest.fixture
 def pair(task, model, qtbot):
-    """Two layers of labels, inspected."""
+    """Two label layers, inspected."""
     model.add_labels(labels_with_a_fault(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     model.add_labels(segmented(2), name="two", scale=(0.5, 0.5), units=("um", "um"))
     task.b.choose(model.layers["two"])
@@ -60,7 +60,7 @@ def reasons(task):
     return task.result.ranking.set_index("id")["reasons"]
 
 
-def test_labels_are_ranked_with_the_image_they_lie_on(task, model, qtbot):
+def test_labels_are_ranked_with_the_image_below_them(task, model, qtbot):
     image = spots(1)
     labels = segment(image, split_touching=False)
     rows, _ = np.nonzero(labels == 5)
@@ -75,7 +75,7 @@ def test_labels_are_ranked_with_the_image_they_lie_on(task, model, qtbot):
     assert "cut" not in reasons(task)[5]
 
 
-def test_labels_of_a_folder_are_ranked_with_the_image_of_their_name_and_place(task, model, qtbot):
+def test_labels_are_ranked_with_the_image_of_the_same_name_and_position(task, model, qtbot):
     labels = segmented(1)
     for name, image in (("01_image", spots(1)), ("02_image", spots(2))):
         model.add_image(image, name=name)
@@ -110,7 +110,7 @@ def moved(rows):
         ({"scale": (1e-9, 1e-9), "units": "m"}, {"scale": (2e-9, 2e-9), "units": "m"}, False),
     ],
 )
-def test_the_image_of_labels_is_the_one_drawn_below_them(task, model, qtbot, of_image, of_labels, same):
+def test_the_image_of_labels_is_the_one_displayed_below_them(task, model, qtbot, of_image, of_labels, same):
     labels, image, _ = faulty("cut")
     if "units" in of_image and int(napari.__version__.split(".")[1]) < 9:
         pytest.skip("before 0.9 napari does not convert units")
@@ -122,7 +122,7 @@ def test_the_image_of_labels_is_the_one_drawn_below_them(task, model, qtbot, of_
 
 
 @pytest.mark.parametrize("kind", ["pixel size of the recipe", "pyramid", "one plane"])
-def test_labels_are_ranked_with_an_image_whose_pixels_are_theirs_in_whatever_form(task, model, qtbot, kind):
+def test_labels_are_ranked_with_an_image_on_the_same_pixel_grid(task, model, qtbot, kind):
     labels, image, _ = faulty("cut")
     if kind == "pixel size of the recipe":
         task.choices.set(recipe=Outlines(pixel_size=0.2, unit="µm"))
@@ -134,7 +134,7 @@ def test_labels_are_ranked_with_an_image_whose_pixels_are_theirs_in_whatever_for
     assert task.ranked_with == '"nuclei" is ranked with the image "field".'
 
 
-def test_layers_of_the_plugin_are_not_taken_for_the_image_of_labels(task, model, qtbot):
+def test_plugin_layers_are_not_used_as_the_image_of_labels(task, model, qtbot):
     image = spots(1)
     labels = segment(image)
     model.add_image(image, name="photograph")
@@ -153,13 +153,13 @@ def test_objects_can_be_dark(task, model, qtbot):
     assert len(task.result.ensembles[0]) == 36
 
 
-def test_the_settings_of_the_session_serve_the_comparison(pair, qtbot):
+def test_the_comparison_uses_the_settings_of_the_session(pair, qtbot):
     assert pair.result.comparison.settings.rank == 10
     ended(pair, qtbot, pair.compare_again)
     assert pair.again.settings.rank == 10
 
 
-def test_exclusions_stay_where_the_layer_was_deleted(pair, model, qtbot):
+def test_exclusions_are_kept_if_the_layer_is_deleted(pair, model, qtbot):
     model.layers.remove("one inspected")
     ranking = pair.result.ranking
     first = int(((ranking["source"] == "A") & (ranking["index"] >= 0)).idxmax())
@@ -173,13 +173,13 @@ def test_exclusions_stay_where_the_layer_was_deleted(pair, model, qtbot):
     assert pair.again is None
 
 
-def test_curves_left_out_of_a_comparison_are_inspected_all_the_same(pair, model):
+def test_curves_excluded_from_a_comparison_are_inspected(pair, model):
     layer = model.layers["one"]
     pair.choices.exclusions.toggle(layer, "3", pair.choices.recipe)
     assert pair.changed_since() == []
 
 
-def test_a_result_survives_closing_and_sees_what_has_changed_meanwhile(pair, model):
+def test_a_result_is_kept_on_closing_and_detects_later_changes(pair, model):
     pair.exclude(0, True)
     pair.deactivate()
     layer = model.layers["one"]
@@ -195,7 +195,7 @@ def test_layers_are_not_kept_alive(pair, model, qtbot):
     dead = [weakref.ref(model.layers[name]) for name in ("two", "two inspected")]
     for ref in dead:
         model.layers.remove(ref())
-    model.layers.selection.active = model.layers["one"]  # napari keeps the layer that was active last
+    model.layers.selection.active = model.layers["one"]  # napari keeps the last active layer alive
     qtbot.wait(100)
     gc.collect()
     assert [ref() for ref in dead] == [None, None]
@@ -204,7 +204,7 @@ def test_layers_are_not_kept_alive(pair, model, qtbot):
 
 
 @pytest.mark.parametrize("taken", range(5))
-def test_layers_deleted_while_others_are_on_their_way_stay_away(pair, model, qtbot, monkeypatch, taken):
+def test_layers_deleted_while_others_are_added_stay_deleted(pair, model, qtbot, monkeypatch, taken):
     monkeypatch.setattr(JobRunner, "turn_pause_ms", 10**7)
     pair.run()
     qtbot.waitUntil(lambda: pair.step.name == "inspecting two" and pair.delivering, timeout=20_000)
@@ -220,7 +220,7 @@ def test_layers_deleted_while_others_are_on_their_way_stay_away(pair, model, qtb
     assert not [layer for layer in mine if layer in model.layers]
 
 
-def test_an_image_without_a_curve_ends_in_words_and_leaves_no_layer(task, model, qtbot):
+def test_an_image_without_a_curve_is_reported_without_layers(task, model, qtbot):
     model.add_image(np.pad(np.ones((30, 30)), ((0, 30), (0, 30))), name="one")
     ended(task, qtbot, task.run)
     assert "one has no usable outline" in task.message
@@ -233,7 +233,7 @@ def test_an_image_without_a_curve_ends_in_words_and_leaves_no_layer(task, model,
     assert "every pixel is 0" in task.message
 
 
-def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_outlines(task, model, qtbot):
+def test_a_pixel_size_in_the_recipe_does_not_move_the_outlines(task, model, qtbot):
     model.add_labels(labels_with_a_fault(), name="one")
     ended(task, qtbot, task.run)
     pixels, before = task.result, model.layers["one inspected"].data
@@ -244,7 +244,7 @@ def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_outlines(task
     assert task.result.ranking["reasons"].tolist() == pixels.ranking["reasons"].tolist()
 
 
-def test_excluded_shapes_are_left_out_wherever_they_are_used(model):
+def test_excluded_shapes_are_omitted_everywhere(model):
     boxes = [np.array([[0, 0], [0, 9], [9, 9], [9, 0]]) + 20 * i for i in range(3)]
     layer = model.add_shapes(boxes, shape_type="polygon", features={"excluded": [False, True, False]})
     source = source_of(layer, model.dims)
@@ -252,7 +252,7 @@ def test_excluded_shapes_are_left_out_wherever_they_are_used(model):
     assert source.left_out == {"excluded by hand": 1}
 
 
-def test_what_is_known_of_an_image_stays_when_one_of_its_curves_is_excluded(model):
+def test_cached_outlines_are_kept_when_a_curve_is_excluded(model):
     labels = model.add_labels(labels_with_a_fault(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     source = source_of(labels, model.dims)
     whole = trace(source, Outlines())
@@ -283,7 +283,7 @@ def fixed(task, qtbot, *options):
     qtbot.waitUntil(lambda: not task.update_runner.busy, timeout=30_000)
 
 
-def test_a_correction_is_made_on_a_copy_and_its_outline_is_traced_again(reviewed, model, qtbot):
+def test_a_correction_changes_a_copy_and_retraces_its_outline(reviewed, model, qtbot):
     given = model.layers["nuclei"].data.copy()
     before = model.layers["nuclei inspected"]
     excluded = int(reviewed.rows.index[reviewed.rows["label"] == 7][0])
@@ -307,7 +307,7 @@ def test_a_correction_is_made_on_a_copy_and_its_outline_is_traced_again(reviewed
 
 
 @pytest.mark.parametrize("axes", [(1, 2), (0, 2)])
-def test_labels_of_a_stack_are_ranked_with_the_plane_of_the_image_that_they_lie_on(task, model, qtbot, axes):
+def test_labels_of_a_stack_are_ranked_with_the_image_plane_below_them(task, model, qtbot, axes):
     labels, image, _ = faulty("cut")
     planes = np.stack([labels[::-1], labels]), np.stack([image[::-1], image])
     whole, pictures = (np.ascontiguousarray(np.moveaxis(one, (1, 2), axes)) for one in planes)
@@ -327,7 +327,7 @@ def test_labels_of_a_stack_are_ranked_with_the_plane_of_the_image_that_they_lie_
 
 
 @pytest.mark.parametrize("order", [(1, 0, 2), (2, 1, 0), (1, 2, 0)])
-def test_a_corrected_plane_is_ranked_with_its_image_whatever_axes_are_shown(task, model, qtbot, order):
+def test_a_corrected_plane_is_ranked_with_its_image_along_any_axes(task, model, qtbot, order):
     labels, image, _ = faulty("cut")
     _, *axes = order
     both = (np.moveaxis(np.stack([one, one]), (1, 2), axes) for one in (image, labels))
@@ -358,12 +358,12 @@ def test_the_copy_of_a_plane_of_a_stack_is_named_after_it(task, model, qtbot):
 
 @pytest.fixture
 def in_stack(task, model, qtbot):
-    """The plane 1 of a stack of labels, calibrated and out of a file, inspected; a person chose it as A."""
+    """Plane 1 of a calibrated stack of labels from a file, inspected, and chosen as A by the user."""
     labels, _, _ = faulty("hole")
     stack = np.stack([labels, labels, np.ascontiguousarray(labels[::-1])]).astype(np.uint16)
     model.add_labels(stack, name="nuclei", scale=(2, 0.5, 0.5), units=("um",) * 3)
     task.choices.sides.connect_events()
-    model.dims.set_point(0, 2)  # plane 1, in the unit of the world
+    model.dims.set_point(0, 2)  # plane 1, in world units
     ended(task, qtbot, task.run)
     task.go_to(0)
     yield task
@@ -377,7 +377,7 @@ def saved_stack(task, qtbot, folder):
     return tifffile.imread(folder / "nuclei.tif"), pd.read_csv(folder / "nuclei.log.csv")
 
 
-def test_corrected_planes_are_saved_in_their_stack_as_it_came(in_stack, model, qtbot, tmp_path):
+def test_corrected_planes_are_saved_in_their_stack(in_stack, model, qtbot, tmp_path):
     task, given = in_stack, model.layers["nuclei"].data.copy()
     assert task.current == (0, ODD)
     fixed(task, qtbot)
@@ -391,7 +391,7 @@ def test_corrected_planes_are_saved_in_their_stack_as_it_came(in_stack, model, q
     assert read_axes(tmp_path / "nuclei.tif") == StackAxes("ZYX", {"Z": (2.0, "µm")})
     assert log[["plane", "action", "label"]].to_numpy().tolist() == [["axis 0 = 1", "fill holes", ODD]]
     np.testing.assert_array_equal(model.layers["nuclei"].data, given)
-    # Another plane comes to what is saved, though nothing is corrected there yet; so does the first one, later.
+    # Another plane is added to what is saved, although it has no corrections yet; later, so is the first one.
     first = model.layers["nuclei plane axis 0 = 1 corrected"]
     model.dims.set_point(0, 4)
     ended(task, qtbot, task.run)
@@ -405,7 +405,7 @@ def test_corrected_planes_are_saved_in_their_stack_as_it_came(in_stack, model, q
     ended(task, qtbot, task.run)
     assert task.copy_of(0) is first
     assert (first.visible, second.visible) == (True, False)
-    assert reasons(task)[ODD] == ""  # which is corrected
+    assert reasons(task)[ODD] == ""  # it is corrected
     task.go_to(0)
     fixed(task, qtbot, "delete")
     pixels, log = saved_stack(task, qtbot, tmp_path)
@@ -424,9 +424,7 @@ def test_corrected_planes_are_saved_in_their_stack_as_it_came(in_stack, model, q
     assert task.choices.sides.chosen()[0] == (first,)
 
 
-def test_a_plane_shown_along_other_axes_and_one_that_is_a_layer_of_its_own_are_saved_in_their_stack(
-    task, model, qtbot, tmp_path
-):
+def test_planes_along_other_axes_and_split_planes_are_saved_in_their_stack(task, model, qtbot, tmp_path):
     labels, _, _ = faulty("hole")
     turned = np.ascontiguousarray(np.moveaxis(np.stack([labels, labels]), 0, 2)).astype(np.int32)
     whole = model.add_labels(turned, name="nuclei", scale=(0.5, 0.25, 2), units=("um",) * 3)
@@ -436,7 +434,7 @@ def test_a_plane_shown_along_other_axes_and_one_that_is_a_layer_of_its_own_are_s
     task.go_to(0)
     fixed(task, qtbot, "delete")
     pixels, log = saved_stack(task, qtbot, tmp_path)
-    assert read_calibration(tmp_path / "nuclei.tif").scale == (0.25, 2.0)  # of its own rows and columns
+    assert read_calibration(tmp_path / "nuclei.tif").scale == (0.25, 2.0)  # those of its own rows and columns
     assert read_axes(tmp_path / "nuclei.tif").steps == {"Z": (0.5, "µm")}
     np.testing.assert_array_equal(pixels, np.stack([labels, np.where(labels == ODD, 0, labels)], axis=2))
     assert log["plane"].tolist() == ["axis 2 = 1"]
@@ -453,9 +451,7 @@ def test_a_plane_shown_along_other_axes_and_one_that_is_a_layer_of_its_own_are_s
     np.testing.assert_array_equal(pixels, np.stack([labels, np.where(labels == ODD, 0, labels)]))
 
 
-def test_labels_of_a_file_are_saved_with_the_pixels_that_it_states_where_their_layer_says_nothing(
-    task, model, qtbot, tmp_path
-):
+def test_labels_are_saved_with_the_pixel_size_of_their_file(task, model, qtbot, tmp_path):
     labels, _, _ = faulty("hole")
     size = {"PhysicalSizeX": 0.25, "PhysicalSizeXUnit": "nm", "PhysicalSizeY": 0.5, "PhysicalSizeYUnit": "nm"}
     metadata = {"axes": "TYX", "TimeIncrement": 5.0, **size}
@@ -471,7 +467,7 @@ def test_labels_of_a_file_are_saved_with_the_pixels_that_it_states_where_their_l
     assert read_axes(tmp_path / "nuclei.tif") == StackAxes("TYX", {"T": (5.0, "s")})
 
 
-def test_labels_of_both_samples_are_saved_one_after_the_other(task, model, qtbot, tmp_path):
+def test_labels_of_both_samples_are_saved_in_turn(task, model, qtbot, tmp_path):
     labels, _, _ = faulty("hole")
     for name in ("one", "two"):
         model.add_labels(labels.copy(), name=name)
@@ -488,9 +484,9 @@ def test_labels_of_both_samples_are_saved_one_after_the_other(task, model, qtbot
         np.testing.assert_array_equal(tifffile.imread(path), np.where(labels == 7, 0, labels))
 
 
-def test_layers_of_an_inspection_follow_the_name_of_the_inspected_layer(task, model, qtbot):
+def test_inspection_layers_are_renamed_with_the_inspected_layer(task, model, qtbot):
     labels, image, _ = faulty("hole")
-    labels[labels == 7] = 0  # an object without a label, and so without an outline
+    labels[labels == 7] = 0  # an object without a label, and therefore without an outline
     model.add_image(image, name="field")
     model.add_labels(labels, name="nuclei")
     task.choices.sides.connect_events()
@@ -506,7 +502,7 @@ def test_layers_of_an_inspection_follow_the_name_of_the_inspected_layer(task, mo
     model.layers["nuclei"].name = "cells"
     assert names() == {"cells", "cells inspected", "cells without outline", "cells corrected"}
     assert task.to_save() == {0: "cells corrected"}
-    fixed(task, qtbot, "delete")  # which makes the layers of outlines anew
+    fixed(task, qtbot, "delete")  # which recreates the outline layers
     assert names() == {"cells", "cells inspected", "cells without outline", "cells corrected"}
     model.layers["cells corrected"].name = "mine"
     model.layers["cells"].name = "nuclei"
@@ -514,13 +510,13 @@ def test_layers_of_an_inspection_follow_the_name_of_the_inspected_layer(task, mo
     task.choices.sides.disconnect_events()
 
 
-def test_a_copy_takes_the_place_of_its_layer_alone(reviewed, model, qtbot):
+def test_a_copy_replaces_only_its_layer(reviewed, model, qtbot):
     design, (nuclei, field) = Session.of(model).design, (model.layers[name] for name in ("nuclei", "field"))
     reviewed.choices.sides.connect_events()
     design.write([(nuclei, "group", "ctrl"), (field, "group", "")])
     fixed(reviewed, qtbot)
     copy = model.layers["nuclei corrected"]
-    model.layers.selection.active = field  # whatever happens to the list
+    model.layers.selection.active = field  # whatever is selected in the layer list
     assert reviewed.choices.sides.chosen() == ((copy,), ())
     assert design.groups() == {"ctrl": [copy]}
     model.layers.remove(copy)
@@ -528,7 +524,7 @@ def test_a_copy_takes_the_place_of_its_layer_alone(reviewed, model, qtbot):
     reviewed.choices.sides.disconnect_events()
 
 
-def test_a_copy_that_was_deleted_comes_back_with_its_corrections_and_can_be_inspected_itself(reviewed, model, qtbot):
+def test_a_deleted_copy_is_restored_with_its_corrections(reviewed, model, qtbot):
     fixed(reviewed, qtbot)
     model.layers.remove("nuclei corrected")
     reviewed.go_to(0)
@@ -538,14 +534,14 @@ def test_a_copy_that_was_deleted_comes_back_with_its_corrections_and_can_be_insp
     np.testing.assert_array_equal(copy.data, reviewed.review.corrected[0].labels)
     reviewed.a.choose(copy)
     ended(reviewed, qtbot, reviewed.run)
-    reviewed.go_to(1)  # after the object that has no label any more
+    reviewed.go_to(1)  # after the object whose label was deleted
     fixed(reviewed, qtbot, "delete")
     assert len(reviewed.review.corrected[0].log) == 3
     assert reviewed.copy_of(0) is copy
     assert reviewed.changed_since() == []
 
 
-def test_an_inspection_run_again_resumes_corrections_verdicts_and_undo(reviewed, model, qtbot):
+def test_rerunning_an_inspection_resumes_corrections_verdicts_and_undo(reviewed, model, qtbot):
     reviewed.choices.sides.connect_events()
     reviewed.tick(wrong=True)
     reviewed.tick(wrong=False)
@@ -570,7 +566,7 @@ def test_an_inspection_run_again_resumes_corrections_verdicts_and_undo(reviewed,
     reviewed.choices.sides.disconnect_events()
 
 
-def test_changed_labels_and_those_whose_copy_was_deleted_are_inspected_from_the_start(reviewed, model, qtbot):
+def test_changed_labels_are_inspected_from_scratch(reviewed, model, qtbot):
     reviewed.tick(wrong=False)
     fixed(reviewed, qtbot, "delete")
     model.layers.remove("nuclei corrected")
@@ -585,7 +581,7 @@ def test_changed_labels_and_those_whose_copy_was_deleted_are_inspected_from_the_
     assert reviewed.review.counts()["right"] == 0
 
 
-def test_labels_changed_since_they_were_inspected_are_not_replaced_by_a_copy_of_what_they_were(reviewed, model, qtbot):
+def test_changed_labels_are_not_replaced_by_an_outdated_copy(reviewed, model, qtbot):
     model.layers["nuclei"].data_setitem((np.array([0]), np.array([0])), 3)
     reviewed.fix("delete")
     assert reviewed.message == "⚠ nuclei was changed since it was inspected: inspect it again to correct it"
@@ -596,16 +592,16 @@ def test_labels_changed_since_they_were_inspected_are_not_replaced_by_a_copy_of_
     assert model.layers["nuclei corrected"].data[0, 0] == 3
 
 
-def test_labels_of_which_only_the_view_changed_are_corrected(reviewed, model, qtbot):
+def test_labels_are_corrected_after_changes_of_the_view(reviewed, model, qtbot):
     model.dims.transpose()
     fixed(reviewed, qtbot, "delete")
     assert reviewed.message == "nuclei corrected takes the place of nuclei."
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-def test_a_plane_that_was_changed_since_is_not_corrected_as_it_was(in_stack, model, qtbot, replaced):
+def test_an_outdated_plane_is_not_corrected(in_stack, model, qtbot, replaced):
     layer = model.layers["nuclei"]
-    model.dims.set_point(0, 0)  # another plane than that inspected, which is no change
+    model.dims.set_point(0, 0)  # another plane than the inspected one, which is no change
     stack = layer.data.copy()
     stack[1, 0, 0] = 3
     if replaced:
@@ -617,15 +613,15 @@ def test_a_plane_that_was_changed_since_is_not_corrected_as_it_was(in_stack, mod
     assert in_stack.to_save() == {}
 
 
-def test_the_copy_of_labels_that_were_deleted_takes_no_place(reviewed, model, qtbot):
-    deleted = model.layers.pop("nuclei")  # alive, as in an undo of the user
+def test_the_copy_of_deleted_labels_replaces_nothing(reviewed, model, qtbot):
+    deleted = model.layers.pop("nuclei")  # kept alive, as by napari's undo
     fixed(reviewed, qtbot, "delete")
     assert deleted not in model.layers
     assert "nuclei corrected" in model.layers
     assert reviewed.message == ""
 
 
-def test_undo_goes_to_the_label_whose_correction_it_undid(reviewed, qtbot):
+def test_undo_shows_the_label_of_the_undone_correction(reviewed, qtbot):
     fixed(reviewed, qtbot)
     reviewed.go_to(len(reviewed.rows) // 2)
     assert reviewed.current.label != ODD
@@ -633,7 +629,7 @@ def test_undo_goes_to_the_label_whose_correction_it_undid(reviewed, qtbot):
     assert reviewed.current == (0, ODD)
 
 
-def test_a_copy_whose_name_is_taken_gets_a_number_and_follows_its_layer_all_the_same(reviewed, model, qtbot):
+def test_a_copy_with_a_clashing_name_is_numbered(reviewed, model, qtbot):
     reviewed.choices.sides.connect_events()
     model.add_labels(model.layers["nuclei"].data, name="nuclei corrected")  # the user's own
     fixed(reviewed, qtbot)
@@ -652,7 +648,7 @@ def paint(layer, value, rows=5):
     layer.events.paint(value=[])
 
 
-def test_strokes_undone_by_napari_are_undone_in_the_corrections(reviewed, model, qtbot):
+def test_undoing_strokes_in_napari_undoes_corrections(reviewed, model, qtbot):
     fixed(reviewed, qtbot)
     copy = model.layers["nuclei corrected"]
     paint(copy, 3)
@@ -664,7 +660,7 @@ def test_strokes_undone_by_napari_are_undone_in_the_corrections(reviewed, model,
 
 
 @pytest.mark.parametrize("action", ["fix", "undo"])
-def test_a_stroke_is_not_lost_to_the_action_that_follows_at_once(reviewed, model, qtbot, action):
+def test_a_stroke_is_kept_if_an_action_follows_immediately(reviewed, model, qtbot, action):
     fixed(reviewed, qtbot)
     own = reviewed.review.corrected[0]
     paint(model.layers["nuclei corrected"], 3)
@@ -672,11 +668,11 @@ def test_a_stroke_is_not_lost_to_the_action_that_follows_at_once(reviewed, model
         fixed(reviewed, qtbot, "delete")
         assert own.log["action"].tolist() == ["fill holes", "paint", "delete"]
     else:
-        reviewed.undo()  # of the stroke, the last change
+        reviewed.undo()  # the stroke, which is the last change
         assert own.log["action"].tolist() == ["fill holes"]
 
 
-def test_strokes_on_a_copy_that_is_not_under_review_stay(reviewed, model, qtbot):
+def test_strokes_on_a_copy_not_under_review_are_kept(reviewed, model, qtbot):
     fixed(reviewed, qtbot)
     copy, own = model.layers["nuclei corrected"], reviewed.review.corrected[0]
     labels, _, _ = faulty("cut")
@@ -690,7 +686,7 @@ def test_strokes_on_a_copy_that_is_not_under_review_stay(reviewed, model, qtbot)
     assert own.log["action"].tolist() == ["fill holes", "paint"]
 
 
-def test_a_copy_that_is_given_labels_of_another_shape_is_none_any_more(reviewed, model, qtbot):
+def test_a_copy_with_labels_of_another_shape_is_detached(reviewed, model, qtbot):
     fixed(reviewed, qtbot)
     copy = model.layers["nuclei corrected"]
     copy.data = np.ones((5, 5), dtype=copy.data.dtype)
@@ -702,7 +698,7 @@ def test_a_copy_that_is_given_labels_of_another_shape_is_none_any_more(reviewed,
     np.testing.assert_array_equal(reviewed.copy_of(0).data, reviewed.review.corrected[0].labels)
 
 
-def test_the_most_uncertain_label_can_come_next(reviewed, model, qtbot):
+def test_the_most_uncertain_label_can_be_next(reviewed, model, qtbot):
     task = reviewed
     task.uncertain_first = True
     far = (task.rows["score"] - 0.5).abs()
@@ -717,7 +713,7 @@ def test_the_most_uncertain_label_can_come_next(reviewed, model, qtbot):
     assert abs(task.rows["score"].iloc[task.row] - 0.5) == (waiting["score"] - 0.5).abs().min()
 
 
-def test_ticks_are_kept_for_what_is_inspected_later(reviewed, model, qtbot):
+def test_verdicts_are_kept_for_later_inspections(reviewed, model, qtbot):
     reviewed.tick(wrong=True)
     for _ in range(3):
         reviewed.tick(wrong=False)
@@ -732,7 +728,7 @@ def test_ticks_are_kept_for_what_is_inspected_later(reviewed, model, qtbot):
     assert reviewed.review.counts()["wrong"] == 0
 
 
-def test_keys_of_the_canvas_are_given_back(reviewed, model):
+def test_canvas_key_bindings_are_restored(reviewed, model):
     assert "N" in map(str, model.keymap)
     reviewed.deactivate()
     assert not {"N", "K", "W", "Q", "U"} & set(map(str, model.keymap))
@@ -743,7 +739,7 @@ def test_keys_of_the_canvas_are_given_back(reviewed, model):
     assert own in model.keymap.values()
 
 
-def test_the_log_of_a_stack_tells_what_is_in_the_file_also_when_that_is_opened_again(in_stack, model, qtbot, tmp_path):
+def test_the_log_of_a_stack_matches_the_file_and_continues(in_stack, model, qtbot, tmp_path):
     task = in_stack
 
     def on(label, *options):
@@ -769,7 +765,7 @@ def test_the_log_of_a_stack_tells_what_is_in_the_file_also_when_that_is_opened_a
     assert (pixels[1] == highest + 1).any()
     assert not (pixels[[0, 2]] > highest).any()
     assert (pixels[1] == 12).any()
-    # Opened again, it goes on where it ended.
+    # After reopening, the log continues.
     npe2.PluginManager.instance().discover()
     (again,) = model.open(tmp_path / "nuclei.tif", plugin="napari", layer_type="labels")
     task.a.choose(again)
@@ -787,7 +783,7 @@ def test_the_log_of_a_stack_tells_what_is_in_the_file_also_when_that_is_opened_a
     assert read_axes(tmp_path / "nuclei.tif") == StackAxes("ZYX", {"Z": (2.0, "µm")})
 
 
-def test_a_stroke_stays_in_a_plane_that_crosses_another_corrected_one(task, model, qtbot):
+def test_a_stroke_is_kept_where_corrected_planes_cross(task, model, qtbot):
     labels, _, _ = faulty("hole")
     model.add_labels(np.pad(np.stack([labels] * 30), [(5, 5), (0, 0), (0, 0)]), name="nuclei")
     model.dims.set_point(0, 10)
@@ -804,7 +800,7 @@ def test_a_stroke_stays_in_a_plane_that_crosses_another_corrected_one(task, mode
     fixed(task, qtbot, "delete")
     upright = task.copy_of(0)
     assert upright.data.shape == (40, labels.shape[1])
-    for copy, row in ((flat, middle), (upright, 10)):  # the line where the planes cross
+    for copy, row in ((flat, middle), (upright, 10)):  # where the planes cross
         columns = np.nonzero(copy.data[row] == 0)[0][:3]
         copy.data_setitem((np.full(3, row), columns), 7)
         copy.events.paint(value=[])
@@ -827,7 +823,7 @@ def test_verdicts_on_a_plane_of_a_stack_are_resumed(in_stack, model, qtbot):
 
 
 @pytest.mark.parametrize("action", ["fill holes", "delete"])
-def test_a_label_whose_correction_is_undone_after_an_inspection_run_again_has_no_verdict(reviewed, qtbot, action):
+def test_undoing_a_correction_after_a_rerun_removes_its_verdict(reviewed, qtbot, action):
     fixed(reviewed, qtbot, action)
     ended(reviewed, qtbot, reviewed.run)
     reviewed.undo()
@@ -837,7 +833,7 @@ def test_a_label_whose_correction_is_undone_after_an_inspection_run_again_has_no
     assert reviewed.ticks.table is None
 
 
-def test_verdicts_and_corrections_made_while_an_inspection_runs_again_are_in_it(reviewed, model, qtbot):
+def test_verdicts_and_corrections_made_during_a_rerun_are_kept(reviewed, model, qtbot):
     fixed(reviewed, qtbot)
     reviewed.run()
     qtbot.waitUntil(lambda: reviewed.threads == 1, timeout=30_000)
@@ -859,7 +855,7 @@ def test_verdicts_and_corrections_made_while_an_inspection_runs_again_are_in_it(
     assert own.changes == []
 
 
-def test_labels_inspected_beside_their_corrected_copy_are_as_they_were(reviewed, model, qtbot):
+def test_labels_inspected_beside_their_corrected_copy_are_unchanged(reviewed, model, qtbot):
     fixed(reviewed, qtbot, "delete")
     reviewed.b.choose(model.layers["nuclei corrected"])
     ended(reviewed, qtbot, reviewed.run)

@@ -1,4 +1,4 @@
-"""The keys of every dock: Enter runs, Esc cancels, the focus stays where both are heard, and no Alt+letter collides."""
+"""Keyboard use of every dock: Enter runs, Esc cancels, focus is kept, and Alt+letter shortcuts do not clash."""
 
 import re
 import time
@@ -37,13 +37,13 @@ CONTROLS = (QAbstractButton, QAbstractItemView, QAbstractSlider, QComboBox, QLin
 
 
 def slow(*_, **__):
-    """Work without an end, in place of what a dock does."""
+    """Replaces the work of a dock by an endless loop."""
     while True:
         report("counting", 0, 0)
         time.sleep(0.01)
 
 
-# Each dock, where its work comes from, the button that starts it and a control somewhere else.
+# For each dock: module and name of its work, its run button, and another control.
 DOCKS = {
     "segment": (
         SegmentCurves,
@@ -61,7 +61,7 @@ DOCKS = {
 
 @pytest.fixture(params=DOCKS.values(), ids=DOCKS)
 def ready(request, model, qtbot, monkeypatch):
-    """A dock in sight whose work never ends, the button that starts it, and another control."""
+    """A visible dock whose work never ends, its run button, and another control."""
     make, module, work, button, control = request.param
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed, rows=3), name=name)
@@ -85,14 +85,14 @@ def settle(dock, qtbot):
 
 
 def focused(dock):
-    """The widget that hears the keys, which must be one of the dock's."""
+    """The focused widget, which must belong to the dock."""
     widget = QApplication.focusWidget()
     assert widget is not None
     assert dock.isAncestorOf(widget)
     return widget
 
 
-def test_escape_cancels_what_a_press_of_the_button_started(ready, qtbot):
+def test_escape_cancels_a_run_started_by_the_button(ready, qtbot):
     dock, button, _ = ready
     button.setFocus()
     press(button, qtbot)
@@ -104,7 +104,7 @@ def test_escape_cancels_what_a_press_of_the_button_started(ready, qtbot):
 
 
 @pytest.mark.parametrize("ready", [DOCKS["segment"]], indirect=True)
-def test_enter_in_a_box_of_segment_curves_adds_no_layers(ready, qtbot):
+def test_enter_in_a_field_of_segment_curves_adds_no_layers(ready, qtbot):
     dock, button, control = ready
     control.setFocus()
     qtbot.keyClick(control, Qt.Key.Key_Return)
@@ -117,19 +117,19 @@ def test_enter_in_a_box_of_segment_curves_adds_no_layers(ready, qtbot):
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
 def test_enter_runs_and_escape_cancels_from_another_control(ready, qtbot, key):
     dock, button, control = ready
-    if isinstance(dock, SegmentCurves):  # from its button alone
+    if isinstance(dock, SegmentCurves):  # only from its button
         control = button
     control.setFocus()
     qtbot.keyClick(control, key)
     assert dock.busy
-    qtbot.keyClick(focused(dock), key)  # a second run cannot start on top
+    qtbot.keyClick(focused(dock), key)  # a second run is not started meanwhile
     qtbot.waitUntil(lambda: dock.task.threads == 1, timeout=5000)
     qtbot.keyClick(focused(dock), Qt.Key.Key_Escape)
     assert not dock.busy
 
 
 @pytest.mark.parametrize("ready", [DOCKS["inspect"], DOCKS["landscape"], DOCKS["smoothing"]], indirect=True)
-def test_escape_cancels_what_the_button_of_an_outdated_result_started(ready, qtbot):
+def test_escape_cancels_a_run_started_from_an_outdated_result(ready, qtbot):
     dock, _, _ = ready
     dock.stale.set_message("one was changed")
     dock.stale.button.setFocus()
@@ -140,7 +140,7 @@ def test_escape_cancels_what_the_button_of_an_outdated_result_started(ready, qtb
     assert not dock.busy
 
 
-def test_escape_is_heard_after_a_click_on_the_canvas_and_the_page_stays_where_it_was(dock, viewer, qtbot, monkeypatch):
+def test_escape_works_after_a_click_on_the_canvas_without_scrolling(dock, viewer, qtbot, monkeypatch):
     run(dock, qtbot)
     window = viewer.window._qt_window
     window.resize(1000, 600)
@@ -172,13 +172,13 @@ def test_escape_is_heard_after_a_click_on_the_canvas_and_the_page_stays_where_it
 
 # Letters -------------------------------------------------------------------------------------------------------
 
-# napari's menu for developers, which is there on demand only, has a shortcut with this letter.
+# The Alt+letter of napari's developer menu, which is shown only on demand.
 DEBUG = {"t"}
 
 
 @pytest.fixture
 def beside(viewer):
-    """A viewer with a window, two images in it and a dock opened through the manifest."""
+    """A viewer with a window, two images, and a dock opened through the manifest."""
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed), name=name)
     return lambda title: viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)[1]
@@ -189,7 +189,7 @@ def letters_of(texts):
 
 
 def entries(menu):
-    """Every entry of a menu and of those in it, as it is when it is opened."""
+    """All entries of a menu and its submenus, as shown when opened."""
     menu.aboutToShow.emit()
     for entry in menu.actions():
         if entry.menu() is None:
@@ -199,7 +199,7 @@ def entries(menu):
 
 
 def letters_of_napari(viewer):
-    """Letters that napari's window takes together with Alt."""
+    """Letters that napari's window uses with Alt."""
     menus = viewer.window.main_menu.actions()
     keys = [key.toString() for menu in menus for entry in entries(menu.menu()) for key in entry.shortcuts()]
     alone = [key.lower() for key in keys if re.fullmatch(r"Alt\+[A-Z]", key)]
@@ -207,7 +207,7 @@ def letters_of_napari(viewer):
 
 
 def letters(*pages):
-    """Letters that the parts of docks take together with Alt, in sight or not."""
+    """Letters that parts of docks use with Alt, visible or not."""
     texts = []
     for page in pages:
         texts += [button.text() for button in page.findChildren(QAbstractButton)]
@@ -232,18 +232,18 @@ TITLES = [
 ]
 
 
-def test_no_letter_of_a_dock_is_taken_twice_or_by_napari(beside, viewer, qtbot):
+def test_shortcuts_of_a_dock_do_not_clash(beside, viewer, qtbot):
     taken = letters_of_napari(viewer)
     assert {"f", "v", "l", "p", "w", "h", "s", "c"} <= taken
     for title in TITLES:
         dock = beside(title)
         assert_free(letters(dock), taken)
-        if title == "Shape space":  # a button that has another text while it is pressed
+        if title == "Shape space":  # a button with another text while it is pressed
             dock.explorer.play.setChecked(True)
             assert_free(letters(dock), taken)
 
 
-def test_no_letter_of_compare_shapes_and_its_curves_is_taken_twice_or_by_napari(beside, viewer, qtbot):
+def test_shortcuts_of_compare_shapes_and_curves_do_not_clash(beside, viewer, qtbot):
     taken = letters_of_napari(viewer)
     beside("Compare shapes")
     dock = open_compare_dock(viewer, qtbot)
@@ -253,14 +253,14 @@ def test_no_letter_of_compare_shapes_and_its_curves_is_taken_twice_or_by_napari(
     explorer.selection.pick([3])
     assert_free(letters(dock, explorer), taken)
     press(explorer.card.exclude, qtbot)
-    qtbot.wait(50)  # the card deletes its buttons of before
+    qtbot.wait(50)  # the card deletes its previous buttons
     assert "again" in explorer.card.exclude.text()
     assert_free(letters(dock, explorer), taken)
 
 
 @pytest.fixture
 def bench(beside, viewer, qtbot):
-    """The bench in a window that hears keys."""
+    """The bench in a window that receives key events."""
     bench, window = beside("Shape bench"), viewer.window._qt_window
     with qtbot.waitExposed(window):
         window.show()
@@ -270,7 +270,7 @@ def bench(beside, viewer, qtbot):
 
 
 def stops(bench):
-    """What the focus comes to by Tab from the heading of a page, until it leaves the bench or is back."""
+    """Widgets focused by Tab, starting at a page heading, until focus leaves the bench or returns."""
     heading = bench.headings[bench.step]
     heading.setFocus()
     found = [heading]
@@ -285,15 +285,15 @@ def stops(bench):
 
 
 def in_sight(page):
-    """The controls of a page that a person sees without scrolling or unfolding anything."""
+    """The controls of a page visible without scrolling or unfolding."""
     kinds = QAbstractButton, QComboBox, QAbstractSpinBox, QAbstractSlider, QLineEdit
-    parts = [one for kind in kinds for one in page.findChildren(kind)]  # PySide takes one kind at a time
+    parts = [one for kind in kinds for one in page.findChildren(kind)]  # PySide finds one type at a time
     bars = [one for one in parts if isinstance(one, QScrollBar)]
     inner = [one for one in parts if isinstance(one.parent(), QAbstractSpinBox | QComboBox)]
     return [one for one in parts if one not in (*bars, *inner) and not one.visibleRegion().isEmpty()]
 
 
-def test_every_page_of_the_bench_is_reached_by_keys_that_nobody_else_takes(bench, viewer, qtbot):
+def test_every_page_of_the_bench_has_a_free_shortcut(bench, viewer, qtbot):
     taken = letters_of_napari(viewer)
     foot = [bench.next, *bench.headings.values()]
     for place, name in enumerate(STEPS):
@@ -303,7 +303,7 @@ def test_every_page_of_the_bench_is_reached_by_keys_that_nobody_else_takes(bench
         page = bench.pages[name]
         for tab in range(page.count() if isinstance(page, TabbedPage) else 1):
             part = page.show_tab(tab) if isinstance(page, TabbedPage) else page
-            qtbot.waitUntil(bench.next.isEnabled, timeout=60_000)  # on *Outlines* when the recipe is found
+            qtbot.waitUntil(bench.next.isEnabled, timeout=60_000)  # on *Outlines* once the recipe is found
             found = letters(part) + letters_of([button.text() for button in foot])
             assert len(found) == len(set(found)), (name, tab, sorted(found))
             assert not set(found) & taken, (name, tab, sorted(found))
@@ -324,7 +324,7 @@ def test_every_page_of_the_bench_is_reached_by_keys_that_nobody_else_takes(bench
     assert bench.headings[STEPS[1]].hasFocus()
 
 
-def test_tab_goes_through_the_bench_in_reading_order_and_on_to_all_other_controls_of_the_window(bench, viewer, qtbot):
+def test_tab_visits_the_bench_in_reading_order_and_then_the_window(bench, viewer, qtbot):
     for seed in (1, 2):
         viewer.add_image(spots(seed, rows=3), name=str(seed))
     for section in bench.page("Outlines").findChildren(Section):
@@ -337,7 +337,7 @@ def test_tab_goes_through_the_bench_in_reading_order_and_on_to_all_other_control
     assert bar.maximum() > 0
     bar.setValue(bar.maximum() // 2)
     reached = stops(bench)
-    assert len(reached) == len(set(reached))  # and none again when it has scrolled
+    assert len(reached) == len(set(reached))  # and not again after scrolling
     assert isinstance(reached[1], QTabBar)
     assert reached[-2:] == [last, bench.next]
     assert bar.value() == bar.maximum()
@@ -350,7 +350,7 @@ def test_tab_goes_through_the_bench_in_reading_order_and_on_to_all_other_control
     assert viewer.window._qt_viewer.layers in others
 
 
-def test_enter_goes_on_and_the_focus_stays_in_the_bench_while_the_recipe_is_being_chosen(bench, viewer, qtbot):
+def test_enter_continues_and_focus_stays_in_the_bench(bench, viewer, qtbot):
     for seed in (1, 2):
         viewer.add_image(spots(seed, rows=3), name=str(seed))
     bench.next.setFocus()

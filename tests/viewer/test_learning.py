@@ -1,4 +1,4 @@
-"""Objects by example and proposals: on the session without a window, and once through the window by its buttons."""
+"""Segmentation by example and recipe proposals: in a headless session, and once in a window."""
 
 import weakref
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ TRUTH = {seed: label(spots(seed, rows=5, noise=0) > 0.5) for seed in (1, 2)}
 
 @pytest.fixture
 def session(model, qtbot):
-    """A session with two images as the two samples, followed as by open docks."""
+    """A session with two images as the two samples, activated as by open docks."""
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed, rows=5, noise=0.2), name=name, scale=(0.5, 0.5), units=("um", "um"))
     session = Session.of(model)
@@ -37,7 +37,7 @@ def ended(task, qtbot, start):
 
 
 def paint(session, count=5, seed=1, background=True):
-    """Paint some of the objects of the image that is chosen, each with the next number."""
+    """Paint objects of the chosen image, with consecutive labels."""
     image = session.segmentation.image.chosen()
     for number in range(1, count + 1):
         session.learning.paint()
@@ -50,7 +50,7 @@ def paint(session, count=5, seed=1, background=True):
 
 
 def previewed(session, qtbot, change):
-    """Wait until all images are previewed after a change, and there is a verdict."""
+    """Wait until all images are previewed after a change, with a verdict."""
     came = []
     session.segmentation.verdict_changed.connect(lambda: came.append(1), check_nargs=False)
     change()
@@ -58,7 +58,7 @@ def previewed(session, qtbot, change):
     return session.segmentation
 
 
-def test_one_model_learned_from_one_image_outlines_both_and_becomes_the_recipe(session, qtbot):
+def test_a_model_trained_on_one_image_segments_both(session, qtbot):
     paint(session)
     assert session.learning.painted_counts() == {"one": (5, True)}
     task = previewed(session, qtbot, session.learning.run)
@@ -68,13 +68,13 @@ def test_one_model_learned_from_one_image_outlines_both_and_becomes_the_recipe(s
     assert len(match_labels(TRUTH[1], task.preview.labels).pairs) >= 24  # of 25
     assert task.verdict.counts.keys() == {"one", "two"}
     assert min(task.verdict.counts.values()) >= 21
-    # The lines of the other image lie right above it.
+    # The lines of the other image are right above it.
     names = [layer.name for layer in session.choices.layers]
     assert names.index("two preview") == names.index("two") + 1
     assert session.learning.changed_since() == []
 
 
-def test_paint_in_both_images_is_one_model_and_a_stroke_makes_it_outdated(session, qtbot):
+def test_one_model_is_trained_on_both_images_and_outdated_by_a_stroke(session, qtbot):
     paint(session, 3)
     session.segmentation.image.choose(session.choices.layers["two"])
     layer = paint(session, 3, seed=2, background=False)
@@ -85,7 +85,7 @@ def test_paint_in_both_images_is_one_model_and_a_stroke_makes_it_outdated(sessio
     assert session.learning.changed_since() == ["the painted examples were changed"]
 
 
-def test_a_live_model_follows_strokes_and_their_undo(session, qtbot):
+def test_live_training_follows_strokes_and_undo(session, qtbot):
     layer = paint(session, 3)
     ended(session.learning, qtbot, session.learning.run)
     session.learning.live = True
@@ -100,7 +100,7 @@ def test_a_live_model_follows_strokes_and_their_undo(session, qtbot):
     session.learning.live = False
 
 
-def test_the_layer_of_examples_is_not_offered_for_comparison_and_takes_the_place_of_its_image(session):
+def test_the_layer_of_examples_is_not_offered_for_comparison(session):
     layer = paint(session, 1)
     assert isinstance(layer, Labels)
     np.testing.assert_array_equal(layer.scale, session.choices.layers["one"].scale)
@@ -108,7 +108,7 @@ def test_the_layer_of_examples_is_not_offered_for_comparison_and_takes_the_place
     assert session.choices.sides.chosen() == tuple((session.choices.layers[name],) for name in ("one", "two"))
 
 
-def test_pieces_of_one_number_are_objects_of_their_own_and_slips_are_none():
+def test_painted_pieces_are_separate_objects_and_specks_are_ignored():
     plane = np.zeros((20, 20), dtype=int)
     plane[2:6, 2:6] = plane[10:15, 10:15] = 2
     plane[2:6, 6:9] = 3
@@ -120,7 +120,7 @@ def test_pieces_of_one_number_are_objects_of_their_own_and_slips_are_none():
     assert ground.sum() == 20
 
 
-def test_a_click_makes_an_example_of_what_was_found_and_another_takes_it_away(session, qtbot):
+def test_clicking_an_object_toggles_it_as_an_example(session, qtbot):
     task = previewed(session, qtbot, session.segmentation.schedule_preview)
     session.learning.click()
     layer = dict(session.learning.examples())[session.choices.layers["one"]]
@@ -149,7 +149,7 @@ def test_a_click_makes_an_example_of_what_was_found_and_another_takes_it_away(se
     assert shared.sum() > 0.8 * (layer.data > 0).sum()
 
 
-def test_a_saved_model_is_the_recipe_of_files_and_of_scripts(session, qtbot, tmp_path):
+def test_a_saved_model_is_used_in_settings_files_and_scripts(session, qtbot, tmp_path):
     paint(session)
     ended(session.learning, qtbot, session.learning.run)
     path = tmp_path / "spots.npz"
@@ -165,7 +165,7 @@ def test_a_saved_model_is_the_recipe_of_files_and_of_scripts(session, qtbot, tmp
     assert "none.npz cannot be read" in session.learning.message
 
 
-def test_a_comparison_by_a_model_is_saved_with_it_and_says_what_it_was_made_with(session, qtbot, tmp_path):
+def test_a_comparison_is_saved_with_its_model(session, qtbot, tmp_path):
     paint(session)
     ended(session.learning, qtbot, session.learning.run)
     session.choices.set(settings=Settings(landmarks=60, rank=10, permutations=199))
@@ -181,7 +181,7 @@ def test_a_comparison_by_a_model_is_saved_with_it_and_says_what_it_was_made_with
     assert Comparison.load(tmp_path / "pair.comparison.npz").case == task.result.case
 
 
-def test_what_is_found_is_corrected_one_by_one_and_compared_in_place_of_the_image(model, qtbot):
+def test_corrected_labels_are_compared_instead_of_the_image(model, qtbot):
     one, two = (model.add_image(spots(seed, rows=5, noise=0.2), name=name) for seed, name in ((1, "one"), (2, "two")))
     qtbot.addWidget(bench := Bench(model))
     session = bench.session
@@ -207,14 +207,14 @@ def test_what_is_found_is_corrected_one_by_one_and_compared_in_place_of_the_imag
     assert session.choices.sides.chosen() == ((copy,), (two,))
     assert [session.design.cell(copy, name) for name in ("group", "replicate")] == ["A", "m1"]
     assert session.design.cell(one, "group") == ""
-    # The outlines that would be compared are the corrected ones, also after another change.
+    # The outlines to compare are the corrected ones, also after another change.
     qtbot.waitUntil(lambda: session.segmentation.verdict.counts.get("one corrected") == found - 1, timeout=30_000)
     assert page.queue.undo_button.isVisibleTo(page)
     press(page.queue.undo_button, qtbot)
     qtbot.waitUntil(lambda: session.segmentation.verdict.counts.get("one corrected") == found, timeout=30_000)
     qtbot.waitUntil(lambda: not (inspection.update_runner.busy or session.segmentation.previewer.busy), timeout=30_000)
 
-    # Without them the image is compared again, as what it was in the table.
+    # Without corrections the image itself is compared again, in its original place in the table.
     bench.show()
     bench.show_page(0)
     model.layers.remove(copy)
@@ -226,18 +226,18 @@ def test_what_is_found_is_corrected_one_by_one_and_compared_in_place_of_the_imag
     qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two"}, timeout=30_000)
 
 
-def test_images_that_nothing_can_be_learned_from_end_in_words(session, qtbot):
+def test_images_unsuitable_for_training_are_reported(session, qtbot):
     layer, proposing, learning = paint(session), session.proposing, session.learning
     image, other = (session.choices.layers[name] for name in ("one", "two"))
     everything, kept = np.full(image.data.shape, 7, np.uint8), other.data
     hole = np.where(TRUTH[1] > 0, np.nan, 1.0)
-    session.segmentation.show_live(False)  # a preview would name them
+    session.segmentation.show_live(False)  # a preview would report them
     for data, words in ((hole, "pixels are NaN or infinite"), (everything, "every pixel is 7")):
         image.data = data
         ended(learning, qtbot, learning.run)
         assert words in learning.message
         assert learning.message.startswith("⚠")
-        # The other image is enough for proposals.
+        # Proposals need only the other image.
         other.data = kept
         ended(proposing, qtbot, proposing.run)
         assert proposing.result.images == 1
@@ -257,7 +257,7 @@ def test_images_that_nothing_can_be_learned_from_end_in_words(session, qtbot):
     assert f"painted labels of shape {layer.data.shape} on an image of (3, 3)" in learning.message
 
 
-def test_proposals_are_chosen_for_all_images_with_one_object_each_on_request(session, qtbot):
+def test_a_proposal_is_applied_to_all_images(session, qtbot):
     ended(session.proposing, qtbot, session.proposing.run)
     proposals = session.proposing.result.proposals
     assert 1 < len(proposals) <= 6
@@ -269,7 +269,7 @@ def test_proposals_are_chosen_for_all_images_with_one_object_each_on_request(ses
     assert [finding.check for finding in task.verdict.quality.serious].count("few curves") == 2
 
 
-def test_outlines_drawn_on_a_figure_are_noticed_in_the_preview(session, qtbot):
+def test_outlines_drawn_on_a_figure_are_reported_in_the_preview(session, qtbot):
     figure = np.random.default_rng(0).integers(60, 200, (90, 90, 1), np.uint8).repeat(3, axis=2)
     for top in (5, 35, 65):
         figure[top, 10:31] = figure[top + 20, 10:31] = figure[top : top + 21, 10] = figure[top : top + 21, 30] = (
@@ -283,7 +283,7 @@ def test_outlines_drawn_on_a_figure_are_noticed_in_the_preview(session, qtbot):
     assert finding.text.startswith("figure: 3 closed colored lines are drawn on it")
 
 
-def test_labels_and_classes_that_are_opened_as_images_are_noticed_and_used(session, qtbot):
+def test_labels_and_classes_opened_as_images_are_recognized(session, qtbot):
     model = session.choices.viewer
     labels = model.add_image(TRUTH[1].astype(np.uint16), name="numbers")
     classes = model.add_image(((TRUTH[2] % 2 + 1) * (TRUTH[2] > 0)).astype(np.uint8), name="phases")
@@ -304,7 +304,7 @@ def test_labels_and_classes_that_are_opened_as_images_are_noticed_and_used(sessi
     ]
 
 
-def test_a_person_paints_learns_and_sees_outlines(viewer, qtbot):
+def test_painting_training_and_previewing_in_a_window(viewer, qtbot):
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed, rows=5, noise=0.2), name=name)
     _, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Segment curves")
@@ -327,7 +327,7 @@ def test_a_person_paints_learns_and_sees_outlines(viewer, qtbot):
     qtbot.waitUntil(lambda: "finds all objects" in panel.message.text() and task.preview is not before, timeout=30_000)
     qtbot.waitUntil(lambda: not task.previewer.busy, timeout=30_000)
     assert "two: 25 outlines" in dock.verdict.text()
-    # Proposals take the place of the model at a click.
+    # Clicking a proposal replaces the model.
     press(dock.proposals.propose, qtbot)
     qtbot.waitUntil(lambda: dock.proposals.pictures.count() > 1, timeout=60_000)
     dock.proposals.pictures.itemClicked.emit(dock.proposals.pictures.item(0))
@@ -336,7 +336,7 @@ def test_a_person_paints_learns_and_sees_outlines(viewer, qtbot):
     qtbot.waitUntil(lambda: not task.previewer.busy, timeout=30_000)
 
 
-def test_an_image_of_labels_that_is_renamed_still_holds_labels(session, model, qtbot):
+def test_renaming_keeps_an_image_recognized_as_labels(session, model, qtbot):
     task = session.segmentation
     previewed(session, qtbot, lambda: setattr(model.layers["one"], "data", TRUTH[1]))
     assert list(task.contents.values()) == ["labels"]
@@ -347,12 +347,12 @@ def test_an_image_of_labels_that_is_renamed_still_holds_labels(session, model, q
     assert model.layers["cells labels"].data.max() == TRUTH[1].max()
 
 
-# Proposals that begin by themselves ------------------------------------------------------------------------------
+# Automatic proposals ---------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def proposing(model, qtbot):
-    """A session without images that proposes recipes for those that come, followed as by open docks."""
+    """A session without images that proposes recipes for new ones, activated as by open docks."""
     session = Session.of(model)
     session.attach()
     session.proposing.automatic = True
@@ -371,7 +371,7 @@ def add_image(session, pixels, name):
     return image
 
 
-def test_what_is_chosen_while_recipes_are_tried_is_kept(proposing, qtbot):
+def test_choices_made_while_recipes_are_tried_are_kept(proposing, qtbot):
     task, choices = proposing.proposing, proposing.choices
     add_image(proposing, 1 - spots(1, rows=3), "one")
     add_image(proposing, 1 - spots(2, rows=3), "two")
@@ -386,12 +386,12 @@ def test_what_is_chosen_while_recipes_are_tried_is_kept(proposing, qtbot):
     assert (choices.recipe.min_area, choices.recipe.min_size, choices.recipe.holes) == (50, 7, True)
 
 
-def test_recipes_are_tried_again_for_an_image_that_comes_meanwhile(proposing, qtbot):
+def test_recipes_are_tried_again_for_an_image_added_meanwhile(proposing, qtbot):
     task, image = proposing.proposing, 1 - spots(1, rows=3)
     add_image(proposing, image, "one")
     add_image(proposing, image, "two")
     qtbot.waitUntil(lambda: task.result is not None and not task.is_choosing, timeout=60_000)
-    for name in ("three", "four"):  # for the same pixels the same recipe is the best: no preview follows
+    for name in ("three", "four"):  # the same recipe is best for the same pixels: no preview follows
         qtbot.waitUntil(lambda: not proposing.segmentation.is_preview_pending, timeout=30_000)
         image_of_name = add_image(proposing, image, name)
         qtbot.waitUntil(lambda: task.busy and task.step.name == "proposing recipes", timeout=30_000)

@@ -1,4 +1,4 @@
-"""Layers come, change and go under the dock: before, during and after a run."""
+"""Layers added, changed and removed before, during and after a run."""
 
 import gc
 import subprocess
@@ -24,7 +24,7 @@ STALE_SOON = 2000
 
 
 def counts(viewer):
-    """How many listen to each event of the layer list, the selection, the sliders and the layers."""
+    """Numbers of callbacks connected to each event of the layer list, the selection, the sliders and the layers."""
     groups = [viewer.layers.events, viewer.layers.selection.events, viewer.dims.events]
     groups += [layer.events for layer in viewer.layers]
     return [len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values())]
@@ -56,7 +56,7 @@ def test_selecting_one_layer_or_the_chosen_two_changes_nothing(bare_dock, model,
     assert chosen(bare_dock) == ["two", "one"]
 
 
-def test_a_renamed_layer_is_shown_by_its_new_name_and_stays_chosen(bare_dock, model, qtbot):
+def test_a_renamed_layer_remains_chosen(bare_dock, model, qtbot):
     with reusing_results():
         run(bare_dock, qtbot)
     model.layers["one"].name = "first"
@@ -64,7 +64,7 @@ def test_a_renamed_layer_is_shown_by_its_new_name_and_stays_chosen(bare_dock, mo
     assert bare_dock.state == "done"
 
 
-def test_reordered_layers_stay_chosen(bare_dock, model, qtbot):
+def test_reordered_layers_remain_chosen(bare_dock, model, qtbot):
     with reusing_results():
         run(bare_dock, qtbot)
     model.layers.move(0, len(model.layers))
@@ -72,7 +72,7 @@ def test_reordered_layers_stay_chosen(bare_dock, model, qtbot):
     assert bare_dock.state == "done"
 
 
-def test_hidden_layers_stay_chosen_and_comparable(bare_dock, model, qtbot):
+def test_hidden_layers_remain_chosen_and_comparable(bare_dock, model, qtbot):
     model.layers["one"].visible = False
     run(bare_dock, qtbot)
     model.layers["two"].visible = False
@@ -84,7 +84,7 @@ def test_hidden_layers_stay_chosen_and_comparable(bare_dock, model, qtbot):
 
 
 @pytest.mark.parametrize("name", ["one", "two"])
-def test_a_layer_deleted_before_a_run_leaves_its_place_empty(bare_dock, model, name):
+def test_a_layer_deleted_before_a_run_leaves_an_empty_choice(bare_dock, model, name):
     model.layers.remove(name)
     assert None in bare_dock.sides.pair.chosen()
     assert bare_dock.state == "empty"
@@ -121,14 +121,14 @@ def test_a_deleted_layer_is_not_kept_alive(bare_dock, model, qtbot):
 
 
 class Visual:
-    """What a canvas draws of a layer; refers to itself, as those of vispy do."""
+    """A canvas visual of a layer; refers to itself, as in vispy."""
 
     def __init__(self):
         self.itself = self
 
 
-def test_what_is_drawn_of_a_layer_deleted_within_a_batch_is_freed_at_once(model, monkeypatch):
-    """As its graphics memory is: drivers crash where the canvas is drawn several times before."""
+def test_visuals_of_a_layer_deleted_in_a_batch_are_freed_at_once(model, monkeypatch):
+    """Its graphics memory is freed at once, too: drivers crash if the canvas is drawn several times first."""
     monkeypatch.setattr(layers, "gc", gc)
     layer = model.add_image(np.zeros((5, 5)))
     visuals = {layer: Visual()}
@@ -139,12 +139,12 @@ def test_what_is_drawn_of_a_layer_deleted_within_a_batch_is_freed_at_once(model,
         assert alive() is None
 
 
-def test_the_curves_of_b_keep_their_rows_when_those_of_a_are_deleted(bare_dock, model, qtbot):
+def test_rows_of_b_are_kept_when_the_curves_of_a_are_deleted(bare_dock, model, qtbot):
     with reusing_results():
         run(bare_dock, qtbot)
     row = len(bare_dock.result.a) + 3
     model.layers.remove("one curves")
-    bare_dock.comparison.curves.connect_events()  # as when the dock is closed and opened
+    bare_dock.comparison.curves.connect_events()  # as when the dock is closed and reopened
     bare_dock.comparison.selection.pick([row])
     bare_dock.comparison.exclude(row)
     layer = model.layers["two curves"]
@@ -152,7 +152,7 @@ def test_the_curves_of_b_keep_their_rows_when_those_of_a_are_deleted(bare_dock, 
     assert np.flatnonzero(layer.features["excluded"]).tolist() == [3]
 
 
-def test_a_replaced_layer_takes_the_place_and_makes_the_result_stale(bare_dock, model, qtbot):
+def test_a_replacement_layer_is_chosen_and_makes_the_result_stale(bare_dock, model, qtbot):
     with reusing_results():
         run(bare_dock, qtbot)
     model.layers.remove("two")
@@ -163,7 +163,7 @@ def test_a_replaced_layer_takes_the_place_and_makes_the_result_stale(bare_dock, 
     qtbot.waitUntil(lambda: bare_dock.state == "done", timeout=30_000)
 
 
-def test_deleted_curves_leave_the_result_and_are_not_missed(bare_dock, model, qtbot):
+def test_deleting_curves_keeps_the_result(bare_dock, model, qtbot):
     with reusing_results():
         run(bare_dock, qtbot)
     model.layers.remove("one curves")
@@ -220,7 +220,7 @@ def test_a_changed_layer_makes_the_result_stale_and_one_press_renews_it(bare_doc
 
 
 @pytest.mark.parametrize("change", ["translate", "contrast_limits", "colormap", "opacity"])
-def test_a_change_of_looks_leaves_the_result(bare_dock, model, qtbot, change):
+def test_display_changes_do_not_affect_the_result(bare_dock, model, qtbot, change):
     values = {"translate": (3, 4), "contrast_limits": (0, 2), "colormap": "red", "opacity": 0.5}
     run(bare_dock, qtbot)
     setattr(model.layers["one"], change, values[change])
@@ -229,7 +229,7 @@ def test_a_change_of_looks_leaves_the_result(bare_dock, model, qtbot, change):
     assert bare_dock.stale.isHidden()
 
 
-def test_an_edit_that_is_undone_makes_the_result_hold_again(model, qtbot):
+def test_undoing_an_edit_makes_the_result_valid_again(model, qtbot):
     labels = np.zeros((100, 100), dtype=np.uint16)
     for index in range(9):
         row, column = divmod(index, 3)
@@ -255,7 +255,7 @@ def test_moved_shapes_make_the_result_stale(model, qtbot):
     qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=STALE_SOON)
 
 
-def test_shapes_marked_as_left_out_make_the_result_stale(model, qtbot):
+def test_excluding_shapes_makes_the_result_stale(model, qtbot):
     boxes = [np.array([[0, 0], [0, 15], [20, 15 + i], [20, 0]]) + 30 * i for i in range(8)]
     shapes = model.add_shapes(boxes, shape_type="polygon", name="one", features={"excluded": [False] * 8})
     model.add_shapes(boxes, shape_type="polygon", name="two")
@@ -279,7 +279,7 @@ def test_another_plane_of_a_stack_makes_the_result_stale(model, qtbot):
     qtbot.waitUntil(dock.stale.isHidden, timeout=STALE_SOON)
 
 
-def test_changed_settings_are_named_and_setting_them_back_is_enough(bare_dock, qtbot):
+def test_changed_settings_are_reported_until_reset(bare_dock, qtbot):
     with reusing_results():
         run(bare_dock, qtbot)
     rank, split = (bare_dock.controls[name] for name in ("rank", "split_touching"))
@@ -300,14 +300,14 @@ def test_swapping_a_and_b_makes_the_result_stale(bare_dock, qtbot):
     assert bare_dock.state == "stale"
 
 
-def test_a_layer_edited_during_a_run_gives_a_result_that_is_stale_at_once(bare_dock, model, qtbot):
+def test_a_layer_edited_during_a_run_makes_its_result_stale(bare_dock, model, qtbot):
     with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
         press(bare_dock.run_button, qtbot)
         model.layers["one"].data = spots(8)
     assert bare_dock.state == "stale"
 
 
-def test_cancelling_keeps_the_result_before(bare_dock, qtbot, monkeypatch):
+def test_cancelling_keeps_the_previous_result(bare_dock, qtbot, monkeypatch):
     with reusing_results():
         run(bare_dock, qtbot)
     before = bare_dock.result
@@ -319,7 +319,7 @@ def test_cancelling_keeps_the_result_before(bare_dock, qtbot, monkeypatch):
     assert "Cancelled" in bare_dock.results.text()
 
 
-# Workers -------------------------------------------------------------------------------------------------------
+# Worker threads ------------------------------------------------------------------------------------------------
 
 
 def test_cancelling_before_the_first_step_leaves_the_dock_ready(bare_dock, qtbot, monkeypatch):
@@ -331,7 +331,7 @@ def test_cancelling_before_the_first_step_leaves_the_dock_ready(bare_dock, qtbot
     assert bare_dock.state == "ready"
 
 
-def test_a_cancelled_run_lets_go_of_its_copies_of_the_images(bare_dock, qtbot, monkeypatch):
+def test_a_cancelled_run_releases_its_image_copies(bare_dock, qtbot, monkeypatch):
     copies = []
 
     def copying(sources, *_):
@@ -348,7 +348,7 @@ def test_a_cancelled_run_lets_go_of_its_copies_of_the_images(bare_dock, qtbot, m
     qtbot.waitUntil(lambda: not any(copy() is not None for copy in copies), timeout=3000)
 
 
-def test_a_run_after_a_cancelled_one_waits_for_its_thread_and_then_succeeds(bare_dock, qtbot, monkeypatch):
+def test_a_run_waits_for_the_thread_of_a_cancelled_one(bare_dock, qtbot, monkeypatch):
     threads = []
 
     def stubborn(*_):
@@ -369,7 +369,7 @@ def test_a_run_after_a_cancelled_one_waits_for_its_thread_and_then_succeeds(bare
     assert bare_dock.state == "done"
 
 
-def test_a_step_that_shares_out_blocks_is_left_between_two_of_them(qtbot):
+def test_a_multithreaded_step_is_cancelled_between_blocks(qtbot):
     from napari_shape_ensembles.progress import over_blocks
 
     completed = []
@@ -409,7 +409,7 @@ def test_pressing_run_twice_starts_one_run(bare_dock, qtbot, monkeypatch):
 # Several docks, closing and opening ----------------------------------------------------------------------------
 
 
-def test_two_viewers_keep_apart(bare_dock, model, qtbot):
+def test_two_viewers_are_independent(bare_dock, model, qtbot):
     other = ViewerModel()
     for seed in (3, 4):
         other.add_image(spots(seed), name=str(seed))
@@ -430,7 +430,7 @@ def test_two_docks_in_one_viewer_show_the_same_result(bare_dock, model, qtbot):
     assert [layer.name for layer in model.layers if is_own(layer)] == ["one curves", "two curves"]
 
 
-def test_opening_and_closing_leaves_as_many_listeners_as_before(bare_dock, model, qtbot):
+def test_opening_and_closing_leaves_no_callbacks(bare_dock, model, qtbot):
     with reusing_results():
         run(bare_dock, qtbot)
     bare_dock.show()
@@ -442,7 +442,7 @@ def test_opening_and_closing_leaves_as_many_listeners_as_before(bare_dock, model
     assert counts(model) == before
 
 
-def test_a_closed_dock_listens_to_nothing(model, qtbot):
+def test_a_closed_dock_is_disconnected(model, qtbot):
     for seed in (1, 2):
         model.add_image(spots(seed), name=str(seed))
     before = counts(model)
@@ -457,7 +457,7 @@ def test_a_closed_dock_listens_to_nothing(model, qtbot):
     assert counts(model) == before
 
 
-def test_reopening_shows_that_a_layer_was_changed_meanwhile(bare_dock, model, qtbot):
+def test_reopening_detects_that_a_layer_was_changed(bare_dock, model, qtbot):
     bare_dock.show()
     run(bare_dock, qtbot)
     bare_dock.hide()
@@ -506,7 +506,7 @@ napari.run()
 
 
 @pytest.mark.parametrize("leave", ["viewer.close()", "QApplication.quit()"])
-def test_leaving_napari_while_permutations_are_under_way_is_clean(leave):
+def test_quitting_napari_during_a_permutation_test_is_clean(leave):
     completed = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", LEAVING.format(leave=leave, tests=str(Path(__file__).parents[1]))],
         capture_output=True,
@@ -533,7 +533,7 @@ raise SystemExit("the script has failed")
 """
 
 
-def test_a_script_that_fails_while_the_bench_is_open_tells_its_own_error_alone():
+def test_a_failing_script_with_an_open_bench_reports_only_its_error():
     completed = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", FAILING.format(tests=str(Path(__file__).parents[1]))],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""What a person sees: names as they are, marks that are explained, boxes that are seen, rows that fit their window."""
+"""Appearance: plain names, explained markers, visible checkboxes, and rows that fit their window."""
 
 from html import escape
 
@@ -25,7 +25,7 @@ def window(make_napari_viewer):
 
 @pytest.fixture
 def dock_with_html_names(model, qtbot, shown):
-    """The dock, on the screen without a window around it, beside two images whose names look like HTML."""
+    """The dock on the screen without a window, with two images whose names look like HTML."""
     return shown(beside(model, [ONE, TWO], qtbot))
 
 
@@ -36,7 +36,7 @@ def beside(viewer, names, qtbot):
 
 
 def open_explorer(dock, qtbot):
-    """The window of the curves, with one of them picked."""
+    """The window of the curves, with one of them selected."""
     run(dock, qtbot)
     press(dock.results.explore, qtbot)
     dock.comparison.selection.pick([3])
@@ -44,7 +44,7 @@ def open_explorer(dock, qtbot):
 
 
 def said(page):
-    """The labels that name one of the layers; all of them show the name as it is."""
+    """Labels that contain a layer name; all of them show it as plain text."""
     found = []
     for part in page.findChildren(QWidget):
         assert not any(name in part.toolTip() for name in (ONE, TWO)), part.toolTip()
@@ -59,7 +59,7 @@ def said(page):
 # Names -----------------------------------------------------------------------------------------------------
 
 
-def test_a_result_shows_names_as_they_are(dock_with_html_names, qtbot):
+def test_names_in_results_are_plain_text(dock_with_html_names, qtbot):
     run(dock_with_html_names, qtbot)
     assert {dock_with_html_names.results.answer, dock_with_html_names.results.details} <= set(
         said(dock_with_html_names)
@@ -67,14 +67,14 @@ def test_a_result_shows_names_as_they_are(dock_with_html_names, qtbot):
     assert "<b>" in dock_with_html_names.results.details.text()
 
 
-def test_what_has_changed_is_told_with_names_as_they_are(dock_with_html_names, qtbot):
+def test_names_in_changes_are_plain_text(dock_with_html_names, qtbot):
     run(dock_with_html_names, qtbot)
     dock_with_html_names.viewer.layers[ONE].data = spots(5, rows=4)
     qtbot.waitUntil(dock_with_html_names.stale.isVisible)
     assert dock_with_html_names.stale.label in said(dock_with_html_names)
 
 
-def test_what_stands_in_the_way_is_told_with_names_as_they_are(dock_with_html_names, qtbot):
+def test_names_in_reasons_are_plain_text(dock_with_html_names, qtbot):
     dock_with_html_names.sides.several.setChecked(True)
     layer = dock_with_html_names.viewer.layers[ONE]
     dock_with_html_names.session.choices.sides.choose_several([layer], [layer])
@@ -82,14 +82,14 @@ def test_what_stands_in_the_way_is_told_with_names_as_they_are(dock_with_html_na
     assert dock_with_html_names.reason in said(dock_with_html_names)
 
 
-def test_a_result_kept_is_told_with_names_as_they_are(dock_with_html_names, qtbot):
+def test_names_of_a_recoverable_result_are_plain_text(dock_with_html_names, qtbot):
     run(dock_with_html_names, qtbot)
     dock_with_html_names.comparison.recoverable = dock_with_html_names.comparison.shown
     dock_with_html_names.show_state()
     assert dock_with_html_names.recover_notice.label in said(dock_with_html_names)
 
 
-def test_card_and_gallery_show_names_as_they_are(dock_with_html_names, qtbot, shown):
+def test_names_in_card_and_gallery_are_plain_text(dock_with_html_names, qtbot, shown):
     explorer = shown(open_explorer(dock_with_html_names, qtbot))
     found = said(explorer)
     assert explorer.card.numbers in found
@@ -98,7 +98,7 @@ def test_card_and_gallery_show_names_as_they_are(dock_with_html_names, qtbot, sh
     qtbot.waitUntil(lambda: len({part for part in said(explorer) if isinstance(part, NamedLine)}) == 4)
 
 
-def test_labels_are_plain_unless_they_are_meant_to_be_html(qtbot):
+def test_qlabels_are_plain_text_unless_intended_as_html(qtbot):
     plain, rich = wrapped_label("a <b>"), wrapped_label("a <b>b</b>", rich=True)
     for label in (plain, rich):
         qtbot.addWidget(label)
@@ -111,7 +111,7 @@ def test_labels_are_plain_unless_they_are_meant_to_be_html(qtbot):
 # The window Curves -----------------------------------------------------------------------------------------
 
 
-def test_long_names_do_not_force_the_window_wide(model, qtbot, shown):
+def test_long_names_do_not_widen_the_window(model, qtbot, shown):
     names = [LONG.format("treated", 1) * 5, LONG.format("control", 2) * 5]
     explorer = shown(open_explorer(beside(model, names, qtbot), qtbot))
     assert explorer.minimumSizeHint().width() < 800
@@ -140,7 +140,7 @@ def test_the_nearest_curves_are_never_cut_off(window, qtbot):
     assert [len(line) for line in lines.values()] == [2, 1]
 
 
-def test_the_scatter_plot_says_which_marks_are_whose_above_all_points(window, qtbot):
+def test_the_legend_of_the_scatter_plot_is_above_all_points(window, qtbot):
     explorer = open_explorer(beside(window, ["alpha", LONG.format("control", 2) * 3], qtbot), qtbot)
     plot, line = explorer.scatter, explorer.scatter.fontMetrics().height()
     a, b = plot.legend()
@@ -151,7 +151,7 @@ def test_the_scatter_plot_says_which_marks_are_whose_above_all_points(window, qt
     for theme in THEMES:
         window.theme = theme
         red, _, blue = pixels(plot.grab().toImage().copy(0, 0, plot.width(), line)).T
-        assert (blue - red > 100).any(), theme  # a blue mark, and an orange one
+        assert (blue - red > 100).any(), theme  # a blue and an orange marker
         assert (red - blue > 100).any(), theme
 
 
@@ -165,7 +165,7 @@ def pixels(image):
 # Lists and tables ------------------------------------------------------------------------------------------
 
 
-def test_boxes_to_tick_are_seen_in_both_themes(window, qtbot):
+def test_checkboxes_are_visible_in_both_themes(window, qtbot):
     window.add_image(spots(1, rows=4), name="one")
     _, dock = window.window.add_plugin_dock_widget("napari-shape-ensembles", "Inspect curves")
     with qtbot.waitSignal(dock.finished, timeout=60_000):
@@ -179,7 +179,7 @@ def test_boxes_to_tick_are_seen_in_both_themes(window, qtbot):
         assert np.abs(lightness - np.median(lightness)).max() > 80, theme
 
 
-def test_lists_of_long_names_show_what_differs(window, qtbot):
+def test_lists_of_long_names_show_where_they_differ(window, qtbot):
     names = [LONG.format("treated" if number < 9 else "control", number) for number in range(14)]
     dock = beside(window, names, qtbot)
     dock.sides.several.setChecked(True)
@@ -189,7 +189,7 @@ def test_lists_of_long_names_show_what_differs(window, qtbot):
     assert dock.width() <= 320
     for group in (groups.a, groups.b):
         items = [group.item(row) for row in range(group.count())]
-        room = group.viewport().width() - 30  # less its box
+        room = group.viewport().width() - 30  # minus the checkbox
         elide = Qt.TextElideMode.ElideMiddle
         assert len({group.fontMetrics().elidedText(item.text(), elide, room) for item in items}) == 14
         assert {item.toolTip() for item in items} == set(names)
@@ -198,7 +198,7 @@ def test_lists_of_long_names_show_what_differs(window, qtbot):
     assert {groups.a.item(row).text() for row in range(14)} == set(names)
 
 
-def test_what_differs_is_told_in_whole_words():
+def test_differences_of_names_are_shown_as_whole_words():
     assert distinguishing_parts(["cells 12 treated.tif", "cells 13 control.tif"]) == ["…12 treated…", "…13 control…"]
     assert distinguishing_parts(["one", "two"]) == ["one", "two"]
     assert distinguishing_parts(["a one", "a one"]) == ["…one", "…one"]

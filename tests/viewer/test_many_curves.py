@@ -1,6 +1,6 @@
-"""Curves as layers: thinned for display only, painted right whatever the column, and never in the window's way.
+"""Curves as layers: simplified for display only, colored correctly by any column, without blocking the event loop.
 
-The tests named B1 to B12 hold traps of napari's Shapes layer; B0 is one of a binding that no code here can avoid.
+Several tests cover pitfalls of napari's Shapes layer and of worker threads.
 """
 
 import threading
@@ -46,7 +46,7 @@ def layers(compared):
     return curve_layers(compared, comparison_view(compared, sources), sources)
 
 
-def test_curves_are_shown_within_a_quarter_of_a_pixel_and_kept_in_full(compared, layers):
+def test_curves_are_simplified_for_display_within_a_quarter_of_a_pixel(compared, layers):
     for layer, ensemble in zip(layers, (compared.a, compared.b), strict=True):
         full = layer.metadata[MARK]["curves"]
         assert full is ensemble
@@ -56,7 +56,7 @@ def test_curves_are_shown_within_a_quarter_of_a_pixel_and_kept_in_full(compared,
             assert distance <= 0.25 + 1e-3
 
 
-def test_thinned_curves_do_not_cross_themselves():
+def test_simplified_curves_do_not_self_intersect():
     rng = np.random.default_rng(0)
     ragged = [curve + rng.normal(scale=0.05, size=curve.shape) for curve in blobs(300, 80, seed=3) * 3]
     assert all(shapely.is_valid(shapely.Polygon(curve)) for curve in simplified([c for c in ragged if valid(c)]))
@@ -66,7 +66,7 @@ def valid(curve):
     return shapely.is_valid(shapely.Polygon(curve))
 
 
-def test_thinning_keeps_order_and_small_curves():
+def test_simplification_keeps_order_and_small_curves():
     tiny, large = np.array([[0, 0], [0, 0.1], [0.1, 0]]), blobs(1, 300, seed=1)[0] * 30
     thinned = simplified([tiny, large, tiny + 5])
     np.testing.assert_allclose(thinned[0], tiny)
@@ -83,7 +83,7 @@ def test_triangulation_is_compiled(layers):
     assert get_backend() not in (TriangulationBackend.pure_python, TriangulationBackend.numba)
 
 
-def test_thousands_of_curves_are_drawn_without_lines():
+def test_thousands_of_curves_are_drawn_without_edges():
     many = Ensemble(np.tile(blobs(1, 20), (2001, 1, 1)) + np.arange(2001)[:, None, None], unit="µm")
     few = many.subset(np.arange(2001) < 30)
     result = compare(few, few, Settings(landmarks=20, permutations=19, rank=2))
@@ -94,11 +94,11 @@ def test_thousands_of_curves_are_drawn_without_lines():
     assert edge_width(many, {"scale": [0.5, 0.5]}) == 0
 
 
-# Painting any column -------------------------------------------------------------------------------------------
+# Coloring by any column ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("column", COLOR_FEATURES)
-def test_every_offered_column_paints_by_its_values(layers, compared, column):
+def test_every_color_feature_colors_by_its_values(layers, compared, column):
     paint = COLOR_FEATURES[column]
     values = paint.values(compared)
     limits = paint.limits(values, 99)
@@ -119,7 +119,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_b2_b4_odd_columns_are_painted_on_the_scale(layers, name):
+def test_unusual_columns_are_colored_by_the_scale(layers, name):
     layer = layers[0]
     values = np.asarray(COLUMNS[name])
     layer.features = layer.features.assign(product=values)
@@ -132,14 +132,14 @@ def test_b2_b4_odd_columns_are_painted_on_the_scale(layers, name):
 
 
 @pytest.mark.parametrize("values", [[5.0] * 4, [np.nan] * 4, [0.0] * 4, [np.inf, 1.0, 2.0, np.nan]])
-def test_b2_limits_are_finite_and_apart_whatever_the_values(values):
+def test_color_limits_are_finite_and_distinct_for_any_values(values):
     for paint in COLOR_FEATURES.values():
         low, high = paint.limits(np.array(values), 99)
         assert np.isfinite([low, high]).all()
         assert low < high
 
 
-def test_b1_selecting_a_curve_does_not_upload_the_mesh_again(layers):
+def test_selecting_a_curve_does_not_upload_the_mesh_again(layers):
     from napari_shape_ensembles.viewer.layers import select
 
     model = ViewerModel()
@@ -151,7 +151,7 @@ def test_b1_selecting_a_curve_does_not_upload_the_mesh_again(layers):
     assert not uploads
 
 
-def test_b3_repainting_uploads_once_and_keeps_the_limits(layers):
+def test_recoloring_uploads_once_and_keeps_the_limits(layers):
     uploads = []
     layers[0].events.face_color.connect(uploads.append)
     repaint(layers[0], "scale", (0.0, 0.125))
@@ -159,21 +159,21 @@ def test_b3_repainting_uploads_once_and_keeps_the_limits(layers):
     assert layers[0].face_contrast_limits == (0.0, 0.125)
 
 
-def test_b5_the_painted_column_survives_other_features(layers):
+def test_the_color_column_is_kept_when_features_change(layers):
     layer = layers[0]
     layer.features = layer.features.assign(extra=1.0)
     repaint(layer, "undulation", (0.0, 1.0))
     assert {"painted", "extra"} <= set(layer.features)
 
 
-def test_b6_a_copy_can_be_painted_again_from_its_features(layers):
+def test_a_copy_can_be_recolored_from_its_features(layers):
     data, attributes, _ = layers[0].as_layer_data_tuple()
     copy = ViewerModel().add_shapes(data, **attributes)
     pd.testing.assert_frame_equal(copy.features, layers[0].features, check_dtype=False)
     np.testing.assert_allclose(copy.face_color, layers[0].face_color, atol=1 / 255)
 
 
-def test_b7_b8_errors_are_returned_and_workers_are_freed(qtbot):
+def test_worker_errors_are_raised_and_functions_released(qtbot):
     def failing():
         report("failing", 0, 1)
         raise RuntimeError("the reason")
@@ -194,13 +194,13 @@ def test_b7_b8_errors_are_returned_and_workers_are_freed(qtbot):
     wait_until_released(qtbot, alive)
 
 
-def test_b9_areas_come_from_the_curves_not_from_the_mesh(layers, compared):
+def test_areas_are_those_of_the_curves_not_of_the_mesh(layers, compared):
     np.testing.assert_allclose(layers[0].features["area"], compared.a.features["area"])
     concave = np.array([[0, 0], [0, 3], [1, 3], [1, 1], [2, 1], [2, 3], [3, 3], [3, 0]], dtype=float)
     assert Ensemble([concave]).features["area"].iloc[0] == pytest.approx(7)
 
 
-def test_b10_one_worker_at_a_time(qtbot):
+def test_one_worker_at_a_time(qtbot):
     inside, most = [], []
 
     def function():
@@ -222,7 +222,7 @@ def test_b10_one_worker_at_a_time(qtbot):
     assert max(most) == 1
 
 
-def test_b11_replaced_curves_are_freed(bare_dock, model, qtbot):
+def test_replaced_curves_are_freed(bare_dock, model, qtbot):
     run(bare_dock, qtbot)
     before = [weakref.ref(layer) for layer in bare_dock.comparison.curves]
     run(bare_dock, qtbot)
@@ -230,17 +230,17 @@ def test_b11_replaced_curves_are_freed(bare_dock, model, qtbot):
     wait_until_released(qtbot, *before)
 
 
-def test_b12_curves_that_cannot_be_drawn_never_reach_a_layer():
+def test_curves_that_cannot_be_drawn_are_excluded():
     flat, holed, pair = [[0, 0], [0, 1], [0, 2]], [[0, 0], [0, np.nan], [1, 1]], [[0, 0], [1, 1]]
     ensemble = Ensemble([*blobs(2, 30), flat, holed, pair])
     assert len(ensemble) == 2
     assert sum(ensemble.dropped.values()) == 3
 
 
-# The window stays awake ----------------------------------------------------------------------------------------
+# The event loop is not blocked ---------------------------------------------------------------------------------
 
 
-def test_layers_come_and_go_one_by_one_with_time_to_draw_between(bare_dock, model, qtbot):
+def test_layers_are_added_and_removed_with_time_to_draw_in_between(bare_dock, model, qtbot):
     ticks, moved, timer = [], [], QTimer()
     timer.timeout.connect(lambda: ticks.append(len(moved)))
     for event in (model.layers.events.inserted, model.layers.events.removed):
@@ -250,10 +250,10 @@ def test_layers_come_and_go_one_by_one_with_time_to_draw_between(bare_dock, mode
     run(bare_dock, qtbot)
     timer.stop()
     assert moved == ["one curves", "two curves"] * 3
-    assert {*ticks, 3} == set(range(len(moved) + 1))  # layers leave together, in one turn: nothing is drawn for it
+    assert {*ticks, 3} == set(range(len(moved) + 1))  # removals share a turn: nothing is drawn meanwhile
 
 
-def test_what_takes_long_is_never_done_by_the_windows_own_thread(bare_dock, qtbot, tmp_path, monkeypatch):
+def test_slow_work_never_runs_in_the_main_thread(bare_dock, qtbot, tmp_path, monkeypatch):
     where = {}
 
     def watched(owner, name):
@@ -279,7 +279,7 @@ def test_what_takes_long_is_never_done_by_the_windows_own_thread(bare_dock, qtbo
     assert len(where) == len(owners) + len(names)
 
 
-def test_a_run_cancelled_while_its_curves_arrive_is_shown_in_full(bare_dock, model, qtbot):
+def test_a_run_cancelled_while_curves_are_added_is_shown_completely(bare_dock, model, qtbot):
     model.layers.events.inserted.connect(lambda event: is_own(event.value) and bare_dock.cancel())
     run(bare_dock, qtbot)
     assert [layer.name for layer in model.layers] == ["one", "two", "one curves", "two curves"]
@@ -287,7 +287,7 @@ def test_a_run_cancelled_while_its_curves_arrive_is_shown_in_full(bare_dock, mod
     assert not bare_dock.busy
 
 
-def test_what_is_painted_already_is_not_painted_again(layers):
+def test_curves_are_not_recolored_needlessly(layers):
     uploads = []
     layers[0].events.face_color.connect(uploads.append)
     limits = layers[0].face_contrast_limits

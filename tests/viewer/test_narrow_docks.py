@@ -1,6 +1,6 @@
-"""Every dock fits into 320 pixels, empty and with results: nothing is cut off, nothing is out of sight to the side.
+"""Every dock fits into 320 pixels, empty and with results, without clipping or horizontal scrolling.
 
-With larger words it asks for more.
+With larger fonts it needs more.
 """
 
 import pytest
@@ -28,13 +28,13 @@ from napari_shape_ensembles.viewer.panels.widgets import NarrowList, Section
 
 PLUGIN = "napari-shape-ensembles"
 NARROW, NARROW_OF_LARGE = 320, 560
-LARGE = 18  # points, twice what napari begins with
+LARGE = 18  # points, twice napari's default
 LONG = "embryo 12, stage 3, channel 2 of 4, maximum projection"
 _READ = (QLabel, QAbstractButton, QComboBox, QAbstractSpinBox, QLineEdit, QTabBar)
 
 
 def unfolded(dock):
-    """Unfold all sections, as their widest contents may be folded away."""
+    """Unfold all sections, as their widest contents may be hidden."""
     for section in dock.findChildren(Section):
         section.fold(False)
     return dock
@@ -97,8 +97,8 @@ DOCKS = {
 }
 
 
-def words_of(part: QWidget) -> list[str]:
-    """What a drawing writes on one line of its own."""
+def lines_of(part: QWidget) -> list[str]:
+    """Texts that a custom-painted widget draws on one line each."""
     if isinstance(part, ShareBar):
         return part.lines()
     if isinstance(part, Histogram):
@@ -107,7 +107,7 @@ def words_of(part: QWidget) -> list[str]:
 
 
 def cut_off(dock):
-    """Parts in sight that are narrower than what they show, or reach beyond the dock."""
+    """Visible parts that are narrower than their content, or extend beyond the dock."""
     found = []
     for part in dock.findChildren(QWidget):
         if not part.isVisible():
@@ -116,11 +116,11 @@ def cut_off(dock):
         read = isinstance(part, _READ) and part.parent() is not None
         need = part.minimumWidth() or part.minimumSizeHint().width() if read else 0
         if isinstance(part, NarrowList) and part.font().pointSize() > LARGE:
-            # A form takes the difference of its labels from it; it leaves out a letter more, and cuts off none.
+            # In a form, the label column takes up to one character; the list then elides one more, but clips none.
             need -= part.fontMetrics().averageCharWidth()
-        if isinstance(part, QAbstractSpinBox):  # their least width is that of napari's style sheet, whatever they show
+        if isinstance(part, QAbstractSpinBox):  # napari's style sheet sets a minimum width regardless of content
             need = part.sizeHint().width()
-        need = max([need, *(part.fontMetrics().horizontalAdvance(words) for words in words_of(part))])
+        need = max([need, *(part.fontMetrics().horizontalAdvance(words) for words in lines_of(part))])
         if read and not isinstance(part.parent(), _READ) and (left < 0 or left + part.width() > dock.width()):
             found.append((part, "beyond the dock", left, part.width()))
         if part.width() < need:
@@ -131,23 +131,21 @@ def cut_off(dock):
 
 
 def small_print(dock, *, large):
-    """Parts in sight whose words are smaller than those of the labels."""
+    """Visible parts whose font is smaller than that of labels."""
     size = QLabel(dock)
     size.ensurePolished()
     assert (size.fontMetrics().height() > 24) == large
-    least = size.fontMetrics().height() - 3  # napari has some parts one point smaller
+    least = size.fontMetrics().height() - 3  # napari makes some parts one point smaller
     written = (*_READ, QTableView, ColorBar, Histogram, ShareBar, ShapeCanvas)
     parts = [part for part in dock.findChildren(QWidget) if isinstance(part, written) and part.isVisible()]
     return [part for part in parts if part.fontMetrics().height() < least]
 
 
 @pytest.mark.parametrize("name", DOCKS)
-def test_every_dock_fits_into_320_pixels_empty_and_with_results_and_shows_all_of_large_words(
-    make_napari_viewer, qtbot, name
-):
+def test_every_dock_fits_into_320_pixels_and_adapts_to_large_fonts(make_napari_viewer, qtbot, name):
     viewer = make_napari_viewer(show=True)
     _, dock = viewer.window.add_plugin_dock_widget(PLUGIN, name)
-    dock.window().centralWidget().hide()  # with the canvas beside it, all is painted by OpenGL, which takes its time
+    dock.window().centralWidget().hide()  # beside a canvas everything is painted by OpenGL, which is slow
     usual = get_settings().appearance.font_size
     assert_fits(unfolded(dock), qtbot, usual)
     assert_fits(dock, qtbot, LARGE)
@@ -162,14 +160,14 @@ def test_every_dock_fits_into_320_pixels_empty_and_with_results_and_shows_all_of
 
 
 def assert_fits(dock, qtbot, size):
-    """Look at a dock with words of a size."""
+    """Check a dock at a font size."""
     get_settings().appearance.font_size = size
     assert_narrow(dock, qtbot, NARROW_OF_LARGE if size == LARGE else NARROW)
 
 
 def make_narrow(dock, qtbot):
-    """As narrow as it can be, or as a narrow dock is."""
-    for _ in range(2):  # words that have become smaller are laid out anew when there is less room
+    """Make a dock as narrow as possible, but not below 320 pixels."""
+    for _ in range(2):  # text that became smaller is laid out again once there is less room
         qtbot.wait(10)
         dock.parentWidget().setFixedWidth(max(NARROW, dock.minimumSizeHint().width()))
     qtbot.wait(20)
@@ -186,7 +184,7 @@ def assert_narrow(dock, qtbot, most):
 
 
 def assert_nothing_cut_off(dock, tabs):
-    """Look at every page of all tabs."""
+    """Check every page of all tabs."""
     if tabs:
         for page in range(tabs[0].count()):
             tabs[0].setCurrentIndex(page)

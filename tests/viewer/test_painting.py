@@ -1,4 +1,4 @@
-"""Outlines painted as labels, where they are too many for shapes: the same colors, picks and places."""
+"""Outlines painted as labels if they are too many for shapes: same colors, selection and positions."""
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,7 @@ from napari_shape_ensembles.viewer.painting import MAX_LABELS, label_layer, row_
 
 
 def options_of(count, **placement):
-    """Options of a Shapes layer, as for the data of a comparison."""
+    """Options of a Shapes layer, as in the layer data of a comparison."""
     return {
         "name": "one curves",
         "shape_type": "polygon",
@@ -60,7 +60,7 @@ def options_of(count, **placement):
 
 
 def rows_of(layer):
-    """Of each pixel 1 + the row of its outline, 0 for none."""
+    """For each pixel 1 + the row of its outline, or 0."""
     return getattr(layer.data[0], "rows", layer.data[0])
 
 
@@ -73,7 +73,7 @@ def drawn(layer):
 
 @pytest.fixture
 def few(monkeypatch, request):
-    """Let any number of outlines be painted; as many as a parameter says have each a label of their own."""
+    """Paint any number of outlines as labels; the parameter limits how many have a label of their own."""
     monkeypatch.setattr(layers, "MAX_SHAPES", 10)
     monkeypatch.setattr(painting, "MAX_LABELS", getattr(request, "param", MAX_LABELS))
 
@@ -86,8 +86,8 @@ AFFINE = {"affine": np.array([[1.5, 0.2, 3.0], [0.0, 0.9, -4.0], [0.0, 0.0, 1.0]
 
 @pytest.mark.parametrize("placement", [{}, TURNED, TURNED | AFFINE])
 @pytest.mark.parametrize(("size", "most", "shift"), [(0.3, 2**26, 0), (12, 2**26, -3000.6), (12, 2**12, 500)])
-def test_painted_outlines_are_where_the_shapes_are(placement, size, most, shift, monkeypatch):
-    get_settings()  # or napari triangulates in Python
+def test_painted_outlines_are_at_the_position_of_shapes(placement, size, most, shift, monkeypatch):
+    get_settings()  # otherwise napari triangulates in Python
     monkeypatch.setattr(painting, "MAX_PIXELS", most)
     places = np.stack(np.divmod(np.arange(25), 5), axis=-1) * 3.2 * size + shift
     curves = list(blobs(25, 60, seed=3) * size + places[:, None])
@@ -109,7 +109,7 @@ def test_painted_outlines_are_where_the_shapes_are(placement, size, most, shift,
     assert all(one == other for one, other in hits)
 
 
-def test_pixels_are_those_of_the_image_and_levels_lie_on_each_other():
+def test_painted_pixels_and_pyramid_levels_are_aligned_with_the_image():
     curves = [curve * 9 + (40, 60) for curve in blobs(3, 50)]
     (whole, *levels), options, kind = label_layer(curves, options_of(3))
     assert kind == "labels"
@@ -120,7 +120,7 @@ def test_pixels_are_those_of_the_image_and_levels_lie_on_each_other():
         assert np.array_equal(np.array(level.shape) * 2**power, whole.shape)
 
 
-def test_what_labels_cannot_hold_stays_shapes_or_shares_labels(monkeypatch):
+def test_outlines_unsuitable_for_labels_remain_shapes_or_share_labels(monkeypatch):
     curves = list(blobs(30, 400) + np.arange(30)[:, None, None] * 4)
     apart = [*curves[:-1], curves[-1] + 1e6]
     shown, _, kind = label_layer(apart, options_of(30))
@@ -140,10 +140,10 @@ def test_what_labels_cannot_hold_stays_shapes_or_shares_labels(monkeypatch):
     assert row_under(shared, pixel) == row_under(own, pixel) == 3
     place = shared.data_to_world(pixel)
     assert "id: 3" in own.get_status(place, world=True)["value"]
-    assert "id:" not in shared.get_status(place, world=True)["value"]  # napari would tell of another outline
+    assert "id:" not in shared.get_status(place, world=True)["value"]  # napari would show values of another outline
 
 
-def test_as_many_as_labels_hold_each_have_a_color_of_their_own(viewer):
+def test_up_to_the_limit_every_outline_has_its_own_color(viewer):
     places = np.stack(np.divmod(np.arange(MAX_LABELS), 256), axis=-1) * 3.0
     square = np.array([[0, 0], [0, 1.4], [1.4, 1.4], [1.4, 0]])
     layer = Layer.create(*label_layer(list(square + places[:, None]), options_of(MAX_LABELS)))
@@ -159,7 +159,7 @@ def test_as_many_as_labels_hold_each_have_a_color_of_their_own(viewer):
 
 @pytest.fixture
 def finished_dock(dock, qtbot, few):
-    """A dock in a window beside a result of painted outlines, with the window of its curves."""
+    """A dock in a window, with a result of painted outlines and the window *Curves*."""
     with reusing_results():
         run(dock, qtbot)
     press(dock.results.explore, qtbot)
@@ -167,12 +167,12 @@ def finished_dock(dock, qtbot, few):
 
 
 def centre(layer, row):
-    """A place in the world that lies in a painted outline."""
+    """World coordinates of a point inside a painted outline."""
     return layer.data_to_world(np.argwhere(rows_of(layer) == row + 1).mean(axis=0).round())
 
 
 @pytest.mark.parametrize("few", [MAX_LABELS, 3], indirect=True)
-def test_painted_outlines_answer_as_shapes_do(finished_dock, viewer, qtbot):
+def test_painted_outlines_behave_like_shapes(finished_dock, viewer, qtbot):
     one, two = curves_of(viewer, "one"), curves_of(viewer, "two")
     explorer, selection, first = (
         finished_dock.curve_window.explorer,
@@ -236,7 +236,7 @@ def test_painted_outlines_answer_as_shapes_do(finished_dock, viewer, qtbot):
     assert [layer.name for layer in viewer.layers] == ["one", "two", "one curves", "two curves"]
 
 
-def test_a_saved_comparison_opens_painted_by_the_dock_and_by_napari(qtbot, few, model, tmp_path):
+def test_a_saved_comparison_opens_with_painted_outlines(qtbot, few, model, tmp_path):
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
     dock = open_bare_dock(model, qtbot)
@@ -291,7 +291,7 @@ def test_up_to_the_limit_outlines_are_shapes(qtbot, model, monkeypatch):
 
 @pytest.fixture
 def closed_unasked(monkeypatch):
-    """Windows that were asked for after this are closed by a script, which is asked nothing."""
+    """Close windows opened after this without confirmation, as by a script."""
     questions = []
     monkeypatch.setattr(
         QMessageBox, "question", lambda *words: questions.append(words) or QMessageBox.StandardButton.Close
@@ -300,9 +300,7 @@ def closed_unasked(monkeypatch):
     assert questions == []
 
 
-def test_where_few_are_in_view_the_outlines_themselves_are_drawn(
-    closed_unasked, make_napari_viewer, qtbot, few, tmp_path
-):
+def test_zoomed_in_the_outlines_themselves_are_drawn(closed_unasked, make_napari_viewer, qtbot, few, tmp_path):
     viewer = make_napari_viewer(show=True)
     viewer.window.resize(1100, 700)
     for seed, name in ((1, "one"), (2, "two")):
@@ -347,7 +345,7 @@ def test_where_few_are_in_view_the_outlines_themselves_are_drawn(
     edges = painted & ~ndimage.binary_erosion(painted)
     assert (edges & clear).sum() > 300
     far_from_line, far_from_edge = (ndimage.distance_transform_edt(~one) for one in (lines, edges))
-    assert far_from_line[edges & clear].max() < 12  # a painted pixel is 8 of the canvas, and askew 11
+    assert far_from_line[edges & clear].max() < 12  # a painted pixel is 8 canvas pixels, rotated 11
     assert far_from_edge[lines & clear].max() < 12
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(canvas_overlays, "_MAX_POLYGONS", 3)

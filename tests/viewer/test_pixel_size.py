@@ -1,4 +1,4 @@
-"""The widget Pixel size: opened through the manifest, worked by its own controls."""
+"""The widget *Pixel size*, opened through the manifest and operated by its controls."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def typed(widget, height, width, unit):
     widget.unit.setText(unit)
 
 
-def test_it_shows_the_layer_that_is_chosen(viewer, widget):
+def test_the_chosen_layer_is_shown(viewer, widget):
     assert "Open an image" in widget.message.text()
     assert not widget.apply.isEnabled()
     viewer.add_image(IMAGE, name="one", scale=(0.5, 0.25), units=("um", "um"))
@@ -49,7 +49,7 @@ def test_it_shows_the_layer_that_is_chosen(viewer, widget):
     assert widget.layer.currentText() == "one"
 
 
-def test_a_size_typed_is_given_to_the_layer(viewer, widget, qtbot):
+def test_a_typed_pixel_size_is_applied_to_the_layer(viewer, widget, qtbot):
     layer = viewer.add_image(np.zeros((3, 20, 30)), name="stack", scale=(2, 1, 1), translate=(0, 10, 0))
     typed(widget, 0.5, 0.25, "nm")
     press(widget.apply, qtbot)
@@ -62,7 +62,7 @@ def test_a_size_typed_is_given_to_the_layer(viewer, widget, qtbot):
 @pytest.mark.parametrize(
     ("height", "unit", "message"), [(0, "nm", "above 0"), (1, "second", "a unit of length"), (1, "", "")]
 )
-def test_nonsense_is_refused_in_place(viewer, widget, qtbot, height, unit, message):
+def test_invalid_input_is_rejected_in_place(viewer, widget, qtbot, height, unit, message):
     layer = viewer.add_image(IMAGE)
     typed(widget, height, 1, unit)
     press(widget.apply, qtbot)
@@ -73,13 +73,13 @@ def test_nonsense_is_refused_in_place(viewer, widget, qtbot, height, unit, messa
 
 @pytest.fixture
 def opened(make_napari_viewer):
-    """A viewer with a window, which knows how to open files, and the widget opened through the manifest."""
+    """A viewer with a window, which can open files, and the widget opened through the manifest."""
     viewer = make_napari_viewer()
     _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Pixel size")
     return viewer, widget
 
 
-def test_the_size_is_read_from_the_file_and_set_when_asked(tmp_path, opened, qtbot):
+def test_the_pixel_size_is_read_from_the_file_and_applied_on_request(tmp_path, opened, qtbot):
     viewer, widget = opened
     metadata = {"axes": "YX", "PhysicalSizeY": 0.5, "PhysicalSizeX": 0.5}
     tifffile.imwrite(tmp_path / "x.ome.tif", IMAGE, ome=True, metadata=metadata)
@@ -91,7 +91,7 @@ def test_the_size_is_read_from_the_file_and_set_when_asked(tmp_path, opened, qtb
     assert layer.scale.tolist() == [0.5, 0.5]
 
 
-def test_what_no_file_states_is_said(tmp_path, opened, qtbot):
+def test_a_missing_pixel_size_is_reported(tmp_path, opened, qtbot):
     viewer, widget = opened
     viewer.add_image(IMAGE)
     press(widget.read, qtbot)
@@ -103,7 +103,7 @@ def test_what_no_file_states_is_said(tmp_path, opened, qtbot):
     assert "x.tif contains no pixel size" in widget.message.text()
 
 
-def test_a_closed_widget_leaves_nothing_behind(viewer, widget):
+def test_a_closed_widget_is_disconnected_and_released(viewer, widget):
     before = len(viewer.layers.events.inserted.callbacks)
     widget.hide()
     assert len(viewer.layers.events.inserted.callbacks) == before - 1
@@ -112,7 +112,7 @@ def test_a_closed_widget_leaves_nothing_behind(viewer, widget):
 
 
 @pytest.mark.parametrize(("short", "expected"), [("\N{GREEK SMALL LETTER MU}m", "µm"), ("µm", "µm"), ("nm", "nm")])
-def test_either_letter_for_micro_is_one_unit(short, expected):
+def test_both_micro_signs_are_the_same_unit(short, expected):
     class Unit:
         def __format__(self, kind):
             return short

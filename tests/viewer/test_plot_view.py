@@ -1,4 +1,4 @@
-"""What a figure in a dock leaves behind."""
+"""Plots in docks do not leak."""
 
 import gc
 import time
@@ -9,13 +9,13 @@ from napari_shape_ensembles.viewer.panels.plot_view import PlotView
 
 
 class Study:
-    """A plot that holds much."""
+    """A plot that holds a large object."""
 
     def __call__(self, figure):
         return [figure.add_subplot()]
 
 
-def test_a_plot_no_longer_shown_is_let_go(make_napari_viewer, qtbot):
+def test_a_replaced_plot_is_released(make_napari_viewer, qtbot):
     viewer = make_napari_viewer()  # its window lists every worker
     view = PlotView()
     qtbot.addWidget(view)
@@ -28,13 +28,13 @@ def test_a_plot_no_longer_shown_is_let_go(make_napari_viewer, qtbot):
     with qtbot.waitSignal(view.drawn, timeout=20_000):
         view.show_plot(lambda figure: [figure.add_subplot()])
     del study
-    qtbot.wait(50)  # for what the worker has still to say
+    qtbot.wait(50)  # for pending signals of the worker
     gc.collect()
     assert left() is None
     assert viewer.layers is not None
 
 
-def test_a_plot_that_is_closed_while_it_is_drawn_leaves_no_error(qtbot):
+def test_closing_a_plot_while_it_is_drawn_raises_no_error(qtbot):
     view = PlotView()
     view.resize(400, 500)
     view.show()

@@ -1,4 +1,4 @@
-"""The plugin's part of napari's preferences."""
+"""The plugin's section in napari's preferences."""
 
 import pytest
 from napari.components import ViewerModel
@@ -22,22 +22,22 @@ def preferences():
         setattr(part, name, value)
 
 
-def test_their_defaults_are_those_of_the_functions(preferences):
+def test_defaults_are_those_of_the_functions(preferences):
     for name in PREFERRED:
         assert getattr(preferences, name) == getattr(Settings(), name)
 
 
-def test_a_session_starts_with_what_they_say(preferences):
+def test_a_session_starts_with_the_preferences(preferences):
     preferences.permutations, preferences.significance = 499, 0.05
     settings = Session.of(ViewerModel()).choices.settings
     assert (settings.permutations, settings.significance) == (499, 0.05)
 
 
-def test_curves_are_filled_with_the_colours_they_say(preferences):
+def test_curves_have_the_preferred_colormap(preferences):
     preferences.colormap = "cividis"
     assert COLOR_FEATURES["product"].colormap.name == "cividis"
 
 
-def test_a_napari_without_them_starts_with_the_defaults(monkeypatch):
+def test_napari_without_plugin_preferences_uses_the_defaults(monkeypatch):
     monkeypatch.delattr(settings, "get_plugin_settings", raising=False)
     assert preferred("rank", 7) == 7

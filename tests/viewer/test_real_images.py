@@ -1,4 +1,4 @@
-"""Real images through the dock: opened, run by its button, read from its panel."""
+"""Real images through the dock: opened, compared by its button, and read from its panel."""
 
 import numpy as np
 from skimage.io import imread
@@ -8,14 +8,14 @@ from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 
 
 def powder(real_data, image):
-    """Polygons of the particles of one micrograph, as (row, column), that its border does not cut."""
+    """Polygons of the particles of one micrograph not cut by its border, as (row, column)."""
     data = np.load(real_data / "ampis_powder" / "polygons.npz")
     outlines = np.split(data["xy"][:, ::-1].astype(float), data["offsets"][1:-1])
     inside = [(outline > 1).all() and (outline < (1022, 1534)).all() for outline in outlines]
     return [outlines[k] for k in np.flatnonzero((data["image"] == image) & (data["kind"] == 0) & inside)]
 
 
-def test_grains_as_mapped_and_smoothed_differ_in_form_only(shared_data, model, qtbot):
+def test_raw_and_smoothed_grains_differ_in_undulation_only(shared_data, model, qtbot):
     for name in ("hlf1_noisy", "hlf2_smooth5"):
         model.add_labels(imread(shared_data / "paper" / f"pil184_{name}_labels.png"), name=name)
     dock = whole(model, qtbot)
@@ -32,7 +32,7 @@ def test_two_fields_of_a_powder_differ_in_size_only(real_data, model, qtbot):
 
 
 def whole(model, qtbot):
-    """The dock with the settings a person finds it with."""
+    """The dock with its default settings."""
     dock = CompareShapes(model)
     qtbot.addWidget(dock)
     return dock

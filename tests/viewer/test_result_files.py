@@ -1,4 +1,4 @@
-"""Results that leave the dock and come back: its own menus are used, the dialogs answer by themselves."""
+"""Saving and opening results through the dock's own menus, with patched file dialogs."""
 
 import time
 import weakref
@@ -48,7 +48,7 @@ PLUGIN = "napari-shape-ensembles"
 
 
 @pytest.mark.parametrize("by_button", [True, False], ids=["Open", "dropped"])
-def test_a_saved_result_opens_with_the_same_text_settings_painting_and_places(
+def test_a_saved_result_opens_with_text_settings_colors_and_positions(
     finished_dock, model, qtbot, tmp_path, answer, by_button
 ):
     finished_dock.color_by.choice.setCurrentIndex(finished_dock.color_by.choice.findData("area"))
@@ -73,9 +73,7 @@ def test_a_saved_result_opens_with_the_same_text_settings_painting_and_places(
     assert dock.results.null_plots["Scale"].caption
 
 
-def test_a_reopened_result_says_that_its_images_are_missing_and_is_not_called_stale(
-    finished_dock, qtbot, tmp_path, answer
-):
+def test_a_reopened_result_reports_missing_images_without_being_stale(finished_dock, qtbot, tmp_path, answer):
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     dock = reopen(ViewerModel(), path, qtbot)
     assert "Opened from pair.comparison.npz" in dock.results.origin.text()
@@ -100,7 +98,7 @@ def test_a_result_without_layers_and_file_has_no_script(finished_dock, qtbot, tm
     assert QApplication.clipboard().text() == "before"
 
 
-def test_a_reopened_result_is_tied_to_its_images_where_they_are(finished_dock, model, qtbot, tmp_path, answer):
+def test_a_reopened_result_is_linked_to_open_images(finished_dock, model, qtbot, tmp_path, answer):
     finished_dock.comparison.exclude(3)
     run(finished_dock, qtbot)
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
@@ -120,7 +118,7 @@ def test_a_reopened_result_is_tied_to_its_images_where_they_are(finished_dock, m
     assert dock.results.origin.isHidden()
 
 
-def test_a_reopened_result_is_tied_to_images_that_are_opened_after_it(finished_dock, qtbot, tmp_path, answer):
+def test_a_reopened_result_is_linked_to_images_opened_later(finished_dock, qtbot, tmp_path, answer):
     finished_dock.comparison.exclude(3)
     run(finished_dock, qtbot)
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
@@ -138,7 +136,7 @@ def test_a_reopened_result_is_tied_to_images_that_are_opened_after_it(finished_d
     assert len(dock.result.a) == len(finished_dock.result.a)
 
 
-def test_a_reopened_result_is_tied_to_images_that_are_opened_during_its_check(
+def test_a_reopened_result_is_linked_to_images_opened_during_a_check(
     finished_dock, qtbot, tmp_path, answer, monkeypatch
 ):
     def slow(*_):
@@ -162,7 +160,7 @@ def test_a_reopened_result_is_tied_to_images_that_are_opened_during_its_check(
     assert dock.state == "done"
 
 
-def test_other_images_than_those_of_a_reopened_result_stay_chosen(finished_dock, qtbot, tmp_path, answer):
+def test_opening_a_result_keeps_other_chosen_images(finished_dock, qtbot, tmp_path, answer):
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer = ViewerModel()
     for seed in (3, 4):
@@ -176,10 +174,10 @@ def test_other_images_than_those_of_a_reopened_result_stay_chosen(finished_dock,
     assert "not in the viewer" in dock.results.origin.text()
 
 
-def test_a_reopened_result_keeps_copies_of_large_images_which_may_be_painted_in(qtbot, tmp_path, answer):
+def test_large_images_of_a_reopened_result_may_be_painted_in(qtbot, tmp_path, answer):
     viewer = ViewerModel()
     for seed, name in ((1, "one"), (2, "two")):
-        pixels = np.zeros((1500, 1500), dtype=np.int64)  # more than is copied between two events of the window
+        pixels = np.zeros((1500, 1500), dtype=np.int64)  # more than is copied in one event loop turn
         small = labels_of(seed)
         pixels[: len(small), : len(small)] = small
         viewer.add_labels(pixels, name=name)
@@ -194,7 +192,7 @@ def test_a_reopened_result_keeps_copies_of_large_images_which_may_be_painted_in(
         assert not np.shares_memory(source.data, viewer.layers[name].data)
 
 
-def test_images_that_were_changed_are_not_taken_for_the_same(finished_dock, qtbot, tmp_path, answer):
+def test_changed_images_are_not_linked(finished_dock, qtbot, tmp_path, answer):
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer = ViewerModel()
     for seed, name in ((1, "one"), (5, "two")):
@@ -208,7 +206,7 @@ def test_images_that_were_changed_are_not_taken_for_the_same(finished_dock, qtbo
     assert [layer.name for layer in viewer.layers] == ["one", "two", "one curves", "two curves"]
 
 
-def test_opened_curves_are_painted_picked_and_explored_like_those_of_a_run(finished_dock, qtbot, tmp_path, answer):
+def test_opened_curves_behave_like_those_of_a_run(finished_dock, qtbot, tmp_path, answer):
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer = ViewerModel()
     dock = reopen(viewer, path, qtbot)
@@ -232,7 +230,7 @@ def test_a_dock_opened_after_the_file_shows_it(finished_dock, qtbot, tmp_path, a
     assert dock.results.text() == finished_dock.results.text()
 
 
-def test_the_dock_shape_space_takes_an_opened_result(finished_dock, qtbot, tmp_path, answer, viewer):
+def test_the_shape_space_dock_uses_an_opened_result(finished_dock, qtbot, tmp_path, answer, viewer):
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     dock = open_compare_dock(viewer, qtbot)
     _, space = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape space")
@@ -256,9 +254,7 @@ def test_a_dropped_file_is_shown_by_every_dock_of_its_viewer_once(finished_dock,
 
 
 @pytest.mark.parametrize("by_button", [True, False], ids=["Open", "dropped"])
-def test_an_unsaved_result_that_a_file_replaces_can_be_brought_back(
-    finished_dock, model, qtbot, tmp_path, answer, by_button
-):
+def test_an_unsaved_result_replaced_by_a_file_can_be_restored(finished_dock, model, qtbot, tmp_path, answer, by_button):
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     finished_dock.controls["rank"].setValue(10)
     run(finished_dock, qtbot)
@@ -286,13 +282,13 @@ def test_an_unsaved_result_that_a_file_replaces_can_be_brought_back(
     assert [layer.name for layer in model.layers] == ["one", "two", "one curves", "two curves"]
 
 
-def test_a_saved_result_is_replaced_without_a_word(finished_dock, qtbot, tmp_path, answer):
+def test_a_saved_result_is_replaced_without_notice(finished_dock, qtbot, tmp_path, answer):
     save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     choose_menu_entry(finished_dock.files, "Open", qtbot)
     assert finished_dock.recover_notice.isHidden()
 
 
-def test_a_new_run_lets_go_of_the_result_that_was_kept(finished_dock, qtbot, tmp_path, answer):
+def test_a_new_run_discards_the_recoverable_result(finished_dock, qtbot, tmp_path, answer):
     save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     run(finished_dock, qtbot)
     choose_menu_entry(finished_dock.files, "Open", qtbot)
@@ -302,7 +298,7 @@ def test_a_new_run_lets_go_of_the_result_that_was_kept(finished_dock, qtbot, tmp
     assert finished_dock.comparison.recoverable is None
 
 
-def test_a_result_of_a_notebook_is_shown_too(finished_dock, qtbot):
+def test_a_result_from_a_notebook_is_shown(finished_dock, qtbot):
     viewer = ViewerModel()
     dock = open_bare_dock(viewer, qtbot)
     with qtbot.waitSignal(dock.finished, timeout=20_000):
@@ -341,9 +337,7 @@ def test_a_file_opened_during_a_run_is_shown_after_it(finished_dock, model, qtbo
         ("bad.comparison.npz", b"PK nonsense", "bad.comparison.npz"),
     ],
 )
-def test_a_file_that_cannot_be_opened_leaves_the_result(
-    finished_dock, qtbot, tmp_path, answer, name, content, sentence
-):
+def test_a_file_that_cannot_be_opened_keeps_the_result(finished_dock, qtbot, tmp_path, answer, name, content, sentence):
     text = finished_dock.results.text()
     if content is not None:
         (tmp_path / name).write_bytes(content)
@@ -354,7 +348,7 @@ def test_a_file_that_cannot_be_opened_leaves_the_result(
     assert finished_dock.results.text() == text
 
 
-def test_a_view_that_no_dock_wrote_is_refused_in_words(finished_dock, qtbot, tmp_path, answer):
+def test_an_invalid_stored_view_is_reported(finished_dock, qtbot, tmp_path, answer):
     odd = [{"segmentation": {"nonsense": 1}}, {"excluded": [1]}, {"excluded": [[[1]], []]}, {"notes": [3]}]
     odd += [{"painted": "mood"}, {"painted": ["product"]}, {"a": 3}, {"a": {"scale": [0, 1]}}, {"b": {"scale": [1]}}]
     for view in odd:
@@ -374,7 +368,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("entry", PLACES)
-def test_what_cannot_be_written_is_said_and_nothing_else_changes(finished_dock, qtbot, tmp_path, answer, entry):
+def test_write_errors_are_reported_without_other_changes(finished_dock, qtbot, tmp_path, answer, entry):
     good, unknown = PLACES[entry]
     text = finished_dock.results.text()
     for path in (tmp_path / "nowhere" / good, tmp_path / unknown):
@@ -388,12 +382,12 @@ def test_what_cannot_be_written_is_said_and_nothing_else_changes(finished_dock, 
 
 
 @pytest.mark.parametrize("entry", PLACES)
-def test_a_dialog_that_is_left_does_nothing(finished_dock, qtbot, answer, entry):
+def test_a_cancelled_dialog_does_nothing(finished_dock, qtbot, answer, entry):
     answer("")
     assert choose_menu_entry(finished_dock.results.store, entry, qtbot) == ""
 
 
-def test_a_name_without_an_ending_gets_that_of_the_kind(finished_dock, qtbot, tmp_path, answer, monkeypatch):
+def test_a_file_name_without_suffix_gets_the_default_one(finished_dock, qtbot, tmp_path, answer, monkeypatch):
     save_as(finished_dock, answer, tmp_path / "pair", qtbot)
     assert (tmp_path / "pair.comparison.npz").is_file()
     assert str(tmp_path) in finished_dock.results.message.text()
@@ -404,7 +398,7 @@ def test_a_name_without_an_ending_gets_that_of_the_kind(finished_dock, qtbot, tm
 
 
 @pytest.mark.parametrize("ending", [".csv", ".geojson", ".zip", ".npz", ".parquet"])
-def test_curves_are_exported_with_distances_and_measures_and_read_back(finished_dock, qtbot, tmp_path, answer, ending):
+def test_curves_are_exported_with_distances_and_measurements(finished_dock, qtbot, tmp_path, answer, ending):
     answer(tmp_path / f"pair{ending}")
     assert choose_menu_entry(finished_dock.results.store, "Export curves", qtbot).startswith("Saved pair.A")
     columns = [name for name, paint in COLOR_FEATURES.items() if paint.numeric]
@@ -421,7 +415,7 @@ def test_curves_are_exported_with_distances_and_measures_and_read_back(finished_
         np.testing.assert_allclose(table.features[columns].astype(float), expected, rtol=1e-6, atol=1e-9)
 
 
-def test_exported_files_are_not_replaced_without_asking(finished_dock, qtbot, tmp_path, answer, monkeypatch):
+def test_exported_files_are_not_overwritten_without_asking(finished_dock, qtbot, tmp_path, answer, monkeypatch):
     (tmp_path / "pair.B.geojson").write_text("mine")
     answer(tmp_path / "pair.geojson")
     asked = []
@@ -466,7 +460,7 @@ def test_nothing_is_written_during_a_run(finished_dock, qtbot, monkeypatch, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_words_of_a_path_are_shown_as_they_are(finished_dock, qtbot, tmp_path, answer):
+def test_paths_are_shown_as_plain_text(finished_dock, qtbot, tmp_path, answer):
     folder = tmp_path / "<b>bold"
     folder.mkdir()
     save_as(finished_dock, answer, folder / "pair.comparison.npz", qtbot)
@@ -477,7 +471,7 @@ def test_the_words_of_a_path_are_shown_as_they_are(finished_dock, qtbot, tmp_pat
 # Settings ------------------------------------------------------------------------------------------------------
 
 
-def test_settings_go_to_a_file_and_come_back(bare_dock, qtbot, tmp_path, answer):
+def test_settings_round_trip_through_a_file(bare_dock, qtbot, tmp_path, answer):
     controls = bare_dock.controls
     controls["rank"].setValue(77)
     controls["smoothing"].setValue(2.5)
@@ -511,7 +505,7 @@ def test_whatever_a_file_sets_is_used_and_saved_again(bare_dock, qtbot, tmp_path
 
 
 @pytest.mark.parametrize("method", get_args(Method))
-def test_files_of_every_method_are_loaded_whole(bare_dock, qtbot, tmp_path, answer, method):
+def test_files_of_every_method_are_loaded_completely(bare_dock, qtbot, tmp_path, answer, method):
     needed = {"manual": {"threshold": 0.5}, "level": {"quantile": 0.6}}.get(method, {})
     recipe = Outlines(method=method, split_touching="intensity", **needed)
     save_settings(answer(tmp_path / "other.toml"), SettingsFile(Settings(landmarks=10), recipe))
@@ -521,14 +515,14 @@ def test_files_of_every_method_are_loaded_whole(bare_dock, qtbot, tmp_path, answ
 
 
 @pytest.mark.parametrize("content", ["[analysis]\nrank = -1", "nonsense", "[segmentation]\nx = 1", "[outlines]\nx = 1"])
-def test_bad_settings_change_nothing(bare_dock, qtbot, tmp_path, answer, content):
+def test_invalid_settings_change_nothing(bare_dock, qtbot, tmp_path, answer, content):
     answer(tmp_path / "bad.toml").write_text(content)
     before = bare_dock.outlines_form.value, bare_dock.settings_form.value
     assert choose_menu_entry(bare_dock.files, "Load settings", qtbot).startswith("⚠")
     assert (bare_dock.outlines_form.value, bare_dock.settings_form.value) == before
 
 
-def test_settings_that_cannot_be_written_or_found_are_said(bare_dock, qtbot, tmp_path, answer):
+def test_settings_files_that_cannot_be_written_or_found_are_reported(bare_dock, qtbot, tmp_path, answer):
     answer(tmp_path / "nowhere" / "mine.toml")
     assert "mine.toml cannot be written" in choose_menu_entry(bare_dock.files, "Save settings", qtbot)
     assert "mine.toml cannot be read" in choose_menu_entry(bare_dock.files, "Load settings", qtbot)
@@ -537,7 +531,7 @@ def test_settings_that_cannot_be_written_or_found_are_said(bare_dock, qtbot, tmp
 # The witness ---------------------------------------------------------------------------------------------------
 
 
-def test_curves_are_painted_by_how_typical_they_are(viewer, qtbot):
+def test_curves_are_colored_by_the_witness(viewer, qtbot):
     for name, size in (("small", 9.0), ("large", 14.0)):
         viewer.add_image(spots(3, size=size), name=name)
     dock = open_compare_dock(viewer, qtbot)
@@ -552,9 +546,7 @@ def test_curves_are_painted_by_how_typical_they_are(viewer, qtbot):
     assert dock.color_by.colorbar.labels == ["typical of B", "0", "typical of A"]
 
 
-def test_thousands_of_curves_wait_for_the_dock_to_be_painted_by_the_witness(
-    finished_dock, qtbot, tmp_path, answer, monkeypatch
-):
+def test_the_witness_of_thousands_of_curves_is_computed_on_demand(finished_dock, qtbot, tmp_path, answer, monkeypatch):
     finished_dock.comparison.set_coloring("witness_undulation", 99)
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     monkeypatch.setattr(layers, "MAX_SYNC_CURVES", 10)
@@ -570,7 +562,7 @@ def test_thousands_of_curves_wait_for_the_dock_to_be_painted_by_the_witness(
     assert dock.color_by.choice.currentData() == "witness_undulation"
 
 
-def test_a_side_of_one_curve_has_no_witness_and_does_not_disturb(viewer, qtbot):
+def test_a_sample_of_one_curve_has_no_witness(viewer, qtbot):
     viewer.add_image(spots(1), name="many")
     viewer.add_image(np.pad(spots(2)[10:50, 10:50], 30), name="single")
     dock = open_compare_dock(viewer, qtbot)
@@ -583,7 +575,7 @@ def test_a_side_of_one_curve_has_no_witness_and_does_not_disturb(viewer, qtbot):
 # Robustness ----------------------------------------------------------------------------------------------------
 
 
-def test_robustness_is_checked_on_demand_and_said_in_sentences(finished_dock, qtbot, tmp_path, answer):
+def test_robustness_is_checked_on_demand_and_summarized(finished_dock, qtbot, tmp_path, answer):
     with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
         press(finished_dock.results.check, qtbot)
     text = finished_dock.results.text()
@@ -596,7 +588,7 @@ def test_robustness_is_checked_on_demand_and_said_in_sentences(finished_dock, qt
     assert reopen(ViewerModel(), path, qtbot).results.text() == text
 
 
-def test_a_row_that_hangs_on_the_archetype_is_no_answer(finished_dock, qtbot, monkeypatch):
+def test_a_row_that_depends_on_the_archetype_is_inconclusive(finished_dock, qtbot, monkeypatch):
     monkeypatch.setattr(ArchetypeSensitivity, "stable", property(lambda self: False))
     with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
         press(finished_dock.results.check, qtbot)
@@ -648,7 +640,7 @@ def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer,
     assert dock.results.message.text() == "Cancelled."
 
 
-def test_an_error_of_the_check_is_said_and_the_result_stays(finished_dock, qtbot, monkeypatch):
+def test_an_error_of_the_check_is_reported_and_the_result_kept(finished_dock, qtbot, monkeypatch):
     def failing(*_):
         report("failing", 0, 1)
         raise RuntimeError("the reason")
@@ -659,13 +651,13 @@ def test_an_error_of_the_check_is_said_and_the_result_stays(finished_dock, qtbot
     assert finished_dock.state == "done"
 
 
-def test_a_second_result_forgets_the_findings_of_the_first(finished_dock, qtbot):
+def test_a_second_result_discards_the_check_of_the_first(finished_dock, qtbot):
     with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
         press(finished_dock.results.check, qtbot)
     assert "archetype" not in run(finished_dock, qtbot)
 
 
-def test_files_saved_before_there_was_a_view_open_too(finished_dock, qtbot, tmp_path, answer):
+def test_files_saved_without_a_view_open(finished_dock, qtbot, tmp_path, answer):
     finished_dock.result.save(answer(tmp_path / "plain.comparison.npz"))
     dock = open_bare_dock(ViewerModel(), qtbot)
     assert choose_menu_entry(dock.files, "Open comparison", qtbot) == ""
@@ -674,7 +666,7 @@ def test_files_saved_before_there_was_a_view_open_too(finished_dock, qtbot, tmp_
     assert all(MARK in layer.metadata for layer in dock.comparison.curves)
 
 
-def test_the_plane_of_a_stack_is_kept_with_a_result_and_a_layer_painted_over_is_no_file(tmp_path):
+def test_the_plane_of_a_stack_is_saved_and_a_modified_layer_has_no_file(tmp_path):
     viewer, path = ViewerModel(), tmp_path / "pair.comparison.npz"
     for name, seeds in (("one", (0, 1, 2)), ("two", (3, 4, 5))):
         planes = [measure.label(spots(seed) > 0.5).astype(np.uint16) for seed in seeds]
@@ -698,11 +690,11 @@ def test_the_plane_of_a_stack_is_kept_with_a_result_and_a_layer_painted_over_is_
     assert save_as() is None
 
 
-def test_a_result_of_opened_files_is_saved_with_them_says_where_they_are_and_comes_out_again(tmp_path):
+def test_a_result_from_files_stores_their_paths_and_can_be_rerun(tmp_path):
     viewer, paths = ViewerModel(), [tmp_path / f"{name}.tif" for name in ("one", "two")]
     for seed, path in enumerate(paths):
         labels = measure.label(spots(seed) > 0.5).astype(np.uint16)
-        # Half a micrometer, which napari passes over: the layer is in pixels, and so is what is compared.
+        # Half a micrometer, which napari ignores: the layer is in pixels, and so is the comparison.
         tifffile.imwrite(path, labels, imagej=True, resolution=(2, 2), metadata={"unit": "um"})
         viewer.open(path, plugin="napari", layer_type="labels")
     layers = list(viewer.layers)

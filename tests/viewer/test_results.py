@@ -1,4 +1,4 @@
-"""What the dock says about a result: in the panel, as text, as Python, in the help."""
+"""The results in the dock: panel, text, Python code, and help."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def clipboard():
     return QApplication.clipboard().text()
 
 
-def test_the_text_holds_the_answer_the_tests_the_counts_and_the_settings(bare_dock, qtbot):
+def test_the_text_states_result_tests_counts_and_settings(bare_dock, qtbot):
     run(bare_dock, qtbot)
     press(bare_dock.results.copy_text, qtbot)
     text, result = clipboard(), bare_dock.result
@@ -35,7 +35,7 @@ def test_the_text_of_a_stale_result_says_so(bare_dock, qtbot):
     assert "Note: Out of date: rank was 150 and is 3." in clipboard()
 
 
-def test_python_from_files_runs_as_it_is(viewer, qtbot, tmp_path):
+def test_copied_python_for_files_runs(viewer, qtbot, tmp_path):
     for seed, name in ((1, "one"), (2, "two")):
         path = tmp_path / f"{name}.tif"
         imsave(path, spots(seed).astype(np.float32), check_contrast=False)
@@ -51,7 +51,7 @@ def test_python_from_files_runs_as_it_is(viewer, qtbot, tmp_path):
     assert dock.result.summary() in out
 
 
-def test_python_from_layers_runs_in_the_console(bare_dock, model, qtbot, monkeypatch):
+def test_copied_python_for_layers_runs_in_the_console(bare_dock, model, qtbot, monkeypatch):
     import napari
 
     run(bare_dock, qtbot)
@@ -61,7 +61,7 @@ def test_python_from_layers_runs_in_the_console(bare_dock, model, qtbot, monkeyp
     same(scope["result"], bare_dock.result)
 
 
-def test_python_does_not_name_a_file_that_holds_something_else(viewer, qtbot, tmp_path):
+def test_copied_python_does_not_refer_to_a_changed_file(viewer, qtbot, tmp_path):
     for seed, name in ((1, "one"), (2, "two")):
         imsave(tmp_path / f"{name}.tif", spots(seed).astype(np.float32), check_contrast=False)
         viewer.open(tmp_path / f"{name}.tif", plugin="napari")
@@ -89,7 +89,7 @@ def test_the_null_distribution_is_drawn_with_observed_value_and_threshold(bare_d
         assert column.count(plot.palette().windowText().color()) > 40
 
 
-def test_a_threshold_out_of_reach_is_said_and_not_drawn(qtbot):
+def test_an_unreachable_threshold_is_stated_but_not_drawn(qtbot):
     from napari_shape_ensembles import mmd_test
 
     plot = NullPlot("Scale")
@@ -100,7 +100,7 @@ def test_a_threshold_out_of_reach_is_said_and_not_drawn(qtbot):
     assert not plot.grab().isNull()
 
 
-def test_settings_used_are_those_of_the_run_not_of_the_form(bare_dock, qtbot):
+def test_the_settings_shown_are_those_of_the_run(bare_dock, qtbot):
     run(bare_dock, qtbot)
     bare_dock.controls["rank"].setValue(3)
     press(bare_dock.results.settings.heading, qtbot)
@@ -108,14 +108,14 @@ def test_settings_used_are_those_of_the_run_not_of_the_form(bare_dock, qtbot):
     assert "rank: 150" in bare_dock.results.used.text()
 
 
-def test_the_help_opens_at_the_row_that_holds(bare_dock, qtbot):
+def test_the_help_opens_at_the_resulting_row(bare_dock, qtbot):
     run(bare_dock, qtbot)
     press(bare_dock.results.help, qtbot)
     assert bare_dock.help.page.textCursor().block().text().startswith(bare_dock.result.case)
 
 
 @pytest.mark.parametrize("heading", [*ROWS, "inconclusive", "The numbers"])
-def test_every_answer_has_a_section_in_the_help(qtbot, heading):
+def test_every_row_has_a_section_in_the_help(qtbot, heading):
     window = HelpWindow()
     qtbot.addWidget(window)
     window.open_at(heading)

@@ -1,4 +1,4 @@
-"""*File > Open Sample*: what its entries are called, and the layers they open."""
+"""*File > Open Sample*: entries and the layers they open."""
 
 from functools import cache
 from importlib import import_module
@@ -28,7 +28,7 @@ KINDS = {
 
 @pytest.fixture(autouse=True)
 def plugins():
-    """Samples that a viewer without a window knows too."""
+    """Register the samples for viewers without a window."""
     PluginManager.instance().discover()
 
 
@@ -69,11 +69,11 @@ def test_a_pair_becomes_two_layers_side_by_side(key):
         assert tuple(layer.scale) == (pair.pixel_size, pair.pixel_size)
         assert {str(unit) for unit in layer.units} == {"micrometer" if pair.unit == "µm" else "pixel"}
         assert layer.metadata == {"source": pair.source, "licence": pair.licence}
-    below = int(key.startswith("powder"))  # fields that are wider than high
+    below = int(key.startswith("powder"))  # fields wider than high
     assert second.extent.world[0, 1 - below] > first.extent.world[1, 1 - below]
 
 
-def test_outlines_drawn_by_hand_lie_over_their_micrographs(model):
+def test_manual_outlines_are_over_their_micrographs(model):
     images, drawn = (model.open_sample(PLUGIN, key) for key in ("powder", "powder_outlines"))
     for image, shapes in zip(images, drawn, strict=True):
         np.testing.assert_array_equal(image.translate, shapes.translate)
@@ -81,7 +81,7 @@ def test_outlines_drawn_by_hand_lie_over_their_micrographs(model):
         np.testing.assert_array_less(shapes.extent.world[1], image.extent.world[1] + 1)
 
 
-def test_the_window_goes_on_while_a_sample_is_drawn(model, qtbot):
+def test_simulating_a_sample_does_not_block_the_event_loop(model, qtbot):
     seen = []
     timer = QTimer()
     timer.timeout.connect(lambda: seen.append(len(model.layers)))
@@ -92,6 +92,6 @@ def test_the_window_goes_on_while_a_sample_is_drawn(model, qtbot):
     np.testing.assert_array_equal(layers[0].data, pair_of("simulated_fields").a)
 
 
-def test_an_error_while_drawing_reaches_who_opened_the_sample(model, qtbot):
+def test_an_error_while_simulating_is_raised_to_the_caller(model, qtbot):
     with pytest.raises(ValueError, match="negative"):
         model.open_sample(PLUGIN, "simulated_fields", seed=-1)

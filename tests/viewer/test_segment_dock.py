@@ -1,4 +1,4 @@
-"""The dock Segment curves by its own controls: preview, count and sizes, commit, and the layers under it."""
+"""The dock *Segment curves* operated by its controls: preview, counts and sizes, commit, and layers."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ PREVIEW = "segmentation preview"
 
 @pytest.fixture
 def viewer(model):
-    """No window, where a test does not make one: layers and docks are the same."""
+    """A headless viewer model, unless a test makes a window: layers and docks behave the same."""
     return model
 
 
@@ -40,7 +40,7 @@ def opened(viewer, qtbot):
 
 
 def turn(dock, qtbot, name, value):
-    """Change a control as a person would, and wait for the preview."""
+    """Change a control like a user, and wait for the preview."""
     control = dock.form.controls[name]
     with qtbot.waitSignal(dock.previewed, timeout=30_000):
         if isinstance(control, QComboBox):
@@ -57,7 +57,7 @@ def committed(dock, qtbot):
     return dock.result
 
 
-def test_on_a_small_screen_the_button_stays_in_sight_whatever_is_unfolded(make_napari_viewer, qtbot):
+def test_the_button_remains_visible_on_a_small_screen(make_napari_viewer, qtbot):
     viewer = make_napari_viewer(show=True)
     viewer.add_image(spots(1), name="one")
     dock = opened(viewer, qtbot)
@@ -67,7 +67,7 @@ def test_on_a_small_screen_the_button_stays_in_sight_whatever_is_unfolded(make_n
         qtbot.waitUntil(lambda part=part: part.isVisible() and not part.visibleRegion().isEmpty(), timeout=5000)
 
 
-def test_a_preview_lies_over_the_image_before_anything_is_committed(make_napari_viewer, qtbot):
+def test_a_preview_is_shown_before_committing(make_napari_viewer, qtbot):
     viewer = make_napari_viewer()
     viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     dock = opened(viewer, qtbot)
@@ -106,7 +106,7 @@ def test_the_automatic_method_becomes_the_recipe_that_was_found(dock, viewer, qt
     assert "every pixel is 0" in dock.message.text()
 
 
-def test_the_latest_change_wins(dock, qtbot):
+def test_the_last_change_wins(dock, qtbot):
     box = dock.form.controls["min_area"]
     with qtbot.waitSignal(dock.previewed, timeout=30_000):
         for value in (100, 10_000, 200, 5000, 16):
@@ -115,7 +115,7 @@ def test_the_latest_change_wins(dock, qtbot):
     assert len(dock.segmentation.preview.diameters) == 36
 
 
-def test_what_is_previewed_is_what_is_committed(dock, viewer, qtbot):
+def test_the_commit_equals_the_preview(dock, viewer, qtbot):
     turn(dock, qtbot, "method", "li")
     diameters = dock.segmentation.preview.diameters
     image = viewer.layers["one"].data
@@ -133,14 +133,14 @@ def test_what_is_previewed_is_what_is_committed(dock, viewer, qtbot):
     assert PREVIEW not in viewer.layers
     assert "36 outlines made" in dock.message.text()
     assert result[0].unit == "µm"
-    with qtbot.assertNotEmitted(dock.previewed, wait=500):  # what was committed asks for no preview of its own
+    with qtbot.assertNotEmitted(dock.previewed, wait=500):  # the commit starts no preview of its own
         pass
     assert {layer.name for layer in viewer.layers} == {"one", "one labels", "one outlines"}
     turn(dock, qtbot, "method", "otsu")
     assert PREVIEW in viewer.layers
 
 
-def test_a_threshold_by_hand_starts_within_the_image(dock, viewer, qtbot):
+def test_a_manual_threshold_starts_within_the_image(dock, viewer, qtbot):
     turn(dock, qtbot, "method", "manual")
     box = dock.form.controls["threshold"]
     data = viewer.layers["one"].data
@@ -150,7 +150,7 @@ def test_a_threshold_by_hand_starts_within_the_image(dock, viewer, qtbot):
     assert len(dock.segmentation.preview.diameters) == 0
 
 
-def test_a_threshold_by_hand_stays_for_another_image(model, qtbot):
+def test_a_manual_threshold_is_kept_for_another_image(model, qtbot):
     for name, scale in (("one", 1), ("two", 100)):
         model.add_image(scale * spots(1), name=name)
     dock = SegmentCurves(model)
@@ -164,7 +164,7 @@ def test_a_threshold_by_hand_stays_for_another_image(model, qtbot):
     assert dock.session.choices.recipe.threshold == dock.form.controls["threshold"].value() == guessed
 
 
-def test_one_object_is_one(viewer, qtbot):
+def test_a_single_object(viewer, qtbot):
     image = np.zeros((60, 60))
     image[20:40, 20:40] = 1
     viewer.add_image(image, name="one")
@@ -174,7 +174,7 @@ def test_one_object_is_one(viewer, qtbot):
     assert dock.message.text() == "1 outline made."
 
 
-def test_a_pixel_size_of_the_recipe_is_said_and_can_be_taken_back(dock, qtbot):
+def test_a_pixel_size_of_the_recipe_is_reported_and_can_be_reset(dock, qtbot):
     assert dock.form.more.isHidden()
     with qtbot.waitSignal(dock.previewed, timeout=30_000):
         dock.session.choices.set(recipe=Outlines(pixel_size=0.25, unit="nm"))
@@ -187,7 +187,7 @@ def test_a_pixel_size_of_the_recipe_is_said_and_can_be_taken_back(dock, qtbot):
     assert "µm" in dock.sizes.labels[1]
 
 
-def test_an_image_that_cannot_be_segmented_says_why(viewer, qtbot):
+def test_the_reason_for_a_failed_segmentation_is_shown(viewer, qtbot):
     viewer.add_image(np.zeros((40, 40)), name="empty")
     dock = opened(viewer, qtbot)
     if not dock.message.text():
@@ -202,7 +202,7 @@ def test_an_image_that_cannot_be_segmented_says_why(viewer, qtbot):
     assert [part.text() for part in (dock.verdict, dock.message) if part.text()] == [said]
 
 
-def test_without_an_image_there_is_nothing_to_press(viewer, qtbot):
+def test_without_an_image_the_button_is_disabled(viewer, qtbot):
     dock = opened(viewer, qtbot)
     assert not dock.run_button.isEnabled()
     assert "Open an image" in dock.reason.text()
@@ -233,12 +233,12 @@ def test_renamed_replaced_and_deleted_images_are_followed(dock, viewer, qtbot):
     assert not dock.run_button.isEnabled()
 
 
-def test_a_closed_dock_leaves_the_image_alone_and_follows_it_again_when_reopened(make_napari_viewer, qtbot):
+def test_a_closed_dock_is_disconnected_until_reopened(make_napari_viewer, qtbot):
     viewer = make_napari_viewer(show=True)
     image = viewer.add_image(spots(1), name="one")
     before = listeners(viewer, image)
     dock = opened(viewer, qtbot)
-    dock.form.controls["min_area"].setValue(20)  # a preview is due
+    dock.form.controls["min_area"].setValue(20)  # a preview is scheduled
     dock.parentWidget().close()
     qtbot.waitUntil(lambda: not dock.segmentation.image.is_connected, timeout=2000)
     assert listeners(viewer, image) == before
@@ -252,12 +252,12 @@ def test_a_closed_dock_leaves_the_image_alone_and_follows_it_again_when_reopened
 
 
 def listeners(viewer, image):
-    """How many listen to each event of the layer list, the sliders and the image."""
+    """Numbers of callbacks connected to each event of the layer list, the sliders and the image."""
     groups = (viewer.layers.events, viewer.dims.events, image.events)
     return [len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values())]
 
 
-def test_stacks_are_segmented_by_the_plane_shown_or_all_together(viewer, qtbot):
+def test_the_displayed_plane_or_all_planes_of_a_stack_are_segmented(viewer, qtbot):
     viewer.add_image(np.stack([spots(1, rows=4), spots(2, rows=4)]), name="stack")
     viewer.dims.set_point(0, 0)
     dock = opened(viewer, qtbot)
@@ -274,7 +274,7 @@ def test_stacks_are_segmented_by_the_plane_shown_or_all_together(viewer, qtbot):
     assert {int(shape[0, 0]) for shape in outlines.data} == {0, 1}
 
 
-def test_cells_between_lines_get_flush_outlines(viewer, qtbot):
+def test_cells_between_lines_get_shared_boundaries(viewer, qtbot):
     image = np.ones((120, 120))
     image[::30] = image[:, ::30] = 0
     viewer.add_image(image, name="cells")
@@ -305,7 +305,7 @@ def test_every_control_has_a_tooltip(form, dock):
         assert control.toolTip()
 
 
-def test_only_controls_that_matter_are_shown(form):
+def test_only_relevant_controls_are_shown(form):
     form.show()
     method = form.controls["method"]
     shown = {}
@@ -331,7 +331,7 @@ def test_every_control_reaches_the_segmentation(form):
     assert form.value == expected
 
 
-def test_a_dock_that_was_destroyed_and_opened_again_shows_what_was_there(model, qtbot):
+def test_a_reopened_dock_shows_the_previous_state(model, qtbot):
     for seed in (1, 2):
         model.add_image(spots(seed, rows=4), name=str(seed))
     dock = SegmentCurves(model)
@@ -350,7 +350,7 @@ def test_a_dock_that_was_destroyed_and_opened_again_shows_what_was_there(model, 
     assert again.planes.isChecked()
 
 
-def test_a_dock_destroyed_during_a_run_is_not_told_of_its_end(model, qtbot):
+def test_a_dock_destroyed_during_a_run_is_not_notified(model, qtbot):
     model.add_image(spots(1), name="one")
     dock = SegmentCurves(model)
     task = dock.segmentation
@@ -374,7 +374,7 @@ def test_the_recipe_is_shared_with_the_other_docks(model, qtbot):
     assert "36 left out" in docks[0].count.text()
 
 
-def test_settings_are_saved_and_loaded_where_they_are_tuned(model, qtbot, answer, tmp_path):
+def test_settings_are_saved_and_loaded_in_the_dock(model, qtbot, answer, tmp_path):
     model.add_image(spots(1), name="one")
     dock = SegmentCurves(model)
     qtbot.addWidget(dock)
@@ -394,7 +394,7 @@ def test_settings_are_saved_and_loaded_where_they_are_tuned(model, qtbot, answer
     assert dock.message.text().startswith("⚠ s.toml")
 
 
-def test_of_many_findings_the_worst_are_listed_and_the_others_are_in_the_tooltip(dock):
+def test_the_worst_findings_are_listed_and_others_in_the_tooltip(dock):
     notes = [Finding("specks", f"image {place}", place == 6, f"specks in image {place}") for place in range(1, 7)]
     dock.segmentation.verdict = Verdict(Quality(tuple(notes)), {"image": 5, "image 1": 3, "fine": 4})
     dock.show_state()

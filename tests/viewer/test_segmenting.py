@@ -1,4 +1,4 @@
-"""The segmentation without a dock: previews, drafts, the recipe that all share, labels and outlines as layers."""
+"""The segmentation task without a dock: previews, drafts, the shared recipe, and labels and outlines as layers."""
 
 import gc
 import weakref
@@ -27,7 +27,7 @@ PREVIEW = "segmentation preview"
 
 @pytest.fixture
 def task(model, qapp):
-    """The segmentation of a viewer with one image, followed as by an open dock."""
+    """The segmentation task of a viewer with one image, activated as by an open dock."""
     model.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     task = Session.of(model).segmentation
     task.activate()
@@ -49,7 +49,7 @@ def ended(task, qtbot, start):
     qtbot.waitUntil(lambda: not task.busy, timeout=30_000)
 
 
-def test_a_preview_is_one_layer_over_the_image_and_goes_when_nobody_follows(task, model, qtbot):
+def test_a_preview_is_one_layer_and_is_removed_on_deactivation(task, model, qtbot):
     assert len(seen(task, qtbot).diameters) == 36
     lines = model.layers[PREVIEW]
     np.testing.assert_array_equal(lines.scale, model.layers["one"].scale)
@@ -60,7 +60,7 @@ def test_a_preview_is_one_layer_over_the_image_and_goes_when_nobody_follows(task
     assert task.preview is None
 
 
-def test_lines_over_other_images_are_shown_when_they_are_found_and_the_selection_hears_of_none(task, model, qtbot):
+def test_previews_of_other_images_do_not_affect_the_selection(task, model, qtbot):
     for seed in (2, 3):
         model.add_image(spots(seed, rows=2), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))
     one, *others = model.layers
@@ -71,15 +71,15 @@ def test_lines_over_other_images_are_shown_when_they_are_found_and_the_selection
     model.layers.events.inserted.connect(lambda event: seen_empty.append(event.value.visible))
     task.choices.sides.choose_several([one], others)
     qtbot.waitUntil(lambda: len(task.verdict.counts) == 3, timeout=30_000)
-    assert seen_empty == [True, False, False]  # that over the chosen image, and the others
-    assert [model.layers[f"{name} preview"].visible for name in (2, 3)] == [True, False]  # as their images
+    assert seen_empty == [True, False, False]  # the preview of the chosen image, then the others
+    assert [model.layers[f"{name} preview"].visible for name in (2, 3)] == [True, False]  # like their images
     assert not told
     assert model.layers.selection == {one}
     assert model.layers.selection.active is one
 
 
 @pytest.mark.parametrize("name", ["one", "two"])
-def test_lines_and_counts_follow_every_image_that_is_changed(task, model, qtbot, name):
+def test_previews_and_counts_follow_changes_of_every_image(task, model, qtbot, name):
     model.add_image(spots(2), name="two", scale=(0.5, 0.5), units=("um", "um"))
     task.choices.sides.choose([model.layers["one"]], [model.layers["two"]])
     qtbot.waitUntil(lambda: len(task.verdict.counts) == 2, timeout=30_000)
@@ -99,7 +99,7 @@ def test_lines_and_counts_follow_every_image_that_is_changed(task, model, qtbot,
     assert lines.data.shape == image.data.shape
 
 
-def test_lines_over_many_images_leave_one_in_each_turn_and_are_gone_before_others_come(task, model, qtbot):
+def test_many_previews_are_removed_one_per_turn_before_others_are_added(task, model, qtbot):
     for seed in range(2, 7):
         model.add_image(spots(seed, rows=2), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))
     images = list(model.layers)
@@ -117,7 +117,7 @@ def test_lines_over_many_images_leave_one_in_each_turn_and_are_gone_before_other
     qtbot.waitUntil(lambda: not task.choices.batch_depth, timeout=5000)
 
 
-def test_lines_over_two_images_leave_one_in_each_turn(task, model, qtbot):
+def test_two_previews_are_removed_one_per_turn(task, model, qtbot):
     model.add_image(spots(2, rows=2), name="two", scale=(0.5, 0.5), units=("um", "um"))
     one, two = model.layers
     task.choices.sides.choose([one], [two])
@@ -127,7 +127,7 @@ def test_lines_over_two_images_leave_one_in_each_turn(task, model, qtbot):
     qtbot.waitUntil(lambda: list(model.layers) == [one, two] and not task.choices.batch_depth, timeout=5000)
 
 
-def test_a_preview_waits_for_the_lines_before_it_which_still_leave_in_turns(task, model, qtbot, monkeypatch):
+def test_a_preview_waits_for_the_removal_of_earlier_ones(task, model, qtbot, monkeypatch):
     for seed in range(2, 7):
         model.add_image(spots(seed, rows=2), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))
     images = list(model.layers)
@@ -145,7 +145,7 @@ def test_a_preview_waits_for_the_lines_before_it_which_still_leave_in_turns(task
     assert counts == [11, 10, 9, 8, 7, 6, 7, 8, 9, 10, 11, 12]
 
 
-def test_the_recipe_of_the_preview_is_the_one_of_the_session(task, model, qtbot):
+def test_the_preview_uses_the_recipe_of_the_session(task, model, qtbot):
     seen(task, qtbot)
     preview = seen(task, qtbot, lambda: task.choices.set(Outlines(min_area=10_000)))
     assert preview.left_out == {"smaller than 10000 px²": 36}
@@ -154,7 +154,7 @@ def test_the_recipe_of_the_preview_is_the_one_of_the_session(task, model, qtbot)
     assert model.layers["one labels"].metadata == {"segmentation": {"min_area": 10_000}}
 
 
-def test_a_setting_of_the_comparison_asks_for_no_preview(task, qtbot):
+def test_comparison_settings_start_no_preview(task, qtbot):
     seen(task, qtbot)
     qtbot.waitUntil(lambda: not task.previewer.busy, timeout=30_000)
     before = task.preview
@@ -164,7 +164,7 @@ def test_a_setting_of_the_comparison_asks_for_no_preview(task, qtbot):
     assert not task.previewer.busy
 
 
-def test_nothing_is_previewed_or_listened_to_unless_it_is_followed(model, qtbot, qapp):
+def test_an_inactive_task_is_disconnected_without_preview(model, qtbot, qapp):
     image = model.add_image(spots(1), name="one")
     task = Session.of(model).segmentation
     task.choices.sides.connect_events()
@@ -180,7 +180,7 @@ def test_nothing_is_previewed_or_listened_to_unless_it_is_followed(model, qtbot,
     assert len(image.events.data.callbacks) == before
 
 
-def test_why_there_is_no_preview_is_said_until_there_is_one(model, qtbot, qapp):
+def test_the_reason_for_a_missing_preview_is_shown(model, qtbot, qapp):
     model.add_image(np.zeros((40, 40)), name="one")
     task = Session.of(model).segmentation
     assert seen(task, qtbot, task.activate) is None
@@ -191,7 +191,7 @@ def test_why_there_is_no_preview_is_said_until_there_is_one(model, qtbot, qapp):
 
 
 @pytest.mark.parametrize(("pooled", "words"), [(True, "has no usable outline"), (False, "has only 0 curves")])
-def test_an_image_without_outlines_is_named_also_where_it_is_one_of_several(model, pooled, words):
+def test_an_image_without_outlines_is_reported_among_several(model, pooled, words):
     dot = np.zeros_like(spots(1))
     dot[30, 30] = 1
     found = []
@@ -205,7 +205,7 @@ def test_an_image_without_outlines_is_named_also_where_it_is_one_of_several(mode
     assert "dot" not in fine[0]
 
 
-def test_layers_that_are_outlined_already_need_no_segmentation(model):
+def test_labels_and_shapes_need_no_segmentation(model):
     task = Session.of(model).segmentation
     assert task.blocking_reason() == "Open an image to segment."
     model.add_labels(np.eye(4, dtype=int))
@@ -218,7 +218,7 @@ def test_layers_that_are_outlined_already_need_no_segmentation(model):
     task.image.disconnect_events()
 
 
-def test_all_planes_of_a_stack_are_segmented_as_they_are_displayed(model, qtbot):
+def test_all_planes_of_a_stack_are_segmented_along_the_displayed_axes(model, qtbot):
     stack = np.stack([spots(seed, rows=2)[:-9] for seed in (1, 2)], axis=1)
     model.add_image(stack, name="stack", scale=(0.5, 2, 0.25), units=("um",) * 3)
     task = Session.of(model).segmentation
@@ -245,7 +245,7 @@ def test_all_planes_of_a_stack_are_segmented_as_they_are_displayed(model, qtbot)
     task.deactivate()
 
 
-def test_a_preview_of_stacks_sliced_along_their_last_axis_starts_no_other(model, qtbot):
+def test_a_preview_of_stacks_sliced_along_the_last_axis_is_stable(model, qtbot):
     session, snapshots = Session.of(model), []
     for seed in (1, 5):
         stack = np.stack([spots(seed + place, rows=2) for place in range(3)], axis=-1)
@@ -262,7 +262,7 @@ def test_a_preview_of_stacks_sliced_along_their_last_axis_starts_no_other(model,
     session.detach(task, by="a page")
 
 
-def test_planes_of_a_stack_are_segmented_where_they_lie_also_as_mirror_images(model, qtbot):
+def test_planes_of_mirrored_stacks_are_segmented_in_place(model, qtbot):
     stack = np.stack([spots(1, rows=2)] * 2)
     model.add_image(stack, name="stack", rotate=np.diag([1.0, -1.0, -1.0]), affine=np.diag([1.0, 2, 2, 1]))
     task = Session.of(model).segmentation
@@ -279,7 +279,7 @@ def test_planes_of_a_stack_are_segmented_where_they_lie_also_as_mirror_images(mo
     task.deactivate()
 
 
-def test_a_run_that_fails_names_the_image_and_leaves_no_layer(model, qtbot, qapp):
+def test_a_failed_run_reports_the_image_and_adds_no_layer(model, qtbot, qapp):
     model.add_image(np.zeros((40, 40)), name="one")
     task = Session.of(model).segmentation
     task.show_live(False)
@@ -296,14 +296,14 @@ def test_the_layers_of_a_run_belong_to_the_user(task, model, qtbot):
     assert "36 outlines made" in task.message
     for ref in dead:
         model.layers.remove(ref())
-    model.layers.selection.active = model.layers["one"]  # napari keeps the layer that was active last
+    model.layers.selection.active = model.layers["one"]  # napari keeps the last active layer alive
     qtbot.wait(100)
     gc.collect()
     assert [ref() for ref in dead] == [None, None]
     assert len(task.result[0]) == 36
 
 
-def test_another_active_image_does_not_replace_the_chosen_one(task, model):
+def test_activating_another_image_does_not_replace_the_chosen_one(task, model):
     model.add_image(spots(2), name="two")
     assert task.image.chosen() is model.layers["one"]
     model.layers.remove("one")
@@ -311,7 +311,7 @@ def test_another_active_image_does_not_replace_the_chosen_one(task, model):
     assert not task.blocking_reason()
 
 
-def test_stacks_are_segmented_plane_by_plane_where_they_lie(model):
+def test_stacks_are_segmented_plane_by_plane_in_place(model):
     layer = model.add_image(np.stack([spots(1, rows=4), spots(2, rows=4)]), name="stack", scale=(2, 0.5, 0.5))
     placement = {name: getattr(layer, name) for name in ("scale", "translate", "units")}
     found = run_segmentation(source_of(layer, model.dims), Outlines(), layer.data, placement)
@@ -321,7 +321,7 @@ def test_stacks_are_segmented_plane_by_plane_where_they_lie(model):
     np.testing.assert_array_equal(found.labels.data[1], segment(layer.data[1]))
 
 
-def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_outlines(model):
+def test_a_pixel_size_in_the_recipe_does_not_move_the_outlines(model):
     layer = model.add_image(spots(1), name="one")
     recipe = Outlines(pixel_size=0.5, unit="µm")
     source = source_of(layer, model.dims).calibrated(recipe)
@@ -335,13 +335,13 @@ def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_outlines(mode
     assert shown.diameters.max() < 20
 
 
-def test_a_preview_counts_the_objects_whose_holes_are_filled(model):
+def test_a_preview_counts_objects_with_filled_holes(model):
     image = spots(1)
     labels = segment(image)
     for label in (3, 5):
         row, column = np.argwhere(labels == label).mean(axis=0).astype(int)
         labels[row, column] = 0
-    labels[0, :5] = labels[1, [0, 4]] = labels[2, :5] = 99  # cut by the border, and left out
+    labels[0, :5] = labels[1, [0, 4]] = labels[2, :5] = 99  # cut by the border, and excluded
     source = source_of(model.add_image(image), model.dims)
     assert preview_of(labels, source, Outlines(min_area=10)).filled == 2
     assert preview_of(labels, source, Outlines(min_area=10, holes=True)).filled == 0
@@ -356,9 +356,9 @@ def test_a_preview_counts_the_objects_whose_holes_are_filled(model):
     [(4, Outlines(smoothing=4)), (3, Outlines(smoothing=3, opening=1.5))],
     ids=["large", "takes long"],
 )
-def test_an_image_that_is_large_or_takes_long_gets_a_draft_first(model, enlarged, recipe):
+def test_large_images_and_slow_methods_get_a_draft_first(model, enlarged, recipe):
     image = np.kron(spots(1), np.ones((enlarged, enlarged)))
-    *drafts, exact = everything_shown(model, image, recipe)
+    *drafts, exact = all_previews(model, image, recipe)
     (draft,) = drafts
     assert (draft.draft, exact.draft) == (True, False)
     assert draft.lines.shape == exact.lines.shape == image.shape
@@ -366,31 +366,31 @@ def test_an_image_that_is_large_or_takes_long_gets_a_draft_first(model, enlarged
     np.testing.assert_allclose(np.sort(draft.diameters), np.sort(exact.diameters), rtol=0.05)
 
 
-def test_an_image_of_middle_size_is_shown_exactly_at_once_where_no_step_takes_long(model):
+def test_medium_images_are_previewed_exactly_if_fast(model):
     image = np.kron(spots(1), np.ones((3, 3)))
     for split, drafts in (("none", 0), ("distance", 1)):
-        shown = everything_shown(model, image, Outlines(smoothing=3, split_touching=split))
+        shown = all_previews(model, image, Outlines(smoothing=3, split_touching=split))
         assert [one.draft for one in shown] == [True] * drafts + [False]
 
 
 @pytest.mark.parametrize("kind", [float, bool])
 @pytest.mark.parametrize("shape", [(2, 1500), (1500, 1)])
-def test_a_strip_that_is_narrower_than_a_block_of_its_draft_is_previewed(model, shape, kind):
+def test_a_strip_narrower_than_a_draft_block_is_previewed(model, shape, kind):
     image = np.zeros(shape, dtype=kind)
     image[shape[0] // 3 :, shape[1] // 3 : 900] = 1
-    for shown in everything_shown(model, image, Outlines(min_size=2)):
+    for shown in all_previews(model, image, Outlines(min_size=2)):
         assert shown.lines.shape == shown.labels.shape == shape
         assert shown.labels.max() == 1
 
 
-def test_an_image_with_one_gray_level_at_the_resolution_of_its_draft_is_previewed(model):
+def test_an_image_that_is_constant_in_its_draft_is_previewed(model):
     stripes = np.tile([0.0, 1.0], (40, 800))
-    (exact,) = everything_shown(model, stripes, Outlines(smoothing=0, min_size=1))
+    (exact,) = all_previews(model, stripes, Outlines(smoothing=0, min_size=1))
     assert exact.labels.max() == 800
 
 
-def everything_shown(model, image, recipe):
-    """Drafts and the exact preview of an image, in their order."""
+def all_previews(model, image, recipe):
+    """Drafts and exact preview of an image, in order."""
     found = []
     with reporting(lambda step: found.append(step.result)):
         exact = draft_and_exact_preview(source_of(model.add_image(image), model.dims), recipe)
@@ -403,7 +403,7 @@ def test_images_are_reduced_by_block_means():
     assert downsampled(np.ones((9, 9), dtype=bool), 2).dtype == bool
 
 
-def test_the_preview_follows_strokes_on_labels_and_their_undo(model, qtbot):
+def test_the_preview_follows_strokes_on_labels_and_undo(model, qtbot):
     model.add_image(spots(1), name="one")
     labels = model.add_labels(labels_of(2), name="two")
     session = Session.of(model)
@@ -426,7 +426,7 @@ def test_the_preview_follows_strokes_on_labels_and_their_undo(model, qtbot):
     session.detach()
 
 
-def test_the_initial_threshold_of_half_precision_is_that_of_single(model):
+def test_initial_thresholds_in_half_and_single_precision_agree(model):
     image = spots(1, rows=2) * 400
     half, single = (
         grey_levels(source_of(model.add_image(image.astype(kind)), model.dims)) for kind in (np.float16, np.float32)

@@ -1,4 +1,4 @@
-"""What is chosen and found in a viewer, without a screen: runs, exclusions, files, undo; and what outlives docks."""
+"""Sessions without a window: choices, runs, exclusions, files, undo, and lifetime of docks."""
 
 import gc
 import threading
@@ -46,7 +46,7 @@ def with_images(viewer, names=("one", "two"), first=1):
 
 @pytest.fixture
 def session(model, qapp):
-    """The session of a viewer with two images, followed as by an open dock."""
+    """The session of a viewer with two images, activated as by an open dock."""
     session = Session.of(with_images(model))
     session.attach()
     session.choices.set(settings=QUICK)
@@ -71,7 +71,7 @@ def compared(task, qtbot):
     return wait_until_idle(task, qtbot)
 
 
-def run_anew(dock, qtbot):
+def run_again(dock, qtbot):
     with qtbot.waitSignal(dock.finished, timeout=60_000):
         press(dock.run_button, qtbot)
 
@@ -89,17 +89,17 @@ def test_a_viewer_has_one_session(model, session):
 
 
 def is_frozen():
-    """Whether somebody has exempted what is there: Python 3.12 exempts some hundred immortal objects itself."""
+    """Whether objects are frozen, besides some hundred immortal ones that Python 3.12 exempts from collection."""
     return gc.get_freeze_count() > 10_000
 
 
-def test_a_session_goes_with_its_viewer(qapp):
+def test_a_session_is_released_with_its_viewer(qapp):
     gone = weakref.ref(Session.of(with_images(ViewerModel())))
     gc.collect()
     assert gone() is None
 
 
-def test_curves_that_others_replace_in_the_bench_are_freed(model, qtbot, monkeypatch):
+def test_replaced_curves_in_the_bench_are_freed(model, qtbot, monkeypatch):
     monkeypatch.setattr(layers, "gc", gc)
     frozen = is_frozen()
     gc.unfreeze()
@@ -110,7 +110,7 @@ def test_curves_that_others_replace_in_the_bench_are_freed(model, qtbot, monkeyp
     assert is_frozen()
     session.comparison.run()
     exempt = gc.get_freeze_count()
-    session.choices.batch_changed.emit(False)  # while the run makes layers that are to be freed
+    session.choices.batch_changed.emit(False)  # while the run creates layers that must be freed later
     assert gc.get_freeze_count() <= exempt
     wait_until_idle(session.comparison, qtbot)
     before = [weakref.ref(layer) for layer in session.comparison.curves]
@@ -124,15 +124,13 @@ def test_curves_that_others_replace_in_the_bench_are_freed(model, qtbot, monkeyp
         gc.freeze()
 
 
-def test_what_is_there_is_exempt_from_collection_while_a_page_is_open_and_what_leaves_is_freed(
-    bare_dock, model, qtbot, monkeypatch
-):
+def test_objects_are_frozen_while_a_page_is_open_and_removed_layers_freed(bare_dock, model, qtbot, monkeypatch):
     bare_dock.show()
     bare_dock.hide()
     qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.is_connected, timeout=2000)
     monkeypatch.setattr(layers, "gc", gc)
     frozen = is_frozen()
-    gc.unfreeze()  # as in a program that exempts nothing
+    gc.unfreeze()  # as in an application that freezes nothing
     bare_dock.show()
     assert is_frozen()
     with reusing_results():
@@ -148,7 +146,7 @@ def test_what_is_there_is_exempt_from_collection_while_a_page_is_open_and_what_l
     qtbot.waitUntil(is_frozen, timeout=5000)
     bare_dock.hide()
     qtbot.waitUntil(lambda: not is_frozen(), timeout=2000)
-    gc.freeze()  # what somebody else exempts stays so
+    gc.freeze()  # frozen objects of others stay frozen
     bare_dock.show()
     bare_dock.hide()
     qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.is_connected, timeout=2000)
@@ -157,7 +155,7 @@ def test_what_is_there_is_exempt_from_collection_while_a_page_is_open_and_what_l
         gc.unfreeze()
 
 
-def test_the_first_two_layers_are_chosen_and_two_that_are_selected_become_a_and_b(session, model):
+def test_the_first_two_or_the_selected_layers_become_a_and_b(session, model):
     sides = session.choices.sides
     assert names(sides.chosen()) == [["one"], ["two"]]
     with_images(model, ("three", "four"), 3)
@@ -170,11 +168,11 @@ def test_the_first_two_layers_are_chosen_and_two_that_are_selected_become_a_and_
     assert names(sides.chosen()) == [["one"], ["two"]]
 
 
-def test_what_a_person_takes_out_of_the_table_is_no_sample_again_unasked(session, model):
+def test_a_layer_removed_from_the_table_stays_removed(session, model):
     with_images(model, ("three",), 3)
     one, two, three = (model.layers[name] for name in ("one", "two", "three"))
     session.design.write([(two, "group", ""), (three, "group", "")])
-    model.layers.move(0, 2)  # whatever happens to the list
+    model.layers.move(0, 2)  # whatever is selected in the layer list
     model.layers.selection.active = two
     assert session.design.groups() == {"A": [one]}
     assert "at least two groups" in session.design.blocking_reason()
@@ -183,7 +181,7 @@ def test_what_a_person_takes_out_of_the_table_is_no_sample_again_unasked(session
     assert names(session.choices.sides.chosen()) == [["one"], ["two"]]
 
 
-def test_a_third_group_moves_up_where_the_images_of_a_sample_are_deleted(session, model):
+def test_a_third_group_replaces_a_deleted_sample(session, model):
     with_images(model, ("three", "four", "five", "six"), 3)
     for group, pair in {"ko": ("one", "two"), "drug": ("three", "four"), "wt": ("five", "six")}.items():
         session.design.write([(model.layers[name], "group", group) for name in pair])
@@ -195,7 +193,7 @@ def test_a_third_group_moves_up_where_the_images_of_a_sample_are_deleted(session
     assert list(session.design.groups()) == ["ko", "wt"]
 
 
-def test_images_that_are_not_open_keep_their_groups_when_a_layer_is_opened(session, model):
+def test_opening_a_layer_keeps_the_groups_of_images_not_open(session, model):
     wells = [f"{group}{i}" for group in ("ko", "wt", "drug") for i in range(2)]
     files = [ImageRow(name, Path(f"{name}.tif"), ImagePart()) for name in wells]
     session.design.replace_rows([(row, {"group": row.name[:-1]}) for row in files])
@@ -203,7 +201,7 @@ def test_images_that_are_not_open_keep_their_groups_when_a_layer_is_opened(sessi
     assert session.design.grouped() == files
 
 
-def test_groups_of_an_experiment_outlast_a_selection_of_layers_and_a_choice_of_samples(session, model):
+def test_groups_of_an_experiment_are_kept_when_choosing_samples(session, model):
     with_images(model, ("x1", "x2"), 3)
     entered = {"one": "ko", "two": "wt", "x1": "drug", "x2": "drug"}
     session.design.write([(model.layers[name], "group", group) for name, group in entered.items()])
@@ -215,7 +213,7 @@ def test_groups_of_an_experiment_outlast_a_selection_of_layers_and_a_choice_of_s
     assert {row.name: session.design.cell(row, "group") for row in session.design.layers()} == entered
 
 
-def test_a_sample_is_told_of_a_layer_that_is_put_in_the_place_of_another(session, model):
+def test_a_sample_is_notified_of_a_replacement_layer(session, model):
     other = model.add_image(spots(3), name="three")
     model.layers.remove(other)
     heard = []
@@ -224,7 +222,7 @@ def test_a_sample_is_told_of_a_layer_that_is_put_in_the_place_of_another(session
     assert heard[-1] == names(session.choices.sides.chosen()) == [["three"], ["two"]]
 
 
-def test_two_layers_of_one_kind_are_chosen_where_there_are_several(model, qapp):
+def test_two_layers_of_the_same_type_are_chosen(model, qapp):
     with_images(model)
     box = [[0, 0], [0, 9], [9, 9], [9, 0]]
     for name in ("drawn one", "drawn two"):
@@ -238,7 +236,7 @@ def test_two_layers_of_one_kind_are_chosen_where_there_are_several(model, qapp):
     session.detach()
 
 
-def test_without_two_layers_it_says_what_to_open(session, model):
+def test_without_two_layers_the_remedy_is_shown(session, model):
     model.layers.remove("one")
     assert "Open two images" in session.comparison.blocking_reason()
     assert session.comparison.state == "empty"
@@ -246,7 +244,7 @@ def test_without_two_layers_it_says_what_to_open(session, model):
     assert not session.comparison.busy
 
 
-def test_choices_tell_once_of_what_is_new(session):
+def test_choices_notify_once_per_change(session):
     told = []
     session.choices.changed.connect(lambda: told.append(session.choices.settings.rank))
     session.choices.set(settings=replace(QUICK, rank=9))
@@ -254,7 +252,7 @@ def test_choices_tell_once_of_what_is_new(session):
     assert told == [9]
 
 
-def test_without_a_dock_nothing_listens_to_the_viewer(finished_task, session, model):
+def test_without_a_dock_the_session_is_disconnected(finished_task, session, model):
     counts = [len(events.callbacks) for events in (model.layers.events, model.layers["one"].events.data)]
     finished_task.activate()
     session.detach()
@@ -268,7 +266,7 @@ def test_without_a_dock_nothing_listens_to_the_viewer(finished_task, session, mo
 # Runs ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_leads_to_a_result_and_curves_in_the_viewer(comparison, model, qtbot):
+def test_a_run_gives_a_result_and_curve_layers(comparison, model, qtbot):
     states, steps = [], []
     comparison.changed.connect(lambda: states.append(comparison.state))
     comparison.progressed.connect(lambda step: steps.append(step.name))
@@ -283,7 +281,7 @@ def test_a_run_leads_to_a_result_and_curves_in_the_viewer(comparison, model, qtb
     assert len(curves_of(model, "one").data) == len(comparison.result.a)
 
 
-def test_a_run_can_be_cancelled_and_leaves_what_was_there(finished_task, model, qtbot):
+def test_a_cancelled_run_keeps_the_previous_state(finished_task, model, qtbot):
     before, layers = finished_task.result, list(model.layers)
     finished_task.run()
     qtbot.waitUntil(lambda: finished_task.threads > 0, timeout=5000)
@@ -295,9 +293,7 @@ def test_a_run_can_be_cancelled_and_leaves_what_was_there(finished_task, model, 
     qtbot.waitUntil(lambda: not finished_task.threads, timeout=5000)
 
 
-def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_curves(
-    finished_task, session, model, tmp_path, qtbot
-):
+def test_a_pixel_size_in_the_recipe_does_not_move_the_curves(finished_task, session, model, tmp_path, qtbot):
     pixels, before = finished_task.result, curves_of(model, "one").data
     model.layers["one"].translate = (10, 20)
     session.choices.set(recipe=replace(session.choices.recipe, pixel_size=2.0, unit="nm"))
@@ -314,7 +310,7 @@ def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_curves(
     np.testing.assert_allclose(layer.translate, (40, 80))
 
 
-def test_a_pixel_size_in_the_recipe_serves_images_without_one(session, comparison, model, qtbot):
+def test_a_pixel_size_in_the_recipe_applies_to_uncalibrated_images(session, comparison, model, qtbot):
     for layer in model.layers:
         layer.scale, layer.units = (1, 1), ("pixel", "pixel")
     session.choices.set(recipe=replace(session.choices.recipe, pixel_size=2.0, unit="nm"))
@@ -323,7 +319,7 @@ def test_a_pixel_size_in_the_recipe_serves_images_without_one(session, compariso
     assert comparison.result.a.unit == "nm"
 
 
-def test_an_image_deleted_before_a_run_has_read_it_is_not_replaced_by_one_of_the_other_sample(model, qtbot):
+def test_an_image_deleted_at_the_start_of_a_run_is_not_replaced(model, qtbot):
     session = Session.of(with_images(model, ("a1", "a2", "b1", "b2")))
     session.attach()
     session.choices.set(settings=QUICK)
@@ -340,7 +336,7 @@ def test_an_image_deleted_before_a_run_has_read_it_is_not_replaced_by_one_of_the
     session.detach()
 
 
-def test_a_run_that_fails_says_why_and_leaves_no_result(finished_task, model, qtbot):
+def test_a_failed_run_reports_the_reason_without_result(finished_task, model, qtbot):
     model.layers["two"].units = ("pixel", "pixel")
     compared(finished_task, qtbot)
     assert finished_task.state == "error"
@@ -349,7 +345,7 @@ def test_a_run_that_fails_says_why_and_leaves_no_result(finished_task, model, qt
     assert finished_task.recoverable is not None
 
 
-def test_a_stack_that_shows_another_plane_is_not_said_to_be_changed_alone(qtbot):
+def test_another_displayed_plane_is_reported_as_a_possible_change(qtbot):
     model = ViewerModel()
     for name in ("one", "two"):
         model.add_labels(np.stack([labels_of(1), labels_of(2)]), name=name)
@@ -367,7 +363,7 @@ def test_a_stack_that_shows_another_plane_is_not_said_to_be_changed_alone(qtbot)
     session.detach(session.comparison)
 
 
-def test_what_failed_is_not_said_of_other_layers(session, model, qtbot):
+def test_an_error_is_not_shown_for_other_layers(session, model, qtbot):
     comparison, sides = session.comparison, session.choices.sides
     nothing = model.add_image(np.zeros((120, 120)), name="nothing", scale=(0.5, 0.5), units=("um", "um"))
     one, two = (model.layers[name] for name in ("one", "two"))
@@ -388,7 +384,7 @@ def test_what_failed_is_not_said_of_other_layers(session, model, qtbot):
         (np.pad(np.ones((40, 40)), 40), "1 and 36 curves cannot reach p ≤ 0.005"),
     ],
 )
-def test_an_image_without_outlines_fails_in_words_beside_which_nothing_passes_for_its_result(
+def test_an_image_without_outlines_is_not_confused_with_the_old_result(
     finished_task, session, model, qtbot, pixels, words
 ):
     layer = model.add_image(pixels, name="nothing", scale=(0.5, 0.5), units=("um", "um"))
@@ -405,7 +401,7 @@ def test_an_image_without_outlines_fails_in_words_beside_which_nothing_passes_fo
         assert finished_task.result.a.name == "nothing"
 
 
-def test_a_result_is_outdated_by_what_it_rests_on_and_holds_again(finished_task, session, model, qtbot):
+def test_changed_inputs_outdate_a_result_until_restored(finished_task, session, model, qtbot):
     told, image = [], model.layers["one"]
     finished_task.changed.connect(lambda: told.append(finished_task.changed_since()))
     pixels, image.data = image.data, spots(7)
@@ -425,7 +421,7 @@ def test_a_result_is_outdated_by_what_it_rests_on_and_holds_again(finished_task,
 # Exclusions ----------------------------------------------------------------------------------------------------
 
 
-def test_a_curve_left_out_outdates_the_result_and_is_not_in_the_next(finished_task, session, qtbot):
+def test_an_excluded_curve_outdates_the_result_and_is_not_in_the_next(finished_task, session, qtbot):
     count = len(finished_task.result.a)
     finished_task.exclude(3)
     assert finished_task.excluded_rows() == {3}
@@ -438,7 +434,7 @@ def test_a_curve_left_out_outdates_the_result_and_is_not_in_the_next(finished_ta
     assert finished_task.changed_since() == ["the choice of excluded curves was changed"]
 
 
-def test_another_recipe_finds_other_outlines_and_nothing_is_left_out_of_them(finished_task, session):
+def test_exclusions_do_not_apply_to_outlines_of_another_recipe(finished_task, session):
     recipe = session.choices.recipe
     finished_task.exclude(0)
     session.choices.set(recipe=replace(recipe, min_area=30))
@@ -448,7 +444,7 @@ def test_another_recipe_finds_other_outlines_and_nothing_is_left_out_of_them(fin
 
 
 @pytest.mark.parametrize("moved_first", [False, True])
-def test_a_curve_is_left_out_of_its_own_plane_of_a_stack(model, qtbot, moved_first):
+def test_a_curve_is_excluded_from_its_own_plane_of_a_stack(model, qtbot, moved_first):
     for seed, name in enumerate(("one", "two"), 1):
         model.add_image(np.stack([spots(seed), spots(seed + 2)]), name=name)
     model.dims.set_current_step(0, 0)
@@ -457,7 +453,7 @@ def test_a_curve_is_left_out_of_its_own_plane_of_a_stack(model, qtbot, moved_fir
     task = session.comparison
     task.choices.set(settings=QUICK)
     compared(task, qtbot)
-    if moved_first:  # the result is of the first plane still
+    if moved_first:  # the result is still of the first plane
         model.dims.set_current_step(0, 1)
     task.exclude(3)
     assert task.excluded_rows() == {3}
@@ -477,7 +473,7 @@ def test_a_curve_is_left_out_of_its_own_plane_of_a_stack(model, qtbot, moved_fir
     session.detach()
 
 
-def test_without_a_result_nothing_can_be_left_out(comparison):
+def test_without_a_result_nothing_can_be_excluded(comparison):
     noted = []
     comparison.message_posted.connect(lambda words, _: noted.append(words))
     comparison.exclude(0)
@@ -493,7 +489,7 @@ def saved(task, path, qtbot):
     return path
 
 
-def test_a_result_is_saved_and_opened_with_all_that_it_rests_on(finished_task, session, model, tmp_path, qtbot):
+def test_a_result_is_saved_and_opened_with_its_inputs(finished_task, session, model, tmp_path, qtbot):
     finished_task.exclude(3)
     compared(finished_task, qtbot)
     path = saved(finished_task, tmp_path / "pair.comparison.npz", qtbot)
@@ -512,7 +508,7 @@ def test_a_result_is_saved_and_opened_with_all_that_it_rests_on(finished_task, s
     assert finished_task.recoverable is None
 
 
-def test_in_another_viewer_it_is_shown_as_it_was_found(finished_task, session, model, tmp_path, qtbot):
+def test_a_result_is_shown_unchanged_in_another_viewer(finished_task, session, model, tmp_path, qtbot):
     more = model.add_image(spots(3), name="more", scale=(0.5, 0.5), units=("um", "um"))
     session.choices.sides.choose([model.layers["one"], more], [model.layers["two"]])
     path = saved(compared(finished_task, qtbot), tmp_path / "pair.comparison.npz", qtbot)
@@ -529,7 +525,7 @@ def test_in_another_viewer_it_is_shown_as_it_was_found(finished_task, session, m
     session.detach()
 
 
-def test_a_file_that_cannot_be_written_is_told_and_the_result_stays_unsaved(finished_task, tmp_path, qtbot):
+def test_a_write_error_is_reported_and_the_result_remains_unsaved(finished_task, tmp_path, qtbot):
     noted = []
     finished_task.message_posted.connect(lambda words, _: noted.append(words))
     saved(finished_task, tmp_path / "nowhere" / "pair.comparison.npz", qtbot)
@@ -538,7 +534,7 @@ def test_a_file_that_cannot_be_written_is_told_and_the_result_stays_unsaved(fini
     assert finished_task.state != "error"
 
 
-def test_an_unsaved_result_that_a_file_replaces_is_brought_back_and_to_and_fro(finished_task, session, tmp_path, qtbot):
+def test_an_unsaved_result_replaced_by_a_file_is_restored(finished_task, session, tmp_path, qtbot):
     path = saved(finished_task, tmp_path / "pair.comparison.npz", qtbot)
     session.choices.set(settings=replace(QUICK, rank=9))
     unsaved = compared(finished_task, qtbot).result
@@ -554,7 +550,7 @@ def test_an_unsaved_result_that_a_file_replaces_is_brought_back_and_to_and_fro(f
     assert finished_task.changed_since() == []
 
 
-def test_what_a_failed_run_has_replaced_is_brought_back(finished_task, model, qtbot):
+def test_a_result_replaced_by_a_failed_run_is_restored(finished_task, model, qtbot):
     before = finished_task.result
     model.layers["two"].units = ("pixel", "pixel")
     compared(finished_task, qtbot)
@@ -568,7 +564,7 @@ def test_what_a_failed_run_has_replaced_is_brought_back(finished_task, model, qt
 # Several images ------------------------------------------------------------------------------------------------
 
 
-def test_several_images_are_pooled_and_one_is_found_again(session, comparison, model, qtbot):
+def test_several_images_are_pooled_and_a_replaced_one_found_again(session, comparison, model, qtbot):
     with_images(model, ("image 10", "image 9"), 3)
     session.choices.sides.choose_several([model.layers["one"]], [model.layers["image 10"], model.layers["image 9"]])
     assert names(session.choices.sides.chosen()) == [["one"], ["image 9", "image 10"]]
@@ -592,7 +588,7 @@ def test_several_images_are_pooled_and_one_is_found_again(session, comparison, m
 # Docks that come and go ----------------------------------------------------------------------------------------
 
 
-def test_a_dock_destroyed_by_its_x_and_opened_again_shows_what_was_there(dock, viewer, qtbot, tmp_path):
+def test_a_reopened_dock_shows_the_previous_state(dock, viewer, qtbot, tmp_path):
     show_docks(viewer)
     comparison = dock.comparison
     run(dock, qtbot)
@@ -617,7 +613,7 @@ def test_a_dock_destroyed_by_its_x_and_opened_again_shows_what_was_there(dock, v
     assert again.recover_notice.isHidden()
 
 
-def test_the_window_of_curves_follows_the_dock_that_is_opened_again(dock, viewer, qtbot):
+def test_the_curves_window_follows_a_reopened_dock(dock, viewer, qtbot):
     run(dock, qtbot)
     press(dock.results.explore, qtbot)
     explorer = dock.curve_window.explorer
@@ -630,10 +626,10 @@ def test_the_window_of_curves_follows_the_dock_that_is_opened_again(dock, viewer
     assert "again" in explorer.card.exclude.text()
     press(again.results.explore, qtbot)
     assert again.curve_window.explorer is explorer
-    qtbot.wait(50)  # the card deletes its buttons of before
+    qtbot.wait(50)  # the card deletes its previous buttons
 
 
-def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock, viewer, qtbot):
+def test_closing_a_dock_cancels_its_run_and_disconnects(dock, viewer, qtbot):
     show_docks(viewer)
     before = len(viewer.layers.events.callbacks)
     comparison = dock.comparison
@@ -649,7 +645,7 @@ def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock
     assert not isalive(dock)
 
 
-def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot):
+def test_a_closed_dock_is_released(viewer, qtbot):
     with_images(viewer)
     show_docks(viewer)
     Session.of(viewer).choices.set(settings=QUICK)
@@ -658,7 +654,7 @@ def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot):
     for title in ("Compare shapes", "Shape space", "Pixel size", "Shape bench", "Segment curves", "Inspect curves"):
         frame, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)
         if title in ("Compare shapes", "Shape space"):
-            run_anew(dock, qtbot)
+            run_again(dock, qtbot)
         gone = weakref.ref(dock)
         button = frame.title.close_button
         del dock, frame
@@ -668,9 +664,9 @@ def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot):
 
 @pytest.mark.skipif(PYSIDE6, reason="PySide destroys widgets in the thread that collects them")
 @pytest.mark.parametrize("widget", [CompareShapes, Bench])
-def test_a_page_collected_in_a_worker_thread_ends_its_work_once_qt_has_destroyed_it(session, qtbot, widget):
+def test_a_page_collected_in_a_worker_thread_cancels_its_work(session, qtbot, widget):
     page = widget(session.choices.viewer)
-    page.itself = page  # freed by the garbage collector alone
+    page.itself = page  # freed only by the garbage collector
     session.detach()  # the page keeps the session connected
     session.comparison.run()
     gone = weakref.ref(page)
@@ -685,7 +681,7 @@ def test_a_page_collected_in_a_worker_thread_ends_its_work_once_qt_has_destroyed
     session.attach()
 
 
-def test_a_page_taken_out_of_its_dock_is_deleted_without_the_garbage_collector(viewer, qtbot):
+def test_a_page_removed_from_its_dock_is_deleted_without_gc(viewer, qtbot):
     frame, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
     viewer.window.remove_dock_widget(frame)
     qtbot.waitUntil(lambda: not isalive(dock), timeout=5000)

@@ -1,4 +1,4 @@
-"""Several images per sample: ticked in the dock, pooled, and shown as a layer of curves each."""
+"""Several images per sample: chosen in the dock, pooled, and shown with one curve layer each."""
 
 import weakref
 
@@ -28,7 +28,7 @@ from napari_shape_ensembles.viewer import task
 from napari_shape_ensembles.viewer.docks.study import LandscapeDock
 from napari_shape_ensembles.viewer.inputs import ensemble_of
 
-# Micrometers per pixel, so that places and lengths of the images differ.
+# Micrometers per pixel, so that positions and lengths differ between the images.
 IMAGES = {"one": 0.5, "two": 0.5, "three": 0.25, "four": 0.5}
 A, B = ["one", "three"], ["four", "two"]
 
@@ -41,7 +41,7 @@ def with_images(model):
 
 
 def tick(group, names):
-    """Tick exactly these entries, as a person would."""
+    """Check exactly these entries, like a user."""
     for row in range(group.count()):
         item = group.item(row)
         item.setCheckState(Qt.CheckState.Checked if item.text() in names else Qt.CheckState.Unchecked)
@@ -63,7 +63,7 @@ def choose_several(sides, a=A, b=B):
 def dock(model, qtbot):
     dock = open_bare_dock(with_images(model), qtbot)
     dock.controls["rank"].setValue(10)
-    # Two images a side reach no level when whole images are permuted.
+    # Two images per sample cannot reach the level if whole images are permuted.
     set_choices(dock.session.choices, permute="curves")
     choose_several(dock.sides)
     return dock
@@ -81,7 +81,7 @@ def expected(model, settings, names=(A, B)):
     return compare(a, b, settings)
 
 
-def test_images_of_unequal_pixels_are_brought_to_one_size_and_the_panel_says_so(finished_dock, model):
+def test_resampling_to_one_pixel_size_is_reported_in_the_panel(finished_dock, model):
     words = "Pixels measure 0.25 to 0.5 µm: all outlines were brought to the largest"
     assert words in finished_dock.results.warnings.text()
     assert finished_dock.result.a.pixel_size == finished_dock.result.b.pixel_size == (0.5, 0.5)
@@ -91,7 +91,7 @@ def test_images_of_unequal_pixels_are_brought_to_one_size_and_the_panel_says_so(
 # Run -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_ticked_images_of_a_side_are_pooled(finished_dock, model):
+def test_checked_images_of_a_sample_are_pooled(finished_dock, model):
     result = expected(model, finished_dock.result.settings)
     assert finished_dock.state == "done"
     assert finished_dock.result.a.name == "one + three"
@@ -101,7 +101,7 @@ def test_the_ticked_images_of_a_side_are_pooled(finished_dock, model):
     assert finished_dock.result.a.images.tolist() == result.a.images.tolist()
 
 
-def test_every_image_gets_a_layer_of_its_own_curves_where_it_is(finished_dock, model):
+def test_every_image_gets_its_own_curve_layer_in_place(finished_dock, model):
     layers = list(finished_dock.comparison.curves)
     assert [layer.name for layer in layers] == ["one curves", "three curves", "four curves", "two curves"]
     result, row = finished_dock.result, 0
@@ -121,7 +121,7 @@ def test_every_image_gets_a_layer_of_its_own_curves_where_it_is(finished_dock, m
     assert len({layer.face_contrast_limits for layer in layers}) == 1
 
 
-def test_the_panel_tells_of_the_pooling_and_counts_each_image(finished_dock):
+def test_the_panel_reports_pooling_and_the_count_of_each_image(finished_dock):
     text = finished_dock.results.text()
     assert "The curves of 2 images of A and 2 images of B are pooled and treated as independent." in text
     for name in (*A, *B):
@@ -141,7 +141,7 @@ def test_whole_images_are_permuted_by_default(model, qtbot):
     assert "size" in text
 
 
-def test_one_image_can_stand_against_several(dock, model, qtbot):
+def test_one_image_can_be_compared_with_several(dock, model, qtbot):
     choose_several(dock.sides, ["one"], B)
     run(dock, qtbot)
     assert done_names(dock) == (["one"], B)
@@ -152,7 +152,7 @@ def done_names(dock):
     return tuple(list(dict.fromkeys(part.images.tolist())) for part in (dock.result.a, dock.result.b))
 
 
-def test_an_image_without_an_outline_stops_the_run_and_is_named(dock, model, qtbot):
+def test_an_image_without_an_outline_stops_the_run_and_is_reported(dock, model, qtbot):
     model.add_labels(np.zeros((50, 50), dtype=np.int32), name="empty", units=("um", "um"))
     choose_several(dock.sides, ["one", "empty"], ["two"])
     run(dock, qtbot)
@@ -161,7 +161,7 @@ def test_an_image_without_an_outline_stops_the_run_and_is_named(dock, model, qtb
     assert "remove the image from its sample" in dock.results.answer.text()
 
 
-def test_units_that_do_not_fit_stop_the_run(dock, model, qtbot):
+def test_incompatible_units_stop_the_run(dock, model, qtbot):
     model.layers["three"].units = ("pixel", "pixel")
     run(dock, qtbot)
     assert dock.state == "error"
@@ -182,7 +182,7 @@ def test_the_curves_of_a_rotated_image_are_rotated(dock, model, qtbot):
 # Choose --------------------------------------------------------------------------------------------------------
 
 
-def test_what_was_chosen_is_ticked_and_the_first_ticked_is_chosen_again(dock):
+def test_single_and_multiple_choices_are_kept_in_sync(dock):
     sides = dock.sides
     sides.several.click()
     assert [layer.name for layer in sides.pair.chosen()] == ["one", "four"]
@@ -198,7 +198,7 @@ def test_what_was_chosen_is_ticked_and_the_first_ticked_is_chosen_again(dock):
     ("a", "b", "words"),
     [(["one"], [], "Choose at least one layer"), (["one", "two"], ["two"], '"two" is in both groups')],
 )
-def test_run_says_why_it_cannot_be_pressed(dock, a, b, words):
+def test_a_disabled_run_button_states_the_reason(dock, a, b, words):
     choose_several(dock.sides, a, b)
     assert words in dock.reason.text()
     assert not dock.run_button.isEnabled()
@@ -209,7 +209,7 @@ def test_swapping_exchanges_the_samples(dock, qtbot):
     assert (ticked(dock.sides.groups.a), ticked(dock.sides.groups.b)) == (B, A)
 
 
-def test_only_the_lists_that_are_shown_hold_layers(model, qtbot):
+def test_only_visible_lists_contain_layers(model, qtbot):
     dock = open_bare_dock(with_images(model), qtbot)
     for several in (True, False) * 3:
         dock.sides.several.click()
@@ -222,7 +222,7 @@ def test_only_the_lists_that_are_shown_hold_layers(model, qtbot):
 # Lifecycle -----------------------------------------------------------------------------------------------------
 
 
-def test_unticking_makes_the_result_stale_and_ticking_again_makes_it_hold(finished_dock):
+def test_unchecking_an_image_makes_the_result_stale_until_checked_again(finished_dock):
     tick(finished_dock.sides.groups.a, ["one"])
     assert finished_dock.state == "stale"
     assert "other layers are chosen" in finished_dock.stale.label.text()
@@ -230,7 +230,7 @@ def test_unticking_makes_the_result_stale_and_ticking_again_makes_it_hold(finish
     assert finished_dock.state == "done"
 
 
-def test_an_edit_of_any_image_is_named(finished_dock, model, qtbot):
+def test_an_edit_of_any_image_is_reported(finished_dock, model, qtbot):
     for name in (*A, *B):
         image = model.layers[name]
         before, image.data = image.data, image.data + 1
@@ -248,7 +248,7 @@ def test_a_deleted_image_makes_the_result_stale(finished_dock, model, name):
 
 
 @pytest.mark.parametrize("several", [True, False])
-def test_the_lists_that_are_hidden_let_go_of_deleted_layers(model, qtbot, several):
+def test_hidden_lists_release_deleted_layers(model, qtbot, several):
     dock = open_bare_dock(with_images(model), qtbot)
     dock.sides.several.setChecked(not several)
     dock.sides.several.click()
@@ -257,7 +257,7 @@ def test_the_lists_that_are_hidden_let_go_of_deleted_layers(model, qtbot, severa
     wait_until_released(qtbot, ref)
 
 
-def test_ticks_do_not_come_back_by_themselves(dock, model):
+def test_checkmarks_are_not_restored_automatically(dock, model):
     choose_several(dock.sides, [], [])
     model.add_image(spots(9), name="new")
     model.layers["one"].name = "first"
@@ -282,7 +282,7 @@ def test_a_run_after_another_replaces_all_its_layers(finished_dock, model, qtbot
     assert own == ["one curves", "four curves", "two curves"]
 
 
-def test_a_renamed_image_stays_ticked(finished_dock, model):
+def test_a_renamed_image_remains_checked(finished_dock, model):
     finished_dock.comparison.exclude(1)
     model.layers["three"].name = "a third"
     assert ticked(finished_dock.sides.groups.a) == ["a third", "one"]
@@ -291,7 +291,7 @@ def test_a_renamed_image_stays_ticked(finished_dock, model):
     assert finished_dock.state == "done"
 
 
-def test_the_curves_of_a_renamed_image_are_named_after_it_unless_a_person_has_named_them(finished_dock, model, qtbot):
+def test_curves_are_renamed_with_their_image_unless_renamed_by_the_user(finished_dock, model, qtbot):
     model.layers["one"].name = "first"
     assert {"first curves", "three curves"} <= {layer.name for layer in model.layers}
     model.layers["three curves"].name = "mine"
@@ -312,7 +312,7 @@ def test_images_are_pooled_in_the_order_of_their_names(model, qtbot):
 # Curves --------------------------------------------------------------------------------------------------------
 
 
-def test_a_curve_of_the_second_image_is_picked_in_its_layer_and_left_out(finished_dock, qtbot):
+def test_a_curve_of_the_second_image_is_selected_in_its_layer_and_excluded(finished_dock, qtbot):
     layers = list(finished_dock.comparison.curves)
     row = len(layers[0].data) + 3
     finished_dock.comparison.selection.pick([row])
@@ -331,7 +331,7 @@ def test_a_curve_of_the_second_image_is_picked_in_its_layer_and_left_out(finishe
     assert done_names(finished_dock) == (A, B)
 
 
-def test_a_curve_of_one_image_beside_several_is_left_out(dock, qtbot):
+def test_a_curve_of_one_image_beside_several_is_excluded(dock, qtbot):
     choose_several(dock.sides, A, ["two"])
     run(dock, qtbot)
     dock.comparison.exclude(len(dock.result.a) + 2)
@@ -343,8 +343,8 @@ def test_a_curve_of_one_image_beside_several_is_left_out(dock, qtbot):
     dock.curve_window.explorer.close()
 
 
-def left_out(dock):
-    """Image and place of the curves that are marked as left out, from the layers."""
+def excluded_curves(dock):
+    """Image and index of the curves marked as excluded, from the layers."""
     return [
         (layer.name.removesuffix(" curves"), row)
         for layer in dock.comparison.curves
@@ -353,14 +353,14 @@ def left_out(dock):
 
 
 def exclude(dock, name, place):
-    """Leave out a curve of an image."""
+    """Exclude a curve of an image."""
     first = [image for part in (dock.result.a, dock.result.b) for image in part.images].index(name)
     dock.comparison.exclude(first + place)
 
 
-def test_what_is_left_out_stays_so_whatever_else_is_ticked(finished_dock, qtbot):
+def test_exclusions_are_kept_when_other_images_are_checked(finished_dock, qtbot):
     exclude(finished_dock, "three", 2)
-    assert left_out(finished_dock) == [("three", 2)]
+    assert excluded_curves(finished_dock) == [("three", 2)]
     count = int((finished_dock.result.a.images == "three").sum())
     for a in (["three"], ["one", "three", "four"], A):
         choose_several(finished_dock.sides, a, ["two"])
@@ -371,7 +371,7 @@ def test_what_is_left_out_stays_so_whatever_else_is_ticked(finished_dock, qtbot)
     assert finished_dock.excluded.isHidden()
 
 
-def test_what_is_left_out_stays_so_under_other_names(finished_dock, model, qtbot):
+def test_exclusions_are_kept_when_images_are_renamed(finished_dock, model, qtbot):
     exclude(finished_dock, "one", 3)
     counts = {name: int((finished_dock.result.a.images == name).sum()) for name in A}
     one, three = model.layers["one"], model.layers["three"]
@@ -382,7 +382,7 @@ def test_what_is_left_out_stays_so_under_other_names(finished_dock, model, qtbot
     assert int((finished_dock.result.a.images == "one").sum()) == counts["three"]
 
 
-def test_one_left_out_of_a_pair_is_left_out_of_several(dock, qtbot):
+def test_an_exclusion_in_a_pair_applies_to_several_images(dock, qtbot):
     dock.sides.several.click()
     run(dock, qtbot)
     exclude(dock, "one", 1)
@@ -392,7 +392,7 @@ def test_one_left_out_of_a_pair_is_left_out_of_several(dock, qtbot):
     assert int((dock.result.a.images == "one").sum()) == number - 1
 
 
-def test_labels_whose_ids_do_not_clash_are_told_apart_too(dock, model, qtbot):
+def test_label_images_without_clashing_ids_are_distinguished(dock, model, qtbot):
     labels = np.zeros((60, 160), dtype=np.int32)
     for index in range(10):
         labels[5 + 10 * (index % 5) : 13 + 10 * (index % 5), 10 + 40 * (index // 5) :][:, :18] = index + 1
@@ -402,13 +402,13 @@ def test_labels_whose_ids_do_not_clash_are_told_apart_too(dock, model, qtbot):
     run(dock, qtbot)
     assert dock.result.a.ids[0] == "high:6"
     exclude(dock, "low", 0)
-    assert left_out(dock) == [("low", 0)]
+    assert excluded_curves(dock) == [("low", 0)]
     run(dock, qtbot)
     assert "low:1" not in dock.result.a.ids
     assert len(dock.result.a) == 9
 
 
-def test_an_image_of_which_all_is_left_out_says_so(finished_dock, qtbot):
+def test_an_image_with_all_curves_excluded_is_reported(finished_dock, qtbot):
     for place in range(int((finished_dock.result.a.images == "one").sum())):
         exclude(finished_dock, "one", place)
     run(finished_dock, qtbot)
@@ -427,7 +427,7 @@ def test_side_by_side_never_shows_curves_over_another_image(finished_dock, model
     assert len({cells[name] for name in {*A, *B} - {gone}}) == len({*A, *B} - {gone})
 
 
-def test_of_curves_that_come_the_last_alone_becomes_active(dock, model, qtbot):
+def test_only_the_last_added_curve_layer_becomes_active(dock, model, qtbot):
     choose_several(dock.sides)
     told = []
     model.layers.selection.events.active.connect(lambda _: told.append(model.layers.selection.active))
@@ -437,7 +437,7 @@ def test_of_curves_that_come_the_last_alone_becomes_active(dock, model, qtbot):
     assert set(model.layers.selection) == {last}
 
 
-def test_side_by_side_looks_at_no_pixel(finished_dock, qtbot, monkeypatch):
+def test_side_by_side_reads_no_pixels(finished_dock, qtbot, monkeypatch):
     looked = []
     monkeypatch.setattr(task, "fingerprint", lambda *_: looked.append(1))
     press(finished_dock.results.side_by_side, qtbot)
@@ -462,10 +462,10 @@ def test_another_order_of_the_layers_changes_nothing(finished_dock, model, qtbot
     np.testing.assert_array_equal(finished_dock.result.t, before.t)
 
 
-# Keep ----------------------------------------------------------------------------------------------------------
+# Saving and copying --------------------------------------------------------------------------------------------
 
 
-def test_a_saved_result_opens_with_a_layer_per_image_tied_to_its_images(finished_dock, qtbot, tmp_path, answer):
+def test_a_saved_result_opens_with_a_layer_linked_to_each_image(finished_dock, qtbot, tmp_path, answer):
     path = save_as(finished_dock, answer, tmp_path / "pooled.comparison.npz", qtbot)
     again = reopen(with_images(ViewerModel()), path, qtbot)
     assert again.result.summary() == finished_dock.result.summary()
@@ -479,7 +479,7 @@ def test_a_saved_result_opens_with_a_layer_per_image_tied_to_its_images(finished
     qtbot.waitUntil(lambda: again.state == "stale", timeout=2000)
 
 
-def test_a_saved_result_opens_where_its_images_are_not(finished_dock, qtbot, tmp_path, answer):
+def test_a_saved_result_opens_without_its_images(finished_dock, qtbot, tmp_path, answer):
     path = save_as(finished_dock, answer, tmp_path / "pooled.comparison.npz", qtbot)
     again = reopen(ViewerModel(), path, qtbot)
     assert [layer.name for layer in again.comparison.curves] == [
@@ -506,7 +506,7 @@ def test_exported_curves_name_their_image(finished_dock, qtbot, tmp_path, answer
     assert [layer.name for layer in layers] == A
 
 
-def test_the_copied_script_finds_the_same(finished_dock, model, qtbot, monkeypatch):
+def test_the_copied_script_gives_the_same_result(finished_dock, model, qtbot, monkeypatch):
     monkeypatch.setattr(napari, "current_viewer", lambda: model)
     finished_dock.comparison.exclude(1)
     run(finished_dock, qtbot)
@@ -520,7 +520,7 @@ def test_the_copied_script_finds_the_same(finished_dock, model, qtbot, monkeypat
     assert "A: one + three" in QApplication.clipboard().text()
 
 
-def test_the_copied_script_knows_renamed_images_and_odd_names(finished_dock, model, qtbot, monkeypatch):
+def test_the_copied_script_handles_renamed_images_and_unusual_names(finished_dock, model, qtbot, monkeypatch):
     monkeypatch.setattr(napari, "current_viewer", lambda: model)
     model.layers["three"].name = "3rd\n'field'"
     assert finished_dock.state == "done"
@@ -536,7 +536,7 @@ def test_the_copied_script_knows_renamed_images_and_odd_names(finished_dock, mod
 # Decision landscape --------------------------------------------------------------------------------------------
 
 
-def test_a_landscape_pools_them_too_and_hands_them_over(model, qtbot):
+def test_a_landscape_pools_images_and_passes_them_on(model, qtbot):
     with_images(model)
     dock = LandscapeDock(model)
     qtbot.addWidget(dock)

@@ -1,4 +1,4 @@
-"""The dock Shape space as a person uses it: take the comparison, move, play, explain, choose, add, save."""
+"""The dock *Shape space* as a user operates it: use a comparison, move sliders, play, explain, add, save."""
 
 import time
 from dataclasses import replace
@@ -34,7 +34,7 @@ def opened_space(viewer):
 
 
 def bare_space(model, qtbot):
-    """The dock without a window around it."""
+    """The dock without a window."""
     widget = ShapeSpaceDock(model)
     qtbot.addWidget(widget)
     return widget
@@ -49,7 +49,7 @@ def space(model, qtbot, result):
 
 @pytest.fixture(scope="module")
 def explain_once():
-    """The real thing, which finds each explanation once for all tests."""
+    """Compute each explanation once for all tests."""
     return cache(explaining.explain)
 
 
@@ -69,7 +69,7 @@ def shown(space):
     return space.explorer.shape[0]
 
 
-def test_without_a_comparison_it_says_how_to_get_one_and_opens_the_dock(viewer, qtbot):
+def test_without_a_comparison_the_remedy_is_shown(viewer, qtbot):
     space = opened_space(viewer)
     assert "have not been compared" in space.reason.text()
     assert "Open two images" in space.reason.text()
@@ -85,7 +85,7 @@ def test_without_a_comparison_it_says_how_to_get_one_and_opens_the_dock(viewer, 
     assert not space.explorer.isHidden()
 
 
-def test_a_result_that_is_there_already_is_taken_and_a_new_one_replaces_it(finished_dock, model, qtbot):
+def test_an_existing_result_is_used_and_replaced_by_a_new_one(finished_dock, model, qtbot):
     space = bare_space(model, qtbot)
     first = space.explanation.explained_comparison
     assert first is finished_dock.result
@@ -93,7 +93,7 @@ def test_a_result_that_is_there_already_is_taken_and_a_new_one_replaces_it(finis
     assert space.explanation.explained_comparison is finished_dock.result is not first
 
 
-def test_a_dock_opened_later_is_found(model, qtbot):
+def test_a_compare_dock_opened_later_is_found(model, qtbot):
     space = bare_space(model, qtbot)
     space.show()
     for seed in (1, 2):
@@ -103,7 +103,7 @@ def test_a_dock_opened_later_is_found(model, qtbot):
     assert space.explanation.explained_comparison is compare_dock.result
 
 
-def test_sliders_move_the_shape_along_their_coordinate(space, result):
+def test_sliders_change_the_shape_along_their_coordinate(space, result):
     explorer, places = space.explorer, ShapePlaces(result)
     np.testing.assert_allclose(shown(space), places.draw(places.mean("")), atol=1e-10)
     explorer.mode_boxes[1].setValue(7)
@@ -117,7 +117,7 @@ def test_sliders_move_the_shape_along_their_coordinate(space, result):
     assert size == pytest.approx(np.exp(l.std() / np.sqrt(2)), rel=1e-6)
 
 
-def test_reset_goes_back_to_the_mean(space, qtbot, result):
+def test_reset_returns_to_the_mean(space, qtbot, result):
     for slider in space.explorer.sliders:
         slider.setValue(9)
     press(space.explorer.reset, qtbot)
@@ -125,7 +125,7 @@ def test_reset_goes_back_to_the_mean(space, qtbot, result):
     np.testing.assert_allclose(shown(space), places.draw(places.mean("")), atol=1e-10)
 
 
-def test_the_path_runs_from_one_mean_to_the_other(space, result):
+def test_the_path_connects_the_two_means(space, result):
     places = ShapePlaces(result)
     space.explorer.tabs.setCurrentIndex(1)
     np.testing.assert_allclose(shown(space), places.draw(places.mean("A")), atol=1e-9)
@@ -134,7 +134,7 @@ def test_the_path_runs_from_one_mean_to_the_other(space, result):
     assert "mean of A → mean of B, 100%" in space.explorer.shape[1]
 
 
-def test_the_drawing_of_a_curve_tends_to_its_outline_with_the_rank(space, result):
+def test_the_reconstruction_converges_to_the_outline_with_rank(space, result):
     explorer = space.explorer
     explorer.show_curve(40)
     _, outline = ShapePlaces(result).curve(40)
@@ -149,7 +149,7 @@ def test_the_drawing_of_a_curve_tends_to_its_outline_with_the_rank(space, result
 
 
 @pytest.mark.parametrize("tab", [0, 1, 2])
-def test_play_moves_the_slider_in_use_until_it_is_pressed_again(space, qtbot, tab):
+def test_play_animates_the_last_used_slider_until_pressed_again(space, qtbot, tab):
     explorer = space.explorer
     explorer.tabs.setCurrentIndex(tab)
     slider = (explorer.sliders[0], explorer.time, explorer.rank)[tab]
@@ -188,7 +188,7 @@ def typical(thumbnails):
     return [[button.row for button in thumbnails.buttons if button.side == side] for side in "AB"]
 
 
-def test_the_box_is_as_high_as_what_it_holds(explained, shown):
+def test_the_box_is_as_high_as_its_content(explained, shown):
     panel = explained.panel
     panel.setParent(None)
     shown(panel)
@@ -243,7 +243,7 @@ def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
     assert space.panel.explanation is None
 
 
-def test_an_error_is_said_in_place(space, qtbot, monkeypatch):
+def test_an_error_is_shown_in_place(space, qtbot, monkeypatch):
     def failing(_):
         raise RuntimeError("the reason")
 
@@ -266,11 +266,11 @@ def out_of_date(dock):
 
 @pytest.fixture
 def beside(finished_dock, model, qtbot):
-    """The dock with the result of Compare shapes beside it."""
+    """The dock with the result of *Compare shapes*."""
     return bare_space(model, qtbot)
 
 
-def test_a_result_that_no_longer_holds_is_out_of_date_here_too(beside, finished_dock, model, qtbot):
+def test_an_outdated_result_is_reported(beside, finished_dock, model, qtbot):
     pixels = model.layers["one"].data
     model.layers["one"].data = spots(7)
     qtbot.waitUntil(lambda: "one was changed" in out_of_date(beside), timeout=2000)
@@ -285,7 +285,7 @@ def test_a_result_that_no_longer_holds_is_out_of_date_here_too(beside, finished_
     assert not out_of_date(beside)
 
 
-def test_a_failed_run_of_compare_shapes_outdates_what_is_explored(beside, finished_dock, model, qtbot):
+def test_a_failed_run_of_compare_shapes_outdates_the_explorer(beside, finished_dock, model, qtbot):
     before = beside.explanation.explained_comparison
     model.layers["two"].units = ("pixel", "pixel")
     run(finished_dock, qtbot)
@@ -298,7 +298,7 @@ def test_a_failed_run_of_compare_shapes_outdates_what_is_explored(beside, finish
     assert not out_of_date(beside)
 
 
-def test_it_tells_while_compare_shapes_is_closed_and_opens_it_to_run_again(dock, viewer, qtbot):
+def test_changes_are_reported_while_compare_shapes_is_closed(dock, viewer, qtbot):
     dock.controls["rank"].setValue(20)
     run(dock, qtbot)
     beside = opened_space(viewer)
@@ -320,7 +320,7 @@ def test_it_tells_while_compare_shapes_is_closed_and_opens_it_to_run_again(dock,
     qtbot.waitUntil(lambda: "a layer was deleted" in out_of_date(beside), timeout=2000)
 
 
-def test_closed_it_listens_to_no_layer(dock, viewer, qtbot):
+def test_a_closed_dock_is_disconnected_from_layers(dock, viewer, qtbot):
     run(dock, qtbot)
     data = viewer.layers["one"].events.data
     before = len(data.callbacks)
@@ -334,7 +334,7 @@ def test_closed_it_listens_to_no_layer(dock, viewer, qtbot):
     assert len(data.callbacks) == before + 1
 
 
-def test_checking_robustness_keeps_the_explanation_and_takes_over_its_verdict(beside, finished_dock, qtbot):
+def test_checking_robustness_keeps_the_explanation_and_updates_its_verdict(beside, finished_dock, qtbot):
     explain(beside, qtbot)
     beside.panel.table.selectRow(3)
     with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
@@ -345,7 +345,7 @@ def test_checking_robustness_keeps_the_explanation_and_takes_over_its_verdict(be
     assert not beside.save_report.isHidden()
 
 
-def test_an_explanation_says_so_when_its_comparison_turns_out_to_be_inconclusive(explained, result, model):
+def test_an_explanation_of_an_inconclusive_comparison_is_marked(explained, result, model):
     show_given_result(replace(result, row_depends_on_archetype=True), model)
     assert "The comparison is inconclusive" in explained.panel.sentences.text()
 
@@ -359,7 +359,7 @@ def test_add_to_viewer_adds_the_outline_in_its_unit(space, model, qtbot):
     assert [str(unit) for unit in layer.units] == ["micrometer", "micrometer"]
 
 
-def test_the_selected_curve_of_a_layer_can_be_taken(finished_dock, model, qtbot):
+def test_the_selected_curve_of_a_layer_can_be_used(finished_dock, model, qtbot):
     space = bare_space(model, qtbot)
     space.explorer.tabs.setCurrentIndex(1)
     press(space.explorer.pick_buttons[0], qtbot)
@@ -374,8 +374,8 @@ def test_the_selected_curve_of_a_layer_can_be_taken(finished_dock, model, qtbot)
     assert "Select one curve" not in space.status.text()
 
 
-def test_why_says_where_no_curve_is_selected(model, qtbot, result):
-    """The button did nothing visible: the page shows its status only where there is a message."""
+def test_the_why_page_reports_that_no_curve_is_selected(model, qtbot, result):
+    """The page shows its status only if there is a message, so the button had no visible effect."""
     page = WhyPage(model)
     qtbot.addWidget(page)
     show_given_result(result, model)
@@ -386,7 +386,7 @@ def test_why_says_where_no_curve_is_selected(model, qtbot, result):
 
 
 @pytest.mark.usefixtures("blank_figures")
-def test_the_report_is_saved_where_the_dialog_says(explained, qtbot, tmp_path, answer):
+def test_the_report_is_saved_at_the_chosen_path(explained, qtbot, tmp_path, answer):
     path = answer(tmp_path / "why.html")
     with qtbot.waitSignal(explained.finished, timeout=60_000):
         press(explained.save_report, qtbot)
@@ -425,9 +425,7 @@ def test_bars_and_lengths(qtbot):
     assert densities.grab().width() > 0
 
 
-def test_a_dock_that_is_closed_and_opened_again_shows_the_explanation_without_finding_it_anew(
-    viewer, result, qtbot, monkeypatch
-):
+def test_a_reopened_dock_shows_the_explanation_without_recomputing(viewer, result, qtbot, monkeypatch):
     explained = opened_space(viewer)
     show_given_result(result, viewer)
     explain(explained, qtbot)

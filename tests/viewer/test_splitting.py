@@ -1,4 +1,4 @@
-"""Parts of one layer as rows of the design table, and the table as a file; without a window."""
+"""Parts of a layer as rows of the design table, and the table as a file; without a window."""
 
 import imageio.v3 as iio
 import napari
@@ -30,7 +30,7 @@ def session(model):
 
 
 def split(session, layer, title, qtbot):
-    """Split a layer in the way whose title begins so, and return the layers of the parts."""
+    """Split a layer by the method whose title starts with this text, and return the layers of the parts."""
     model = session.choices.viewer
     (way,) = [one for one in split_options(layer, model.layers, model.dims) if one.title.startswith(title)]
     before = list(model.layers)
@@ -43,7 +43,7 @@ def outlines(session, layer):
     return ensemble_of(layer, session.choices.dims, session.choices.recipe)
 
 
-def test_planes_of_a_stack_are_rows_in_its_place(session, model, qtbot):
+def test_planes_of_a_stack_replace_its_row(session, model, qtbot):
     stack = model.add_image(np.stack([spots(1, rows=3, size=9.0), spots(2, rows=3)]), name="dish", scale=(1, 0.5, 0.5),
                             units=("pixel", "um", "um"))  # fmt: skip
     first, second = split(session, stack, "Planes along axis 0 (2)", qtbot)
@@ -58,16 +58,16 @@ def test_planes_of_a_stack_are_rows_in_its_place(session, model, qtbot):
     np.testing.assert_allclose(second.scale, (0.5, 0.5))
     model.dims.set_current_step(0, 1)
     assert outlines(session, second).curves[0].tolist() == outlines(session, stack).curves[0].tolist()
-    stack.data[1] = 0  # a view: what is changed in the whole is changed in the part
+    stack.data[1] = 0  # a view: changes of the whole layer also change the part
     assert not second.data.any()
     model.layers.remove(first)
     model.layers.remove(second)
     assert session.design.layers() == [stack]
 
 
-def test_objects_of_a_region_are_found_in_the_whole_plane(session, model, qtbot):
+def test_objects_of_a_region_are_segmented_in_the_whole_plane(session, model, qtbot):
     plane = spots(1, rows=4)
-    plane[:, 90:] *= 0.5  # a threshold of its own would find more on the right
+    plane[:, 90:] *= 0.5  # its own threshold would find more objects on the right
     image = model.add_image(plane, name="slide", scale=(0.5, 0.5), units=("um", "um"))
     whole = outlines(session, image)
     box = np.array([[-0.5, -0.5], [-0.5, 90], [181, 90], [181, -0.5]])
@@ -93,7 +93,7 @@ def test_objects_of_a_region_are_found_in_the_whole_plane(session, model, qtbot)
     assert zones.visible
 
 
-def test_the_script_of_two_regions_of_a_file_compares_these_regions(session, model, tmp_path, qtbot):
+def test_the_script_for_two_regions_of_a_file_compares_them(session, model, tmp_path, qtbot):
     tifffile.imwrite(tmp_path / "slide.tif", spots(1, rows=6))
     image = model.open(tmp_path / "slide.tif", plugin="napari")[0]
     rows, columns = image.data.shape
@@ -112,7 +112,7 @@ def test_the_script_of_two_regions_of_a_file_compares_these_regions(session, mod
     same(execute(code)[0]["result"], result)
 
 
-def test_classes_and_kinds_are_rows(session, model, qtbot):
+def test_classes_of_masks_and_curves_are_rows(session, model, qtbot):
     classes = (labels_of(1) > 0).astype(np.uint8)
     classes[:, 90:] *= 2
     mask = model.add_labels(classes, name="steel", metadata={"phases": {1: "ferrite"}})
@@ -131,7 +131,7 @@ def test_classes_and_kinds_are_rows(session, model, qtbot):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A stack, a mask of classes and curves with a kind each."""
+    """A stack, a mask of classes, and curves with one class each."""
     tifffile.imwrite(tmp_path / "stack.tif", np.stack([spots(1, rows=3), spots(2, rows=3)]).astype(np.float32))
     classes = (labels_of(1) > 0).astype(np.uint8)
     classes[:, 90:] *= 2
@@ -139,7 +139,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_a_table_is_saved_run_by_the_command_line_and_opened_again(session, model, folder, qtbot):
+def test_a_table_is_saved_run_on_the_command_line_and_reopened(session, model, folder, qtbot):
     stack = model.open(folder / "stack.tif", plugin="napari")[0]
     stack.scale, stack.units = (1, 0.5, 0.5), ("pixel", "um", "um")
     planes = split(session, stack, "Planes", qtbot)
@@ -214,7 +214,7 @@ def test_the_menu_of_a_row_splits_its_image(session, model, qtbot):
     page.refresh()
     assert [page.table.item(row, 0).text() for row in range(page.table.rowCount())] == ["dish plane 0", "dish plane 1"]
     assert "Parts of one image are one replicate" in page.reason.text()
-    # It is said of what is there: not where the block says it, nor of parts that are gone.
+    # The note refers to parts that exist: not if the block says it already, nor for deleted parts.
     parts = list(session.design.layers())
     session.design.write([(part, "block", "dish") for part in parts])
     page.refresh()
@@ -228,8 +228,8 @@ def test_the_menu_of_a_row_splits_its_image(session, model, qtbot):
     assert "one replicate" not in page.reason.text() + page.message.text()
 
 
-def test_parts_beside_a_group_a_leave_it_the_sample_a(session, model, qtbot):
-    """The canvas says A of the group that the table calls A, and no part is taken for an image of that group."""
+def test_splitting_a_layer_keeps_group_a_as_sample_a(session, model, qtbot):
+    """The canvas calls the table's group A "A", and no part is taken for an image of that group."""
     one = model.add_image(spots(1, rows=3), name="one")
     stack = model.add_image(np.stack([spots(2, rows=3), spots(3, rows=3)]), name="dish")
     session.design.write([(one, "group", "A"), (stack, "group", "B")])
@@ -242,7 +242,7 @@ def test_parts_beside_a_group_a_leave_it_the_sample_a(session, model, qtbot):
     }
 
 
-def test_kinds_that_are_called_a_and_b_are_no_images_of_group_a(session, model, qtbot):
+def test_classes_named_a_and_b_are_not_images_of_group_a(session, model, qtbot):
     one = model.add_image(spots(1, rows=3), name="one")
     kinds = model.add_labels(labels_of(2), name="cells")
     count = int(kinds.data.max())
@@ -269,7 +269,7 @@ def test_a_group_b_alone_is_the_sample_b(session, model):
     assert list(map(list, session.choices.sides.chosen())) == [[one], [two]]
 
 
-def test_methods_of_labels_claim_no_segmentation(session, model, tmp_path, qtbot):
+def test_methods_text_for_labels_mentions_no_segmentation(session, model, tmp_path, qtbot):
     one, two = (model.add_labels(labels_of(seed), name=f"field {seed}") for seed in (1, 2))
     set_choices(session.choices, landmarks=60, rank=5, permutations=99, significance=0.1)
     session.choices.sides.choose([one], [two])
@@ -291,7 +291,7 @@ def test_methods_of_labels_claim_no_segmentation(session, model, tmp_path, qtbot
         assert (tmp_path / "again" / table).read_text() == (tmp_path / "first" / table).read_text()
 
 
-def test_the_script_of_a_row_that_depends_on_the_archetype_withholds_it_too(session, model, qtbot, monkeypatch):
+def test_the_script_withholds_a_row_that_depends_on_the_archetype(session, model, qtbot, monkeypatch):
     one, two = (model.add_labels(labels_of(seed), name=f"field {seed}") for seed in (1, 2))
     quick = {"landmarks": 40, "rank": 5, "permutations": 199, "coordinates": "raw"}
     found = archetype_sensitivity(outlines(session, one), outlines(session, two), Settings(**quick))

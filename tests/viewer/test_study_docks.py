@@ -1,4 +1,4 @@
-"""The docks of studies as a person uses them: choose, run, watch, cancel, click."""
+"""The docks of studies as a user operates them: choose, run, watch, cancel, click."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ PLUGIN = "napari-shape-ensembles"
 
 @pytest.fixture
 def model():
-    """A viewer without a window, with two labels layers and an image."""
+    """A headless viewer model, with two label layers and an image."""
     viewer = ViewerModel()
     viewer.add_labels(labels_of(1), name="one")
     viewer.add_labels(labels_of(2, size=15.0), name="two")
@@ -68,7 +68,7 @@ def click(dock, qtbot, axes, x, y):
     qtbot.mouseClick(dock.view, Qt.MouseButton.LeftButton, pos=QPoint(*map(round, place)))
 
 
-def test_a_run_ends_with_the_landscape_drawn_and_in_words(landscape_dock, qtbot):
+def test_a_run_shows_the_landscape_and_its_summary(landscape_dock, qtbot):
     result = run(landscape_dock, qtbot)
     assert landscape_dock.answer.text() == result.summary()
     assert len(landscape_dock.view.axes) == 3
@@ -77,7 +77,7 @@ def test_a_run_ends_with_the_landscape_drawn_and_in_words(landscape_dock, qtbot)
 
 
 @pytest.mark.parametrize("folded", [True, False])
-def test_on_a_page_of_the_bench_a_study_that_is_out_of_date_has_one_button_to_run(model, qtbot, folded):
+def test_an_outdated_study_in_the_bench_has_one_run_button(model, qtbot, folded):
     dock = LandscapeDock(model, folded=folded)
     qtbot.addWidget(dock, before_close_func=lambda dock: settle(dock, qtbot))
     run(quick(dock), qtbot)
@@ -98,7 +98,7 @@ def test_another_test_is_drawn_when_chosen(landscape_dock, qtbot):
     np.testing.assert_array_equal(landscape_dock.view.axes[1].images[0].get_array(), result.scale.mmd)
 
 
-def test_settings_in_use_are_framed_and_the_frame_follows_the_form(landscape_dock, qtbot):
+def test_current_settings_are_framed_and_follow_the_form(landscape_dock, qtbot):
     run(landscape_dock, qtbot)
     assert landscape_dock.view.axes[1].patches[0].get_xy() == (0.5, 0.5)
     with qtbot.waitSignal(landscape_dock.view.drawn, timeout=20_000):
@@ -106,7 +106,7 @@ def test_settings_in_use_are_framed_and_the_frame_follows_the_form(landscape_doc
     assert landscape_dock.view.axes[1].patches[0].get_xy() == (2.5, 0.5)
 
 
-def test_results_show_as_they_come_and_stay_when_cancelled(landscape_dock, qtbot):
+def test_partial_results_are_shown_and_kept_on_cancel(landscape_dock, qtbot):
     landscape_dock.ranges["ranks"].setText("1-28")
     landscape_dock.ranges["landmarks"].setText("100-2000:50")
     set_choices(landscape_dock.session.choices, permutations=5000)
@@ -125,7 +125,7 @@ def test_results_show_as_they_come_and_stay_when_cancelled(landscape_dock, qtbot
     assert landscape_dock.result is kept
 
 
-def test_a_cell_under_the_mouse_is_described_and_empty_places_are_not(landscape_dock, qtbot, monkeypatch):
+def test_the_cell_under_the_mouse_is_described(landscape_dock, qtbot, monkeypatch):
     result = run(landscape_dock, qtbot)
     words = landscape_dock.describe(1, 2.2, 0.8)
     assert words.startswith(f"40 landmarks, rank 10: {result.case[1, 2]} (undulation p = ")
@@ -146,7 +146,7 @@ def test_a_cell_under_the_mouse_is_described_and_empty_places_are_not(landscape_
         ("landmarks", "4", "Landmarks: 4 is too small: use at least 20"),
     ],
 )
-def test_ranges_that_cannot_be_read_give_their_reason(landscape_dock, name, text, words):
+def test_invalid_ranges_are_reported(landscape_dock, name, text, words):
     landscape_dock.ranges[name].setText(text)
     assert words in landscape_dock.reason.text()
     assert not landscape_dock.run_button.isEnabled()
@@ -156,7 +156,7 @@ def out_of_date(dock):
     return "" if dock.stale.isHidden() else dock.stale.label.text()
 
 
-def test_a_landscape_that_is_out_of_date_says_so_until_it_holds_again(landscape_dock, qtbot):
+def test_an_outdated_landscape_is_reported_until_valid_again(landscape_dock, qtbot):
     dock, ranks = landscape_dock, landscape_dock.ranges["ranks"]
     run(dock, qtbot)
     written = ranks.text()
@@ -173,7 +173,7 @@ def test_a_landscape_that_is_out_of_date_says_so_until_it_holds_again(landscape_
         assert not out_of_date(dock)
 
 
-def test_settings_that_a_study_sweeps_leave_its_result(landscape_dock, smoothing_dock, qtbot):
+def test_swept_settings_do_not_outdate_the_result(landscape_dock, smoothing_dock, qtbot):
     smoothing_dock.ranges["sigmas"].setText("0, 1")
     for dock in (landscape_dock, smoothing_dock):
         run(dock, qtbot)
@@ -187,7 +187,7 @@ def test_settings_that_a_study_sweeps_leave_its_result(landscape_dock, smoothing
     assert "outline smoothing was 1.0 and is 3.0" in out_of_date(landscape_dock)
 
 
-def test_one_press_renews_a_study_that_is_out_of_date(smoothing_dock, model, qtbot):
+def test_one_press_reruns_an_outdated_study(smoothing_dock, model, qtbot):
     smoothing_dock.ranges["sigmas"].setText("0, 1")
     run(smoothing_dock, qtbot)
     smoothing_dock.merge.click()
@@ -205,7 +205,7 @@ def test_one_press_renews_a_study_that_is_out_of_date(smoothing_dock, model, qtb
     assert not smoothing_dock.stale.button.isEnabled()
 
 
-def test_a_run_cancelled_at_once_leaves_the_finished_study(landscape_dock, qtbot):
+def test_a_run_cancelled_at_once_keeps_the_previous_study(landscape_dock, qtbot):
     before = run(landscape_dock, qtbot)
     landscape_dock.ranges["landmarks"].setText("100-2000:50")
     press(landscape_dock.run_button, qtbot)
@@ -218,7 +218,7 @@ def test_a_run_cancelled_at_once_leaves_the_finished_study(landscape_dock, qtbot
     assert 'the range "Landmarks" was changed' in out_of_date(landscape_dock)
 
 
-def test_a_run_that_fails_leaves_the_finished_study_in_sight(landscape_dock, qtbot, monkeypatch):
+def test_a_failed_run_keeps_the_previous_study_visible(landscape_dock, qtbot, monkeypatch):
     before = run(landscape_dock, qtbot)
 
     def failing(*_, **__):
@@ -233,7 +233,7 @@ def test_a_run_that_fails_leaves_the_finished_study_in_sight(landscape_dock, qtb
     assert not out_of_date(landscape_dock)
 
 
-def test_a_closed_study_listens_to_nothing_and_sees_at_reopening_what_has_changed(landscape_dock, model, qtbot):
+def test_a_closed_study_detects_changes_on_reopening(landscape_dock, model, qtbot):
     layer = model.layers["one"]
     before = len(layer.events.data.callbacks)
     run(landscape_dock, qtbot)
@@ -246,7 +246,7 @@ def test_a_closed_study_listens_to_nothing_and_sees_at_reopening_what_has_change
     assert "one was changed" in out_of_date(landscape_dock)
 
 
-def test_a_dock_that_is_closed_and_opened_again_shows_what_was_there(model, qtbot):
+def test_a_reopened_dock_shows_the_previous_study(model, qtbot):
     dock = quick(LandscapeDock(model))
     dock.show()
     result = run(dock, qtbot)
@@ -282,7 +282,7 @@ def test_a_dock_destroyed_during_a_study_stops_it(model, qtbot):
     assert not task.choices.sides.is_connected
 
 
-def test_a_choice_in_one_dock_is_shown_in_the_other(landscape_dock, smoothing_dock, model, qtbot):
+def test_choices_are_shared_between_docks(landscape_dock, smoothing_dock, model, qtbot):
     press(landscape_dock.sides.swap, qtbot)
     landscape_dock.controls["rank"].setValue(12)
     assert [layer.name for layer in smoothing_dock.sides.pair.chosen()] == ["two", "one"]
@@ -291,7 +291,7 @@ def test_a_choice_in_one_dock_is_shown_in_the_other(landscape_dock, smoothing_do
     assert smoothing_dock.ranges["ranks"].text() == "2, 5-15:5"
 
 
-def test_curves_left_out_by_hand_are_counted_and_taken_in_again(landscape_dock, smoothing_dock, model, qtbot):
+def test_manually_excluded_curves_are_counted_and_can_be_restored(landscape_dock, smoothing_dock, model, qtbot):
     choices = landscape_dock.session.choices
     choices.exclusions.toggle(model.layers["one"], "3", choices.recipe)
     assert "1 curve excluded manually" in landscape_dock.excluded.label.text()
@@ -300,14 +300,14 @@ def test_curves_left_out_by_hand_are_counted_and_taken_in_again(landscape_dock, 
     assert landscape_dock.excluded.isHidden()
 
 
-def test_errors_end_in_the_panel(landscape_dock, model, qtbot):
+def test_errors_are_shown_in_the_panel(landscape_dock, model, qtbot):
     model.layers["two"].data = np.zeros((50, 50), dtype=np.int32)
     run(landscape_dock, qtbot)
     assert "⚠ two has no usable outline" in landscape_dock.answer.text()
     assert landscape_dock.run_button.isEnabled()
 
 
-def test_a_plot_that_fails_says_so_and_the_next_one_is_drawn(landscape_dock, qtbot):
+def test_a_plot_error_is_reported_and_the_next_plot_is_drawn(landscape_dock, qtbot):
     def failing(figure):
         raise ZeroDivisionError("no reason")
 
@@ -324,7 +324,7 @@ def tick(group, name, state=Qt.CheckState.Checked):
     item.setCheckState(state)
 
 
-def test_groups_hold_the_layers_that_are_ticked(smoothing_dock, model, qtbot):
+def test_groups_contain_the_checked_layers(smoothing_dock, model, qtbot):
     smoothing_dock.sides.several.click()
     sides = smoothing_dock.session.choices.sides
     names = [[layer.name for layer in group] for group in sides.chosen()]
@@ -341,7 +341,7 @@ def test_groups_hold_the_layers_that_are_ticked(smoothing_dock, model, qtbot):
     assert not smoothing_dock.run_button.isEnabled()
 
 
-def test_a_smoothing_study_of_groups_ends_with_a_recommendation_in_words_and_drawn(smoothing_dock, model, qtbot):
+def test_a_smoothing_study_of_groups_shows_a_recommendation(smoothing_dock, model, qtbot):
     sides = smoothing_dock.session.choices.sides
     sides.choose_several([model.layers["one"], model.layers["three"]], [model.layers["two"]])
     result = run(smoothing_dock, qtbot)
@@ -353,7 +353,7 @@ def test_a_smoothing_study_of_groups_ends_with_a_recommendation_in_words_and_dra
     assert "σ = 2 px: 32 and 16 curves; undulation differs in" in smoothing_dock.describe(0, 2.1, 0.1)
 
 
-def test_ticking_to_smooth_as_a_whole_is_kept(smoothing_dock, model, qtbot):
+def test_smoothing_as_a_whole_is_kept(smoothing_dock, model, qtbot):
     smoothing_dock.merge.click()
     assert smoothing_dock.smoothing.merge
     again = SmoothingDock(model)
@@ -371,7 +371,7 @@ def test_every_control_has_a_tooltip(smoothing_dock, landscape_dock):
 
 @pytest.fixture
 def shown(make_napari_viewer, qtbot):
-    """Return a function that opens a dock through the manifest, on the screen, beside two labels layers."""
+    """Return a function that opens a dock through the manifest, on the screen, with two label layers."""
     viewer = make_napari_viewer(show=True)
     viewer.add_labels(labels_of(1), name="one")
     viewer.add_labels(labels_of(2, size=15.0), name="two")
@@ -398,7 +398,7 @@ def assert_nothing_is_cramped(viewer, dock, qtbot):
     assert not dock.view.visibleRegion().isEmpty()
 
 
-def test_a_landscape_in_a_window_fits_follows_the_theme_and_hands_a_clicked_cell_to_compare_shapes(shown, qtbot):
+def test_a_landscape_in_a_window_fits_and_applies_a_clicked_cell(shown, qtbot):
     viewer, dock = shown("Decision landscape")
     press(dock.sides.swap, qtbot)
     set_choices(dock.session.choices, measure="arc-length", outline_smoothing=2.0)
@@ -430,7 +430,7 @@ def test_a_landscape_in_a_window_fits_follows_the_theme_and_hands_a_clicked_cell
     qtbot.waitUntil(lambda: not dock.session.choices.sides.is_connected, timeout=2000)
 
 
-def test_a_smoothing_study_in_a_window_fits_and_hands_a_clicked_sigma_to_compare_shapes(shown, qtbot):
+def test_a_smoothing_study_in_a_window_fits_and_applies_a_clicked_sigma(shown, qtbot):
     viewer, dock = shown("Smoothing study")
     dock.ranges["sigmas"].setText("0, 2.5")
     run(dock, qtbot)

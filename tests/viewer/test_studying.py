@@ -1,4 +1,4 @@
-"""Studies without a dock: what they rest on, their runs, and what is left of one that fails or is cancelled."""
+"""Study tasks without a dock: inputs, runs, and results after failure or cancellation."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ CHANGED = " was changed"
 
 @pytest.fixture
 def model():
-    """A viewer without a window, with two labels layers and an image."""
+    """A headless viewer model, with two label layers and an image."""
     viewer = ViewerModel()
     viewer.add_labels(labels_of(1), name="one")
     viewer.add_labels(labels_of(2, size=15.0), name="two")
@@ -26,7 +26,7 @@ def model():
 
 @pytest.fixture
 def session(model, qtbot):
-    """The session of that viewer, followed as if by a dock, with choices that make quick runs."""
+    """The session of that viewer, activated as by a dock, with settings for quick runs."""
     session = Session.of(model)
     session.attach()
     session.choices.sides.choose([model.layers["one"]], [model.layers["two"]])
@@ -58,16 +58,16 @@ def run(task, qtbot):
 
 
 def endless(task):
-    """A study that has something to show soon, and would go on for hours."""
+    """A study that soon has partial results, but would run for hours."""
     task.write("ranks", "1-28")
     task.write("landmarks", "100-2000:50")
     set_choices(task.choices, permutations=5000)
 
 
-# What is chosen ------------------------------------------------------------------------------------------------
+# Choices -------------------------------------------------------------------------------------------------------
 
 
-def test_a_range_knows_what_it_may_hold():
+def test_ranges_are_validated():
     swept = studying.Range("Ranks", "8-10", "Numbers.", least=8)
     assert swept.read(swept.default) == [8, 9, 10]
     assert swept.read("8:12:2") == [8, 10, 12]
@@ -89,7 +89,7 @@ def test_a_range_knows_what_it_may_hold():
         ("landmarks", "4", "Landmarks: 4 is too small: use at least 20"),
     ],
 )
-def test_ranges_that_cannot_be_read_give_their_reason(landscape, name, text, words):
+def test_invalid_ranges_are_reported(landscape, name, text, words):
     assert landscape.state == "ready"
     landscape.write(name, text)
     assert words in landscape.blocking_reason()
@@ -98,21 +98,21 @@ def test_ranges_that_cannot_be_read_give_their_reason(landscape, name, text, wor
     assert not landscape.busy
 
 
-def test_the_two_studies_share_sides_but_not_ranges(session, model):
+def test_studies_share_samples_but_not_ranges(session, model):
     session.choices.sides.choose_several([model.layers["one"], model.layers["three"]], [model.layers["two"]])
     assert session.landscape.current_inputs().layers == session.smoothing.current_inputs().layers
     session.landscape.write("ranks", "3")
     assert session.smoothing.texts["ranks"] == "2, 5-15:5"
 
 
-def test_a_smoothing_study_refuses_finished_outlines(session, model):
+def test_a_smoothing_study_rejects_finished_outlines(session, model):
     shapes = model.add_shapes([np.array([[0, 0], [0, 9], [9, 9]])], shape_type="polygon", name="drawn")
     session.choices.sides.choose([shapes], [model.layers["two"]])
     assert '"drawn" holds finished outlines' in session.smoothing.blocking_reason()
     assert session.landscape.blocking_reason() == ""
 
 
-def test_a_smoothing_study_refuses_methods_with_common_boundaries(session):
+def test_a_smoothing_study_rejects_methods_with_shared_boundaries(session):
     set_choices(session.choices, method="boundaries")
     assert "share a boundary" in session.smoothing.blocking_reason()
     assert session.landscape.blocking_reason() == ""
@@ -121,7 +121,7 @@ def test_a_smoothing_study_refuses_methods_with_common_boundaries(session):
 # Results -------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_ends_with_the_landscape_of_the_two_layers(landscape, model, qtbot):
+def test_a_run_gives_the_landscape_of_the_two_layers(landscape, model, qtbot):
     result = run(landscape, qtbot)
     a, b = (extract_curves(model.layers[name].data) for name in ("one", "two"))
     settings = landscape.choices.settings
@@ -132,7 +132,7 @@ def test_a_run_ends_with_the_landscape_of_the_two_layers(landscape, model, qtbot
     assert landscape.answer == result.summary()
 
 
-def test_a_landscape_of_several_images_says_that_they_were_brought_to_one_pixel_size(landscape, model, qtbot):
+def test_a_landscape_reports_resampling_to_one_pixel_size(landscape, model, qtbot):
     layers = [
         model.add_labels(labels_of(seed), name=f"at {size:g}", scale=(size, size), units=("um", "um"))
         for seed, size in ((3, 0.25), (4, 0.25), (5, 0.5))
@@ -143,7 +143,7 @@ def test_a_landscape_of_several_images_says_that_they_were_brought_to_one_pixel_
     assert landscape.answer.endswith(f"{result.note}.")
 
 
-def test_a_study_of_choices_says_that_images_were_brought_to_one_pixel_size(session, model, qtbot, monkeypatch):
+def test_a_study_of_choices_reports_resampling_to_one_pixel_size(session, model, qtbot, monkeypatch):
     layers = [
         model.add_labels(labels_of(seed), name=f"at {size:g}", scale=(size, size), units=("um", "um"))
         for seed, size in ((3, 0.25), (4, 0.25), (5, 0.5))
@@ -154,7 +154,7 @@ def test_a_study_of_choices_says_that_images_were_brought_to_one_pixel_size(sess
     assert "Pixels measure 0.25 to 0.5 µm: all outlines were brought to the largest" in session.trust.result.summary()
 
 
-def test_curves_left_out_by_hand_are_left_out_of_a_landscape(landscape, model, qtbot):
+def test_manually_excluded_curves_are_omitted_from_a_landscape(landscape, model, qtbot):
     choices = landscape.choices
     run(landscape, qtbot)
     choices.exclusions.toggle(model.layers["one"], "3", choices.recipe)
@@ -163,13 +163,13 @@ def test_curves_left_out_by_hand_are_left_out_of_a_landscape(landscape, model, q
     assert landscape.state == "done"
 
 
-def test_curves_left_out_by_hand_make_no_difference_to_a_smoothing_study(smoothing, model, qtbot):
+def test_manual_exclusions_do_not_affect_a_smoothing_study(smoothing, model, qtbot):
     run(smoothing, qtbot)
     smoothing.choices.exclusions.toggle(model.layers["one"], "3", smoothing.choices.recipe)
     assert smoothing.state == "done"
 
 
-def test_a_smoothing_study_of_groups_ends_with_a_recommendation(smoothing, model, qtbot):
+def test_a_smoothing_study_of_groups_gives_a_recommendation(smoothing, model, qtbot):
     smoothing.choices.sides.choose_several([model.layers["one"], model.layers["three"]], [model.layers["two"]])
     smoothing.write("sigmas", "0-3")
     result = run(smoothing, qtbot)
@@ -179,7 +179,7 @@ def test_a_smoothing_study_of_groups_ends_with_a_recommendation(smoothing, model
     assert smoothing.answer == result.summary()
 
 
-def test_objects_merge_when_images_are_smoothed_as_a_whole(smoothing, model, qtbot):
+def test_objects_merge_if_images_are_smoothed_as_a_whole(smoothing, model, qtbot):
     crowded = np.zeros((120, 120), dtype=np.int32)
     for index in range(16):
         row, column = divmod(index, 4)
@@ -191,7 +191,7 @@ def test_objects_merge_when_images_are_smoothed_as_a_whole(smoothing, model, qtb
     assert run(smoothing, qtbot).sizes[0, 0] < apart == 16
 
 
-def test_pixel_sizes_that_differ_are_refused_unless_the_recipe_sets_one(smoothing, model, qtbot):
+def test_unequal_pixel_sizes_are_rejected_unless_the_recipe_sets_one(smoothing, model, qtbot):
     model.layers["two"].scale = (0.5, 0.5)
     assert run(smoothing, qtbot) is None
     assert "The pixel sizes differ (one: 1 × 1 pixel, two: 0.5 × 0.5 pixel)" in smoothing.answer
@@ -199,21 +199,21 @@ def test_pixel_sizes_that_differ_are_refused_unless_the_recipe_sets_one(smoothin
     assert run(smoothing, qtbot).complete
 
 
-def test_errors_end_in_words(landscape, model, qtbot):
+def test_errors_are_reported(landscape, model, qtbot):
     model.layers["two"].data = np.zeros((50, 50), dtype=np.int32)
     run(landscape, qtbot)
     assert "⚠ two has no usable outline" in landscape.answer
     assert landscape.state == "error"
 
 
-def test_an_image_that_cannot_be_segmented_is_named(smoothing, model, qtbot):
+def test_an_image_that_cannot_be_segmented_is_reported(smoothing, model, qtbot):
     model.layers["three"].data = np.full((50, 50), np.nan)
     smoothing.choices.sides.choose([model.layers["three"]], [model.layers["two"]])
     run(smoothing, qtbot)
     assert smoothing.answer.startswith("⚠ three: ")
 
 
-def test_a_part_is_drawn_only_where_there_are_parts(landscape, qtbot):
+def test_parts_are_drawn_only_if_there_are_any(landscape, qtbot):
     landscape.draw("roughness")
     run(landscape, qtbot)
     assert landscape.drawn == "roughness"
@@ -222,10 +222,10 @@ def test_a_part_is_drawn_only_where_there_are_parts(landscape, qtbot):
     assert landscape.drawn == "undulation"
 
 
-# Whether results hold ------------------------------------------------------------------------------------------
+# Validity of results -------------------------------------------------------------------------------------------
 
 
-def test_a_landscape_says_what_has_changed_and_holds_again_when_it_is_undone(landscape, session, model, qtbot):
+def test_changes_outdate_a_landscape_until_undone(landscape, session, model, qtbot):
     choices = session.choices
     first = run(landscape, qtbot)
     written = landscape.texts["ranks"]
@@ -264,7 +264,7 @@ def test_a_landscape_says_what_has_changed_and_holds_again_when_it_is_undone(lan
     assert landscape.state == "done"
 
 
-def test_settings_that_a_study_sweeps_leave_its_result(landscape, smoothing, session, qtbot):
+def test_swept_settings_do_not_outdate_the_result(landscape, smoothing, session, qtbot):
     for task in (landscape, smoothing):
         run(task, qtbot)
     set_choices(session.choices, rank=7, landmarks=77)
@@ -282,7 +282,7 @@ def test_merging_and_other_layers_make_a_smoothing_study_stale(smoothing, model,
     assert smoothing.changed_since() == ["other layers are chosen"]
 
 
-def test_a_layer_edited_during_a_study_gives_a_result_that_is_out_of_date_at_once(landscape, model, qtbot):
+def test_a_layer_edited_during_a_study_makes_its_result_stale(landscape, model, qtbot):
     landscape.run()
     qtbot.waitUntil(lambda: "landmarks: " in landscape.step.name, timeout=20_000)
     model.layers["one"].data = labels_of(7)
@@ -290,7 +290,7 @@ def test_a_layer_edited_during_a_study_gives_a_result_that_is_out_of_date_at_onc
     assert landscape.changed_since() == [f"one{CHANGED}"]
 
 
-def test_a_study_at_rest_listens_to_nothing_until_it_is_followed_again(session, landscape, model, qtbot):
+def test_an_inactive_study_is_disconnected_until_activated(session, landscape, model, qtbot):
     layer = model.layers["one"]
     before = len(layer.events.data.callbacks)
     run(landscape, qtbot)
@@ -306,7 +306,7 @@ def test_a_study_at_rest_listens_to_nothing_until_it_is_followed_again(session, 
 # Cancelling and failing ----------------------------------------------------------------------------------------
 
 
-def test_what_was_found_stays_when_a_study_is_cancelled_and_its_layers_are_watched(landscape, model, qtbot):
+def test_partial_results_are_kept_on_cancel_and_layers_monitored(landscape, model, qtbot):
     endless(landscape)
     landscape.run()
     qtbot.waitUntil(lambda: landscape.result is not None, timeout=60_000)
@@ -326,7 +326,7 @@ def test_what_was_found_stays_when_a_study_is_cancelled_and_its_layers_are_watch
     qtbot.waitUntil(lambda: [f"one{CHANGED}"] in told, timeout=STALE_SOON)
 
 
-def test_a_run_cancelled_at_once_leaves_the_finished_study(landscape, qtbot):
+def test_a_run_cancelled_at_once_keeps_the_previous_study(landscape, qtbot):
     before = run(landscape, qtbot)
     landscape.write("landmarks", "100-2000:50")
     landscape.run()
@@ -337,7 +337,7 @@ def test_a_run_cancelled_at_once_leaves_the_finished_study(landscape, qtbot):
     assert landscape.changed_since() == [f'the range "Landmarks"{CHANGED}']
 
 
-def test_a_first_run_cancelled_at_once_leaves_nothing(landscape):
+def test_a_first_run_cancelled_at_once_has_no_result(landscape):
     landscape.run()
     landscape.cancel()
     assert landscape.result is None
@@ -345,7 +345,7 @@ def test_a_first_run_cancelled_at_once_leaves_nothing(landscape):
 
 
 def failing(works, *, late=True):
-    """A study that ends with an error, before it has found anything or after."""
+    """A study that fails, before or after it has partial results."""
 
     def fail_half_way(step):
         report(step.name, step.done, step.total, step.result)
@@ -362,7 +362,7 @@ def failing(works, *, late=True):
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["at once", "half way"])
-def test_a_run_that_fails_leaves_the_finished_study(landscape, qtbot, monkeypatch, late):
+def test_a_failed_run_keeps_the_previous_study(landscape, qtbot, monkeypatch, late):
     before = run(landscape, qtbot)
     seen = []
     landscape.progressed.connect(lambda _: seen.append(landscape.result is before))
@@ -374,17 +374,17 @@ def test_a_run_that_fails_leaves_the_finished_study(landscape, qtbot, monkeypatc
     assert landscape.changed_since() == []
 
 
-def test_a_first_run_that_fails_half_way_keeps_what_it_has_found(landscape, qtbot, monkeypatch):
+def test_a_first_run_that_fails_midway_keeps_partial_results(landscape, qtbot, monkeypatch):
     monkeypatch.setattr(studying, "landscape_of", failing(studying.landscape_of))
     assert run(landscape, qtbot).done_something
     assert not landscape.result.complete
     assert landscape.answer == "⚠ the reason"
 
 
-# A place of a result -------------------------------------------------------------------------------------------
+# Applying a cell of a result -----------------------------------------------------------------------------------
 
 
-def test_a_cell_is_loaded_into_the_choices_of_all_docks(landscape, qtbot):
+def test_a_cell_is_applied_to_the_choices_of_all_docks(landscape, qtbot):
     set_choices(landscape.choices, measure="arc-length", outline_smoothing=2.0)
     result = run(landscape, qtbot)
     set_choices(landscape.choices, measure="affine")
@@ -395,7 +395,7 @@ def test_a_cell_is_loaded_into_the_choices_of_all_docks(landscape, qtbot):
     assert landscape.state == "done"
 
 
-def test_a_sigma_is_loaded_into_the_choices_of_all_docks_in_pixels(smoothing, qtbot):
+def test_a_sigma_is_applied_to_the_choices_of_all_docks_in_pixels(smoothing, qtbot):
     smoothing.write("sigmas", "0, 2.5")
     set_choices(smoothing.choices, smoothing_unit="window")
     assert smoothing.sigma is None

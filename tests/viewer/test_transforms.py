@@ -1,4 +1,4 @@
-"""What a layer's transform does to its outlines: the whole of it counts, or is refused in words."""
+"""Layer transforms and outlines: applied completely, or rejected."""
 
 from dataclasses import replace
 
@@ -54,7 +54,7 @@ def areas(layer, model):
     ],
     ids=str,
 )
-def test_the_whole_transform_counts(model, transform, factor):
+def test_the_whole_transform_is_applied(model, transform, factor):
     for plain, moved in zip(layers(model), layers(model, **transform), strict=True):
         np.testing.assert_allclose(areas(moved, model), factor * areas(plain, model), rtol=1e-9)
 
@@ -64,13 +64,13 @@ def test_the_whole_transform_counts(model, transform, factor):
     [{"affine": SHEAR}, {"shear": [0.4]}, {"rotate": 30, "affine": np.diag([2.0, 1.0, 1.0])}],
     ids=["affine", "shear", "stretched askew"],
 )
-def test_a_sheared_layer_is_refused_in_words(model, transform):
+def test_a_sheared_layer_is_rejected(model, transform):
     for layer in layers(model, **transform):
         with pytest.raises(ValueError, match=r"is sheared.*reset its shear and affine transform, or resample it"):
             ensemble_of(layer, model.dims)
 
 
-def test_a_layer_twice_as_large_by_affine_differs_in_scale_as_by_scale(model):
+def test_scaling_by_affine_and_by_scale_is_equivalent(model):
     one = model.add_labels(labels_of(1), name="one")
     rows = []
     for options in ({"affine": DOUBLE}, {"scale": (2, 2)}):
@@ -92,7 +92,7 @@ def test_a_layer_twice_as_large_by_affine_differs_in_scale_as_by_scale(model):
     ],
     ids=str,
 )
-def test_an_edit_of_the_transform_is_a_change(model, name, value):
+def test_editing_the_transform_is_a_change(model, name, value):
     for layer in layers(model):
         before = fingerprint(layer, model.dims)
         as_before = getattr(layer, name)
@@ -103,7 +103,7 @@ def test_an_edit_of_the_transform_is_a_change(model, name, value):
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32])
-def test_an_edit_of_a_few_pixels_of_a_large_image_is_a_change(model, dtype):
+def test_editing_a_few_pixels_of_a_large_image_is_a_change(model, dtype):
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 200, (4200, 4101)).astype(dtype)
     layer = model.add_labels(pixels)
@@ -112,7 +112,7 @@ def test_an_edit_of_a_few_pixels_of_a_large_image_is_a_change(model, dtype):
         (slice(-1, None), slice(-1, None), 1),  # the last pixel
         (slice(7, 8), slice(3, 4), 201),
         (slice(100, 140), slice(200, 230), 202),
-        (slice(100, 140), slice(200, 230), 203),  # another number
+        (slice(100, 140), slice(200, 230), 203),  # another label
     ]
     for rows, columns, value in edits:
         pixels[rows, columns] = value
@@ -133,7 +133,7 @@ def test_an_edit_of_a_few_pixels_of_a_large_image_is_a_change(model, dtype):
     assert changed not in seen
 
 
-def test_a_layer_turned_out_of_its_plane_is_refused(model):
+def test_a_layer_rotated_out_of_its_plane_is_rejected(model):
     affine = np.eye(4)
     affine[0, 2] = 0.5
     layer = model.add_image(np.zeros((3, 20, 20)), affine=affine)
@@ -141,7 +141,7 @@ def test_a_layer_turned_out_of_its_plane_is_refused(model):
         source_of(layer, model.dims)
 
 
-def test_own_layers_lie_where_their_layer_does(model):
+def test_plugin_layers_are_aligned_with_their_layer(model):
     layer = model.add_labels(labels_of(1), affine=TURN @ DOUBLE, scale=(1, 3), translate=(4, 5))
     source = source_of(layer, model.dims)
     copy = Shapes(list(ensemble_of(layer, model.dims).curves), shape_type="polygon", **source.placement)
@@ -159,7 +159,7 @@ VIEWS = {
 
 @pytest.mark.parametrize("most", [0, 5000], ids=["painted", "shapes"])
 @pytest.mark.parametrize("case", VIEWS)
-def test_outlines_lie_on_their_objects_and_are_found_there_in_every_view(model, qtbot, monkeypatch, case, most):
+def test_outlines_match_their_objects_in_every_view(model, qtbot, monkeypatch, case, most):
     monkeypatch.setattr(own_layers, "MAX_SHAPES", most)
     *options, order = VIEWS[case]
     across = len(options[0]["scale"]) - 2 and order[0]  # the axis of the planes
@@ -217,7 +217,7 @@ def test_outlines_lie_on_their_objects_and_are_found_there_in_every_view(model, 
                 np.testing.assert_allclose(there, layer.data[row])
 
 
-def test_of_stacks_in_other_units_the_plane_that_is_drawn_is_compared(model):
+def test_the_displayed_plane_is_compared_for_stacks_in_other_units(model):
     stack = np.stack([np.full((20, 20), plane) for plane in range(4)])
     coarse = model.add_labels(stack, scale=(2, 0.5, 0.5), units=("um",) * 3)
     fine = model.add_labels(stack, scale=(2000, 500, 500), units=("nm",) * 3)
@@ -230,17 +230,17 @@ def test_of_stacks_in_other_units_the_plane_that_is_drawn_is_compared(model):
             assert (source_of(layer, model.dims).data == place).all()
 
 
-def test_the_plane_that_is_named_is_the_one_used(model):
+def test_the_reported_plane_is_the_one_used(model):
     stack = np.stack([labels_of(1), 0 * labels_of(1)])
     model.add_image(np.zeros((6, 20, 20)))
     layer = model.add_labels(stack, name="two planes")
-    model.dims.set_point(0, 1.4)  # of which napari draws the nearest
+    model.dims.set_point(0, 1.4)  # of which napari displays the nearest
     source = source_of(layer, model.dims)
     assert source.plane.endswith("= 1")
     np.testing.assert_array_equal(source.data, stack[1])
 
 
-def test_pixels_by_their_stylesheet_name_are_pixels(model):
+def test_the_unit_px_means_pixels(model):
     layer = model.add_labels(labels_of(1), units=("px", "px"))
     assert ensemble_of(layer, model.dims).unit == "pixel"
 
@@ -260,7 +260,7 @@ def test_shapes_are_saved_with_the_whole_transform(tmp_path, model):
 @pytest.mark.parametrize(
     "transform", [{"affine": DOUBLE}, {"scale": (-3, 3)}, {"affine": TURN, "scale": (2, 1)}], ids=str
 )
-def test_the_pixel_size_that_is_set_is_the_one_measured(model, transform):
+def test_the_pixel_size_set_is_the_one_measured(model, transform):
     for layer in layers(model, **transform):
         calibrate(layer, Calibration((0.25, 0.5), "µm"), model.dims)
         found = calibration_of(layer, model.dims)
@@ -268,8 +268,8 @@ def test_the_pixel_size_that_is_set_is_the_one_measured(model, transform):
         assert found.unit == "µm"
 
 
-def handed(seed, sign=1):
-    """Outlines that all turn one way round, like commas, as labels."""
+def chiral_labels(seed, sign=1):
+    """Labels of chiral outlines, like commas, all of the same handedness."""
     rng, u = np.random.default_rng(seed), 2 * np.pi * np.arange(80) / 80
     plane = np.zeros((240, 240), int)
     for place in range(16):
@@ -280,11 +280,9 @@ def handed(seed, sign=1):
     return plane
 
 
-def test_without_reflections_a_mirrored_layer_beside_a_plain_one_is_refused_and_two_mirrored_ones_are_not(
-    model, qapp, qtbot
-):
-    """The outlines are those of the data, so that two mirrored layers are as alike as the two plain ones."""
-    one, other = (model.add_labels(handed(seed), name=name) for seed, name in ((1, "one"), (2, "two")))
+def test_one_mirrored_layer_is_rejected_without_reflections(model, qapp, qtbot):
+    """Outlines are traced in data coordinates, so that two mirrored layers are as similar as two unmirrored ones."""
+    one, other = (model.add_labels(chiral_labels(seed), name=name) for seed, name in ((1, "one"), (2, "two")))
     session = Session.of(model)
     session.attach()
     quick = Settings(landmarks=60, rank=10, permutations=300)
@@ -305,13 +303,13 @@ def test_without_reflections_a_mirrored_layer_beside_a_plain_one_is_refused_and_
     assert '"two" is shown mirrored' in said(reflections=False)
     one.scale = (-1, 1)
     assert said(reflections=False) == "1∧1"
-    other.affine, one.scale, other.data = np.eye(3), (1, 1), handed(2, -1)
+    other.affine, one.scale, other.data = np.eye(3), (1, 1), chiral_labels(2, -1)
     assert said(reflections=False)[0] == "0"
     assert said() == "1∧1"
     session.detach()
 
 
-def test_a_stack_with_fewer_planes_than_the_slider_is_not_taken_by_its_last_one(model):
+def test_a_stack_is_not_used_if_the_slider_is_beyond_its_planes(model):
     """The viewer draws nothing of it there."""
     model.add_image(np.zeros((5, 30, 30)), name="deep", scale=(2, 1, 1))
     flat = model.add_image(np.zeros((3, 30, 30)), name="flat", scale=(2, 1, 1))
@@ -323,13 +321,13 @@ def test_a_stack_with_fewer_planes_than_the_slider_is_not_taken_by_its_last_one(
     with pytest.raises(ValueError, match='"flat" has 3 planes, and the slider is beyond them'):
         source_of(flat, model.dims)
     assert fingerprint(flat, model.dims) != last
-    assert plane_of(flat, model.dims) == ()  # nor that of the last one, by whose curves a person excludes
+    assert plane_of(flat, model.dims) == ()  # nor the last plane, whose exclusions would then apply
     assert source_of(single, model.dims).data.shape == (30, 30)  # no other plane can be meant
     model.dims.set_current_step(0, 2)
     assert fingerprint(flat, model.dims) == last
 
 
-def test_half_a_plane_beyond_the_last_one_is_as_napari_rounds_it(model):
+def test_plane_indices_are_rounded_like_in_napari(model):
     model.add_image(np.zeros((12, 30, 30)), name="fine", scale=(0.5, 1, 1))
     even, odd = (model.add_image(np.zeros((count, 30, 30)), name=f"{count} planes") for count in (4, 3))
     model.dims.set_current_step(0, 7)

@@ -1,4 +1,4 @@
-"""What happens between two turns of the dock: results arrive in parts, and a person may do anything meanwhile."""
+"""User actions between event loop turns, while results arrive in parts."""
 
 import threading
 
@@ -18,12 +18,12 @@ PLUGIN = "napari-shape-ensembles"
 
 @pytest.fixture
 def stepped(monkeypatch):
-    """Turns are taken one by one, when asked."""
+    """Run event loop turns one by one, on request."""
     monkeypatch.setattr(JobRunner, "turn_pause_ms", 10**7)
 
 
 def delivering(dock, qtbot):
-    """Press Run and wait until the first curves arrive."""
+    """Press *Run* and wait until the first curves arrive."""
     press(dock.run_button, qtbot)
     qtbot.waitUntil(lambda: dock.task.running and dock.task.step.name == "drawing curves", timeout=20_000)
     qtbot.waitUntil(lambda: dock.task.delivering, timeout=20_000)
@@ -49,9 +49,7 @@ def test_a_run_cancelled_while_layers_are_copied_never_starts(bare_dock, qtbot, 
     assert bare_dock.state == "ready"
 
 
-def test_large_images_are_copied_in_the_background_and_what_is_painted_meanwhile_is_noticed(
-    bare_dock, model, qtbot, monkeypatch
-):
+def test_large_images_are_copied_in_the_background_and_edits_detected(bare_dock, model, qtbot, monkeypatch):
     run(bare_dock, qtbot)
     expected, threads, meanwhile = bare_dock.result, [], []
 
@@ -74,7 +72,7 @@ def test_large_images_are_copied_in_the_background_and_what_is_painted_meanwhile
     assert bare_dock.state == "stale"
 
 
-def test_a_turn_that_fails_ends_in_the_panel(bare_dock, qtbot, monkeypatch, caplog):
+def test_an_error_in_a_turn_is_shown_in_the_panel(bare_dock, qtbot, monkeypatch, caplog):
     def failing(*_, **__):
         raise KeyError("no such thing")
 
@@ -88,7 +86,7 @@ def test_a_turn_that_fails_ends_in_the_panel(bare_dock, qtbot, monkeypatch, capl
     assert bare_dock.state == "done"
 
 
-def test_a_failure_that_cannot_be_told_is_raised_and_the_dock_is_free(bare_dock, monkeypatch):
+def test_an_error_that_cannot_be_shown_is_raised_and_the_dock_idle(bare_dock, monkeypatch):
     def failing(*_):
         raise KeyError("no such thing")
 
@@ -100,13 +98,13 @@ def test_a_failure_that_cannot_be_told_is_raised_and_the_dock_is_free(bare_dock,
 
 
 def listeners(model):
-    """How many listen to the layer list, the sliders and the layers."""
+    """Numbers of callbacks connected to the layer list, the sliders and the layers."""
     groups = [model.layers.events, model.dims.events, *(model.layers[name].events for name in ("one", "two"))]
     return [len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values())]
 
 
 @pytest.mark.parametrize("turn", range(6))
-def test_a_dock_closed_between_two_turns_listens_to_nothing(bare_dock, model, qtbot, stepped, turn):
+def test_a_dock_closed_between_two_turns_is_disconnected(bare_dock, model, qtbot, stepped, turn):
     sides = bare_dock.session.choices.sides
     bare_dock.show()
     bare_dock.hide()
@@ -125,10 +123,10 @@ def test_a_dock_closed_between_two_turns_listens_to_nothing(bare_dock, model, qt
     assert listeners(model) == resting
 
 
-# What is stale, and what is left out ---------------------------------------------------------------------------
+# Outdated results and exclusions -------------------------------------------------------------------------------
 
 
-def test_a_check_that_is_cancelled_leaves_what_has_changed_in_sight(finished_dock, qtbot):
+def test_a_cancelled_check_keeps_the_reported_changes(finished_dock, qtbot):
     press(finished_dock.results.check, qtbot)
     finished_dock.controls["rank"].setValue(10)
     assert not finished_dock.stale.isHidden()
@@ -141,7 +139,7 @@ def words_of(card):
     return card.exclude.text().replace("&", "")
 
 
-def test_the_card_of_another_curve_does_not_inherit_that_one_was_left_out(finished_dock, qtbot):
+def test_the_card_of_another_curve_does_not_inherit_an_exclusion(finished_dock, qtbot):
     finished_dock.curve_window.open()
     explorer = finished_dock.curve_window.explorer
     qtbot.addWidget(explorer)
@@ -154,7 +152,7 @@ def test_the_card_of_another_curve_does_not_inherit_that_one_was_left_out(finish
     assert finished_dock.comparison.excluded_rows() == frozenset()
 
 
-def test_what_is_left_out_stays_marked_after_a_check_and_when_it_is_left_out_meanwhile(finished_dock, qtbot):
+def test_exclusions_made_before_and_during_a_check_are_kept(finished_dock, qtbot):
     finished_dock.comparison.exclude(3)
     with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
         press(finished_dock.results.check, qtbot)
@@ -170,7 +168,7 @@ def test_what_is_left_out_stays_marked_after_a_check_and_when_it_is_left_out_mea
 # Results that fail, come, and are deleted ----------------------------------------------------------------------
 
 
-def test_a_run_that_fails_keeps_the_unsaved_result_at_hand(finished_dock, model, qtbot):
+def test_a_failed_run_keeps_the_unsaved_result_recoverable(finished_dock, model, qtbot):
     press(finished_dock.results.side_by_side, qtbot)
     grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
     before = finished_dock.result
@@ -186,7 +184,7 @@ def test_a_run_that_fails_keeps_the_unsaved_result_at_hand(finished_dock, model,
     assert finished_dock.comparison.unsaved
 
 
-def test_what_undo_replaces_is_kept_in_its_turn(finished_dock, qtbot, tmp_path, answer):
+def test_undo_can_itself_be_undone(finished_dock, qtbot, tmp_path, answer):
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     first = finished_dock.result
     finished_dock.controls["rank"].setValue(5)
@@ -207,7 +205,7 @@ def test_what_undo_replaces_is_kept_in_its_turn(finished_dock, qtbot, tmp_path, 
 
 
 def dropped(finished_dock, qtbot, tmp_path, answer):
-    """A dock in another viewer in which a comparison was dropped, its layers on their way into the dock."""
+    """A dock in another viewer onto which a comparison was dropped, while its layers are being added."""
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     npe2.PluginManager.instance().discover()
     dock = open_bare_dock(ViewerModel(), qtbot)
@@ -215,13 +213,13 @@ def dropped(finished_dock, qtbot, tmp_path, answer):
     return dock
 
 
-def test_dropped_curves_cannot_be_edited_from_the_first_moment(finished_dock, qtbot, tmp_path, answer, stepped):
+def test_dropped_curves_are_read_only_from_the_start(finished_dock, qtbot, tmp_path, answer, stepped):
     dock = dropped(finished_dock, qtbot, tmp_path, answer)
     qtbot.waitUntil(lambda: dock.busy, timeout=5000)
     assert not any(layer.editable for layer in dock.viewer.layers)
 
 
-def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(finished_dock, qtbot, tmp_path, answer, stepped):
+def test_dropped_layers_changed_or_deleted_meanwhile_are_not_adopted(finished_dock, qtbot, tmp_path, answer, stepped):
     dock = dropped(finished_dock, qtbot, tmp_path, answer)
     qtbot.waitUntil(lambda: dock.task.delivering, timeout=20_000)
     first = dock.viewer.layers[0]
@@ -233,7 +231,7 @@ def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(finished_d
     assert dock.result is None
 
 
-def test_dropped_layers_that_are_deleted_meanwhile_stay_deleted(finished_dock, qtbot, tmp_path, answer, stepped):
+def test_dropped_layers_deleted_meanwhile_stay_deleted(finished_dock, qtbot, tmp_path, answer, stepped):
     dock = dropped(finished_dock, qtbot, tmp_path, answer)
     qtbot.waitUntil(lambda: dock.task.delivering, timeout=20_000)
     del dock.viewer.layers[0]
@@ -246,7 +244,7 @@ def test_dropped_layers_that_are_deleted_meanwhile_stay_deleted(finished_dock, q
 # Side by side --------------------------------------------------------------------------------------------------
 
 
-def test_switched_off_the_layers_are_in_the_order_they_were(finished_dock, model, qtbot):
+def test_disabling_side_by_side_restores_the_layer_order(finished_dock, model, qtbot):
     before = [layer.name for layer in model.layers]
     press(finished_dock.results.side_by_side, qtbot)
     assert [layer.name for layer in model.layers] != before
@@ -254,7 +252,7 @@ def test_switched_off_the_layers_are_in_the_order_they_were(finished_dock, model
     assert [layer.name for layer in model.layers] == before
 
 
-def test_an_order_that_a_person_made_meanwhile_stays(finished_dock, model, qtbot):
+def test_a_layer_order_changed_by_the_user_is_kept(finished_dock, model, qtbot):
     press(finished_dock.results.side_by_side, qtbot)
     model.layers.reverse()
     own = [layer.name for layer in model.layers]
@@ -262,7 +260,7 @@ def test_an_order_that_a_person_made_meanwhile_stays(finished_dock, model, qtbot
     assert [layer.name for layer in model.layers] == own
 
 
-def test_the_grid_switched_off_elsewhere_lifts_the_button(finished_dock, model, qtbot):
+def test_disabling_the_grid_elsewhere_unchecks_the_button(finished_dock, model, qtbot):
     press(finished_dock.results.side_by_side, qtbot)
     grid_of(model).enabled = False
     assert not finished_dock.results.side_by_side.isChecked()
@@ -282,7 +280,7 @@ def test_closing_the_dock_ends_it(finished_dock, model, qtbot):
 # Keys ----------------------------------------------------------------------------------------------------------
 
 
-def test_escape_cancels_after_run_was_pressed_and_enter_runs_again(make_napari_viewer, qtbot):
+def test_escape_cancels_a_run_and_enter_runs_again(make_napari_viewer, qtbot):
     viewer = make_napari_viewer()
     for seed in (1, 2):
         viewer.add_image(spots(seed), name=str(seed))

@@ -1,4 +1,4 @@
-"""Where layers lie in the world as it is drawn."""
+"""Positions of layers in displayed world coordinates."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.world import drawn_extent, world_scale
 
 
-def test_extents_are_in_the_unit_that_all_layers_are_drawn_in():
+def test_extents_are_in_the_displayed_unit():
     viewer = ViewerModel()
     coarse = viewer.add_image(np.zeros((11, 21)), scale=(0.5, 0.5), units=("um", "um"))
     np.testing.assert_allclose(drawn_extent(coarse, viewer), [[0, 0], [5, 10]])
@@ -23,11 +23,11 @@ def test_extents_are_in_the_unit_that_all_layers_are_drawn_in():
     both = [drawn_extent(layer, viewer) for layer in (coarse, fine)]
     np.testing.assert_allclose(np.min(both, axis=0)[0], viewer.layers.extent.world[0])
     np.testing.assert_allclose(np.max(both, axis=0)[1], viewer.layers.extent.world[1])
-    viewer.add_image(np.zeros((4, 4)))  # in pixels: no unit fits all
+    viewer.add_image(np.zeros((4, 4)))  # in pixels: there is no common unit
     np.testing.assert_allclose(drawn_extent(coarse, viewer), [[0, 0], [5, 10]])
 
 
-def test_extents_are_those_of_the_axes_that_are_shown():
+def test_extents_are_of_the_displayed_axes():
     viewer = ViewerModel()
     stack, plane = Image(np.zeros((3, 11, 21)), scale=(7, 1, 1)), Image(np.zeros((5, 9)))
     viewer.layers.extend([stack, plane])
@@ -35,7 +35,7 @@ def test_extents_are_those_of_the_axes_that_are_shown():
     np.testing.assert_allclose(drawn_extent(plane, viewer), [[0, 0], [4, 8]])
     viewer.dims.order = 2, 0, 1
     np.testing.assert_allclose(drawn_extent(stack, viewer), [[0, 0], [14, 10]])
-    np.testing.assert_allclose(drawn_extent(plane, viewer), [[0, 0], [8, 4]])  # napari turns it, too
+    np.testing.assert_allclose(drawn_extent(plane, viewer), [[0, 0], [8, 4]])  # napari reverses it, too
 
 
 @pytest.mark.parametrize("make", [Points, Shapes])
@@ -47,7 +47,7 @@ def test_empty_layers_have_no_extent(make):
     assert drawn_extent(layer, viewer) is None
 
 
-def test_a_plane_over_a_stack_whose_planes_lie_along_its_first_axes_gives_the_slider_no_steps():
+def test_a_plane_over_a_stack_adds_no_slider_steps():
     viewer = ViewerModel()
     session = Session.of(viewer)
     session.attach(by="a page")
@@ -59,7 +59,7 @@ def test_a_plane_over_a_stack_whose_planes_lie_along_its_first_axes_gives_the_sl
     assert viewer.dims.nsteps == steps == (40, 60, 5)
     assert tuple(viewer.dims.range[2]) == (0, 8, 2)
     assert viewer.dims.point[2] == 4
-    viewer.dims.order = 0, 1, 2  # the plane is drawn over columns and time now, as napari has it
+    viewer.dims.order = 0, 1, 2  # the plane is now displayed over columns and time, as in napari
     assert viewer.dims.nsteps[1:] == (60, 60)
     viewer.dims.order = 2, 0, 1
     viewer.layers.remove(stack)
@@ -67,7 +67,7 @@ def test_a_plane_over_a_stack_whose_planes_lie_along_its_first_axes_gives_the_sl
     session.detach(by="a page")
 
 
-def test_a_plane_added_in_3d_gives_the_slider_no_steps_either():
+def test_a_plane_added_in_3d_adds_no_slider_steps():
     viewer = ViewerModel()
     session = Session.of(viewer)
     session.attach(by="a page")

@@ -181,7 +181,7 @@ def batched_changes(choices: Choices) -> Iterator[None]:
             choices.batch_contexts.callback(gc.enable)
         choices.batch_contexts.callback(choices.batch_changed.emit, False)
         removed = choices.layers.events.removed
-        removed.connect(_collect_garbage, position="last")  # after napari has let go of the layer
+        removed.connect(_collect_garbage, position="last")  # after napari has released the layer
         choices.batch_contexts.callback(removed.disconnect, _collect_garbage)
         batched_update = getattr(choices.layers, "batched_update", nullcontext)  # since napari 0.9
         choices.batch_contexts.enter_context(batched_update())

@@ -1,4 +1,4 @@
-"""Images in the cells of napari's grid, and the captions over them."""
+"""Images in cells of napari's grid, and their captions."""
 
 from types import SimpleNamespace
 
@@ -39,7 +39,7 @@ def cell_grid(cells, **options):
     shape=st.tuples(*[st.sampled_from([-1, 1, 2, 3])] * 2),
     enabled=st.booleans(),
 )
-def test_cells_of_one_number_of_layers_lie_where_napari_puts_them(visible, stride, shape, enabled):
+def test_cells_with_equal_numbers_of_layers_match_napari(visible, stride, shape, enabled):
     layers = [SimpleNamespace(visible=one) for one in visible]
     napari = GridCanvas(stride=stride, shape=shape, enabled=enabled)
     own = cell_grid([i // stride if one else -1 for i, one in enumerate(visible)], shape=shape, enabled=enabled)
@@ -50,14 +50,14 @@ def test_cells_of_one_number_of_layers_lie_where_napari_puts_them(visible, strid
     assert own.contents_at((0, 1), layers) == napari.contents_at((0, 1), layers)
 
 
-def test_cells_have_as_many_layers_as_they_are_told():
+def test_cells_have_the_given_layers():
     grid = cell_grid([2, 0, 0, 0, -1, 7], shape=(2, 2), enabled=True)
     layers = [SimpleNamespace(visible=True)] * 6
     assert dict(grid.iter_viewboxes(layers)) == {(0, 0): (1, 2, 3), (0, 1): (0,), (1, 0): (5,), (1, 1): ()}
     assert grid.position(5, layers) == (1, 0)
 
 
-def test_the_grid_is_that_of_napari_again_afterwards(model):
+def test_the_grid_of_napari_is_restored(model):
     heard = []
     grid = grid_of(model)
     before = grid.stride, grid.shape, grid.spacing
@@ -71,7 +71,7 @@ def test_the_grid_is_that_of_napari_again_afterwards(model):
     assert (grid.stride, grid.shape, grid.spacing) == before
 
 
-def test_the_camera_is_where_it_was_again_unless_the_user_has_moved_it(model):
+def test_the_camera_is_restored_unless_the_user_has_moved_it(model):
     for name in ("one", "two"):
         model.add_image(np.zeros((60, 80)), name=name)
     comparison, camera = Session.of(model).comparison, camera_of(model)
@@ -86,7 +86,7 @@ def test_the_camera_is_where_it_was_again_unless_the_user_has_moved_it(model):
     assert camera.center == (0, 5, 6)
 
 
-def test_images_opened_meanwhile_are_in_view_afterwards(model):
+def test_images_opened_in_between_are_in_view_afterwards(model):
     comparison, camera = Session.of(model).comparison, camera_of(model)
     camera.center, camera.zoom = (0, 12, 34), 3.5
     comparison.arrange(True, captioned=True)
@@ -104,7 +104,7 @@ def test_images_opened_meanwhile_are_in_view_afterwards(model):
 
 @pytest.fixture
 def two(model):
-    """A viewer of two images at the same place, A and B, side by side as in the bench."""
+    """A viewer of two images at the same place, A and B, arranged side by side as in the bench."""
     for name in ("one", "two"):
         model.add_image(np.zeros((60, 80)), name=name)
     model.layers.selection = set(model.layers)
@@ -116,7 +116,7 @@ def two(model):
     session.detach()
 
 
-def test_the_cameras_of_all_cells_are_told_once_and_those_of_new_cells_not_at_all(model):
+def test_cameras_of_all_cells_are_updated_once(model):
     for name in ("one", "two"):
         model.add_image(np.zeros((60, 80)), name=name)
     model.layers.selection = set(model.layers)
@@ -124,7 +124,7 @@ def test_the_cameras_of_all_cells_are_told_once_and_those_of_new_cells_not_at_al
     session.attach()
     camera_of(model).events.center.connect(lambda _: told.append(session.choices.batch_depth))
     session.comparison.arrange(True, captioned=True)
-    assert told == [1]  # before the canvas hears of the cells
+    assert told == [1]  # before the canvas receives the cells
     session.comparison.arrange(False)
     session.detach()
 
@@ -136,8 +136,8 @@ def words(session):
 BOTH = ["A · one", "B · two"]
 
 
-def test_images_that_replace_all_others_at_once_are_fitted_as_a_whole(two, model, qtbot):
-    """Napari fits the first of them alone, here the smaller one; nobody has moved the camera."""
+def test_the_view_is_fitted_to_all_replaced_images(two, model, qtbot):
+    """By itself, napari fits the view to the first of them, here the smaller; the user has not moved the camera."""
     model.layers.clear()
     for name, side in (("small", 3), ("large", 300)):
         model.add_image(np.zeros((side, side)), name=name)
@@ -149,7 +149,7 @@ def test_images_that_replace_all_others_at_once_are_fitted_as_a_whole(two, model
     assert zoom == pytest.approx(camera_of(model).zoom)
 
 
-def test_what_is_marked_painted_or_drawn_lies_in_the_cell_of_its_image(two, model, qtbot):
+def test_annotation_layers_are_in_the_cell_of_their_image(two, model, qtbot):
     def in_cells(one, other):
         wanted = [{"one", *one}, {"two", *other}]
         qtbot.waitUntil(lambda: sorted(cells(model).values(), key=lambda cell: "two" in cell) == wanted, timeout=2000)
@@ -177,16 +177,16 @@ def test_what_is_marked_painted_or_drawn_lies_in_the_cell_of_its_image(two, mode
     two.choices.sides.choose([model.layers["two"]], [painted])
     qtbot.waitUntil(lambda: words(two) == ["A · two", "B · painted", "– · one"], timeout=2000)
     two.choices.sides.choose([model.layers["one"]], [model.layers["two"]])
-    model.layers.remove("two")  # nor does what was painted take its place
+    model.layers.remove("two")  # and the painted layer does not take its place
     assert two.choices.sides.chosen()[1] == ()
 
 
 @needs_grid_aware_of_layers
-def test_a_fitted_view_is_left_alone_until_the_canvas_or_the_images_change(two, model, qtbot):
+def test_a_fitted_view_changes_only_with_the_canvas_or_images(two, model, qtbot):
     told = []
     camera_of(model).events.connect(told.append)
     two.comparison.side_by_side.schedule_arrange()
-    qtbot.wait(700)  # until the view would be fitted to docks that have their size
+    qtbot.wait(700)  # until the view would be fitted again, once docks have their final size
     assert not told
     model.canvas.size = 300, 800
     qtbot.waitUntil(lambda: bool(told), timeout=3000)
@@ -195,7 +195,7 @@ def test_a_fitted_view_is_left_alone_until_the_canvas_or_the_images_change(two, 
     qtbot.waitUntil(lambda: bool(told), timeout=3000)
 
 
-def test_what_was_there_before_the_session_lies_over_the_first_image(model):
+def test_earlier_annotation_layers_are_in_the_cell_of_the_first_image(model):
     for name in ("one", "two"):
         model.add_image(np.zeros((60, 80)), name=name)
     model.add_points([[5, 5], [70, 9]], name="marks")  # one of them beside the images
@@ -210,19 +210,19 @@ def test_what_was_there_before_the_session_lies_over_the_first_image(model):
     session.detach()
 
 
-def test_labels_and_outlines_from_elsewhere_are_images_of_their_own_where_several_lie_below(two, model, qtbot):
+def test_labels_over_several_images_get_a_cell_of_their_own(two, model, qtbot):
     model.add_labels(np.ones((60, 80), dtype=int), name="labels")
     qtbot.waitUntil(lambda: words(two) == [*BOTH, "– · labels"], timeout=2000)
     model.layers["two"].translate = model.layers["labels"].translate = 0, 50
     qtbot.waitUntil(lambda: words(two) == BOTH and {"two", "labels"} in cells(model).values(), timeout=2000)
 
 
-def test_labels_of_a_folder_lie_in_the_cell_of_the_image_of_their_name(two, model, qtbot):
+def test_labels_are_in_the_cell_of_the_image_with_the_same_name(two, model, qtbot):
     model.add_labels(np.ones((60, 80), dtype=int), name="two_mask")
     qtbot.waitUntil(lambda: words(two) == BOTH and {"two", "two_mask"} in cells(model).values(), timeout=2000)
 
 
-def test_switched_off_by_hand_the_grid_rests_until_it_is_switched_on(two, model, qtbot):
+def test_a_grid_disabled_by_the_user_stays_disabled(two, model, qtbot):
     heard, grid = [], grid_of(model)
     assert words(two) == BOTH
     before = camera_of(model).zoom
@@ -231,7 +231,7 @@ def test_switched_off_by_hand_the_grid_rests_until_it_is_switched_on(two, model,
     grid.events.enabled.connect(lambda event: heard.append(event.value))
     model.layers["two"].name = "other"
     model.add_image(np.zeros((60, 80)), name="third")
-    qtbot.wait(300)  # longer than it takes to arrange
+    qtbot.wait(300)  # longer than arranging takes
     if hasattr(model, "canvas"):
         qtbot.waitUntil(lambda: camera_of(model).zoom > 1.2 * before, timeout=2000)  # there is room for one again
     assert heard == []
@@ -245,7 +245,7 @@ def test_switched_off_by_hand_the_grid_rests_until_it_is_switched_on(two, model,
 
 
 @needs_grid_aware_of_layers
-def test_captions_follow_the_unit_and_the_axes_that_are_drawn(model, qtbot):
+def test_captions_follow_the_unit_and_displayed_axes(model, qtbot):
     coarse = model.add_image(np.zeros((50, 100)), name="one", scale=(0.5, 0.5), units=("um", "um"))
     fine = model.add_image(np.zeros((50, 100)), name="two", scale=(250, 250), units=("nm", "nm"))
     session = Session.of(model)
@@ -257,7 +257,7 @@ def test_captions_follow_the_unit_and_the_axes_that_are_drawn(model, qtbot):
         return np.array([np.subtract(one.bottom_right, one.top_left) for one in captions])
 
     assert sizes() == pytest.approx(sizes()[0] * [[1], [0.5]], rel=0.02)
-    assert sizes().max() > 350  # the larger one fills its cell, of 800 × 300
+    assert sizes().max() > 350  # the larger image fills its cell of 800 × 300
     coarse.units, fine.units = ("pixel",) * 2, ("pixel",) * 2
     coarse.scale = fine.scale = 1, 1
     model.layers.remove(fine)
@@ -284,7 +284,7 @@ def cells(viewer):
 
 
 def boxes(viewer):
-    """Top, left, bottom and right on the canvas of the images, which are uniform, by their brightness."""
+    """Bounding boxes of the images on the canvas (top, left, bottom, right), by their uniform brightness."""
     seen = np.asarray(viewer.screenshot(canvas_only=True, flash=False))[..., 0]
     found = {}
     for value in (100, 200):
@@ -295,14 +295,14 @@ def boxes(viewer):
 
 
 def are_above(viewer, captions, value, words):
-    """Whether these words stand right above the image of this brightness, from its left side on."""
+    """Whether a caption is right above the image of this brightness, aligned with its left edge."""
     top, left, _, _ = boxes(viewer)[value]
     rooms = [room for caption, room in captions.shown if caption.text == words]
     return any(abs(room.bottom() - top) <= 4 and abs(room.left() - left) <= 3 for room in rooms)
 
 
 @pytest.mark.parametrize("apart", [False, True])
-def test_captions_stand_above_their_images_and_go_with_them(make_napari_viewer, qtbot, apart):
+def test_captions_are_above_their_images_and_move_with_them(make_napari_viewer, qtbot, apart):
     viewer = make_napari_viewer(show=True)
     viewer.window.resize(1100, 700)
     options = {"contrast_limits": (0, 255)}
@@ -324,7 +324,7 @@ def test_captions_stand_above_their_images_and_go_with_them(make_napari_viewer, 
     assert captions.accessibleName() == "A · one, B · two"
     font = captions.font()
     font.setPointSizeF(1.5 * font.pointSizeF())
-    captions.setFont(font)  # as the style sheet does after the first captions: none is cut off
+    captions.setFont(font)  # as set by the style sheet after the first captions: none is cut off
     for caption, room in captions.shown:
         assert room.width() > captions.fontMetrics().horizontalAdvance(caption.text)
     camera_of(viewer).zoom *= 0.7
@@ -338,7 +338,7 @@ def test_captions_stand_above_their_images_and_go_with_them(make_napari_viewer, 
     qtbot.waitUntil(right, timeout=5000)
     viewer.layers["two"].visible = False
     qtbot.waitUntil(lambda: [one.text for one, _ in captions.shown] == ["B · first"], timeout=5000)
-    camera_of(viewer).zoom *= 8  # its upper edge is out of sight
+    camera_of(viewer).zoom *= 8  # its upper edge is outside the view
     ((_, room),) = captions.shown
     assert room.top() >= 0
     camera_of(viewer).center = 0, 1e4, 0
@@ -346,7 +346,7 @@ def test_captions_stand_above_their_images_and_go_with_them(make_napari_viewer, 
     viewer.layers["two"].visible = True
     viewer.reset_view()
     qtbot.waitUntil(lambda: len(captions.shown) == 2, timeout=5000)
-    viewer.add_shapes(ndim=2)  # as by a click on napari's button: it has no extent yet
+    viewer.add_shapes(ndim=2)  # as by a click on napari's grid button: it has no extent yet
     camera_of(viewer).zoom *= 0.9
     if not apart:
         canvas = captions.parentWidget()
@@ -354,7 +354,7 @@ def test_captions_stand_above_their_images_and_go_with_them(make_napari_viewer, 
         marks = viewer.add_points(ndim=2)
         qtbot.waitUntil(lambda: right() and len(cells(viewer)) == 2, timeout=5000)
         marks.mode = "add"
-        for value in (100, 200):  # in either cell
+        for value in (100, 200):  # in both cells
             top, left, bottom, _ = boxes(viewer)[value]
             pixel = (bottom - top) / 60
             place = QPointF(left + 20.5 * pixel, top + 10.5 * pixel)

@@ -1,4 +1,4 @@
-"""The window Curves without a viewer: scatter plot, table, gallery and card on one selection."""
+"""The window *Curves* without a viewer: scatter plot, table, gallery and card share one selection."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def marked(explorer):
     return sorted(explorer.table.curves.order[places].tolist())
 
 
-def test_what_is_picked_is_marked_in_every_view(explorer):
+def test_the_selection_is_shown_in_every_view(explorer):
     explorer.selection.pick([40])
     assert marked(explorer) == explorer.scatter.rows.tolist() == [40]
     assert explorer.card.row == 40
@@ -36,14 +36,14 @@ def test_what_is_picked_is_marked_in_every_view(explorer):
     assert explorer.card.numbers.text() == "2 curves selected."
 
 
-def test_another_axis_is_drawn_and_kept_for_the_next_result(explorer, comparison):
+def test_axes_can_be_changed_and_are_kept_for_the_next_result(explorer, comparison):
     explorer.x.setCurrentText("scale ℓ2")
     np.testing.assert_array_equal(explorer.scatter.points[:, 0], comparison.l[:, 1])
     explorer.show_result(comparison)
     assert explorer.x.currentText() == "scale ℓ2"
 
 
-def test_columns_have_their_unit_and_one_number_per_curve(comparison):
+def test_columns_have_units_and_one_number_per_curve(comparison):
     columns = measured_columns(comparison)
     assert {"area (µm²)", "circularity", "undulation t6", "scale ℓ3"} <= set(columns)
     assert all(len(values) == 65 for values in columns.values())
@@ -53,14 +53,14 @@ def test_columns_have_their_unit_and_one_number_per_curve(comparison):
     assert table.iloc[64, :3].tolist() == ["B", "two <b>", 34]
 
 
-def test_the_table_names_the_image_of_each_curve_of_a_pooled_sample(comparison):
+def test_the_table_shows_the_image_of_each_curve_of_a_pooled_sample(comparison):
     a = Ensemble.pooled([Ensemble(list(blobs(12, 80, seed=seed)), name=f"dish {seed}", unit="µm") for seed in (1, 2)])
     table = table_of(compare(a, comparison.b, Settings(landmarks=60, rank=5, permutations=99)))
     assert table["sample"].value_counts().to_dict() == {"A": 24, "B": 35}
     assert table["image"].value_counts().to_dict() == {"dish 1": 12, "dish 2": 12, "two <b>": 35}
 
 
-def test_no_heading_of_the_table_is_cut_off_in_bold_as_over_a_selected_row(explorer):
+def test_bold_table_headings_are_not_cut_off(explorer):
     table = explorer.table
     heads, font = table.horizontalHeader(), QFont(table.font())
     font.setBold(True)
@@ -77,7 +77,7 @@ def test_the_window_fits_below_the_controls_of_a_layer_on_a_small_screen(explore
     assert explorer.minimumSizeHint().height() <= 190
 
 
-def test_the_table_sorts_by_a_heading_and_keeps_what_is_marked(explorer, comparison):
+def test_the_table_sorts_by_column_and_keeps_the_selection(explorer, comparison):
     explorer.selection.pick([1, 40])
     explorer.table.sortByColumn(3, Qt.SortOrder.DescendingOrder)
     order = explorer.table.curves.order
@@ -87,7 +87,7 @@ def test_the_table_sorts_by_a_heading_and_keeps_what_is_marked(explorer, compari
     assert explorer.selection.rows.tolist() == [order[0]]
 
 
-def test_a_neighbour_and_an_outline_of_the_gallery_can_be_clicked(explorer, qtbot):
+def test_neighbors_and_gallery_outlines_can_be_clicked(explorer, qtbot):
     explorer.selection.pick([0])
     nearest = explorer.card.buttons[3]
     assert [button.side for button in explorer.card.buttons] == ["A"] * 3 + ["B"] * 3
@@ -98,7 +98,7 @@ def test_a_neighbour_and_an_outline_of_the_gallery_can_be_clicked(explorer, qtbo
     assert explorer.selection.rows.tolist() == [unusual.row]
 
 
-def test_the_gallery_shows_the_nearest_and_the_farthest_of_each_side(explorer, comparison):
+def test_the_gallery_shows_nearest_and_farthest_curves_of_each_sample(explorer, comparison):
     product = comparison.distances["product"].to_numpy()
     rows = [button.row for button in explorer.gallery.buttons]
     assert rows[0] == product[:30].argmin()
@@ -108,7 +108,7 @@ def test_the_gallery_shows_the_nearest_and_the_farthest_of_each_side(explorer, c
     assert len(rows) == len(set(rows)) == 24
 
 
-def test_the_card_of_a_curve_has_its_numbers_its_outline_and_the_mean(explorer, comparison):
+def test_the_card_shows_measurements_outline_and_mean(explorer, comparison):
     explorer.selection.pick([32])
     text = explorer.card.numbers.text()
     assert text.startswith("<b>B</b> two &lt;b&gt;, curve 2<br>")
@@ -118,7 +118,7 @@ def test_the_card_of_a_curve_has_its_numbers_its_outline_and_the_mean(explorer, 
     assert (mean.side, mean.dashed) == ("", True)
 
 
-def test_excluding_asks_for_the_curve_of_the_card_and_says_when_it_is_excluded(explorer, qtbot):
+def test_the_card_requests_and_shows_exclusion(explorer, qtbot):
     explorer.selection.pick([7])
     with qtbot.waitSignal(explorer.excluded) as asked:
         press(explorer.card.exclude, qtbot)
@@ -128,7 +128,7 @@ def test_excluding_asks_for_the_curve_of_the_card_and_says_when_it_is_excluded(e
     assert explorer.card.exclude.text() == "Incl&ude again"
 
 
-def test_an_empty_card_says_how_to_fill_it(qtbot, comparison):
+def test_an_empty_card_explains_how_to_select_a_curve(qtbot, comparison):
     card = CurveCard()
     qtbot.addWidget(card)
     card.show_curve(comparison, np.array([], dtype=int), frozenset())
@@ -136,7 +136,7 @@ def test_an_empty_card_says_how_to_fill_it(qtbot, comparison):
     assert not card.exclude.isEnabled()
 
 
-def test_numbers_that_are_missing_leave_the_others_in_the_plot(shown, qtbot):
+def test_missing_values_do_not_affect_the_plot(shown, qtbot):
     plot = ScatterPlot()
     points = np.array([[0.0, 1.0], [np.nan, 2.0], [4.0, 3.0]])
     plot.show_points(points, 1, ("x", "y"), ("one", "two"))
@@ -151,7 +151,7 @@ def test_numbers_that_are_missing_leave_the_others_in_the_plot(shown, qtbot):
 
 
 @pytest.mark.parametrize("points", [np.empty((0, 2)), np.full((3, 2), np.nan), np.ones((2, 2))])
-def test_a_plot_of_nothing_is_drawn_too(shown, points):
+def test_an_empty_plot_is_drawn(shown, points):
     plot = ScatterPlot()
     plot.show_points(points, 1, ("x", "y"))
     shown(plot, 240, 200)
@@ -159,7 +159,7 @@ def test_a_plot_of_nothing_is_drawn_too(shown, points):
     assert not plot.grab().isNull()
 
 
-def test_the_axis_of_a_distance_does_not_begin_below_zero(qtbot):
+def test_the_axis_of_a_distance_starts_at_zero(qtbot):
     plot = ScatterPlot()
     qtbot.addWidget(plot)
     plot.resize(300, 240)

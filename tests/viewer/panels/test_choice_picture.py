@@ -1,4 +1,4 @@
-"""The plot of other choices: every label is readable at every width of the dock."""
+"""The plot of the sensitivity to settings: labels are readable at every dock width."""
 
 from itertools import combinations
 
@@ -9,7 +9,7 @@ from napari_shape_ensembles.viewer.panels.choices import ChoicePicture
 
 
 @pytest.mark.parametrize("width", [180, 340, 900])
-def test_labels_that_do_not_fit_side_by_side_go_on_in_another_row(qtbot, shown, width):
+def test_labels_that_do_not_fit_in_one_row_are_staggered(qtbot, shown, width):
     methods = [Choice("method", value, "1∧1") for value in ("triangle", "local", "hysteresis")]
     ranks = [Choice("rank", value, "1∧0") for value in (20, 50, 100)]
     study = ChoiceStudy(Choice("", None, "1∧1"), (*methods, *ranks), {"method": "otsu", "rank": 150})

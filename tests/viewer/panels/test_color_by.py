@@ -1,4 +1,4 @@
-"""The control Color by alone: what it asks for, and what its color bar says of each feature."""
+"""The control *Color by* alone: what it requests, and the color bar of each feature."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def shown_by(color_by, comparison, column, percentile=99):
 
 
 @pytest.mark.parametrize("column", COLOR_FEATURES)
-def test_every_feature_has_a_scale_that_all_curves_are_on(color_by, comparison, column):
+def test_the_color_scale_of_every_feature_covers_all_curves(color_by, comparison, column):
     bar, feature = shown_by(color_by, comparison, column), COLOR_FEATURES[column]
     np.testing.assert_allclose([share.sum() for share in bar.shares()], 1)
     low, middle, high = bar.labels
@@ -31,7 +31,7 @@ def test_every_feature_has_a_scale_that_all_curves_are_on(color_by, comparison, 
         assert high.endswith(feature.unit.format(comparison.a.unit))
 
 
-def test_beyond_the_percentile_curves_share_the_last_color(color_by, comparison):
+def test_curves_beyond_the_percentile_share_the_last_color(color_by, comparison):
     bar = shown_by(color_by, comparison, "product", 50)
     middle = np.percentile(comparison.distances["product"], 50)
     assert bar.labels[-1] == f"≥ {middle:.3g}"
@@ -39,7 +39,7 @@ def test_beyond_the_percentile_curves_share_the_last_color(color_by, comparison)
     assert "≥" not in shown_by(color_by, comparison, "product", 100).labels[-1]
 
 
-def test_a_choice_is_told_and_showing_one_is_not(color_by, comparison, qtbot):
+def test_only_user_choices_emit_signals(color_by, comparison, qtbot):
     with qtbot.waitSignal(color_by.changed) as told:
         color_by.choice.setCurrentIndex(color_by.choice.findData("area"))
     assert told.args == ["area", 99]
@@ -51,7 +51,7 @@ def test_a_choice_is_told_and_showing_one_is_not(color_by, comparison, qtbot):
     assert (color_by.choice.currentData(), color_by.percentile.value()) == ("scale", 95)
 
 
-def test_values_that_are_missing_are_not_counted(qtbot):
+def test_missing_values_are_not_counted(qtbot):
     bar = ColorBar()
     qtbot.addWidget(bar)
     bar.show_values(COLOR_FEATURES["area"], (0.0, 2.0), np.array([1.0, np.nan]), np.array([np.nan]), "px")

@@ -1,4 +1,4 @@
-"""Histograms and shares: every value is counted, labels fit, marks stand where their value is."""
+"""Histograms: every value is counted, labels fit, and markers are at their value."""
 
 import numpy as np
 import pytest
@@ -22,13 +22,13 @@ def sizes(qtbot):
     return widget
 
 
-def test_shares_count_every_value_those_beyond_the_ends_in_the_outer_bins():
+def test_outer_bins_include_values_beyond_the_range():
     counted, empty = bin_shares([np.array([-9.0, 0.1, 0.6, 0.9, 99.0]), np.empty(0)], 0.0, 1.0, 2)
     np.testing.assert_allclose(counted, [0.4, 0.6])
     np.testing.assert_array_equal(empty, [0, 0])
 
 
-def test_steps_are_as_high_as_their_bins_and_stand_on_the_base(qtbot):
+def test_step_heights_match_the_bins(qtbot):
     image = QImage(40, 20, QImage.Format.Format_RGB32)
     image.fill(0)
     painter = QPainter(image)
@@ -38,7 +38,7 @@ def test_steps_are_as_high_as_their_bins_and_stand_on_the_base(qtbot):
     assert lit == pytest.approx([10, 20], abs=1)
 
 
-def test_sizes_are_told_by_range_and_median_in_their_unit(sizes):
+def test_sizes_are_summarized_by_range_and_median_with_unit(sizes):
     sizes.show_values([1.0, 4.0, 100.0], "µm")
     assert list(sizes.labels) == ["1", "median diameter 4 µm", "100"]
     assert sizes.counts().sum() == 3
@@ -46,21 +46,21 @@ def test_sizes_are_told_by_range_and_median_in_their_unit(sizes):
 
 
 @pytest.mark.parametrize("values", [[], [7.0], [7.0, 7.0]])
-def test_no_sizes_and_equal_ones_are_drawn_too(sizes, values):
+def test_empty_and_constant_sizes_are_drawn(sizes, values):
     sizes.show_values(values, "px")
     assert sizes.counts().sum() == len(values)
     assert sizes.span[0] < sizes.span[1]
     assert not sizes.grab().isNull()
 
 
-def test_a_preview_asks_for_the_same_width_whatever_its_sizes(sizes):
+def test_the_width_hint_does_not_depend_on_the_sizes(sizes):
     width = sizes.sizeHint().width()
     sizes.show_values([123.456, 12345.6], "pixel")
     assert sizes.sizeHint().width() == width
     assert sizes.heightForWidth(width // 2) > sizes.heightForWidth(4 * width)
 
 
-def test_the_observed_statistic_stands_where_its_value_is(shown, comparison):
+def test_the_observed_statistic_is_drawn_at_its_value(shown, comparison):
     plot = NullPlot("Scale")
     plot.show_test(comparison.scale)
     shown(plot, 300, plot.heightForWidth(300))
@@ -73,7 +73,7 @@ def test_the_observed_statistic_stands_where_its_value_is(shown, comparison):
     assert abs(int(np.argmax(tall)) - plot.place(comparison.scale.mmd)) <= 2
 
 
-def test_two_samples_are_drawn_in_the_colors_of_their_sides(shown):
+def test_two_samples_are_drawn_in_their_colors(shown):
     widget = PairedHistogram()
     widget.show_samples(np.linspace(0, 1, 50), np.linspace(2, 3, 80))
     np.testing.assert_allclose([share.sum() for share in widget.shares()], 1)

@@ -1,4 +1,4 @@
-"""Lines with a button: there when there is something to say, and what they say in a dock."""
+"""Notices with a button: shown only with a message, and their text in a dock."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ from napari_shape_ensembles.viewer.panels.widgets import Notice, excluded_notice
 
 
 @pytest.mark.parametrize("kind", [excluded_notice, lambda: Notice("Undo", "Show the previous result again")])
-def test_a_notice_begins_hidden_and_its_button_says_what_it_does(qtbot, kind):
+def test_a_notice_is_hidden_at_first_and_its_button_is_labeled(qtbot, kind):
     notice = kind()
     qtbot.addWidget(notice)
     assert notice.isHidden()
@@ -22,7 +22,7 @@ def test_a_notice_begins_hidden_and_its_button_says_what_it_does(qtbot, kind):
         press(notice.button, qtbot)
 
 
-def test_what_changed_is_listed_up_to_three_with_names_as_they_are(bare_dock, model, monkeypatch):
+def test_up_to_three_changes_are_listed_with_plain_names(bare_dock, model, monkeypatch):
     changed = ["<b> was changed", "two", "three", "four", "five"]
     monkeypatch.setattr(bare_dock.task, "changed_since", lambda: changed)
     monkeypatch.setattr(bare_dock.task, "blocking_reason", lambda: "no reason")

@@ -1,4 +1,4 @@
-"""The results panel alone: what it says of a comparison, and of none."""
+"""The results panel alone: what it shows with and without a comparison."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ def panel(qtbot):
 
 
 def visible(panel):
-    """Names of the parts that are shown."""
+    """Names of the visible parts."""
     parts = (
         "answer",
         "origin",
@@ -34,7 +34,7 @@ def visible(panel):
     return {name for name in parts if getattr(panel, name).isVisibleTo(panel)}
 
 
-def test_without_a_result_it_shows_nothing(panel):
+def test_without_a_result_the_panel_is_empty(panel):
     assert visible(panel) == set()
     assert panel.text().strip() == ""
 
@@ -51,7 +51,7 @@ def test_a_result_is_shown_with_its_row_tests_counts_and_settings(panel, compari
     assert f"{comparison.scale.mmd:.3f}" in panel.null_plots["Scale"].caption
 
 
-def test_a_failure_takes_the_place_of_the_result(panel, comparison):
+def test_a_failure_replaces_the_result(panel, comparison):
     panel.show_result(DisplayedResult(comparison, None, {}))
     panel.show_result(None, "⚠ no curves in one")
     assert panel.answer.text() == "⚠ no curves in one"
@@ -60,7 +60,7 @@ def test_a_failure_takes_the_place_of_the_result(panel, comparison):
     assert panel.answer.text() == comparison.summary()
 
 
-def test_notes_and_warnings_of_the_result_are_listed_with_a_sign(panel, comparison):
+def test_notes_and_warnings_are_listed_with_a_symbol(panel, comparison):
     a, b = (Ensemble(side.curves, name=side.name) for side in (comparison.a, comparison.b))
     warned = replace(comparison, a=a, b=b)
     panel.show_result(DisplayedResult(warned, None, {}, notes=("✓ saved",)), "changed in the meantime")
@@ -71,7 +71,7 @@ def test_notes_and_warnings_of_the_result_are_listed_with_a_sign(panel, comparis
     assert ("warnings" in visible(panel)) == bool(comparison.warnings)
 
 
-def test_a_note_is_told_once_and_an_empty_one_hides_it(panel, qtbot):
+def test_a_note_is_announced_once_and_hidden_if_empty(panel, qtbot):
     with qtbot.waitSignal(panel.note_shown):
         panel.show_note("Saved to <a>.npz", "/folder/<a>.npz")
     assert panel.message.toolTip() == "<qt>/folder/&lt;a&gt;.npz</qt>"
@@ -80,7 +80,7 @@ def test_a_note_is_told_once_and_an_empty_one_hides_it(panel, qtbot):
     assert "message" not in visible(panel)
 
 
-def test_what_takes_a_while_is_offered_unless_busy_or_inconclusive(panel, comparison):
+def test_slow_actions_are_enabled_unless_busy_or_inconclusive(panel, comparison):
     panel.show_result(DisplayedResult(comparison, None, {}))
     assert panel.check.isEnabled()
     panel.show_state(busy=True, stale=False)
@@ -93,7 +93,7 @@ def test_what_takes_a_while_is_offered_unless_busy_or_inconclusive(panel, compar
     assert "withheld" in panel.text()
 
 
-def test_an_outdated_answer_is_greyed_and_a_new_sentence_is_not(panel, comparison):
+def test_only_outdated_results_are_grayed_out(panel, comparison):
     panel.show_result(DisplayedResult(comparison, None, {}))
     panel.show_state(busy=False, stale=True)
     assert not panel.answer.isEnabled()
@@ -102,7 +102,7 @@ def test_an_outdated_answer_is_greyed_and_a_new_sentence_is_not(panel, compariso
 
 
 @pytest.mark.parametrize("case", ROWS)
-def test_the_row_that_holds_is_framed_in_the_color_of_text(shown, case):
+def test_the_resulting_row_is_framed_in_the_text_color(shown, case):
     table = shown(TruthTable(), 380, 260)
     before = dark_rows(table)
     table.mark(case)
@@ -114,7 +114,7 @@ def test_the_row_that_holds_is_framed_in_the_color_of_text(shown, case):
 
 
 def dark_rows(table):
-    """The lines of pixels whose second one has the color of text."""
+    """Rows of pixels whose second pixel has the text color."""
     image = table.grab().toImage()
     ink = table.palette().windowText().color()
     return {y for y in range(image.height()) if image.pixelColor(1, y) == ink}

@@ -1,4 +1,4 @@
-"""The explorer of shape space and the panel of an explanation, alone."""
+"""The explorer of shape space and the explanation panel, without a dock."""
 
 from dataclasses import replace
 
@@ -46,15 +46,15 @@ def test_the_canvas_draws_outlines_at_scale_with_a_scale_bar(shown):
     assert 100 < np.ptp(rows) < 145
 
 
-def test_an_error_while_something_is_painted_is_told_and_the_next_time_it_is_painted(shown, qtbot):
-    """A painter that is not ended by then ends the process, with PySide6 at once."""
+def test_a_painting_error_is_reported_and_painting_resumes(shown, qtbot):
+    """A QPainter that is still active then aborts the process, with PySide6 immediately."""
     canvas = shown(ShapeCanvas(), 300, 300)
     frames = canvas.frames
     with qtbot.capture_exceptions() as errors:
         canvas.show_shapes([StyledOutline(np.array([["no", "number"]]))])
         try:
             canvas.grab()
-        except TypeError as error:  # PySide6 hands it on
+        except TypeError as error:  # PySide6 passes the error on
             errors.append(error)
         canvas.show_shapes([StyledOutline(SQUARE, "A")])
     assert errors
@@ -64,12 +64,12 @@ def test_an_error_while_something_is_painted_is_told_and_the_next_time_it_is_pai
     assert canvas.frames > frames
 
 
-def test_the_radius_of_nothing_is_one():
+def test_the_radius_without_outlines_is_one():
     assert radius([]) == 1
     assert radius([SQUARE, 3 * SQUARE]) == pytest.approx(3 * np.sqrt(2))
 
 
-def test_a_thumbnail_clicked_tells_its_row_and_space_between_them_none(shown, qtbot):
+def test_clicking_a_thumbnail_emits_its_row(shown, qtbot):
     thumbnails = Thumbnails()
     thumbnails.show_curves([(3, SQUARE)], [(40, SQUARE), (41, 2 * SQUARE)])
     chosen = []
@@ -84,11 +84,11 @@ def test_a_thumbnail_clicked_tells_its_row_and_space_between_them_none(shown, qt
 
 
 def typical(thumbnails):
-    """Rows of the curves shown, of A and of B."""
+    """Row indices of the curves shown, of A and of B."""
     return [[button.row for button in thumbnails.buttons if button.side == side] for side in "AB"]
 
 
-def test_nothing_is_drawn_until_there_are_places(qtbot):
+def test_nothing_is_drawn_without_a_shape_space(qtbot):
     explorer = ShapeExplorer()
     qtbot.addWidget(explorer)
     explorer.sliders[0].setValue(4)
@@ -97,7 +97,7 @@ def test_nothing_is_drawn_until_there_are_places(qtbot):
     assert explorer.canvas.outlines == ()
 
 
-def test_every_page_draws_its_own_shape_on_what_it_is_compared_with(explorer):
+def test_every_page_draws_its_shape_over_the_reference(explorer):
     for page, (name, behind) in enumerate((("mean of all curves", 1), ("mean of A → mean of B", 2), ("A · 100", 1))):
         explorer.tabs.setCurrentIndex(page)
         *others, shape = explorer.canvas.outlines
@@ -107,7 +107,7 @@ def test_every_page_draws_its_own_shape_on_what_it_is_compared_with(explorer):
         np.testing.assert_array_equal(shape.curve, explorer.shape[0])
 
 
-def test_a_path_chosen_anew_starts_there(explorer, comparison):
+def test_a_newly_chosen_path_starts_at_its_beginning(explorer, comparison):
     explorer.tabs.setCurrentIndex(1)
     explorer.choose(explorer.ends[0], 31)
     assert explorer.ends[0].currentText() == f"B · {comparison.b.ids[1]}"
@@ -116,7 +116,7 @@ def test_a_path_chosen_anew_starts_there(explorer, comparison):
     np.testing.assert_allclose(explorer.shape[0], expected, atol=1e-9)
 
 
-def test_modes_are_chosen_for_the_first_sliders_and_add_up(explorer):
+def test_modes_control_the_first_sliders_and_add_up(explorer):
     explorer.choose_modes([6, 6])
     for slider in explorer.sliders[:2]:
         slider.setValue(10)
@@ -125,7 +125,7 @@ def test_modes_are_chosen_for_the_first_sliders_and_add_up(explorer):
     assert explorer.shape[1] == "mean of all curves"
 
 
-def test_another_comparison_replaces_all_choices(explorer, comparison):
+def test_another_comparison_resets_all_choices(explorer, comparison):
     explorer.tabs.setCurrentIndex(2)
     explorer.show_curve(50)
     explorer.set_places(ShapePlaces(comparison))
@@ -134,14 +134,14 @@ def test_another_comparison_replaces_all_choices(explorer, comparison):
     assert explorer.shape[1] == "A · 100, rank 20"
 
 
-def test_the_button_asks_for_the_curve_that_is_selected(explorer, qtbot):
+def test_the_button_requests_the_selected_curve(explorer, qtbot):
     for take, combo in zip(explorer.pick_buttons, (*explorer.ends, explorer.curve), strict=True):
         with qtbot.waitSignal(explorer.wants_selected) as asked:
             take.click()
         assert asked.args == [combo]
 
 
-def test_an_explanation_fills_all_pages_and_chooses_the_most_different_mode(panel, explanation):
+def test_an_explanation_fills_all_pages_and_selects_the_most_different_mode(panel, explanation):
     top = int(explanation.modes.order()[0])
     assert panel.isEnabled()
     assert panel.table.mode() == top
@@ -154,7 +154,7 @@ def test_an_explanation_fills_all_pages_and_chooses_the_most_different_mode(pane
     assert max(of_a) < 30 <= min(of_b)
 
 
-def test_a_mode_chosen_is_drawn_and_told(panel, qtbot):
+def test_choosing_a_mode_draws_it_and_emits_a_signal(panel, qtbot):
     with qtbot.waitSignal(panel.mode_chosen) as told:
         panel.table.selectRow(3)
     assert told.args == [panel.table.mode()]
@@ -162,7 +162,7 @@ def test_a_mode_chosen_is_drawn_and_told(panel, qtbot):
     assert [outline.dashed for outline in panel.mode_canvas.outlines] == [True, False, False]
 
 
-def test_a_cleared_panel_shows_nothing(panel):
+def test_a_cleared_panel_is_empty(panel):
     panel.clear_explanation()
     assert not panel.isEnabled()
     assert panel.table.rowCount() == 0
@@ -174,7 +174,7 @@ def test_a_cleared_panel_shows_nothing(panel):
     assert not panel.grab().isNull()
 
 
-def test_a_narrow_table_gives_up_columns_that_are_told_below(shown, panel):
+def test_a_narrow_table_moves_columns_to_the_text_below(shown, panel):
     headings = [panel.table.horizontalHeaderItem(place).text() for place in range(panel.table.columnCount())]
     panel.setCurrentIndex(1)
     shown(panel, 900, 500)
@@ -184,7 +184,7 @@ def test_a_narrow_table_gives_up_columns_that_are_told_below(shown, panel):
     assert hidden == ["sd B/A", "var."]
 
 
-def test_play_stops_when_asked(explorer, qtbot):
+def test_play_stops_on_request(explorer, qtbot):
     press(explorer.play, qtbot)
     assert explorer.play.isChecked()
     explorer.stop()
@@ -192,7 +192,7 @@ def test_play_stops_when_asked(explorer, qtbot):
     assert explorer.play.text() == "▶ Pla&y"
 
 
-def test_typical_curves_by_form_are_drawn_at_a_size_at_which_form_is_seen(qtbot, explanation):
+def test_typical_curves_by_undulation_are_drawn_large_enough(qtbot, explanation):
     panel = ExplanationPanel()
     qtbot.addWidget(panel)
     small = replace(explanation.comparison, b=Ensemble([curve / 100 for curve in explanation.comparison.b.curves]))
