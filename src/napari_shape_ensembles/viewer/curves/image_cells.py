@@ -9,9 +9,9 @@ from ..comparing import ComparisonTask
 from ..designing import DesignTable
 from ..experimenting import ExperimentTask
 from ..inspecting import InspectionTask
-from ..layers import CurveLayer
+from ..layers import NAMED_AFTER, CurveLayer
 from ..learning import LearningTask
-from ..overlap import images_below
+from ..overlap import are_disjoint, images_below
 from ..segmenting import SegmentationTask
 from .side_by_side import Cell
 
@@ -34,9 +34,8 @@ class ImageCells:
         side_by_side = comparison.side_by_side
         side_by_side.follow(self.cells)
         design.changed.connect(side_by_side.schedule_arrange)
-        inspection.finished.connect(side_by_side.schedule_arrange)  # the layers below its curves are known then
-        for layers_changed in (segmentation.layers_changed, experiment.layers_changed):
-            layers_changed.connect(side_by_side.arrange_now)
+        for task in (segmentation, experiment, inspection):
+            task.layers_changed.connect(side_by_side.arrange_now)
 
     def cells(self) -> list[Cell]:
         """Return the cells: each image of the result, and each chosen one, with the layers over it."""
@@ -71,12 +70,24 @@ class ImageCells:
             for (side, ref), own in zip(refs, over, strict=True):
                 layer = ref()
                 # A deleted layer may be kept alive elsewhere; its units may be incompatible with the current layers.
-                found.append((side, layer if layer in layers else None, own))
+                found.append((side, layer if layer in layers else self._opened_again(side, own), own))
         elif comparison.result is not None:
             found = [(own.metadata[MARK]["source"], None, own) for own in curves if own is not None]
         known = [layer for _, layer, _ in found]
         sides = zip("AB", self._choices.sides.chosen(), strict=True)
         return found + [(side, layer, None) for side, own in sides for layer in own if layer not in known]
+
+    def _opened_again(self, side: str, curves: CurveLayer | None) -> Layer | None:
+        """Return the chosen image of the name of a deleted one, if the curves of that one lie on it.
+
+        In a cell of their own, these would change the shape of the grid until the next comparison, and back.
+        """
+        if curves is None or curves not in NAMED_AFTER:
+            return None
+        _, name, *_ = NAMED_AFTER[curves]
+        chosen = self._choices.sides.chosen()["AB".index(side)]
+        again = (layer for layer in chosen if layer.name == name)
+        return next((layer for layer in again if not are_disjoint([layer, curves], self._choices)), None)
 
     def _layers_over(self, image: Layer) -> list[Layer]:
         """Return all layers over an image."""

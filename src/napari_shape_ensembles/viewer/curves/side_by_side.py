@@ -88,8 +88,9 @@ class CellGrid(GridCanvas):
         return self._shape_of(self._cells())
 
     def _shape_of(self, cells: list[int]) -> tuple[int, int]:
-        count, (rows, columns) = max(cells, default=-1) + 1, self.shape
-        if not (self.enabled and count):
+        # A grid without visible layers keeps its shape: napari creates all view boxes anew for another one.
+        count, (rows, columns) = max([0, *cells]) + 1, self.shape
+        if not self.enabled:
             return 1, 1
         if columns == -1:
             columns = int(np.ceil(np.sqrt(count))) if rows == -1 else -(-count // rows)
