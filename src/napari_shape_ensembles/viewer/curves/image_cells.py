@@ -8,6 +8,7 @@ from ..choices import sorted_by_name
 from ..comparing import ComparisonTask
 from ..designing import DesignTable
 from ..experimenting import ExperimentTask
+from ..inputs import is_own
 from ..inspecting import InspectionTask
 from ..layers import NAMED_AFTER, CurveLayer
 from ..learning import LearningTask
@@ -50,14 +51,16 @@ class ImageCells:
             # A layer with outlines over it, such as a corrected consensus, has its own cell.
             own_cell = [layer for layer in others if layer not in above or self._layers_over(layer)]
             found += [(self._design.cell(layer, GROUP), layer, None) for layer in own_cell]
-        cells = []
+        cells, placed = [], set[Layer]()
         for group, layer, curves in found:
             lowest = None if layer is None else below.pop(layer, None)
             below = {one: image for one, image in below.items() if image is not lowest}  # show it in a single cell
             over = [other for one in (lowest, layer) if one is not None for other in self._layers_over(one)]
-            here = [one for one in (lowest, layer, *over, curves) if one is not None]
             named = layer if layer is not None else curves
-            cells.append(Cell(group, here, "" if named is None else named.name))
+            over += [] if named is None else [one for one in self._left_behind(named) if one not in placed]
+            here = [one for one in (lowest, layer, *over, curves) if one is not None]
+            placed.update(here)
+            cells.append(Cell(group, list(dict.fromkeys(here)), "" if named is None else named.name))
         return cells
 
     def _compared(self) -> list[tuple[str, Layer | None, CurveLayer | None]]:
@@ -67,30 +70,31 @@ class ImageCells:
         if comparison.result is not None and comparison.run_inputs is not None:
             refs = [(side, ref) for side, own in zip("AB", comparison.run_inputs.layers, strict=True) for ref in own]
             over = curves if len(curves) == len(refs) else [None for _ in refs]
+            chosen = dict(zip("AB", self._choices.sides.chosen(), strict=True))
             for (side, ref), own in zip(refs, over, strict=True):
                 layer = ref()
                 # A deleted layer may be kept alive elsewhere; its units may be incompatible with the current layers.
-                found.append((side, layer if layer in layers else self._opened_again(side, own), own))
+                if layer not in layers:
+                    layer = next((one for one in chosen[side] if own in self._left_behind(one)), None)
+                found.append((side, layer, own))
         elif comparison.result is not None:
             found = [(own.metadata[MARK]["source"], None, own) for own in curves if own is not None]
         known = [layer for _, layer, _ in found]
         sides = zip("AB", self._choices.sides.chosen(), strict=True)
         return found + [(side, layer, None) for side, own in sides for layer in own if layer not in known]
 
-    def _opened_again(self, side: str, curves: CurveLayer | None) -> Layer | None:
-        """Return the chosen image of the name of a deleted one, if the curves of that one lie on it.
-
-        In a cell of their own, these would change the shape of the grid until the next comparison, and back.
-        """
-        if curves is None or curves not in NAMED_AFTER:
-            return None
-        _, name, *_ = NAMED_AFTER[curves]
-        chosen = self._choices.sides.chosen()["AB".index(side)]
-        again = (layer for layer in chosen if layer.name == name)
-        return next((layer for layer in again if not are_disjoint([layer, curves], self._choices)), None)
-
     def _layers_over(self, image: Layer) -> list[Layer]:
         """Return all layers over an image."""
         tasks = self._segmentation, self._experiment, self._inspection
         examples = [painted for annotated, painted in self._learning.examples() if annotated is image]
         return [*(layer for task in tasks for layer in task.layers_over(image)), *examples]
+
+    def _left_behind(self, layer: Layer) -> list[Layer]:
+        """Return own layers of a deleted image which lie on this one of the same name, or on other layers of that one.
+
+        In a cell of their own, they would change the shape of the grid until the next run, when they are replaced.
+        """
+        layers, name = self._choices.layers, NAMED_AFTER[layer][1] if layer in NAMED_AFTER else layer.name
+        named = [(one, *NAMED_AFTER[one][:2]) for one in layers if one in NAMED_AFTER and is_own(one)]
+        found = [one for one, image, before in named if before == name and image() not in layers]
+        return [one for one in found if not are_disjoint([layer, one], self._choices)]
