@@ -22,6 +22,7 @@ from qtpy.QtWidgets import (
     QTabBar,
     QWidget,
 )
+from vispy.scene import Widget
 
 from docks import (
     PLUGIN,
@@ -281,6 +282,52 @@ def test_a_page_that_asks_for_a_dock_is_shown_the_page_of_the_bench(bench_of_two
     bench_of_two.pages["Trust"].show_tab(1).open_dock(title)
     assert bench_of_two.step == step
     assert bench_of_two.pages[step].currentIndex() == tab
+
+
+def test_the_canvas_creates_no_view_boxes_while_the_images_stay_the_same(viewer, qtbot, monkeypatch):
+    """Vispy lets go of none of them: those of each round would stay as long as the window."""
+    made, add_grid = [], Widget.add_grid
+    monkeypatch.setattr(Widget, "add_grid", lambda *args, **options: made.append(1) or add_grid(*args, **options))
+    wide = {name: np.tile(spots(seed, rows=3), 3) for seed, name in ((1, "one"), (2, "two"))}  # best above each other
+
+    def open_images():
+        for name, pixels in wide.items():
+            viewer.add_image(pixels, name=name)
+
+    def are_apart():
+        names = {layer.name for layer in viewer.layers if layer.visible}
+        return sorted(map(len, cells(viewer).values())) == [len(names) // 2] * 2
+
+    open_images()
+    _, bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")
+    session = bench.session
+    set_choices(session.choices, **QUICK)
+    inspection = bench.page("Outlines").show_tab(1)
+    qtbot.waitUntil(are_apart, timeout=5000)
+    assert made  # at first
+    made.clear()
+    for smoothing in (1.0, 1.5, 2.0):
+        bench.page("Outlines").show_tab(0)
+        bench.show_page(STEPS.index("Outlines"))
+        set_choices(session.choices, smoothing=smoothing)
+        qtbot.waitUntil(lambda: len(session.segmentation.verdict.counts) == 2, timeout=60_000)
+        qtbot.waitUntil(are_apart, timeout=5000)
+        bench.compare()
+        wait_until_idle(session.comparison, qtbot)
+        qtbot.waitUntil(are_apart, timeout=5000)
+        for visible in (False, True):
+            for layer in list(viewer.layers):
+                layer.visible = visible
+        inspection.run()
+        wait_until_idle(session.inspection, qtbot)
+        viewer.layers.remove("one")
+        qtbot.waitUntil(lambda: "A · one curves" in captions(viewer).values(), timeout=5000)
+        viewer.add_image(wide["one"], name="one")
+        qtbot.waitUntil(lambda: set(captions(viewer).values()) == {"A · one", "B · two"}, timeout=5000)
+        viewer.layers.clear()
+        open_images()
+        qtbot.waitUntil(are_apart, timeout=5000)
+        assert not made
 
 
 def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model, qtbot, shown):

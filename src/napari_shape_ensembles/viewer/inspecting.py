@@ -17,6 +17,7 @@ import pandas as pd
 from napari.layers import Image, Labels, Layer, Shapes
 from napari.utils import Colormap
 from numpy.typing import NDArray
+from psygnal import Signal
 
 from ..comparison import Comparison, Settings, compare
 from ..comparison.display import MARK, simplified
@@ -46,7 +47,7 @@ from .inputs import (
     symbol,
     trace,
 )
-from .layers import ColorFeature, OwnLayers, name_after
+from .layers import ColorFeature, OwnLayers, batched_changes, name_after
 from .overlap import common_words
 from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_at, world_at
@@ -99,6 +100,8 @@ class InspectionTask(Task[Inspection]):
     ranked_with : str
         Sentences that name the image with which each of the labels was ranked, or say that there was none.
     """
+
+    layers_changed = Signal()  #: layers of an inspection were added and removed, before napari handles the events
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
@@ -189,7 +192,19 @@ class InspectionTask(Task[Inspection]):
             self._apply_strokes()
             is_current = self._is_current(outcome)
         self.update_runner.cancel()
-        yield from self.curves.replace(outcome.layers)
+        with batched_changes(self.choices):  # the curves, and their arrangement
+            yield from self.curves.replace(outcome.layers, shown=False)
+            self._take(outcome, run_inputs)
+            yield from self._replace_unlisted(outcome.unlisted, shown=False)
+            self._name_layers()
+            self.layers_changed.emit()
+            yield None
+        yield None
+        yield from self.curves.replace(outcome.layers, new=False)
+        yield from self._replace_unlisted(outcome.unlisted, new=False)
+
+    def _take(self, outcome: "InspectionOutcome", run_inputs: RunInputs) -> None:
+        """Take over the result and the review, whose curves are in the viewer."""
         self.result, self.run_inputs = outcome.review.inspection, run_inputs
         self.excluded_curves = [np.zeros(len(one), dtype=bool) for one in outcome.review.inspection.ensembles]
         self.again = self.current = None
@@ -209,8 +224,6 @@ class InspectionTask(Task[Inspection]):
             self._hide_other_planes(image)
         self._show_corrected()
         self._refresh_review()
-        yield from self._show_unlisted(outcome.unlisted)
-        self._name_layers()
 
     def _inspection_function(self, sources: Sources, run_inputs: RunInputs) -> "Callable[[], InspectionOutcome]":
         """Return the function that answers the question in a worker thread."""
@@ -722,7 +735,7 @@ class InspectionTask(Task[Inspection]):
                 fill_by_score(layer)
             active = self.choices.layers.selection.active
             yield from self.curves.replace(layers)
-            yield from self._show_unlisted(unlisted)
+            yield from self._replace_unlisted(unlisted)
             self._name_layers()
             if active not in self.choices.layers:
                 active = next((layer for layer in self.curves.by_image() if layer is not None), None)
@@ -736,9 +749,9 @@ class InspectionTask(Task[Inspection]):
                 self.run_inputs = replace(self.run_inputs, fingerprints=tuple(fingerprints))
         self.changed.emit()
 
-    def _show_unlisted(self, layers: dict[int, Shapes]) -> Iterator[None]:
+    def _replace_unlisted(self, layers: dict[int, Shapes], *, new: bool = True, shown: bool = True) -> Iterator[None]:
         self._unlisted_images = list(layers)
-        yield from self.unlisted.replace(list(layers.values()))
+        yield from self.unlisted.replace(list(layers.values()), new=new, shown=shown)
 
     def _refresh_review(self) -> None:
         """Update the result, the queue and the colors from the review."""

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from napari.components import ViewerModel
 from napari.components.grid import GridCanvas
@@ -13,7 +13,7 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QApplication
 from scipy import ndimage
 
-from docks import grid_of
+from docks import grid_of, reusing_results, set_choices, spots, wait_until_idle
 from napari_shape_ensembles.viewer.camera_flight import camera_of
 from napari_shape_ensembles.viewer.curves.canvas_overlays import Captions
 from napari_shape_ensembles.viewer.curves.side_by_side import CellGrid
@@ -40,6 +40,7 @@ def cell_grid(cells, **options):
     enabled=st.booleans(),
 )
 def test_cells_with_equal_numbers_of_layers_match_napari(visible, stride, shape, enabled):
+    assume(any(visible))
     layers = [SimpleNamespace(visible=one) for one in visible]
     napari = GridCanvas(stride=stride, shape=shape, enabled=enabled)
     own = cell_grid([i // stride if one else -1 for i, one in enumerate(visible)], shape=shape, enabled=enabled)
@@ -55,6 +56,15 @@ def test_cells_have_the_given_layers():
     layers = [SimpleNamespace(visible=True)] * 6
     assert dict(grid.iter_viewboxes(layers)) == {(0, 0): (1, 2, 3), (0, 1): (0,), (1, 0): (5,), (1, 1): ()}
     assert grid.position(5, layers) == (1, 0)
+
+
+def test_a_grid_keeps_its_shape_while_nothing_is_visible():
+    """Napari makes all view boxes anew for another shape, and lets go of none."""
+    assert cell_grid([-1, -1], shape=(2, 3), enabled=True).actual_shape([]) == (2, 3)
+    assert cell_grid([], shape=(2, 3), enabled=True).actual_shape([]) == (2, 3)
+    empty = cell_grid([], enabled=True)
+    assert list(empty.iter_viewboxes([])) == [((0, 0), ())]
+    assert cell_grid([], shape=(2, 3)).actual_shape([]) == (1, 1)
 
 
 def test_the_grid_of_napari_is_restored(model):
@@ -127,6 +137,17 @@ def test_cameras_of_all_cells_are_updated_once(model):
     assert told == [1]  # before the canvas receives the cells
     session.comparison.arrange(False)
     session.detach()
+
+
+def run_quickly(session, qtbot):
+    """Compare A and B, of which nothing but the layers matters."""
+    for seed, name in ((1, "one"), (2, "two")):
+        session.choices.layers[name].data = spots(seed, rows=3)
+    set_choices(session.choices, permutations=199, landmarks=50, rank=10)
+    with reusing_results():
+        session.comparison.run()
+        wait_until_idle(session.comparison, qtbot)
+    assert session.comparison.result is not None
 
 
 def words(session):
@@ -220,6 +241,34 @@ def test_labels_over_several_images_get_a_cell_of_their_own(two, model, qtbot):
 def test_labels_are_in_the_cell_of_the_image_with_the_same_name(two, model, qtbot):
     model.add_labels(np.ones((60, 80), dtype=int), name="two_mask")
     qtbot.waitUntil(lambda: words(two) == BOTH and {"two", "two_mask"} in cells(model).values(), timeout=2000)
+
+
+@needs_grid_aware_of_layers
+def test_a_hidden_image_has_its_own_cell_again_when_it_is_shown(two, model, qtbot):
+    apart = {(0, 0), (1, 0)} if grid_of(model).shape == (2, 1) else {(0, 0), (0, 1)}
+    assert set(cells(model)) == apart
+    model.layers["one"].visible = False
+    model.layers["two"].name = "alone"  # arranged anew, as large as the canvas allows
+    qtbot.waitUntil(lambda: grid_of(model).shape == (1, 1), timeout=2000)
+    model.layers["one"].visible = True
+    qtbot.waitUntil(lambda: set(cells(model)) == apart, timeout=2000)
+    assert words(two) == ["A · one", "B · alone"]
+
+
+def test_curves_of_a_deleted_image_lie_over_the_one_that_is_opened_again(two, model, qtbot):
+    run_quickly(two, qtbot)
+    before = cells(model)
+    (image,) = (layer for layer in model.layers if layer.name == "one")
+    model.layers.remove(image)
+    qtbot.waitUntil(lambda: words(two) == ["A · one curves", "B · two"], timeout=2000)
+    model.add_image(image.data, name="one")
+    qtbot.waitUntil(lambda: words(two) == BOTH, timeout=2000)
+    assert cells(model) == before
+    model.layers["one"].name = "another"
+    model.layers.remove("another")
+    model.add_image(image.data, name="third")  # of another name, thus perhaps of another scene
+    qtbot.waitUntil(lambda: len(words(two)) == 3, timeout=2000)
+    assert {"third"} in cells(model).values()
 
 
 def test_a_grid_disabled_by_the_user_stays_disabled(two, model, qtbot):

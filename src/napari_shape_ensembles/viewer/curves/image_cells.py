@@ -8,10 +8,11 @@ from ..choices import sorted_by_name
 from ..comparing import ComparisonTask
 from ..designing import DesignTable
 from ..experimenting import ExperimentTask
+from ..inputs import is_own
 from ..inspecting import InspectionTask
-from ..layers import CurveLayer
+from ..layers import NAMED_AFTER, CurveLayer
 from ..learning import LearningTask
-from ..overlap import images_below
+from ..overlap import are_disjoint, images_below
 from ..segmenting import SegmentationTask
 from .side_by_side import Cell
 
@@ -34,9 +35,8 @@ class ImageCells:
         side_by_side = comparison.side_by_side
         side_by_side.follow(self.cells)
         design.changed.connect(side_by_side.schedule_arrange)
-        inspection.finished.connect(side_by_side.schedule_arrange)  # the layers below its curves are known then
-        for layers_changed in (segmentation.layers_changed, experiment.layers_changed):
-            layers_changed.connect(side_by_side.arrange_now)
+        for task in (segmentation, experiment, inspection):
+            task.layers_changed.connect(side_by_side.arrange_now)
 
     def cells(self) -> list[Cell]:
         """Return the cells: each image of the result, and each chosen one, with the layers over it."""
@@ -51,14 +51,16 @@ class ImageCells:
             # A layer with outlines over it, such as a corrected consensus, has its own cell.
             own_cell = [layer for layer in others if layer not in above or self._layers_over(layer)]
             found += [(self._design.cell(layer, GROUP), layer, None) for layer in own_cell]
-        cells = []
+        cells, placed = [], set[Layer]()
         for group, layer, curves in found:
             lowest = None if layer is None else below.pop(layer, None)
             below = {one: image for one, image in below.items() if image is not lowest}  # show it in a single cell
             over = [other for one in (lowest, layer) if one is not None for other in self._layers_over(one)]
-            here = [one for one in (lowest, layer, *over, curves) if one is not None]
             named = layer if layer is not None else curves
-            cells.append(Cell(group, here, "" if named is None else named.name))
+            over += [] if named is None else [one for one in self._left_behind(named) if one not in placed]
+            here = [one for one in (lowest, layer, *over, curves) if one is not None]
+            placed.update(here)
+            cells.append(Cell(group, list(dict.fromkeys(here)), "" if named is None else named.name))
         return cells
 
     def _compared(self) -> list[tuple[str, Layer | None, CurveLayer | None]]:
@@ -68,10 +70,13 @@ class ImageCells:
         if comparison.result is not None and comparison.run_inputs is not None:
             refs = [(side, ref) for side, own in zip("AB", comparison.run_inputs.layers, strict=True) for ref in own]
             over = curves if len(curves) == len(refs) else [None for _ in refs]
+            chosen = dict(zip("AB", self._choices.sides.chosen(), strict=True))
             for (side, ref), own in zip(refs, over, strict=True):
                 layer = ref()
                 # A deleted layer may be kept alive elsewhere; its units may be incompatible with the current layers.
-                found.append((side, layer if layer in layers else None, own))
+                if layer not in layers:
+                    layer = next((one for one in chosen[side] if own in self._left_behind(one)), None)
+                found.append((side, layer, own))
         elif comparison.result is not None:
             found = [(own.metadata[MARK]["source"], None, own) for own in curves if own is not None]
         known = [layer for _, layer, _ in found]
@@ -83,3 +88,13 @@ class ImageCells:
         tasks = self._segmentation, self._experiment, self._inspection
         examples = [painted for annotated, painted in self._learning.examples() if annotated is image]
         return [*(layer for task in tasks for layer in task.layers_over(image)), *examples]
+
+    def _left_behind(self, layer: Layer) -> list[Layer]:
+        """Return own layers of a deleted image which lie on this one of the same name, or on other layers of that one.
+
+        In a cell of their own, they would change the shape of the grid until the next run, when they are replaced.
+        """
+        layers, name = self._choices.layers, NAMED_AFTER[layer][1] if layer in NAMED_AFTER else layer.name
+        named = [(one, *NAMED_AFTER[one][:2]) for one in layers if one in NAMED_AFTER and is_own(one)]
+        found = [one for one, image, before in named if before == name and image() not in layers]
+        return [one for one in found if not are_disjoint([layer, one], self._choices)]

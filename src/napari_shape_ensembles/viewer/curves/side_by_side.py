@@ -88,8 +88,9 @@ class CellGrid(GridCanvas):
         return self._shape_of(self._cells())
 
     def _shape_of(self, cells: list[int]) -> tuple[int, int]:
-        count, (rows, columns) = max(cells, default=-1) + 1, self.shape
-        if not (self.enabled and count):
+        # A grid without visible layers keeps its shape: napari creates all view boxes anew for another one.
+        count, (rows, columns) = max([0, *cells]) + 1, self.shape
+        if not self.enabled:
             return 1, 1
         if columns == -1:
             columns = int(np.ceil(np.sqrt(count))) if rows == -1 else -(-count // rows)
@@ -176,6 +177,7 @@ class SideBySide:
         for _, (image, *_), _ in cells:  # connecting again is a no-op
             for moved in (image.events.scale, image.events.translate, image.events.units):
                 moved.connect(self._arrange_debouncer.start)
+            image.events.visible.connect(self._on_shown)
         # All cells share a camera: images far from each other would leave most of each cell empty.
         of_sides = all(side in SIDE_COLORS for side, _, _ in cells)
         groups, first = [list(cell.layers) for cell in cells], [cell.layers[0] for cell in cells]
@@ -412,6 +414,14 @@ class SideBySide:
                 if self._layers[place] != layer:
                     self._layers.move(self._layers.index(layer), place)
         reordered(value=self._layers)
+
+    def _on_shown(self, event: object = None) -> None:
+        """Arrange again if there are more visible cells than when the shape of the grid was chosen.
+
+        Hidden images leave it as it is, as napari keeps the view boxes of all past shapes.
+        """
+        if self.on and len({cell for cell in self._cells_of_layers() if cell >= 0}) > self._shown_cell_count:
+            self._arrange_debouncer.start()
 
     def _existing(self, refs: list["weakref.ref[Layer]"]) -> list[Layer]:
         return [layer for ref in refs if (layer := ref()) is not None and layer in self._layers]
