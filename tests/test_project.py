@@ -216,10 +216,14 @@ def test_the_manifest_at_the_top_is_a_link_to_the_one_in_the_package():
     assert git("cat-file", "blob", ":napari.yaml") == "src/napari_shape_ensembles/napari.yaml"
 
 
-def test_the_version_stands_in_one_place():
+def test_the_version_stands_in_two_places_and_is_the_same():
+    """The recipe for conda-forge, built from the source archive, has to state it, too."""
     assert version("napari-shape-ensembles") == PROJECT["version"]
-    stating = git("grep", "-lE", "^(version|__version__)\\b *[:=] *[\"']?[0-9]+\\.").split()
-    assert stating == ["pyproject.toml"]
+    places = ["packaging/conda-forge/recipe.yaml", "pyproject.toml"]
+    stated = re.compile(r"^\s*(?:version|__version__) *[:=] *[\"']?(\d+\.[\w.]+)", re.MULTILINE)
+    files = git("ls-files", "*.toml", "*.yaml", "*.yml", "*.cff", "*.py", "*.cfg").split()
+    found = {name: stated.findall((ROOT / name).read_text(encoding="utf-8")) for name in files}
+    assert {name: said for name, said in found.items() if said} == dict.fromkeys(places, [PROJECT["version"]])
 
 
 def test_base_dependencies_are_those_of_the_rooms_without_a_screen():
