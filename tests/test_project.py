@@ -223,7 +223,7 @@ def test_the_version_stands_in_two_places_and_is_the_same():
     stated = re.compile(r"^\s*(?:version|__version__) *[:=] *[\"']?(\d+\.[\w.]+)", re.MULTILINE)
     files = git("ls-files", "*.toml", "*.yaml", "*.yml", "*.cff", "*.py", "*.cfg").split()
     found = {name: stated.findall((ROOT / name).read_text(encoding="utf-8")) for name in files}
-    assert {name: said for name, said in found.items() if said} == dict.fromkeys(places, [PROJECT["version"]])
+    assert {name: said for name, said in found.items() if said} == {name: [PROJECT["version"]] for name in places}
 
 
 def test_base_dependencies_are_those_of_the_rooms_without_a_screen():
