@@ -19,7 +19,8 @@ from qtpy.QtCore import QEventLoop, QTimer
 from stalls import StallMeter
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from docks import PLUGIN, spots
+from docks import PLUGIN
+from image_makers import spots
 
 
 def loop(milliseconds):

@@ -81,6 +81,7 @@ class SharedData:
         self.give_up = pytest.fail if required else pytest.skip
 
     def __truediv__(self, name):
+        assert not (REAL / name).exists(), f"tests/data has {name}: take it from real_data, for clones to run the test"
         folder = SHARED / name
         if not folder.exists():
             self.give_up(f"{MISSING}: {name}")

@@ -52,7 +52,7 @@ def test_the_conda_recipe_has_the_dependencies_of_the_project():
     declared = dict(re.fullmatch(r"([\w-]+)(>=.*)", line).groups() for line in PROJECT["dependencies"])
     assert asked == {ON_CONDA.get(name, name): least for name, least in declared.items()}
     plugin = dict(re.fullmatch(r"([\w-]+)(?:\[.*\])?(>=.*)", line).groups() for line in EXTRAS["napari"])
-    assert recipe["requirements"]["run_constraints"] == [f"napari {plugin['napari']}"]
+    assert recipe["requirements"]["run_constraints"] == [f"{name} {least}" for name, least in plugin.items()]
     assert PYPROJECT["build-system"]["requires"] == [
         line.replace(" ", "") for line in recipe["requirements"]["host"] if "hatchling" in line
     ]

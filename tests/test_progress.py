@@ -94,6 +94,25 @@ def test_remaining_time_is_reported_after_the_first_block(monkeypatch):
     assert {(step.done, step.total) for step in heard} == {(6, 7)}
 
 
+def test_the_remaining_time_of_a_part_has_one_prefix_and_keeps_its_place(monkeypatch):
+    clock = iter(range(0, 10_000, 20))
+    monkeypatch.setattr("napari_shape_ensembles.progress.monotonic", lambda: next(clock))
+    heard = []
+    with reporting(heard.append):
+        report("smoothing", 0, 20)
+        with as_part(5, 20, "σ = 0: "), as_part(2, 7, "B: "):
+            assert list(timed("ab", 2)) == ["a", "b"]  # before the part has said what it does
+            report("testing undulation", 1, 3)
+            assert list(timed("abcd", 4)) == list("abcd")
+        assert list(timed("ab", 2)) == ["a", "b"]
+    name = "σ = 0: B: testing undulation"
+    assert heard == [
+        Progress("smoothing", 0, 20),
+        *(Progress(f"{name}{left}", 8, 20) for left in ("", *(f", about {s} s left" for s in (60, 40, 20)))),
+        Progress("smoothing, about 20 s left", 0, 20),
+    ]
+
+
 def test_short_work_reports_no_remaining_time():
     heard = []
     with reporting(heard.append):

@@ -1,12 +1,14 @@
 """Conventions for the whole project: layering, manifest, dependencies, and names that no file may contain."""
 
+import ast
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import metadata, version
+from functools import cache
+from importlib.metadata import metadata, packages_distributions, version
 from pathlib import Path
 
 import npe2
@@ -14,8 +16,12 @@ import npe2
 import napari_shape_ensembles
 
 ROOT = Path(__file__).resolve().parents[1]
+TESTS = ROOT / "tests"
+PACKAGE = ROOT / "src" / "napari_shape_ensembles"
 SCRIPTS = str(Path(sys.executable).parent)
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
+EXTRAS = PROJECT["optional-dependencies"]
 SCREEN = ("napari", "qtpy", "magicgui", "superqt", "vispy", "PyQt6", "PySide6")
 
 
@@ -24,6 +30,33 @@ def run_python(code):
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+
+@cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(path, *, at_once=False):
+    """What a file imports by its whole name, such as "numpy.typing.NDArray"; `at_once`, when it is itself imported."""
+    for node in parsed(path).body if at_once else ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from (f"{node.module}.{one.name}" for one in node.names)
+
+
+def libraries(path, **how):
+    """Libraries that a file imports: top module -> the distributions that have it."""
+    tops = {name.split(".")[0] for name in imported(path, **how)} - sys.stdlib_module_names - {PACKAGE.name}
+    return {top: distributions()[top] for top in tops}
+
+
+@cache
+def distributions():
+    """Top module -> the installed distributions that have it."""
+    found = packages_distributions().items()
+    return {top: {name.lower().replace("_", "-") for name in packages} for top, packages in found}
 
 
 def git(*arguments):
@@ -79,12 +112,82 @@ def names(requirements):
 def test_licences_of_dependencies_are_permissive():
     asked = names(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["napari"])
     assert len(asked) > 15
+    listed = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8").partition("\n| license |")[2]
+    assert not [name for name in asked if name not in listed]
     for name in asked:
         about = metadata(name)
         words = [about.get("License-Expression"), about.get("License"), *(about.get_all("Classifier") or [])]
         stated = " ".join(word.splitlines()[0] for word in words if word)
         assert re.search(r"BSD|MIT|Apache|PSF|Python Software Foundation", stated), f"{name}: {stated}"
         assert not re.search(r"GPL|General Public", stated), f"{name}: {stated}"
+
+
+def test_every_imported_library_is_declared():
+    base, window = names(PROJECT["dependencies"]), names(EXTRAS["napari"])
+    others = names(line for extra, lines in EXTRAS.items() if extra != "napari" for line in lines)
+    missing = []
+    for path in PACKAGE.rglob("*.py"):
+        in_window = path.is_relative_to(PACKAGE / "viewer")
+        declared = base | (window if in_window else others)
+        missing += [(path.name, top) for top, packages in libraries(path).items() if not packages & declared]
+        if not in_window and path.name != "kernels.py":  # which are imported where numba is
+            needed = libraries(path, at_once=True)
+            missing += [(path.name, top, "at once") for top, packages in needed.items() if not packages & base]
+    assert not missing
+
+
+def test_mypy_runs_without_the_libraries_of_extras():
+    """What `make lint` needs in the job `lint`, where only the extra `dask` and the group `lint` are installed."""
+    installed = names(PROJECT["dependencies"] + EXTRAS["dask"] + PYPROJECT["dependency-groups"]["lint"])
+    overrides = [one for one in PYPROJECT["tool"]["mypy"]["overrides"] if one.get("ignore_missing_imports")]
+    skipped = {module for one in overrides for module in one["module"]}
+    asked = {top for path in PACKAGE.rglob("*.py") for top, owns in libraries(path).items() if not owns & installed}
+    assert not {f"{top}.*" for top in asked} - skipped
+
+
+def test_headless_tests_import_neither_napari_nor_qt():
+    """What the jobs `headless` and `sdist` collect, directly or through a module beside this one."""
+    window = re.compile(rf"({'|'.join(SCREEN)}|npe2|{PACKAGE.name}\.viewer)\b")
+    helpers = {path.stem: path for path in TESTS.glob("*.py")}
+
+    def needed(path):
+        for name in imported(path):
+            yield name
+            if helper := helpers.get(name.split(".")[0]):
+                yield from needed(helper)
+
+    left_out = TESTS / "viewer", TESTS / "test_project.py", TESTS / "docks.py"
+    collected = [path for path in TESTS.rglob("*.py") if not any(map(path.is_relative_to, left_out))]
+    assert len(collected) > 100
+    found = {(path.name, name) for path in collected for name in needed(path) if window.match(name)}
+    assert not found
+
+
+def private_names():
+    """Names with a leading underscore that the package gives to something of its own."""
+    for node in (node for path in PACKAGE.rglob("*.py") for node in ast.walk(parsed(path))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.id if isinstance(node, ast.Name) else node.attr
+
+
+def touched(path, private):
+    """Where a file imports one of these names, takes it of an object, or patches it by its name."""
+    yield from (name for name in imported(path) if name.startswith(PACKAGE.name) and private & {*name.split(".")})
+    for node in ast.walk(parsed(path)):
+        own = isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("self", "cls")  # a class of the tests
+        if isinstance(node, ast.Attribute) and node.attr in private and not own:
+            yield ast.unparse(node)
+        elif isinstance(node, ast.Constant) and str(node.value).split(".")[-1] in private:
+            yield node.value
+
+
+def test_tests_use_no_private_names_of_the_package():
+    private = {name for name in private_names() if name.startswith("_") and not name.endswith("_")}
+    assert len(private) > 1000
+    found = [(path.name, name) for path in TESTS.rglob("*.py") for name in touched(path, private)]
+    assert not found
 
 
 def test_packages_import_only_lower_layers():
@@ -113,10 +216,14 @@ def test_the_top_level_manifest_links_to_the_one_in_the_package():
     assert git("cat-file", "blob", ":napari.yaml") == "src/napari_shape_ensembles/napari.yaml"
 
 
-def test_the_version_is_stated_once():
+def test_the_version_is_the_same_in_both_places():
+    """The recipe for conda-forge, built from the source archive, has to state it, too."""
     assert version("napari-shape-ensembles") == PROJECT["version"]
-    stating = git("grep", "-lE", "^(version|__version__)\\b *[:=] *[\"']?[0-9]+\\.").split()
-    assert stating == ["pyproject.toml"]
+    places = ["packaging/conda-forge/recipe.yaml", "pyproject.toml"]
+    stated = re.compile(r"^\s*(?:version|__version__) *[:=] *[\"']?(\d+\.[\w.]+)", re.MULTILINE)
+    files = git("ls-files", "*.toml", "*.yaml", "*.yml", "*.cff", "*.py", "*.cfg").split()
+    found = {name: stated.findall((ROOT / name).read_text(encoding="utf-8")) for name in files}
+    assert {name: said for name, said in found.items() if said} == {name: [PROJECT["version"]] for name in places}
 
 
 def test_base_dependencies_are_those_of_the_headless_packages():

@@ -69,7 +69,7 @@ class Progress:
 Listener = Callable[[Progress], object]
 
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())  # the innermost last
-_last: ContextVar[Progress | None] = ContextVar("last", default=None)
+_last: ContextVar[Progress | None] = ContextVar("last", default=None)  # as reported to the innermost listener
 _stop_requested: ContextVar[Callable[[], bool] | None] = ContextVar("stop_asked", default=None)
 _alone: ContextVar[bool] = ContextVar("alone", default=False)
 
@@ -121,9 +121,11 @@ def reporting(listener: Listener | None = None, stop: Callable[[], bool] | None 
     listeners = _listeners.get()
     listening = _listeners.set(listeners if listener is None else (*listeners, listener))
     stopping = _stop_requested.set(stop or _stop_requested.get())
+    before = _last.set(_last.get() if listener is None else None)
     try:
         yield
     finally:
+        _last.reset(before)
         _listeners.reset(listening)
         _stop_requested.reset(stopping)
 
@@ -137,13 +139,13 @@ def report(name: str, done: int = 0, total: int = 0, result: Any = None) -> None
         If the work was cancelled.
     """
     cancellation_check()()
-    _last.set(Progress(name, done, total))
     if listeners := _listeners.get():
         enclosing = _listeners.set(listeners[:-1])  # hear the steps that the listener itself reports
         try:
             listeners[-1](Progress(name, done, total, result))
         finally:
             _listeners.reset(enclosing)
+    _last.set(Progress(name, done, total))  # not before: the listener itself may report
 
 
 def timed(items: Iterable[Item], count: int) -> Iterator[Item]:

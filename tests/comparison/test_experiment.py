@@ -16,7 +16,7 @@ from scipy import stats
 from napari_shape_ensembles import Comparison, Ensemble, Experiment, Outlines, Settings, compare, experiment
 from napari_shape_ensembles.archive import read_archive, write_archive
 from napari_shape_ensembles.comparison.compare import FORMAT, LAYOUT
-from napari_shape_ensembles.comparison.experiment import _power
+from napari_shape_ensembles.comparison.experiment import t_test_power
 from napari_shape_ensembles.comparison.quantities import quantities
 from napari_shape_ensembles.outlines import at_one_pixel_size
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
@@ -275,7 +275,7 @@ def test_power_equals_that_of_the_t_test_at_any_level(level, replicates, shift):
     freedom, cut = 2 * replicates - 2, stats.t.isf(level / 2, 2 * replicates - 2)
     apart, spread = shift / np.sqrt(2 / replicates), deviations(freedom)
     expected = (stats.norm.sf(cut * spread - apart) + stats.norm.cdf(-cut * spread - apart)).mean()
-    assert _power(shift, replicates, level) == pytest.approx(expected, abs=1e-4)
+    assert t_test_power(shift, replicates, level) == pytest.approx(expected, abs=1e-4)
 
 
 def test_invalid_power_analyses_are_rejected(three):

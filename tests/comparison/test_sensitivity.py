@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from curve_makers import blobs
-from docks import labels_of
+from image_makers import labels_of
 from napari_shape_ensembles import Comparison, Ensemble, Settings, archetype_sensitivity, compare
 from napari_shape_ensembles.comparison import STEPS, ArchetypeSensitivity
 from napari_shape_ensembles.progress import Stopped, reporting

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from napari_shape_ensembles.inspection.evidence import _grown, evidence
+from napari_shape_ensembles.inspection.evidence import dilated, evidence
 
 ROWS, COLUMNS = np.indices((120, 240))
 RADIUS, DEPTH = 25, 12
@@ -27,8 +27,8 @@ def measured():
 def test_a_mask_is_dilated_by_the_distance(reach, shape):
     mask = np.random.default_rng(0).random(shape) < 0.01
     mask[0, 0] = True
-    np.testing.assert_array_equal(_grown(mask, reach), ndimage.distance_transform_edt(~mask) <= reach)
-    assert not _grown(np.zeros(shape, bool), reach).any()
+    np.testing.assert_array_equal(dilated(mask, reach), ndimage.distance_transform_edt(~mask) <= reach)
+    assert not dilated(np.zeros(shape, bool), reach).any()
 
 
 def test_concavity_depth_of_a_notch(measured):

@@ -116,8 +116,8 @@ def test_splitting_depends_on_the_surroundings_of_an_object(seed):
     assert_same(packed(seed), recipe, [9, 14, 20][seed % 3])
 
 
-def test_a_micrograph(shared_data):
-    image = imread(shared_data / "dsb_nuclei" / "image.png")
+def test_a_micrograph(real_data):
+    image = imread(real_data / "dsb_nuclei" / "image.png")
     assert_same(image, Outlines(smoothing=2), 100)
     assert_same(image, Outlines(method="local", background=20, split_touching="intensity"), 83)
 

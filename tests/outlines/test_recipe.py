@@ -144,15 +144,21 @@ def test_files_of_version_1_are_read(tmp_path, method):
 
 def test_the_meaning_of_smoothing_depends_on_the_file_version(tmp_path):
     path = tmp_path / "s.toml"
+    written = "# Settings of napari-shape-ensembles. What is left out has its default.\n\n"
     for text, expected in (
-        ("[outlines]\nsmoothing = 2\n", Outlines(outline_smoothing=2)),
+        ("[outlines]\nsmoothing = 2\n", Outlines(smoothing=2)),
+        ("[outlines]\nsmoothing = 2\nmin_area = 30\n", Outlines(smoothing=2, min_area=30)),
+        ("[outlines]\nsmoothing = 2\nmin_area = 30\nmethod = 'li'\n", Outlines(smoothing=2, min_area=30, method="li")),
         ("version = 2\n[outlines]\nsmoothing = 2\n", Outlines(smoothing=2)),
-        ("[outlines]\nsmoothing = 2\nmethod = 'li'\n", Outlines(smoothing=2, method="li")),
+        ("version = 1\n[outlines]\nsmoothing = 2\n", Outlines(outline_smoothing=2)),
+        (f"{written}[outlines]\nsmoothing = 2\nmin_area = 30\n", Outlines(outline_smoothing=2, min_area=30)),
+        (f"\ufeff{written}[outlines]\nsmoothing = 2\n".replace("\n", "\r\n"), Outlines(outline_smoothing=2)),
+        (f"{written}version = 2\n[outlines]\nsmoothing = 2\n", Outlines(smoothing=2)),
         ("[outlines]\nsmoothing = 2\nborder = true\n", Outlines(outline_smoothing=2, keep_border=True)),
         ("[outlines]\nmin_area = 3\n", Outlines(min_area=3)),
     ):
-        path.write_text(text)
-        assert Outlines.load(path) == expected
+        path.write_bytes(text.encode())
+        assert Outlines.load(path) == expected, text
 
 
 @pytest.mark.parametrize(
@@ -161,6 +167,7 @@ def test_the_meaning_of_smoothing_depends_on_the_file_version(tmp_path):
         ("[outlines]\nsmooth = 1", r"\[outlines\] has no option 'smooth'; the options are method"),
         ("[segmentation]\nx = 1", r"\[segmentation\] has no option 'x'"),
         ("[segmentation]\n[outlines]\nname = 'x'", r"\[outlines\] has no option 'name'"),
+        ("version = 2\n[segmentation]\nmethod = 'li'", r"\[segmentation\] is of version 1, .* version = 2: move its"),
         ("[outlines]\nmin_area = -1", "min_area must be a number of 0 or more pixels, not -1"),
         ("outlines = 3", r"outlines must be a table of options, \[outlines\], not 3"),
         ("[outlines", "is not a TOML file"),

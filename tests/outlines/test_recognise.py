@@ -5,7 +5,7 @@ import pytest
 from imageio.v3 import imread, imwrite
 from scipy import ndimage
 
-from napari_shape_ensembles import content_of, extract_curves, objects_of_classes
+from napari_shape_ensembles import content_of, extract_curves, objects_of_classes, samples
 from napari_shape_ensembles.outlines import as_labels
 from napari_shape_ensembles.outlines.recognise import drawn_outlines
 
@@ -98,10 +98,14 @@ def test_all_shared_images_are_recognized(shared_data):
             assert kind == ("grey" if path.stem.endswith("image") else "labels"), path.name
     for path in sorted((shared_data / "uhcs_spheroidite").glob("*.png")):
         assert content_of(imread(path)) == ("grey" if path.stem.endswith("image") else "mask"), path.name
-    assert content_of(imread(shared_data / "dsb_nuclei" / "labels.png")) == "labels"
-    assert content_of(imread(shared_data / "ebsd_sdss" / "phase.png")) in ("classes", "mask")
-    for path in sorted((shared_data / "ampis_powder").glob("*.png")):
-        assert content_of(imread(path)) == "grey"
+
+
+def test_own_images_are_recognized(real_data):
+    assert content_of(imread(real_data / "dsb_nuclei" / "image.png")) == "grey"
+    assert content_of(imread(real_data / "dsb_nuclei" / "labels.png")) == "labels"
+    assert content_of(imread(real_data / "ebsd_sdss" / "phase.png")) in ("classes", "mask")
+    pair = samples.powder()
+    assert [content_of(image) for image in (pair.a, pair.b)] == ["grey", "grey"]
 
 
 def figure(thick=1):

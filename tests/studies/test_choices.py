@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from curve_makers import blobs
-from docks import labels_of
+from image_makers import labels_of
 from napari_shape_ensembles import Ensemble, Outlines, Settings, Stopped, compare
 from napari_shape_ensembles.studies import Choice, ChoiceStudy, choice_study
 

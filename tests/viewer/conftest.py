@@ -16,7 +16,8 @@ from npe2 import PluginManifest
 from qtpy.QtWidgets import QFileDialog
 
 from curve_makers import blobs
-from docks import open_bare_dock, open_compare_dock, reusing_results, run, spots
+from docks import open_bare_dock, open_compare_dock, reusing_results, run
+from image_makers import spots
 from napari_shape_ensembles import Ensemble, Settings, compare, explain
 from napari_shape_ensembles.viewer import layers
 from napari_shape_ensembles.viewer.task import JobRunner

@@ -27,15 +27,14 @@ from vispy.scene import Widget
 from docks import (
     PLUGIN,
     grid_of,
-    labels_of,
     press,
     reusing_results,
     set_choices,
     show_given_result,
-    spots,
     wait_until_idle,
     wait_until_released,
 )
+from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.io import save_settings
 from napari_shape_ensembles.viewer.camera_flight import camera_of

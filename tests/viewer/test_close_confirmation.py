@@ -7,7 +7,8 @@ from napari.settings import get_settings
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QApplication, QDialog, QLabel, QPushButton
 
-from docks import PLUGIN, grid_of, open_compare_dock, show_given_result, spots
+from docks import PLUGIN, grid_of, open_compare_dock, show_given_result
+from image_makers import spots
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.close_confirmation import OTHER_WINDOW, RUNNING, UNSAVED

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 
-from docks import curves_of, open_compare_dock, press, run, set_choices, spots
+from docks import curves_of, open_compare_dock, press, run, set_choices
+from image_makers import spots
 from napari_shape_ensembles import Outlines, Settings
 from napari_shape_ensembles.outlines.proposals import best_recipe
 from napari_shape_ensembles.progress import report

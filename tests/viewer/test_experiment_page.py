@@ -11,7 +11,8 @@ from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QFileDialog
 
-from docks import labels_of, press, set_choices, spots, wait_until_idle
+from docks import press, set_choices, wait_until_idle
+from image_makers import labels_of, spots
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.io import rerun
 from napari_shape_ensembles.io.image_parts import ImagePart
@@ -81,7 +82,7 @@ def test_a_screen_is_read_from_files_and_a_well_opened(model, plate, qtbot, monk
     wells = page.result.experiment.design.groups
     assert wells[0] == "A02"
 
-    page._open_well(0, 4.2, 0.9)  # the plate: columns to the right, rows downwards
+    page.view.clicked.emit(0, 4.2, 0.9)  # the plate: columns to the right, rows downwards
     wait_until_idle(session.experiment, qtbot)
     assert [layer.name for layer in model.layers] == ["B05_f0 outlines", "B05_f1 outlines"]
     assert all(is_own(layer) for layer in model.layers)

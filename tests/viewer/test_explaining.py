@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from docks import reusing_results, show_given_result, spots, wait_until_idle
+from docks import reusing_results, show_given_result, wait_until_idle
+from image_makers import spots
 from napari_shape_ensembles import Settings, compare
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import explaining

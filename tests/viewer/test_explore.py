@@ -20,8 +20,8 @@ from docks import (
     run,
     selected_in_table,
     selected_rows,
-    spots,
 )
+from image_makers import spots
 from napari_shape_ensembles.explanation.single_curves import (
     nearest_and_farthest,
 )

@@ -6,8 +6,9 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit, QPushButton
 
-from docks import labels_with_a_fault, press, reusing_results, segmented, spots
+from docks import press, reusing_results
 from fault_makers import ODD, STEP, faulty
+from image_makers import labels_with_a_fault, segmented, spots
 from napari_shape_ensembles import Settings, segment
 from napari_shape_ensembles.io import read_image
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves

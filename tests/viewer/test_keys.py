@@ -21,7 +21,8 @@ from qtpy.QtWidgets import (
 )
 
 from curve_makers import blobs
-from docks import open_compare_dock, press, run, show_given_result, spots
+from docks import open_compare_dock, press, run, show_given_result
+from image_makers import spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.progress import Progress, report
 from napari_shape_ensembles.viewer import comparing, explaining, inspecting, segmenting, studying

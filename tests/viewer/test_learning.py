@@ -8,7 +8,8 @@ import pytest
 from napari.layers import Labels
 from skimage.measure import label
 
-from docks import press, set_choices, spots
+from docks import press, set_choices
+from image_makers import spots
 from napari_shape_ensembles import Comparison, ObjectModel, Outlines, Settings, match_labels
 from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.learning import BACKGROUND, painted_objects

@@ -12,7 +12,8 @@ import pytest
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QApplication
 
-from docks import curves_of, open_bare_dock, open_compare_dock, press, reusing_results, run, spots
+from docks import curves_of, open_bare_dock, open_compare_dock, press, reusing_results, run
+from image_makers import spots
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing, layers
 from napari_shape_ensembles.viewer.inputs import is_own
@@ -485,7 +486,7 @@ def test_closing_the_viewer_during_a_run_leaves_no_window_and_no_error(make_napa
 LEAVING = """
 import sys, napari
 sys.path.insert(0, {tests!r})
-from docks import spots
+from image_makers import spots
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QApplication
 viewer = napari.Viewer()
@@ -522,7 +523,7 @@ def test_quitting_napari_during_a_permutation_test_is_clean(leave):
 FAILING = """
 import sys, napari
 sys.path.insert(0, {tests!r})
-from docks import spots
+from image_makers import spots
 from qtpy.QtTest import QTest
 viewer = napari.Viewer()
 for seed in (1, 2):

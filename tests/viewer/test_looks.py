@@ -8,7 +8,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QLabel, QWidget
 
-from docks import open_compare_dock, press, run, spots
+from docks import open_compare_dock, press, run
+from image_makers import spots
 from napari_shape_ensembles.viewer.layer_choice import distinguishing_parts
 from napari_shape_ensembles.viewer.panels.fonts import NamedLine
 from napari_shape_ensembles.viewer.panels.widgets import tip, wrapped_label

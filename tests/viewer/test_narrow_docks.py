@@ -20,7 +20,8 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from docks import press, set_choices, spots
+from docks import press, set_choices
+from image_makers import spots
 from napari_shape_ensembles.viewer.panels.color_by import ColorBar
 from napari_shape_ensembles.viewer.panels.distributions import Histogram, ShareBar
 from napari_shape_ensembles.viewer.panels.shape_canvas import ShapeCanvas

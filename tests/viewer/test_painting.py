@@ -29,8 +29,8 @@ from docks import (
     selected_in_table,
     selected_rows,
     set_choices,
-    spots,
 )
+from image_makers import spots
 from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.palette import PICKED
 from napari_shape_ensembles.viewer import layers, painting
@@ -348,7 +348,7 @@ def test_zoomed_in_the_outlines_themselves_are_drawn(closed_unasked, make_napari
     assert far_from_line[edges & clear].max() < 12  # a painted pixel is 8 canvas pixels, rotated 11
     assert far_from_edge[lines & clear].max() < 12
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(canvas_overlays, "_MAX_POLYGONS", 3)
+        patch.setattr(canvas_overlays, "MAX_POLYGONS", 3)
         camera.zoom *= 0.2
         assert not drawn.isVisible()
     assert comparison.unsaved

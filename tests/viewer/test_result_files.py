@@ -19,7 +19,6 @@ from docks import (
     choose_menu_entry,
     curves_of,
     execute,
-    labels_of,
     open_bare_dock,
     open_compare_dock,
     press,
@@ -28,8 +27,8 @@ from docks import (
     run,
     save_as,
     show_docks,
-    spots,
 )
+from image_makers import labels_of, spots
 from napari_shape_ensembles import ArchetypeSensitivity, Comparison, Outlines, Settings
 from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, rerun, save_settings

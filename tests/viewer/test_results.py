@@ -6,7 +6,8 @@ from qtpy.QtCore import QPoint
 from qtpy.QtWidgets import QApplication
 from skimage.io import imsave
 
-from docks import execute, open_bare_dock, press, run, same, spots
+from docks import execute, open_bare_dock, press, run, same
+from image_makers import spots
 from napari_shape_ensembles.viewer.panels.distributions import NullPlot
 from napari_shape_ensembles.viewer.panels.help import HelpWindow, help_text
 from napari_shape_ensembles.viewer.panels.results import ROWS

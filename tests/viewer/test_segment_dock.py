@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from qtpy.QtWidgets import QCheckBox, QComboBox
 
-from docks import press, spots
+from docks import press
+from image_makers import spots
 from napari_shape_ensembles import extract_curves, propose, segment
 from napari_shape_ensembles.outlines import Finding, Outlines, Quality
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes

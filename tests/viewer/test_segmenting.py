@@ -6,7 +6,7 @@ import weakref
 import numpy as np
 import pytest
 
-from docks import labels_of, spots
+from image_makers import labels_of, spots
 from napari_shape_ensembles import Outlines, Settings, extract_curves, segment
 from napari_shape_ensembles.progress import reporting
 from napari_shape_ensembles.viewer.docks.segment import verdict_lines

@@ -15,16 +15,15 @@ from qtpy.compat import isalive
 from docks import (
     curves_of,
     destroy,
-    labels_of,
     open_compare_dock,
     press,
     reusing_results,
     run,
     show_docks,
-    spots,
     wait_until_idle,
     wait_until_released,
 )
+from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.io.image_parts import ImagePart
 from napari_shape_ensembles.viewer import layers

@@ -20,9 +20,9 @@ from docks import (
     same,
     save_as,
     set_choices,
-    spots,
     wait_until_released,
 )
+from image_makers import spots
 from napari_shape_ensembles import Comparison, compare, decision_landscape
 from napari_shape_ensembles.viewer import task
 from napari_shape_ensembles.viewer.docks.study import LandscapeDock

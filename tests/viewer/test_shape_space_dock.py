@@ -10,7 +10,8 @@ from qtpy.QtWidgets import QPushButton, QSlider
 from scipy.spatial.distance import pdist
 
 from curve_makers import blobs
-from docks import destroy, open_bare_dock, press, run, show_docks, show_given_result, spots
+from docks import destroy, open_bare_dock, press, run, show_docks, show_given_result
+from image_makers import spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
 from napari_shape_ensembles.progress import report

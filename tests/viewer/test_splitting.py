@@ -9,7 +9,8 @@ import tifffile
 from napari.layers import Shapes
 from typer.testing import CliRunner
 
-from docks import execute, labels_of, same, set_choices, spots, wait_until_idle
+from docks import execute, same, set_choices, wait_until_idle
+from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings, archetype_sensitivity
 from napari_shape_ensembles.cli import app
 from napari_shape_ensembles.io.design import read_design, take_parts, take_pixel_sizes

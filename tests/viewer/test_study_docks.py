@@ -7,7 +7,8 @@ from qtpy.QtCore import QEvent, QPoint, Qt
 from qtpy.QtGui import QHelpEvent
 from qtpy.QtWidgets import QApplication
 
-from docks import labels_of, press, set_choices, spots
+from docks import press, set_choices
+from image_makers import labels_of, spots
 from napari_shape_ensembles.viewer import studying
 from napari_shape_ensembles.viewer.docks.study import LandscapeDock, SmoothingDock
 from napari_shape_ensembles.viewer.form import Form

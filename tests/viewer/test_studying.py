@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from napari.components import ViewerModel
 
-from docks import labels_of, set_choices, spots
+from docks import set_choices
+from image_makers import labels_of, spots
 from napari_shape_ensembles import decision_landscape, extract_curves
 from napari_shape_ensembles.progress import report, reporting
 from napari_shape_ensembles.viewer import studying

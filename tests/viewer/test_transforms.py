@@ -9,7 +9,8 @@ from skimage.draw import polygon2mask
 from skimage.measure import label
 
 from curve_makers import blobs, rotation
-from docks import labels_of, move_on_canvas, open_bare_dock, press_on_canvas, reusing_results, run, selected_rows, spots
+from docks import move_on_canvas, open_bare_dock, press_on_canvas, reusing_results, run, selected_rows
+from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings, compare
 from napari_shape_ensembles.io import Calibration, read_curves
 from napari_shape_ensembles.viewer import layers as own_layers

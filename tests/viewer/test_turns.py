@@ -8,7 +8,8 @@ from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QPushButton
 
-from docks import grid_of, open_bare_dock, open_compare_dock, press, run, save_as, show_docks, spots
+from docks import grid_of, open_bare_dock, open_compare_dock, press, run, save_as, show_docks
+from image_makers import spots
 from napari_shape_ensembles.viewer import comparing, inputs
 from napari_shape_ensembles.viewer import task as tasks
 from napari_shape_ensembles.viewer.task import JobRunner

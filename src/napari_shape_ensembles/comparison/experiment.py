@@ -658,7 +658,7 @@ class Experiment:
         spread = self._spread_of_means(quantity)
         if not ratio > 0 or replicates < 2:
             raise ValueError(f"ratio {ratio}, {replicates} replicates: give a positive ratio and at least 2 per side")
-        return _power(abs(float(np.log(ratio))) / max(spread, 1e-12), replicates, self.settings.significance)
+        return t_test_power(abs(float(np.log(ratio))) / max(spread, 1e-12), replicates, self.settings.significance)
 
     def planning(self, replicates: Sequence[int] = (3, 4, 5, 6, 8, 10, 12, 20), power: float = 0.8) -> "pd.DataFrame":
         """Smallest ratio of each quantity that a given number of replicates per side detects with a given probability.
@@ -689,9 +689,9 @@ class Experiment:
             found: dict[str, float] = {"replicates": count, "least_p": least_p(count, count)}
             # The difference in standard deviations of replicates' means is the same for all quantities.
             most = 200.0
-            while _power(most, count, self.settings.significance) < power:
+            while t_test_power(most, count, self.settings.significance) < power:
                 most *= 10
-            shift = brentq(lambda x, n=count: _power(x, n, self.settings.significance) - power, 0, most)
+            shift = brentq(lambda x, n=count: t_test_power(x, n, self.settings.significance) - power, 0, most)
             found |= {str(name): float(np.exp(shift * self._spread_of_means(str(name)))) for name in self.means}
             rows.append(found)
         return pd.DataFrame(rows)
@@ -1078,7 +1078,7 @@ def _faults(ensembles: Sequence[Ensemble], design: Design) -> list[str]:
 
 
 @lru_cache(maxsize=1024)  # tables and sentences ask for the same plans
-def _power(shift: float, replicates: int, significance: float) -> float:
+def t_test_power(shift: float, replicates: int, significance: float) -> float:
     """Power of a two-sided t-test at given replicates per side; `shift` in standard deviations of their means."""
     from scipy.stats import nct  # slow to import
 

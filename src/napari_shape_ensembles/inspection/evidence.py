@@ -206,8 +206,8 @@ def spurs_and_crevices(plane: Plane) -> dict[str, Real]:
     gap = ndimage.distance_transform_edt(background)
     _, nearest = plane.outside
     for name, reach in (("", 1.5), ("_wide", float(np.clip(0.2 * _radius(plane), 2.5, 8)))):
-        spur = (labels > 0) & ~_grown(plane.depth > reach, reach)
-        narrow = (background & ~_grown(gap > reach, reach))[1:-1, 1:-1]
+        spur = (labels > 0) & ~dilated(plane.depth > reach, reach)
+        narrow = (background & ~dilated(gap > reach, reach))[1:-1, 1:-1]
         # Space between two objects is not a crevice of either.
         size = 2 * int(np.ceil(reach)) + 1
         most = ndimage.maximum_filter(labels, size)
@@ -220,7 +220,7 @@ def spurs_and_crevices(plane: Plane) -> dict[str, Real]:
     return out
 
 
-def _grown(mask: Mask, reach: float) -> Mask:
+def dilated(mask: Mask, reach: float) -> Mask:
     """Pixels within this distance of a mask; for distances of a few pixels faster than a distance transform."""
     found = np.zeros(mask.shape, dtype=bool)
     steps = np.arange(int(reach) + 1)

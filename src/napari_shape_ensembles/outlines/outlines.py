@@ -188,7 +188,14 @@ class Outlines(Recipe):
 
 
 def _is_old(tables: Mapping[str, Any], table: Mapping[str, Any]) -> bool:
-    """Whether a file has the first format, where [outlines] held tracing only and `smoothing` was that of outlines."""
-    if "version" in tables:
-        return bool(tables["version"] == 1)
-    return _OLD_TABLE in tables or "border" in table or ("smoothing" in table and set(table) <= _OLD_NAMES)
+    """Whether a file has the first format, where [outlines] held tracing only and `smoothing` was that of outlines.
+
+    Names of both formats mean what they mean today, unless something that only the first one had is beside them.
+    """
+    version, has_old_table = tables.get("version"), _OLD_TABLE in tables
+    if has_old_table and version not in (None, 1):
+        raise ContentError(
+            f"[{_OLD_TABLE}] is of version 1, but the file states version = {version}: move its options to "
+            f"[{_TABLE}], where the smoothing of outlines is `outline_smoothing`, or write version = 1"
+        )
+    return version == 1 or (version is None and (has_old_table or "border" in table))

@@ -13,7 +13,8 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QApplication
 from scipy import ndimage
 
-from docks import grid_of, reusing_results, set_choices, spots, wait_until_idle
+from docks import grid_of, reusing_results, set_choices, wait_until_idle
+from image_makers import spots
 from napari_shape_ensembles.viewer.camera_flight import camera_of
 from napari_shape_ensembles.viewer.curves.canvas_overlays import Captions
 from napari_shape_ensembles.viewer.curves.side_by_side import CellGrid

@@ -29,7 +29,7 @@ _VIEW_EXTENT = 6.0  # extent of the view relative to a curve that the camera has
 _WIDTH = 190
 _CAPTION_PADDING_PX = 4  # padding of a caption, in pixels
 _SLOW_LAYER_COUNT = 12  # number of layers above which a redraw of the canvas is slow
-_MAX_POLYGONS = 300  # maximum number of outlines in view to draw as polygons
+MAX_POLYGONS = 300  #: maximum number of outlines in view to draw as polygons
 _UNIT_PIXEL = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # a layer's origin, and one pixel down and right
 _LIGHTER = 140  # lightness of the colors of A and B on the dark background of a caption, in percent
 
@@ -275,7 +275,7 @@ class OutlinesInView(CanvasOverlay):
             if result is not None and isinstance(layer, Labels) and layer in frames:
                 frame = frames[layer]
                 rows = rows_within(layer, pixels_at(layer, frame.corners(), comparison.choices))
-                if len(rows) + len(self.shown) > _MAX_POLYGONS:
+                if len(rows) + len(self.shown) > MAX_POLYGONS:
                     self.shown = {}
                     break
                 corner = drawn_at(layer, _UNIT_PIXEL, comparison.choices)
