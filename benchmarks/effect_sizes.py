@@ -18,12 +18,13 @@ from napari_shape_ensembles import (
 )
 from results_file import out_option, printed, record
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+ROOT = Path(__file__).resolve().parents[1]
+PAPER = ROOT.parent / "shared" / "data" / "paper"
 
 
 def grains(key, stretch=(1, 1)):
     """Outlines of one half of the paper's map, in steps of the map."""
-    data = np.load(DATA / "paper" / "pil184_grains.npz")
+    data = np.load(PAPER / "pil184_grains.npz")
     factor, *origin = data[f"{key}_to_steps"]
     vertices = (data[f"{key}_xy"] * factor + origin)[:, ::-1] * stretch
     return Ensemble(np.split(vertices, data[f"{key}_offsets"][1:-1]), name=key)
@@ -31,7 +32,7 @@ def grains(key, stretch=(1, 1)):
 
 def cells(treatment, line=0):
     """Outlines of cells of one line (0 dunn, 1 dlm8) under one treatment (0 control, 2 cytochalasin D)."""
-    data = np.load(DATA / "osteosarcoma_cells" / "cells.npz")
+    data = np.load(ROOT / "tests" / "data" / "osteosarcoma_cells" / "cells.npz")
     curves = np.split(data["xy"][:, ::-1].astype(float), data["offsets"][1:-1])
     chosen = (data["cell_line"] == line) & (data["treatment"] == treatment)
     return Ensemble([curves[i] for i in np.flatnonzero(chosen)], name=("control", "jasp", "cytd")[treatment])

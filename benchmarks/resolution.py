@@ -18,6 +18,7 @@ from napari_shape_ensembles import Comparison, Ensemble, Settings, at_pixel_size
 from results_file import out_option, printed, record
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+PAPER = DATA / "paper"
 # Number of splits also compared without resampling, and with a difference, as both effects are obvious.
 FEW = 10
 STRETCH, LOBES = 1.5, 0.15

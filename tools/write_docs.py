@@ -158,7 +158,7 @@ def first_draws(name):
 
     def work():
         benchmark = import_module(name)
-        return {"first draws": benchmark.first_draws()} if getattr(benchmark, "DATA", ROOT).exists() else {}
+        return {"first draws": benchmark.first_draws()} if getattr(benchmark, "PAPER", ROOT).exists() else {}
 
     return again(work)
 
@@ -166,7 +166,7 @@ def first_draws(name):
 def effects_of_real_pairs():
     """Effect sizes of real pairs, if the data are available."""
     benchmark = import_module("effect_sizes")
-    return {"pairs": benchmark.measured()} if benchmark.DATA.exists() else {}
+    return {"pairs": benchmark.measured()} if benchmark.PAPER.exists() else {}
 
 
 MEASURED = {
