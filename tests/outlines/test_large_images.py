@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 
 from napari_shape_ensembles import Outlines, Stopped, reporting, segment
 from napari_shape_ensembles.outlines.large_images import outlines_of_large_image
-from napari_shape_ensembles.outlines.segment import plane_of
+from napari_shape_ensembles.outlines.methods import plane_of
 from napari_shape_ensembles.progress import one_processor
 
 METHODS = {

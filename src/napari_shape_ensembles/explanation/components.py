@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import isfinite
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,13 @@ from ..mmd.contrasts import (
 from ..mmd.family import FamilyTests, family_tests
 from ..mmd.kernel import Index, gaussian
 from ..mmd.replicates import mean_kernels
+from ..palette import axes_of
 from ..progress import one_library_thread, over_blocks
 from ..shapes import ShapeSpace, grassmann, spd
 from .properties import coarse_coordinates, fine_amplitude
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Real = NDArray[np.float64]
 
@@ -81,6 +86,18 @@ class Components(Sealed):
     ratio_interval: Real
     spread: Real
     spread_interval: Real
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Plot the share of each component, with its bootstrap interval, on axes, by default those of a new figure."""
+        axis = axes_of(ax, height=1.9)
+        rows = np.arange(len(COMPONENTS))[::-1]
+        axis.barh(rows, self.share, color="0.7", edgecolor="0.2")
+        # The interval of a share need not hold it, as shares below zero count as zero.
+        middle, reach = self.share_interval.mean(axis=0), np.ptp(self.share_interval, axis=0) / 2
+        axis.errorbar(middle, rows, xerr=reach, fmt="none", ecolor="black", capsize=3)
+        axis.set_yticks(rows, COMPONENTS)
+        axis.set(xlim=(0, 1.02), xlabel="share of the squared MMD of all components (bar: 95 % bootstrap interval)")
+        return axis
 
     def differing(self, significance: float = SIGNIFICANCE) -> tuple[str, ...]:
         """Names of the components that differ at a family-wise error rate."""

@@ -121,9 +121,7 @@ class Explanation:
         >>> [label.get_text() for label in explanation.plot().get_yticklabels()]
         ['size', 'elongation', 'coarse form', 'roughness']
         """
-        from .figures import plot_shares
-
-        return plot_shares(self, ax)
+        return self.components.plot(ax)
 
     def sentences(self) -> tuple[str, ...]:
         """Return the explanation in plain sentences, strongest statements first."""

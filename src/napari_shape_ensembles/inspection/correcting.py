@@ -15,7 +15,7 @@ from skimage.draw import polygon2mask
 from skimage.segmentation import watershed
 
 from ..outlines import Ensemble, Outlines
-from ..outlines.extract import label_plane
+from ..outlines.tracing import label_plane
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from ..comparison.experiment import HypothesisTests
 from ..mmd import MMDTest
 from ..outlines import Ensemble
 from ..parameters import tree as tree_of
-from .rerun import save_experiment
+from .experiment_file import save_experiment
 from .tables import escaped_cell
 
 if TYPE_CHECKING:

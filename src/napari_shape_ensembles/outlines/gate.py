@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ..checks import expect
 from ..palette import axes_of
 from .ensemble import Ensemble, counted
-from .extract import TOO_SMALL
 from .recipe import Recipe
 from .spline import following
+from .tracing import TOO_SMALL
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from scipy import ndimage
 from scipy.spatial import ConvexHull
 from skimage.segmentation import watershed
 
-from .segment import NEIGHBOURS, passes
+from .methods import NEIGHBOURS, passes
 
 Real = NDArray[np.floating]
 Labels = NDArray[np.integer]

@@ -20,12 +20,13 @@ from ..budget import limit_of
 from ..checks import unmasked
 from ..progress import each_block, one_processor, processors, report
 from .ensemble import Ensemble
-from .extract import outlines_of_labels, pixel_of
+from .extract import outlines_of_labels
+from .methods import above_neighbourhood, closed_by_disc, opened_by_disc, plane_of, refuse_wider, separated, upwards
 from .multi_otsu import multi_otsu
 from .packed import Box, ConnectedComponents, Mask, PackedMask, components_of, of_components, pack, unpack
 from .recipe import TILINGS, Recipe
-from .segment import above_neighbourhood, closed_by_disc, opened_by_disc, plane_of, refuse_wider, separated, upwards
 from .tiles import Boxes, joined, tiles_of
+from .tracing import pixel_of
 
 Real = NDArray[np.float64]
 Item = TypeVar("Item")

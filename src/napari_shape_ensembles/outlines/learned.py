@@ -15,7 +15,7 @@ from ..checks import RandomState, seed_of, unmasked
 from ..progress import over_blocks, report
 from .ensemble import counted
 from .hierarchy import Candidates, described
-from .segment import plane_of
+from .methods import plane_of
 
 if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesClassifier

@@ -9,7 +9,7 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 
 from .ensemble import Ensemble
-from .extract import label_plane
+from .tracing import label_plane
 
 if TYPE_CHECKING:
     import pandas as pd

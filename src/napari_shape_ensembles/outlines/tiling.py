@@ -17,9 +17,10 @@ from scipy.sparse import coo_array
 from ..checks import switch
 from ..parameters import parameters_of
 from .ensemble import Ensemble, Mask
-from .extract import AT_BORDER, EXTRA, TOO_SMALL, VANISHED, label_plane, pixel_of, signed_area
+from .extract import signed_area
 from .recipe import Recipe
 from .spline import Index, Real
+from .tracing import AT_BORDER, EXTRA, TOO_SMALL, VANISHED, label_plane, pixel_of
 
 OUTSIDE = -1
 

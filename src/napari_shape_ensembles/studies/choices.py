@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..comparison import INCONCLUSIVE, STEPS, Settings, compare
 from ..outlines import Ensemble, Outlines
+from ..palette import axes_of
 from ..parameters import matters, parameters_of
 from ..progress import Listener, as_part, report, reporting
+from .marks import ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,9 +141,27 @@ class ChoiceStudy:
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Plot the row for each choice, one line per field; see `studies.figures.plot_choices`."""
-        from .figures import plot_choices  # Matplotlib is slow to import
-
-        return plot_choices(self, ax)
+        lines = self.rows()
+        ax = axes_of(ax, height=0.6 + 0.6 * max(len(lines), 1))
+        for place, (name, own) in enumerate(lines.items()):
+            for column, one in enumerate(own):
+                same = one.case == self.used.case
+                box = {
+                    "boxstyle": "round",
+                    "edgecolor": ink(),
+                    "facecolor": (0.5, 0.5, 0.5, 0.3 if same else 0.0),
+                    "linestyle": "-" if same else "--",
+                    "linewidth": 2 if one.value == self.values[name] else 0.8,
+                }
+                words = f"{one.label}\n{one.case}"
+                ax.text(column, place, words, ha="center", va="center", fontsize="small", color=ink(), bbox=box)
+        longest = max(map(len, lines.values()), default=1)
+        labels = [next(iter(own)).field_label for own in lines.values()]
+        ax.set(xlim=(-0.6, longest - 0.4), ylim=(len(lines) - 0.4, -0.6), xticks=[])
+        ax.set_yticks(range(len(lines)), labels)
+        ax.spines[["top", "right", "bottom", "left"]].set_visible(False)
+        ax.tick_params(length=0)
+        return ax
 
     def _exceptions(self, test: str, sign: int) -> str:
         """Describe where one of the two decisions (a digit of the case) differs from that in use."""

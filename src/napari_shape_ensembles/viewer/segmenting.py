@@ -37,11 +37,11 @@ from ..outlines import (
     objects_of_classes,
     quality,
 )
-from ..outlines.extract import AT_BORDER, TOO_SMALL, has_holes, label_plane
 from ..outlines.finders import model_of
+from ..outlines.methods import NEIGHBOURS
 from ..outlines.proposals import best_recipe
 from ..outlines.recognise import Content, drawn_outlines
-from ..outlines.segment import NEIGHBOURS
+from ..outlines.tracing import AT_BORDER, TOO_SMALL, has_holes, label_plane
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from .choices import Choices, ChosenLayer
