@@ -18,8 +18,8 @@ from napari_shape_ensembles import (
     reporting,
     to_landmarks,
 )
-from napari_shape_ensembles.comparison import STEPS
 from napari_shape_ensembles.comparison.compare import expected_seconds
+from napari_shape_ensembles.comparison.learning import STEPS
 
 QUICK = {"landmarks": 100, "rank": 20, "permutations": 300}
 

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from curve_makers import blobs, load_curves
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis
-from napari_shape_ensembles.explanation import STEPS
+from napari_shape_ensembles.explanation.explain import STEPS
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.explanation.properties import properties
 from napari_shape_ensembles.explanation.swaps import polar_factors

@@ -13,8 +13,9 @@ from scipy.special import chdtri, ndtr, stdtr, stdtrit
 
 from ..archive import ContentError, Tree
 from ..checks import several
-from ..mmd import Kernel, combined_mmd_test
+from ..mmd import combined_mmd_test
 from ..mmd.contrasts import welch
+from ..mmd.kernel import Kernel
 from ..mmd.replicates import (
     DRAWS,
     Hypothesis,
@@ -27,7 +28,9 @@ from ..mmd.replicates import (
     replicate_test,
     small_sample_test,
 )
-from ..outlines import Ensemble, at_one_pixel_size, counted
+from ..outlines import Ensemble
+from ..outlines.ensemble import counted
+from ..outlines.extract import at_one_pixel_size
 from ..outlines.gate import reasons_of_sets
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
@@ -136,7 +139,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """Result of `experiment`.
+    """Comparison of several groups of images: a row for each contrast, tests of all groups at once, and effects.
 
     Attributes
     ----------

@@ -5,9 +5,9 @@ from typing import Any, Literal, cast
 
 from .. import parameters
 from ..checks import RandomState, seed_of, switch
-from ..mmd import PERMUTATIONS, SIGNIFICANCE
+from ..mmd.kernel import PERMUTATIONS, SIGNIFICANCE
 from ..parameters import documented, parameter
-from ..shapes import Interpolation, Measure
+from ..shapes.landmarks import Interpolation, Measure
 from ..shapes.registration import Choice
 
 RegistrationKind = Literal["standardized", "raw", "none"]

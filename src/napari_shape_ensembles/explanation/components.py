@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..checks import Sealed
 from ..comparison.effects import MIN_UNITS, resample, unbiased_of_images
 from ..comparison.learning import KNOWN
-from ..mmd import PERMUTATIONS, SIGNIFICANCE, MMDTest, median_distance
+from ..mmd import MMDTest
 from ..mmd.contrasts import (
     RESAMPLES,
     difference_of_means,
@@ -21,7 +21,7 @@ from ..mmd.contrasts import (
     welch_interval,
 )
 from ..mmd.family import FamilyTests, family_tests
-from ..mmd.kernel import Index, gaussian
+from ..mmd.kernel import PERMUTATIONS, SIGNIFICANCE, Index, gaussian, median_distance
 from ..mmd.replicates import mean_kernels
 from ..palette import axes_of
 from ..progress import one_library_thread, over_blocks

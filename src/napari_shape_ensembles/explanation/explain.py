@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import expect
-from ..comparison import INCONCLUSIVE, Comparison
+from ..comparison import Comparison
 from ..comparison.effects import image_numbers
+from ..comparison.verdict import INCONCLUSIVE
 from ..mmd import MMDTest
 from ..mmd.contrasts import standardised_difference
 from ..mmd.family import FamilyTests, family_tests

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ..comparison import Comparison
 from ..mmd.permutations import bin_size
-from ..outlines import Outlines, account_of, counted
+from ..outlines import Outlines
+from ..outlines.ensemble import account_of, counted
 from ..outlines.recipe import PIXEL_SIZE, TRACING
 from ..palette import COLOR_A, COLOR_B, with_log_ticks
 from ..parameters import matters, parameters_of

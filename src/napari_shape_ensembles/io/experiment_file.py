@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, StrPath, Tree, read_archive, write_archive
-from ..comparison import Experiment, Inputs, records, software_versions
+from ..comparison import Experiment, Inputs, records
+from ..comparison.compare import software_versions
 
 if TYPE_CHECKING:
     import pandas as pd

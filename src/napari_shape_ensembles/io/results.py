@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..archive import Tree, write_bytes
-from ..comparison import Comparison, Experiment, Inputs, records, software_versions
+from ..comparison import Comparison, Experiment, Inputs, records
+from ..comparison.compare import software_versions
 from ..comparison.design import NO_REQUESTED_TESTS, RequestedTests
 from ..comparison.experiment import HypothesisTests
 from ..mmd import MMDTest

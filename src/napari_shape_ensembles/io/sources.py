@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from ..archive import ContentError, array_of, is_archive, opened
 from ..budget import budget, reserve_labels, reserve_pixels
-from ..outlines import Ensemble, as_labels, content_of, counted, objects_of_classes
+from ..outlines import Ensemble, content_of, objects_of_classes
+from ..outlines.ensemble import counted
 from ..outlines.large_images import outlines_of_large_image
 from ..outlines.proposals import best_recipe, describe_finding, places_tried, reason_not_tried
+from ..outlines.recognise import as_labels
 from ..outlines.tiles import TILE, outlines_in_tiles
 from ..outlines.tracing import AT_BORDER
 from ..progress import report

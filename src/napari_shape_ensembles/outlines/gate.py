@@ -61,6 +61,14 @@ class Finding:
         Whether the row of the truth table is withheld until someone has inspected the outlines.
     text : str
         A sentence without its period.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import quality, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> few = quality(a, b.subset([i < 4 for i in range(len(b))])).serious[0]
+    >>> few.check, few.where
+    ('few curves', 'Powder, field 2, drawn by hand')
     """
 
     check: str

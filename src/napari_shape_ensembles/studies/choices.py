@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..comparison import INCONCLUSIVE, STEPS, Settings, compare
+from ..comparison import Settings, compare
+from ..comparison.learning import STEPS
+from ..comparison.verdict import INCONCLUSIVE
 from ..outlines import Ensemble, Outlines
 from ..palette import axes_of
 from ..parameters import matters, parameters_of
@@ -43,6 +45,16 @@ class Choice:
         NaN if there is no result.
     reason : str
         Reason why there is no result, or no row.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, samples
+    >>> from napari_shape_ensembles.studies import choice_study
+    >>> pair = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> study = choice_study(lambda recipe: pair, settings=quick, choices={"rank": (5, 20)})
+    >>> [(choice.name, choice.label, choice.case) for choice in study.choices]
+    [('rank', '5', '1∧0'), ('rank', '20', '1∧0')]
     """
 
     name: str
@@ -231,6 +243,16 @@ def choice_study(
     -----
     A choice without a result (an image without outlines, say) is "inconclusive", with its reason. The fraction of
     choices that keep the row is not a probability: the choices were not drawn from a distribution.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, samples
+    >>> from napari_shape_ensembles.studies import choice_study
+    >>> pair = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> study = choice_study(lambda recipe: pair, settings=quick, choices={"rank": (5, 20), "landmarks": (100,)})
+    >>> study.summary()
+    '1∧0 in 4 of 4 choices.'
     """
     known = {**vars(outlines), **vars(settings)}
     if unknown := [name for name in choices if name not in _FIELDS]:

@@ -13,27 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import Sealed
-from ..comparison import (
-    INCONCLUSIVE,
-    TRUTH_TABLE,
-    Images,
-    Learned,
-    Part,
-    Settings,
-    comparable,
-    form_parts,
-    inconclusive,
-    learn,
-    permutation_options,
-    scale_parts,
-    table_row,
-)
-from ..comparison.compare import exchangeable_images
+from ..comparison import Settings
+from ..comparison.compare import Images, comparable, exchangeable_images, permutation_options
 from ..comparison.design import cannot_reach
-from ..comparison.parts import FORM, OF_RANK, sides, tests_components
-from ..mmd import MMDTest, combined_mmd_test, nested_mmd_tests
+from ..comparison.learning import Learned, learn
+from ..comparison.parts import FORM, OF_RANK, Part, form_parts, scale_parts, sides, tests_components
+from ..comparison.verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row
+from ..mmd import MMDTest, combined_mmd_test
+from ..mmd.nested import nested_mmd_tests
 from ..mmd.replicates import DRAWS, MeanKernels, least_p, mean_kernels_of_widths, replicate_mmd_test
-from ..outlines import Ensemble, counted, quality
+from ..outlines import Ensemble, quality
+from ..outlines.ensemble import counted
 from ..palette import axes_of
 from ..progress import Listener, Progress, as_part, report, reporting
 from .jobs import run_jobs
@@ -58,6 +48,15 @@ class Decisions(Sealed):
         NaN if not computed.
     rejected : (L, R) bool array
         True: the samples differ. False also if not computed.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, decision_landscape, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> scale = decision_landscape(a, b, ranks=[2, 5], landmarks=[40, 60], settings=quick).scale
+    >>> scale.rejected.tolist(), scale.ambiguity.tolist()
+    ([[True, True], [True, True]], [0.0, 0.0])
     """
 
     mmd: Real

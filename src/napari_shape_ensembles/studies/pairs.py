@@ -12,21 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import Sealed, several
-from ..comparison import (
-    INCONCLUSIVE,
-    Images,
-    Part,
-    Settings,
-    form_parts,
-    inconclusive,
-    learn,
-    permutation_options,
-    sample_of,
-    scale_parts,
-    table_row,
-)
-from ..mmd import KERNELS, combined_mmd_test
-from ..outlines import Ensemble, at_one_pixel_size, counted
+from ..comparison import Settings
+from ..comparison.compare import Images, permutation_options, sample_of
+from ..comparison.learning import learn
+from ..comparison.parts import Part, form_parts, scale_parts
+from ..comparison.verdict import INCONCLUSIVE, inconclusive, table_row
+from ..mmd import combined_mmd_test
+from ..mmd.kernel import KERNELS
+from ..outlines import Ensemble
+from ..outlines.ensemble import counted
+from ..outlines.extract import at_one_pixel_size
 from ..outlines.gate import reasons_of_sets
 from ..progress import Listener, Progress, report, reporting
 from .jobs import run_jobs

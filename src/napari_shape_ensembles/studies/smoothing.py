@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import several
-from ..comparison import Settings, permutation_options
+from ..comparison import Settings
+from ..comparison.compare import permutation_options
 from ..outlines import Ensemble, Outlines, extract_curves, trace_mask
 from ..palette import axes_of
 from ..progress import Listener, Progress, report, reporting

@@ -15,15 +15,18 @@ import pandas as pd
 from psygnal import Signal
 
 from ..archive import Tree, replacing, write_bytes
-from ..comparison import INCONCLUSIVE, ArchetypeSensitivity, Comparison, archetype_sensitivity, compare, read_view
-from ..comparison import STEPS as OF_COMPARISON
+from ..comparison import ArchetypeSensitivity, Comparison, archetype_sensitivity, compare
+from ..comparison.compare import read_view
 from ..comparison.display import MARK
-from ..explanation import STEPS, Explanation, explain
+from ..comparison.learning import STEPS as OF_COMPARISON
+from ..comparison.verdict import INCONCLUSIVE
+from ..explanation import Explanation, explain
+from ..explanation.explain import STEPS
 from ..explanation.headline import headline
 from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..mmd import DependenceTest, dependence_test
-from ..outlines import counted
+from ..outlines.ensemble import counted
 from ..progress import as_part, report
 from .choices import Choices
 from .curves.side_by_side import SideBySide
