@@ -40,7 +40,7 @@ from . import records
 from .compare import permutation_options, sample_of
 from .design import FEW_REPLICATES, Design, cannot_reach, checked_design, numbers_below
 from .figures import plot_experiment
-from .learning import STEPS, learn
+from .learning import COMPARISON_STEPS, learn
 from .parts import form_parts, scale_parts, tests_components
 from .quantities import LOBES, Quantities, quantities
 from .settings import Settings
@@ -63,7 +63,7 @@ _MIN_SCREEN_CONTRASTS = 20
 MAX_LEARNED_OUTLINES = 20_000
 # A replicate with fewer outlines than this gives a note that its mean is imprecise.
 _MIN_OUTLINES = 10
-_STEPS = (*STEPS[:-2], "measuring outlines", "computing kernels between replicates", "done")
+_STEPS = (*COMPARISON_STEPS[:-2], "measuring outlines", "computing kernels between replicates", "done")
 _COVERAGE = 0.95
 # Quantiles of a standard deviation over which a power is averaged.
 _QUANTILES = 100_000

@@ -40,7 +40,7 @@ OF_SCALE, OF_FORM = COMPONENTS[:2], COMPONENTS[2:]
 #: Description of the quantity of each of the two tests, as worded in the answer.
 TEST_QUANTITIES = {"scale": "size or elongation", "undulation": "form"}
 # Display names of parts of a test whose own names are ambiguous; see `comparison.parts`.
-PARTS = {"size": "size (mean and spread)", "size and elongation": "size and elongation together"}
+PART_NAMES = {"size": "size (mean and spread)", "size and elongation": "size and elongation together"}
 # What coordinates of undulation mainly describe.
 _OF_COORDINATES = {"raw": "coarse form", "normalized": "roughness"}
 _WORDS = {
@@ -148,7 +148,7 @@ def differing_parts(test: MMDTest, significance: float, told: Collection[str] = 
     """Name the parts in which a combined test found a difference, without redundant and already reported ones."""
     differing = dict.fromkeys(_described(name) for name, part in test.parts.items() if part.p_value <= significance)
     found = [name for name in differing if name and not any(known in name for known in told)]
-    return [PARTS.get(name, name) for name in found if not any(one != name and one in name for one in found)]
+    return [PART_NAMES.get(name, name) for name in found if not any(one != name and one in name for one in found)]
 
 
 def differences_named(test: MMDTest, intervals: Mapping[str, Real], significance: float) -> tuple[list[str], list[str]]:

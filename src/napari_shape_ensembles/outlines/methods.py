@@ -49,7 +49,7 @@ def labels_by_method(image: ArrayLike, settings: Recipe) -> Labels:
         As `segment` does.
     """
     pixels = unmasked(image, "the image")
-    plane = plane_of(pixels, settings.channel)
+    plane = gray_plane(pixels, settings.channel)
     refuse_wider(settings, plane.shape)
     if settings.method in TILINGS and plane.dtype != bool:
         report("smoothing")
@@ -115,7 +115,7 @@ def only_largest(labels: NDArray[Any]) -> NDArray[Any]:
     return ((labels == pixels.argmax()) & (labels > 0)).astype(labels.dtype)
 
 
-def plane_of(image: NDArray[Any], channel: str | int = "luminance") -> NDArray[Any]:
+def gray_plane(image: NDArray[Any], channel: str | int = "luminance") -> NDArray[Any]:
     """Reduce an image to one validated plane: colors to luminance or to one channel.
 
     Raises

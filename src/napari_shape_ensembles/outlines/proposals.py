@@ -14,7 +14,7 @@ from ..checks import unmasked
 from ..parameters import matters, parameters_of
 from ..progress import over_blocks, report
 from .matching import match_labels
-from .methods import NEIGHBOURS, heights_and_mask, plane_of, separated
+from .methods import NEIGHBOURS, gray_plane, heights_and_mask, separated
 from .recipe import Recipe, Split
 
 Real = NDArray[np.float64]
@@ -224,7 +224,7 @@ class _Attempt:
 
 def _plane_to_try(image: ArrayLike, recipe: Recipe) -> NDArray[Any]:
     """Return the gray levels of an image; raise a ValueError if it is constant."""
-    plane = plane_of(unmasked(image, "the image"), recipe.channel)
+    plane = gray_plane(unmasked(image, "the image"), recipe.channel)
     lowest, highest = float(plane.min()), float(plane.max())  # in double precision, as they are segmented
     if lowest == highest:
         raise ValueError(f"every pixel is {lowest:g}: objects cannot be told from background")

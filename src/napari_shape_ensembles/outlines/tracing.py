@@ -211,7 +211,9 @@ def _traced(
             np.exp(-0.5 * (np.arange(-reach, reach + 1) / max(width, _MIN_SIGMA_PX)) ** 2)
             for width, reach in zip(sigma, radius, strict=True)
         ]
-        found = fast.trace(np.ascontiguousarray(plane, np.int32), labels, boxes, *(one / one.sum() for one in weights))
+        found = fast.trace_contours(
+            np.ascontiguousarray(plane, np.int32), labels, boxes, *(one / one.sum() for one in weights)
+        )
         vertices, offsets, owners, hollow, exact = found
         if not exact.any():
             return vertices, np.diff(offsets), owners, hollow

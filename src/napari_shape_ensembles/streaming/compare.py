@@ -486,7 +486,7 @@ class _Run:
         n = self.settings.landmarks
         for _ in range(MAX_ITERATIONS):
             found: list[stages.Matched] = []
-            stage = partial(stages.match, archetype=archetype, standardized=standardized)
+            stage = partial(stages.match_piece, archetype=archetype, standardized=standardized)
             self.run_stage("computing the mean archetype", stage, found.append)
             shift, reverse = (np.concatenate([getattr(one, name) for one in found]) for name in ("shift", "reversed"))
             if before is not None:
@@ -555,7 +555,7 @@ class _Run:
             filled += len(found)
 
         self.run_stage(
-            "projecting onto the shape space", partial(stages.coordinates, mean=mean, basis=space.basis_), fill
+            "projecting onto the shape space", partial(stages.project_piece, mean=mean, basis=space.basis_), fill
         )
         seal(space)
         return t, descriptors

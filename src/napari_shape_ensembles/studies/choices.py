@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..comparison import Settings, compare
-from ..comparison.learning import STEPS
+from ..comparison.learning import COMPARISON_STEPS
 from ..comparison.verdict import INCONCLUSIVE
 from ..outlines import Ensemble, Outlines
 from ..palette import axes_of
@@ -265,7 +265,7 @@ def choice_study(
         for value in values
         if value != known[name]
     ]
-    steps = len(STEPS) + 2  # of one comparison, as long as each image takes no more than two
+    steps = len(COMPARISON_STEPS) + 2  # of one comparison, as long as each image takes no more than two
     total = steps * (1 + len(items))
     with reporting(progress):
         with as_part(0, total, "unchanged: "):
