@@ -18,37 +18,37 @@ from napari_shape_ensembles.progress import (
     over_blocks,
     processors,
     release_memory,
-    report,
+    report_progress,
     reporting,
     timed,
 )
 
 
 def test_without_a_listener_nothing_happens():
-    report("alone")
+    report_progress("alone")
     cancellation_check()()
 
 
 def test_the_innermost_listener_hears_a_step_and_what_it_reports_goes_outwards():
     outer = []
-    with reporting(outer.append), reporting(lambda step: report(f"{step.name}, retold", step.done, 5)):
-        report("inside", 2, 3)
+    with reporting(outer.append), reporting(lambda step: report_progress(f"{step.name}, retold", step.done, 5)):
+        report_progress("inside", 2, 3)
     assert outer == [Progress("inside, retold", 2, 5)]
-    report("outside")
+    report_progress("outside")
     assert len(outer) == 1
 
 
 def test_a_listener_left_out_leaves_the_one_around_it():
     heard = []
     with reporting(heard.append), reporting(None):
-        report("step")
+        report_progress("step")
     assert heard == [Progress("step")]
 
 
 def test_steps_are_counted_as_part_of_a_longer_row_with_their_results():
     heard, result = [], object()
     with reporting(heard.append), as_part(3, 10, "first: "), as_part(1, 4):
-        report("step", 1, 2, result)
+        report_progress("step", 1, 2, result)
     assert heard == [Progress("first: step", 5, 10, result)]
 
 
@@ -57,7 +57,7 @@ def test_work_is_stopped_at_its_next_step_and_not_told_of():
 
     def work():
         for number in range(9):
-            report(str(number))
+            report_progress(str(number))
 
     with reporting(heard.append, stop=lambda: len(heard) == 2), pytest.raises(Stopped):
         work()
@@ -76,8 +76,8 @@ def test_an_error_of_a_listener_ends_the_work_and_the_listening():
         raise KeyError(step.name)
 
     with pytest.raises(KeyError, match="step"), reporting(refuse):
-        report("step")
-    report("nobody hears this")
+        report_progress("step")
+    report_progress("nobody hears this")
 
 
 def test_the_time_that_is_left_is_told_once_the_first_block_is_done(monkeypatch):
@@ -85,7 +85,7 @@ def test_the_time_that_is_left_is_told_once_the_first_block_is_done(monkeypatch)
     monkeypatch.setattr("napari_shape_ensembles.progress.monotonic", lambda: next(clock))
     heard = []
     with reporting(heard.append):
-        report("testing scale", 6, 7)
+        report_progress("testing scale", 6, 7)
         assert list(timed("abcd", 4)) == list("abcd")
     assert [step.name for step in heard] == [
         "testing scale", "testing scale, about 2 min left", "testing scale, about 2 min left",
@@ -97,7 +97,7 @@ def test_the_time_that_is_left_is_told_once_the_first_block_is_done(monkeypatch)
 def test_short_work_tells_nothing_of_the_time():
     heard = []
     with reporting(heard.append):
-        report("testing scale")
+        report_progress("testing scale")
         over_blocks(str, range(20))
     assert [step.name for step in heard] == ["testing scale"]
 

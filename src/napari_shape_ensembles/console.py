@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from .archive import ContentError
 from .parameters import Parameter, matters, parameters_of, when_words
 from .progress import Progress as Step
-from .progress import as_part, report, reporting
+from .progress import as_part, report_progress, reporting
 
 Choices = TypeVar("Choices")
 
@@ -107,7 +107,7 @@ def progress_bar(title: str) -> Iterator[None]:
 @contextmanager
 def reading_file(path: Path, index: int, total: int) -> Iterator[None]:
     """Count everything reported for one of several files as one step."""
-    report(path.name, index, total)
+    report_progress(path.name, index, total)
     with as_part(index, total, f"{path.name}: "):
         yield
 

@@ -1,7 +1,7 @@
 """Progress reports, cancellation, and parallel processing of blocks in threads.
 
-A long function calls `report` at each step and is otherwise independent of its caller. To receive the steps, or to
-cancel the work, call the function within `reporting`.
+A long function calls `report_progress` at each step and is otherwise independent of its caller. To receive the steps,
+or to cancel the work, call the function within `reporting`.
 
 Multithreaded library calls that take about a millisecond are slower than single-threaded ones, and far slower when the
 machine is busy (a 0.1 s eigenproblem was seen to take 9 s). Therefore the libraries are limited to one thread, and long
@@ -128,7 +128,7 @@ def reporting(listener: Listener | None = None, stop: Callable[[], bool] | None 
         _stop_requested.reset(stopping)
 
 
-def report(name: str, done: int = 0, total: int = 0, result: Any = None) -> None:
+def report_progress(name: str, done: int = 0, total: int = 0, result: Any = None) -> None:
     """Report the start of a step, with the number of completed steps and of all steps.
 
     Raises
@@ -160,7 +160,7 @@ def timed(items: Iterable[Item], count: int) -> Iterator[Item]:
         left = passed / number * (count - number)
         if step and left > _MIN_REMAINING_S and passed - told > _REPORT_INTERVAL_S:
             told = passed
-            report(f"{step.name}, {duration(left)} left", step.done, step.total)
+            report_progress(f"{step.name}, {duration(left)} left", step.done, step.total)
             _last.set(step)
 
 
@@ -183,7 +183,7 @@ def as_part(done: int, total: int, prefix: str = "") -> Iterator[None]:
     prefix : str
         Prefix for the name of each step.
     """
-    with reporting(lambda step: report(f"{prefix}{step.name}", done + step.done, total, step.result)):
+    with reporting(lambda step: report_progress(f"{prefix}{step.name}", done + step.done, total, step.result)):
         yield
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, decision_landscape
-from napari_shape_ensembles.progress import Stopped, over_blocks, report, reporting
+from napari_shape_ensembles.progress import Stopped, over_blocks, report_progress, reporting
 from napari_shape_ensembles.studies.jobs import run_jobs
 
 # New processes, which know nothing of this one: where that can be, forked from one that has imported the package.
@@ -58,7 +58,7 @@ def test_pools_give_the_numbers_of_the_serial_run(pool, serial):
 
 def counting(count):
     for number in range(count):
-        report("counting", result=number)
+        report_progress("counting", result=number)
     return count
 
 

@@ -8,14 +8,14 @@ from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QApplication, QDialog, QLabel, QPushButton
 
 from docks import PLUGIN, grid_of, open_compare_dock, show_given_result, spots
-from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.progress import report_progress
 from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.close_confirmation import OTHER_WINDOW, RUNNING, UNSAVED
 
 
 def slow(*_):
     for index in range(3000):
-        report("counting", index, 3000)
+        report_progress("counting", index, 3000)
         time.sleep(0.01)
 
 

@@ -10,7 +10,7 @@ from qtpy.QtCore import Qt
 from docks import curves_of, open_compare_dock, press, run, set_choices, spots
 from napari_shape_ensembles import Outlines, Settings
 from napari_shape_ensembles.outlines.proposals import best_recipe
-from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.progress import report_progress
 from napari_shape_ensembles.viewer import comparing
 
 
@@ -208,7 +208,7 @@ def test_deleted_curves_are_not_missed_by_repainting(dock, viewer, qtbot):
 
 def slow(*_):
     for index in range(1000):
-        report("counting", index, 1000)
+        report_progress("counting", index, 1000)
         time.sleep(0.01)
 
 
@@ -242,7 +242,7 @@ def test_a_second_press_during_a_run_starts_nothing(dock, qtbot, monkeypatch):
 )
 def test_every_kind_of_error_ends_in_the_panel(dock, qtbot, monkeypatch, error):
     def failing(*_):
-        report("failing", 0, 1)
+        report_progress("failing", 0, 1)
         raise error("the reason")
 
     monkeypatch.setattr(comparing, "run_comparison", failing)

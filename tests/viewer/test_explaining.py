@@ -7,7 +7,7 @@ import pytest
 
 from docks import reusing_results, show_given_result, spots, wait_until_idle
 from napari_shape_ensembles import Settings, compare
-from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.progress import report_progress
 from napari_shape_ensembles.viewer import explaining
 from napari_shape_ensembles.viewer.session import Session
 
@@ -81,7 +81,7 @@ def test_it_explains_the_comparison(ready, comparison, qtbot):
 def test_a_run_can_be_cancelled(ready, qtbot, monkeypatch):
     def slow(_):
         for step in range(1000):
-            report("counting", step, 1000)
+            report_progress("counting", step, 1000)
             time.sleep(0.01)
 
     monkeypatch.setattr(explaining, "explain", slow)

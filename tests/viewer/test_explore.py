@@ -25,7 +25,7 @@ from docks import (
 from napari_shape_ensembles.explanation.single_curves import (
     nearest_and_farthest,
 )
-from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.progress import report_progress
 from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.camera_flight import camera_of
 from napari_shape_ensembles.viewer.docks.bench import Bench
@@ -348,7 +348,7 @@ def slow(*_):
     import time
 
     for index in range(1000):
-        report("counting", index, 1000)
+        report_progress("counting", index, 1000)
         time.sleep(0.01)
 
 

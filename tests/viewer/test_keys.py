@@ -23,7 +23,7 @@ from qtpy.QtWidgets import (
 from curve_makers import blobs
 from docks import open_compare_dock, press, run, show_given_result, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
-from napari_shape_ensembles.progress import Progress, report
+from napari_shape_ensembles.progress import Progress, report_progress
 from napari_shape_ensembles.viewer import comparing, explaining, inspecting, segmenting, studying
 from napari_shape_ensembles.viewer.docks.bench import TabbedPage
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
@@ -39,7 +39,7 @@ CONTROLS = (QAbstractButton, QAbstractItemView, QAbstractSlider, QComboBox, QLin
 def slow(*_, **__):
     """Work without an end, in place of what a dock does."""
     while True:
-        report("counting", 0, 0)
+        report_progress("counting", 0, 0)
         time.sleep(0.01)
 
 

@@ -13,7 +13,7 @@ from napari.components import ViewerModel
 from qtpy.QtWidgets import QApplication
 
 from docks import curves_of, open_bare_dock, open_compare_dock, press, reusing_results, run, spots
-from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.progress import report_progress
 from napari_shape_ensembles.viewer import comparing, layers
 from napari_shape_ensembles.viewer.inputs import is_own
 from napari_shape_ensembles.viewer.layers import batched_changes
@@ -32,7 +32,7 @@ def counts(viewer):
 
 def slow(*_):
     for index in range(1000):
-        report("counting", index, 1000)
+        report_progress("counting", index, 1000)
         time.sleep(0.01)
 
 
@@ -337,7 +337,7 @@ def test_a_cancelled_run_lets_go_of_its_copies_of_the_images(bare_dock, qtbot, m
     def copying(sources, *_):
         copies.extend(weakref.ref(source.data) for side in sources for source in side)
         while True:
-            report("counting", 0, 0)
+            report_progress("counting", 0, 0)
             time.sleep(0.01)
 
     monkeypatch.setattr(comparing, "run_comparison", copying)
@@ -355,7 +355,7 @@ def test_a_run_after_a_cancelled_one_waits_for_its_thread_and_then_succeeds(bare
         threads.append("in")
         time.sleep(0.5)
         threads.append("out")
-        report("never seen", 0, 1)
+        report_progress("never seen", 0, 1)
 
     with monkeypatch.context() as patch:
         patch.setattr(comparing, "run_comparison", stubborn)
@@ -375,9 +375,9 @@ def test_a_step_that_shares_out_blocks_is_left_between_two_of_them(qtbot):
     completed = []
 
     def function():
-        report("one long step", 0, 1)
+        report_progress("one long step", 0, 1)
         over_blocks(lambda block: completed.append(block) or time.sleep(0.02), range(500))
-        report("never reached", 1, 1)
+        report_progress("never reached", 1, 1)
 
     def steps():
         yield function

@@ -20,7 +20,7 @@ from curve_makers import blobs
 from docks import run, wait_until_released
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.comparison.display import MARK, edge_width, simplified
-from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.progress import report_progress
 from napari_shape_ensembles.viewer import comparing, inputs
 from napari_shape_ensembles.viewer import layers as own_layers
 from napari_shape_ensembles.viewer.displayed_result import comparison_view
@@ -175,7 +175,7 @@ def test_b6_a_copy_can_be_painted_again_from_its_features(layers):
 
 def test_b7_b8_errors_are_returned_and_workers_are_freed(qtbot):
     def failing():
-        report("failing", 0, 1)
+        report_progress("failing", 0, 1)
         raise RuntimeError("the reason")
 
     ended, alive, functions = [], weakref.ref(failing), [failing]
@@ -208,7 +208,7 @@ def test_b10_one_worker_at_a_time(qtbot):
         most.append(len(inside))
         time.sleep(0.15)
         inside.pop()
-        report("slept", 1, 1)
+        report_progress("slept", 1, 1)
 
     background, ended = JobRunner(), []
 

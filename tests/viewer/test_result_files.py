@@ -35,7 +35,7 @@ from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, rerun, save_settings
 from napari_shape_ensembles.outlines.recipe import Method
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
-from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.progress import report_progress
 from napari_shape_ensembles.viewer import comparing, inputs, layers
 from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
 from napari_shape_ensembles.viewer.report import text_of
@@ -143,7 +143,7 @@ def test_a_reopened_result_is_tied_to_images_that_are_opened_during_its_check(
 ):
     def slow(*_):
         for index in range(1000):
-            report("counting", index, 1000)
+            report_progress("counting", index, 1000)
             time.sleep(0.01)
 
     monkeypatch.setattr(comparing, "robustness_of", slow)
@@ -318,7 +318,7 @@ def test_a_file_opened_during_a_run_is_shown_after_it(finished_dock, model, qtbo
 
     def slow(*_):
         for index in range(200):
-            report("counting", index, 200)
+            report_progress("counting", index, 200)
             time.sleep(0.01)
 
     monkeypatch.setattr(comparing, "run_comparison", slow)
@@ -452,7 +452,7 @@ def test_a_report_is_written_in_the_background(finished_dock, qtbot, tmp_path, a
 def test_nothing_is_written_during_a_run(finished_dock, qtbot, monkeypatch, tmp_path, answer):
     def slow(*_):
         for index in range(200):
-            report("counting", index, 200)
+            report_progress("counting", index, 200)
             time.sleep(0.01)
 
     monkeypatch.setattr(comparing, "run_comparison", slow)
@@ -610,7 +610,7 @@ def test_a_row_that_hangs_on_the_archetype_is_no_answer(finished_dock, qtbot, mo
 def test_the_check_can_be_cancelled(finished_dock, qtbot, monkeypatch):
     def slow(*_):
         for index in range(1000):
-            report("counting", index, 1000)
+            report_progress("counting", index, 1000)
             time.sleep(0.01)
 
     monkeypatch.setattr(comparing, "robustness_of", slow)
@@ -633,7 +633,7 @@ def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer,
 
     def slow(*_):
         for index in range(1000):
-            report("counting", index, 1000)
+            report_progress("counting", index, 1000)
             time.sleep(0.01)
 
     monkeypatch.setattr(comparing, "robustness_of", slow)
@@ -650,7 +650,7 @@ def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer,
 
 def test_an_error_of_the_check_is_said_and_the_result_stays(finished_dock, qtbot, monkeypatch):
     def failing(*_):
-        report("failing", 0, 1)
+        report_progress("failing", 0, 1)
         raise RuntimeError("the reason")
 
     monkeypatch.setattr(comparing, "robustness_of", failing)

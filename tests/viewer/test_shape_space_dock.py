@@ -13,7 +13,7 @@ from curve_makers import blobs
 from docks import destroy, open_bare_dock, press, run, show_docks, show_given_result, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
-from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.progress import report_progress
 from napari_shape_ensembles.viewer import explaining
 from napari_shape_ensembles.viewer.docks.shape_space import ShapeSpaceDock, WhyPage
 from napari_shape_ensembles.viewer.panels.distributions import PairedHistogram, ShareBar
@@ -230,7 +230,7 @@ def test_the_gallery_follows_the_kind_and_a_click_shows_the_curve(explained, qtb
 def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
     def slow(_):
         for step in range(500):
-            report("counting", step, 500)
+            report_progress("counting", step, 500)
             time.sleep(0.01)
 
     monkeypatch.setattr(explaining, "explain", slow)

@@ -6,7 +6,7 @@ from napari.components import ViewerModel
 
 from docks import labels_of, set_choices, spots
 from napari_shape_ensembles import decision_landscape, extract_curves
-from napari_shape_ensembles.progress import report, reporting
+from napari_shape_ensembles.progress import report_progress, reporting
 from napari_shape_ensembles.viewer import studying
 from napari_shape_ensembles.viewer.session import Session
 
@@ -348,7 +348,7 @@ def failing(works, *, late=True):
     """A study that ends with an error, before it has found anything or after."""
 
     def fail_half_way(step):
-        report(step.name, step.done, step.total, step.result)
+        report_progress(step.name, step.done, step.total, step.result)
         if step.result is not None and step.result.done_something:
             raise ValueError("the reason")
 

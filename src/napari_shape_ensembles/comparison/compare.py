@@ -32,7 +32,7 @@ from ..outlines.ensemble import counted
 from ..outlines.extract import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
-from ..progress import Listener, duration, one_library_thread, processors, report, reporting
+from ..progress import Listener, duration, one_library_thread, processors, report_progress, reporting
 from ..shapes import ShapeSpace, spd
 from . import records
 from .design import cannot_reach
@@ -647,7 +647,7 @@ def compare(
     with reporting(progress), one_library_thread():
         expected = expected_seconds(a, b, settings)
         if expected > LONG_SECONDS:  # before the first step, while the settings can still be changed
-            report(
+            report_progress(
                 f"comparing {counted(len(a) + len(b), 'curve')}, expected to take {duration(expected)}",
                 0,
                 len(COMPARISON_STEPS),

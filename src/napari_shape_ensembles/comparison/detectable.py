@@ -12,7 +12,7 @@ from ..mmd import MMDTest, combined_mmd_test
 from ..mmd.dependence import coordinates_of
 from ..mmd.kernel import KERNELS, Distances, Kernel, Real, squared_distances
 from ..mmd.two_sample import joint_thresholds
-from ..progress import report
+from ..progress import report_progress
 from ..shapes import spd
 from .compare import Comparison
 from .parts import scale_measures, scale_parts, sides
@@ -228,7 +228,7 @@ def planned_power(
     moved = spd.coordinates(mean, (axes * extents[:, None]) @ axes.swapaxes(1, 2))
     found = 0
     for draw in range(draws):
-        report("simulating experiments", draw, draws)
+        report_progress("simulating experiments", draw, draws)
         rng = np.random.default_rng([seed, draw])
         drawn = np.concatenate([l[rng.integers(len(l), size=m)], moved[rng.integers(len(l), size=n)]])
         samples, kernels = sides(scale_parts(drawn, mean, settings).tested, m)

@@ -34,7 +34,7 @@ from ..outlines.extract import at_one_pixel_size
 from ..outlines.gate import reasons_of_sets
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
-from ..progress import Listener, as_part, report, reporting
+from ..progress import Listener, as_part, report_progress, reporting
 from ..shapes.lobes import band_name
 from . import records
 from .compare import permutation_options, sample_of
@@ -375,7 +375,7 @@ class Experiment:
 
         rows: list[dict[str, Any]] = []
         for place, (i, j) in enumerate(self.design.pairs):
-            report("contrasts", place, len(self.design.pairs))
+            report_progress("contrasts", place, len(self.design.pairs))
             rows.append(self._contrast(i, j))
         table, level = pd.DataFrame(rows, columns=_COLUMNS), self.settings.significance
         for test in TESTS:
@@ -1034,13 +1034,13 @@ def experiment(
         ensembles = _usable(ensembles)
     with reporting(progress):
         for sentence in checked.forecast(settings.significance)[: settings.permute != "curves"]:
-            report(f"note: {sentence}", 0, len(_STEPS))
+            report_progress(f"note: {sentence}", 0, len(_STEPS))
         image = np.repeat(np.arange(len(ensembles)), [len(ensemble) for ensemble in ensembles])
         replicate = checked.of_image[image]
         chosen = equal_draws(replicate, settings.seed)
         with as_part(0, len(_STEPS)):
             learned = learn(_subsampled(ensembles, image, chosen), settings)
-        report(_STEPS[-3], len(_STEPS) - 3, len(_STEPS))
+        report_progress(_STEPS[-3], len(_STEPS) - 3, len(_STEPS))
         measured = quantities(ensembles, settings)
         *faults, of_all = _faults(ensembles, checked)
         t, descriptors, size = (
@@ -1056,7 +1056,7 @@ def experiment(
             test: {name: Points(part.points, replicate[chosen], part.kernel) for name, part in parts.tested.items()}
             for test, parts in parts_of_tests.items()
         }
-        report(_STEPS[-2], len(_STEPS) - 2, len(_STEPS))
+        report_progress(_STEPS[-2], len(_STEPS) - 2, len(_STEPS))
         kernels = {
             test: {name: _kernels(points, checked.blocks, settings) for name, points in parts.items()}
             for test, parts in coordinates.items()

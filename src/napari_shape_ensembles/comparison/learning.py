@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..outlines import Ensemble
-from ..progress import one_library_thread, report
+from ..progress import one_library_thread, report_progress
 from ..shapes import ShapeSpace, to_landmarks
 from ..shapes.decomposition import curve_blocks
 from ..shapes.lobes import lobes_held
@@ -182,4 +182,4 @@ def relative_precision(places: Real, scale: Real) -> float:
 
 def report_step(name: str) -> None:
     """Report one of the steps of a comparison."""
-    report(name, COMPARISON_STEPS.index(name), len(COMPARISON_STEPS))
+    report_progress(name, COMPARISON_STEPS.index(name), len(COMPARISON_STEPS))

@@ -15,7 +15,7 @@ from ..mmd import MMDTest
 from ..mmd.contrasts import standardised_difference
 from ..mmd.family import FamilyTests, family_tests
 from ..mmd.replicates import DRAWS
-from ..progress import Listener, report, reporting
+from ..progress import Listener, report_progress, reporting
 from .components import (
     COMPONENTS,
     OF_FORM,
@@ -271,7 +271,7 @@ def _draws(comparison: Comparison, image: NDArray[np.intp] | None) -> _Draws:
 
 
 def _report_step(name: str) -> None:
-    report(name, EXPLANATION_STEPS.index(name), len(EXPLANATION_STEPS))
+    report_progress(name, EXPLANATION_STEPS.index(name), len(EXPLANATION_STEPS))
 
 
 def _check_curve_counts(comparison: Comparison) -> None:

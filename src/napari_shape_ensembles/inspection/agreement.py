@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..comparison import Comparison, Settings, compare
 from ..outlines import Ensemble, Matching, Outlines, match_labels
 from ..outlines.matching import boundary_distances
-from ..progress import report
+from ..progress import report_progress
 from .figures import plot_agreement
 
 if TYPE_CHECKING:
@@ -121,14 +121,14 @@ def agreement(
     1  2  2  0.9
     2  3  3  0.9
     """
-    report("matching objects")
+    report_progress("matching objects")
     matching = match_labels(labels_a, labels_b, min_iou=min_iou)
-    report("tracing outlines")
+    report_progress("tracing outlines")
     a = outlines.trace(labels_a, scale=scale, unit=unit, name="A")
     b = outlines.trace(labels_b, scale=scale, unit=unit, name="B")
     # Two segmentations of one image may have identical outlines, which the quality check reports as duplicates.
     comparison = compare(a, b, settings or Settings(), overrule=True)
-    report("measuring distances")
+    report_progress("measuring distances")
     return Agreement(matching, _objects(matching, comparison), comparison)
 
 

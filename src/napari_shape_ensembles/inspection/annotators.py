@@ -12,7 +12,7 @@ from scipy import ndimage
 
 from ..checks import several
 from ..outlines import match_labels
-from ..progress import report
+from ..progress import report_progress
 from .evidence import Plane, shape
 from .figures import plot_annotators
 
@@ -237,7 +237,7 @@ def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou
     names = tuple(planes)
     pairs, overlaps, divided = [], [], []
     for done, (a, b) in enumerate(itertools.combinations(range(len(names)), 2)):
-        report("matching objects", done, len(names) * (len(names) - 1) // 2)
+        report_progress("matching objects", done, len(names) * (len(names) - 1) // 2)
         one, other = planes[names[a]], planes[names[b]]
         matching = match_labels(one.labels, other.labels, min_iou=min_iou)
         matched = matching.pairs

@@ -11,7 +11,7 @@ from ..checks import several
 from ..comparison import Comparison, Settings, compare
 from ..comparison.compare import require_curves
 from ..outlines import Ensemble, Outlines
-from ..progress import report
+from ..progress import report_progress
 from ..shapes import ShapeSpace, decompose, register, to_landmarks
 from ..shapes.registration import choose_archetype
 from .agreement import Agreement, agreement
@@ -152,7 +152,7 @@ def inspect_curves(
     comparison = compare(*ensembles, settings) if len(ensembles) == 2 else None
     tables, suspects = [], list[Suspects | None]()
     for place, (source, ensemble) in enumerate(zip("AB", ensembles, strict=False)):
-        report(f"inspecting {ensemble.name or source}")
+        report_progress(f"inspecting {ensemble.name or source}")
         plane = labels[place]
         suspects.append(None if plane is None else Suspects.of(plane, images[place]))
         if (own := suspects[-1]) is not None:
@@ -241,7 +241,7 @@ def disputed(
     Returns the ranking and its labels: the consensus, and minority objects. Further parameters as for `agreement`.
     """
     found = annotators(labels)
-    report("tracing outlines")
+    report_progress("tracing outlines")
     plane, table = found.differences()
     ensemble = outlines.trace(plane, scale=scale, unit=unit, name="consensus")
     ranking = _placed_in(table.rename(columns={"label": "id"}), ensemble, "A")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..archive import ContentError, StrPath, exact_csv_options, write_bytes
-from ..progress import report
+from ..progress import report_progress
 from .evidence import evidence, unlabelled
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ class Suspects:
 
         odds = self._odds
         if len(odds) and ticks is not None and ticks.table is not None:
-            report("learning from corrections")
+            report_progress("learning from corrections")
             odds = odds + odds_of_corrections(self.table, ticks.table)
         trees = trees_of(_kind(self.table))
         score = 1 / (1 + np.exp(-(trees.slope * odds + trees.offset)))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..archive import ContentError, StrPath
 from ..budget import budget, reserve_pixels
 from ..outlines.exchange import needed
-from ..progress import report
+from ..progress import report_progress
 from .calibration import Calibration
 from .content import errors_named
 from .image_parts import plane_of_stack, refuse_no_plane
@@ -180,7 +180,7 @@ def write_ome_zarr_labels(
     band = _CHUNK * 2 ** (levels - 1)  # whole chunks at every level
     band = min(band, -(-shape[0] // _CHUNK) * _CHUNK)
     for start in range(0, shape[0], band):
-        report(f"writing {Path(path).name}", start, shape[0])
+        report_progress(f"writing {Path(path).name}", start, shape[0])
         for top in range(start, min(start + band, shape[0]), _CHUNK):
             rows = np.asarray(labels[top : min(top + _CHUNK, shape[0])])
             for level, copy in enumerate(copies):

@@ -15,7 +15,7 @@ from ..outlines import Ensemble, ObjectModel, Outlines
 from ..outlines.extract import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
-from ..progress import Listener, as_part, report, reporting
+from ..progress import Listener, as_part, report_progress, reporting
 from .experiment_file import EXPERIMENT, LAYOUT, columns_of_tree, plain_array
 from .image_parts import ImagePart
 from .results import experiment_numbers
@@ -210,7 +210,7 @@ def _traced_again(inputs: Inputs, paths: Sequence[Path], memory: float | None) -
     recipe, found = recipe_of(inputs.recipe), []
     names = distinct_names([Path(file.path) for file in inputs.files])
     for place, (file, path) in enumerate(zip(inputs.files, paths, strict=True)):
-        report(path.name, place, len(paths))
+        report_progress(path.name, place, len(paths))
         own = recipe if file.pixel_size is None else replace(recipe, pixel_size=file.pixel_size, unit=file.unit)
         reading = Reading(SettingsFile(outlines=own), file.labels, memory, inputs.curve_column)
         kept: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in file.part.items()}

@@ -21,7 +21,7 @@ from ..outlines.proposals import best_recipe, describe_finding, places_tried, re
 from ..outlines.recognise import as_labels
 from ..outlines.tiles import TILE, outlines_in_tiles
 from ..outlines.tracing import AT_BORDER
-from ..progress import report
+from ..progress import report_progress
 from .calibration import Calibration
 from .content import errors_named, unpacked
 from .curve_files import FORMATS, read_curves
@@ -265,7 +265,7 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
     places = [(path, part) for path, part in places if _is_grey(path, part)]
     grey = []
     for number, (path, part) in enumerate(places[place] for place in places_tried(len(places))):
-        report(path.name, number, len(places))
+        report_progress(path.name, number, len(places))
         large = reading.large_image(path, part)
         pixels = _image_file(path, reading.of(path), part).pixels if large is None else middle_of(large)
         with named(path.name):

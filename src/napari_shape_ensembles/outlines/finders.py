@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..progress import Stopped, report
+from ..progress import Stopped, report_progress
 from .learned import ObjectModel
 from .recipe import Finder
 
@@ -46,7 +46,7 @@ def labels_by(find: Finder | str, image: ArrayLike) -> NDArray[np.int32]:
     finder = _named(find) if isinstance(find, str) else find
     if isinstance(finder, ObjectModel):
         return finder.labels(image)
-    report(f"segmenting with {name}")
+    report_progress(f"segmenting with {name}")
     pixels = np.asarray(image)
     try:
         found = np.asarray(finder(pixels))

@@ -18,7 +18,7 @@ from skimage import filters
 
 from ..budget import limit_of
 from ..checks import unmasked
-from ..progress import each_block, one_processor, processors, report
+from ..progress import each_block, one_processor, processors, report_progress
 from .ensemble import Ensemble
 from .extract import outlines_of_labels
 from .methods import above_neighbourhood, closed_by_disc, gray_plane, opened_by_disc, refuse_wider, separated, upwards
@@ -227,9 +227,9 @@ def outlines_of_large_image(
     windows = object_windows(image, recipe, tile=tile, memory=memory)
     trace = partial(_traced, scale=scale, unit=unit, name=name)
     found = [outlines_of_labels(np.zeros((1, 1), np.int32), recipe, scale=scale, unit=unit)]  # without any object
-    report("tracing outlines", 0, len(windows))
+    report_progress("tracing outlines", 0, len(windows))
     for place, ensemble in enumerate(_retrying_alone(trace, windows), start=1):
-        report("tracing outlines", place, len(windows))
+        report_progress("tracing outlines", place, len(windows))
         found.append(ensemble)
     return joined(found, name=name, unit=unit, scale=scale, by_id=True)
 
@@ -292,9 +292,9 @@ class _Passes:
         return self._with_progress(name, each_block(work, range(len(self.tiles))))
 
     def _with_progress(self, name: str, results: Iterable[Result]) -> Iterator[Result]:
-        report(name, 0, len(self.tiles))
+        report_progress(name, 0, len(self.tiles))
         for place, result in enumerate(results, start=1):
-            report(name, place, len(self.tiles))
+            report_progress(name, place, len(self.tiles))
             yield result
 
 

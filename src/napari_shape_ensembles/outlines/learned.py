@@ -12,7 +12,7 @@ from scipy import ndimage
 
 from ..archive import ContentError, StrPath, Tree, read_archive, write_archive
 from ..checks import RandomState, seed_of, unmasked
-from ..progress import over_blocks, report
+from ..progress import over_blocks, report_progress
 from .ensemble import counted
 from .hierarchy import Candidates, object_features
 from .methods import gray_plane
@@ -108,7 +108,7 @@ class PixelFeatures:
         planes = [gray_plane(pixels, channel) for channel in colours]
         if all(plane.min() == plane.max() for plane in planes):
             raise ValueError(f"every pixel is {planes[0].flat[0]}: objects cannot be told from background")
-        report("features of pixels")
+        report_progress("features of pixels")
         values = np.stack([channel for plane in planes for channel in _filtered(plane)], axis=-1)
         digest = hashlib.sha256(str((pixels.shape, pixels.dtype)).encode() + np.ascontiguousarray(pixels).tobytes())
         return cls(values, digest.hexdigest())
@@ -277,7 +277,7 @@ class ObjectModel:
             )
         if not isinstance(step, int | np.integer) or step < 1:
             raise ValueError(f"step must be an integer of 1 or more, not {step!r}")
-        report("classifying pixels")
+        report_progress("classifying pixels")
         pixels = found.values[::step, ::step]
         rows, columns = pixels.shape[:2]
         height = max(1, _BLOCK // columns)
@@ -292,7 +292,7 @@ class ObjectModel:
         of = dict(zip(self._classifier.classes_.tolist(), np.moveaxis(known, -1, 0), strict=True))
         inside = of[_RIM] + of.get(_CORE, 0)
         core = of.get(_CORE, 0) + 0.5 * of[_RIM] - 0.5 * of[_AROUND]
-        report("separating objects")
+        report_progress("separating objects")
         levels, edges = found.levels_and_edges()
         planes = inside, core, levels[::step, ::step], edges[::step, ::step]
         sizes = (1.0,) if any(found.digest == source.digest for source in self.sources) else _SIZES
@@ -504,7 +504,7 @@ def learn_objects(
         raise ValueError("no background is left beside the painted objects: leave some of the image unpainted")
     if len({block.shape[1] for block in features}) > 1:
         raise ValueError("some images are grayscale and some color: learn one model for each kind")
-    report("learning")
+    report_progress("learning")
     kept, kinds, forest = _without_object_like(np.concatenate(features), np.concatenate(classes), seed)
     areas, *looks = np.concatenate(examples).T
     model = ObjectModel(kept, kinds, areas.copy(), np.column_stack(looks), tuple(sources), seed)

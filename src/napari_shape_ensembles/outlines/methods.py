@@ -15,7 +15,7 @@ from skimage.morphology import isotropic_dilation, isotropic_erosion
 from skimage.segmentation import clear_border, slic, watershed
 
 from ..checks import unmasked
-from ..progress import over_blocks, processors, report
+from ..progress import over_blocks, processors, report_progress
 from .multi_otsu import multi_otsu
 from .recipe import TILINGS, Recipe
 
@@ -52,13 +52,13 @@ def labels_by_method(image: ArrayLike, settings: Recipe) -> Labels:
     plane = gray_plane(pixels, settings.channel)
     refuse_wider(settings, plane.shape)
     if settings.method in TILINGS and plane.dtype != bool:
-        report("smoothing")
+        report_progress("smoothing")
         values, _, _ = upwards(plane, settings)
-        report("finding objects")
+        report_progress("finding objects")
         tiles = _cells(values, settings) if settings.method == "boundaries" else _superpixels(pixels, values, settings)
         return tiles.astype(np.int32)
     values, mask = heights_and_mask(plane, settings)
-    report("splitting")
+    report_progress("splitting")
     return separated(values, mask, settings)
 
 
@@ -78,14 +78,14 @@ def heights_and_mask(plane: NDArray[Any], settings: Recipe) -> tuple[Real, Mask]
 
     For the methods that do not tile the image.
     """
-    report("smoothing")
+    report_progress("smoothing")
     if plane.dtype == bool:
         values, mask = plane.astype(np.float64), plane if settings.objects == "bright" else ~plane
     else:
         values, zero, unit = upwards(plane, settings)
-        report("finding objects")
+        report_progress("finding objects")
         mask = _above_threshold(values, zero, unit, settings)
-    report("cleaning")
+    report_progress("cleaning")
     if settings.opening:
         mask = opened_by_disc(mask, settings.opening)
     if settings.closing:  # padded with background, so that nothing grows along the border

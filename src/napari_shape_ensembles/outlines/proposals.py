@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 
 from ..checks import unmasked
 from ..parameters import matters, parameters_of
-from ..progress import over_blocks, report
+from ..progress import over_blocks, report_progress
 from .matching import match_labels
 from .methods import NEIGHBOURS, gray_plane, heights_and_mask, separated
 from .recipe import Recipe, Split
@@ -193,7 +193,7 @@ class _Attempt:
         parts = [_downsampled(plane[_window(plane, overview, width, coarsest)], factor) for plane, overview in both]
         tried = []
         for number, part in enumerate(parts):
-            report("proposing recipes", number, len(parts))
+            report_progress("proposing recipes", number, len(parts))
             tried.append(_all_tried(_Scene.of(part)))
         scores = [{way: _score(measures) for way, (_, measures) in found.items()} for found in tried]
         least = [min(own.values(), default=0.0) for own in scores]

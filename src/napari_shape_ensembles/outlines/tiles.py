@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..budget import reserve_labels
-from ..progress import each_block, report
+from ..progress import each_block, report_progress
 from .ensemble import Ensemble
 from .extract import outlines_of_labels
 from .recipe import Recipe
@@ -236,15 +236,15 @@ def outlines_by_tile(
     """As `outlines_in_tiles`, one ensemble per tile as soon as it is traced, to save memory."""
     tiles = tiles_of(labels.shape, tile)
     found = []
-    report("finding objects", 0, 2 * len(tiles))
+    report_progress("finding objects", 0, 2 * len(tiles))
     for place, boxes in enumerate(each_block(lambda one: boxes_in(labels, one), tiles), start=1):
-        report("finding objects", place, 2 * len(tiles))
+        report_progress("finding objects", place, 2 * len(tiles))
         found.append(boxes)
     windows = windows_of(Boxes.joined(found), labels.shape, recipe, tile)
     trace = each_block(lambda one: trace_window(labels, one, recipe, scale=scale, unit=unit, name=name), windows)
-    report("tracing outlines", len(tiles), 2 * len(tiles))
+    report_progress("tracing outlines", len(tiles), 2 * len(tiles))
     for place, ensemble in enumerate(trace, start=1):
-        report("tracing outlines", len(tiles) + place * len(tiles) // len(windows), 2 * len(tiles))
+        report_progress("tracing outlines", len(tiles) + place * len(tiles) // len(windows), 2 * len(tiles))
         yield ensemble
 
 

@@ -39,7 +39,7 @@ from ..outlines import Ensemble
 from ..outlines.ensemble import counted, distinct
 from ..outlines.extract import at_one_pixel_size
 from ..parameters import tree as tree_of
-from ..progress import Listener, duration, one_library_thread, processors, report, reporting
+from ..progress import Listener, duration, one_library_thread, processors, report_progress, reporting
 from ..shapes import Registration, ShapeSpace, choose_archetype, decompose, grassmann, spd
 from ..shapes.lobes import BANDS, lobes_held
 from ..shapes.registration import MAX_ITERATIONS, archetype_index
@@ -294,7 +294,7 @@ def compare_in_pieces(
     settings = replace(settings, **changes)
     reading = reading or Reading()
     with reporting(progress), tempfile.TemporaryDirectory(prefix="shape-ensembles-") as temporary:
-        report("checking the inputs")
+        report_progress("checking the inputs")
         sides = [pieces_of(side, rows=rows, reading=reading, executor=executor) for side in (a, b)]
         block = int(memory * 2**30 / _SHARE / (settings.landmarks * _BYTES_PER_LANDMARK))
         store = Store(Path(folder or temporary), max(_MIN_ROWS, min(block, _MAX_ROWS)))
@@ -349,9 +349,9 @@ class _Run:
             count += 1
             self.done += weight
             left = (monotonic() - self.begun) / self.done * (rest - count * weight)
-            report(f"{name}, {duration(left)} left", count, len(self.pieces))
+            report_progress(f"{name}, {duration(left)} left", count, len(self.pieces))
 
-        report(name, 0, len(self.pieces))
+        report_progress(name, 0, len(self.pieces))
         tasks = [PieceTask(self.store, self.settings, index, **task) for index in range(len(self.pieces))]
         if stage in (stages.read_outlines, stages.place_piece):
             tasks = [replace(one, piece=piece) for one, piece in zip(tasks, self.pieces, strict=True)]
@@ -394,7 +394,7 @@ class _Run:
             l = spd.coordinates(space.scale_mean_, scale)
         clear_constant(t, known)
         clear_constant(l, known)
-        report("testing", 0, 2)
+        report_progress("testing", 0, 2)
         names_of = _image_names(self.pieces, placed, common.images, self.first)
         images = _image_numbers(names_of, first) if several else None
         learned = Learned(

@@ -10,7 +10,7 @@ from ..comparison.verdict import INCONCLUSIVE
 from ..outlines import Ensemble, Outlines
 from ..palette import axes_of
 from ..parameters import matters, parameters_of
-from ..progress import Listener, as_part, report, reporting
+from ..progress import Listener, as_part, report_progress, reporting
 from .marks import ink
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def choice_study(
         study = ChoiceStudy(used, (), {name: known[name] for name in choices}, note, len(items))
         for place, (name, value) in enumerate(items, 1):
             words = f"{_FIELDS[name].label.lower()} {value}"
-            report(words, steps * place, total, study)
+            report_progress(words, steps * place, total, study)
             with as_part(steps * place, total, f"{words}: "):
                 try:
                     if hasattr(settings, name):

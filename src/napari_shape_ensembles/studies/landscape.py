@@ -25,7 +25,7 @@ from ..mmd.replicates import DRAWS, MeanKernels, least_p, mean_kernels_of_widths
 from ..outlines import Ensemble, quality
 from ..outlines.ensemble import counted
 from ..palette import axes_of
-from ..progress import Listener, Progress, as_part, report, reporting
+from ..progress import Listener, Progress, as_part, report_progress, reporting
 from .jobs import run_jobs
 from .marks import COLORMAP, draw_frame, draw_marks, label_ranks
 
@@ -350,7 +350,7 @@ def decision_landscape(
     def on_progress(index: int, step: Progress) -> None:
         cells.fill(index, step)
         landscape = cells.landscape()
-        report(cells.name, int(landscape.undulation.computed.sum()), total, landscape)
+        report_progress(cells.name, int(landscape.undulation.computed.sum()), total, landscape)
 
     with reporting(progress):
         run_jobs(landmark_column, items, on_progress, executor)
@@ -411,7 +411,7 @@ def landmark_column(item: ColumnItem) -> dict[str, Real]:
         for name, part in {"undulation": test, **test.parts}.items():
             _store_test(tests, name, index, part, len(item.ranks))
         known = {name: values.copy() for name, values in tests.items()}
-        report(f"{words}rank {ranks[index]} tested", result=known)
+        report_progress(f"{words}rank {ranks[index]} tested", result=known)
     return tests
 
 
@@ -450,7 +450,7 @@ def _permute_images(
         test = tested({**of_rank, **whole})
         for name, part in {"undulation": test, **test.parts}.items():
             _store_test(tests, name, index, part, count)
-        report(f"{words}rank {rank} tested", result={name: values.copy() for name, values in tests.items()})
+        report_progress(f"{words}rank {rank} tested", result={name: values.copy() for name, values in tests.items()})
 
 
 def _store_test(tests: dict[str, Real], name: str, place: int | slice, test: MMDTest, count: int) -> None:

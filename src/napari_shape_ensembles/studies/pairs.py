@@ -23,7 +23,7 @@ from ..outlines import Ensemble
 from ..outlines.ensemble import counted
 from ..outlines.extract import at_one_pixel_size
 from ..outlines.gate import reasons_of_sets
-from ..progress import Listener, Progress, report, reporting
+from ..progress import Listener, Progress, report_progress, reporting
 from .jobs import run_jobs
 from .marks import COLORMAP, ink, tall_figure
 
@@ -308,13 +308,13 @@ def all_pairs(
     fixed = (names, tuple(map(len, ensembles)), settings, note, faults, several_images)
 
     def learning(step: Progress) -> None:
-        report(step.name, 0, len(pairs), _table(fixed, pairs, found))
+        report_progress(step.name, 0, len(pairs), _table(fixed, pairs, found))
 
     def on_progress(index: int, step: Progress) -> None:
         if step.result is not None:
             found[index] = step.result
         done = int((~np.isnan(found[:, 0, 0])).sum())
-        report(f"{done} of {len(pairs)} pairs tested", done, len(pairs), _table(fixed, pairs, found))
+        report_progress(f"{done} of {len(pairs)} pairs tested", done, len(pairs), _table(fixed, pairs, found))
 
     with reporting(progress):
         with reporting(learning):

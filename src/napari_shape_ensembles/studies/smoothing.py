@@ -12,7 +12,7 @@ from ..comparison import Settings
 from ..comparison.compare import permutation_options
 from ..outlines import Ensemble, Outlines, extract_curves, trace_mask
 from ..palette import axes_of
-from ..progress import Listener, Progress, report, reporting
+from ..progress import Listener, Progress, report_progress, reporting
 from .jobs import run_jobs
 from .landscape import DecisionLandscape, Decisions, WholeNumbers, decision_landscape, distinct_counts
 from .marks import NOT_REJECTED, REJECTED, draw_marks, ink, label_sigmas
@@ -280,7 +280,8 @@ def smoothing_study(
     def on_progress(index: int, step: Progress) -> None:
         found[index] = step.result or found[index]
         study = SmoothingStudy(sweep, *grid, settings, tuple(found))
-        report(f"σ = {sweep[index]:g}: {step.name or 'done'}", sum(one.done for one in found), len(sweep), study)
+        done = sum(one.done for one in found)
+        report_progress(f"σ = {sweep[index]:g}: {step.name or 'done'}", done, len(sweep), study)
 
     with reporting(progress):
         run_jobs(smoothed_landscape, items, on_progress, executor)
@@ -312,12 +313,12 @@ class SmoothingItem:
 
 def smoothed_landscape(item: SmoothingItem) -> Smoothed:
     """Trace both groups at one σ, then compare them over ranks and landmarks."""
-    report("tracing outlines")
+    report_progress("tracing outlines")
     a, b = (_traced(side, planes, item) for side, planes in zip("AB", item.groups, strict=True))
     sizes = len(a), len(b)
     options: dict[str, Any] = {"ranks": item.ranks, "landmarks": item.landmarks, "settings": item.settings}
     try:
-        with reporting(lambda step: report(step.name, result=Smoothed(sizes, step.result))):
+        with reporting(lambda step: report_progress(step.name, result=Smoothed(sizes, step.result))):
             return Smoothed(sizes, decision_landscape(a, b, **options), done=True)
     except ValueError as error:
         # A wide filter may leave too little; that is a result of the study, not an error.

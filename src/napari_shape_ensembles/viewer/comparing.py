@@ -27,7 +27,7 @@ from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..mmd import DependenceTest, dependence_test
 from ..outlines.ensemble import counted
-from ..progress import as_part, report
+from ..progress import as_part, report_progress
 from .choices import Choices
 from .curves.side_by_side import SideBySide
 from .displayed_result import DisplayedResult
@@ -441,9 +441,9 @@ def run_comparison(sources: Sources, run_inputs: RunInputs) -> Outcome:
     if unused := run_inputs.more.get(_TABLE):
         notes.append(f"Images were permuted as if all were independent: the {unused} of the design table were not used")
     result = replace(result, note="; ".join(filter(None, notes)))
-    report("finding typical curves", total - 2, total)
+    report_progress("finding typical curves", total - 2, total)
     shown = prepared(DisplayedResult.of_run(result, run_inputs, sources))
-    report("drawing curves", total - 1, total)
+    report_progress("drawing curves", total - 1, total)
     return Outcome(shown, curve_layers(result, shown.view, sources))
 
 
@@ -455,7 +455,7 @@ def prepared(shown: DisplayedResult) -> DisplayedResult:
 
 def read_comparison_file(path: Path) -> Outcome:
     """Read a saved comparison, and create its layers."""
-    report(f"opening {path.name}", 0, 3)
+    report_progress(f"opening {path.name}", 0, 3)
     with file_errors_named(path, "opened"):
         result, view = Comparison.load(path), read_view(path)
     return prepare_outcome(DisplayedResult.of_file(result, view, str(path)))
@@ -463,15 +463,15 @@ def read_comparison_file(path: Path) -> Outcome:
 
 def prepare_outcome(shown: DisplayedResult, layers: list[CurveLayer] | None = None) -> Outcome:
     """Compute what the file of a result does not contain, and create its layers if there are none yet."""
-    report("finding typical curves", 1, 3)
+    report_progress("finding typical curves", 1, 3)
     shown = prepared(shown).with_files()
-    report("drawing curves", 2, 3)
+    report_progress("drawing curves", 2, 3)
     return Outcome(shown, layers or curve_layers(shown.result, shown.view), new=not layers)
 
 
 def write_comparison_file(shown: DisplayedResult, painted: str, path: Path) -> list[Path]:
     """Write a result to one file."""
-    report(f"saving {path.name}")
+    report_progress(f"saving {path.name}")
     if path.suffix != ".npz":  # napari would not recognize it
         raise ValueError(f"{path.name}: save a comparison under a name ending in {ENDING}")
     with file_errors_named(path):
@@ -483,7 +483,7 @@ def export_curves(shown: DisplayedResult, path: Path) -> list[Path]:
     """Write the curves of A and B with distances and measures, to a file each."""
     paths = list(paths_of_sides(path))
     for side, place in zip("AB", paths, strict=True):
-        report(f"writing {place.name}")
+        report_progress(f"writing {place.name}")
         with file_errors_named(place):
             write_curves(place, curve_table(shown, side))
     return paths
@@ -528,7 +528,7 @@ def write_explanation_report(explanation: Explanation, path: Path) -> Path:
     """Write the report of an explanation."""
     from ..explanation.report import save_report  # imports Matplotlib, which is slow
 
-    report("saving the report", len(EXPLANATION_STEPS), len(EXPLANATION_STEPS) + 1)
+    report_progress("saving the report", len(EXPLANATION_STEPS), len(EXPLANATION_STEPS) + 1)
     with file_errors_named(path):
         save_report(explanation, path)
     return path
@@ -539,7 +539,7 @@ def write_paper_files(shown: DisplayedResult, painted: str, folder: Path) -> lis
     from ..explanation.figures import style
     from ..explanation.paper import answer_figure, image_table, methods, object_table
 
-    report("measuring the difference", 0, 5)
+    report_progress("measuring the difference", 0, 5)
     result, known = shown.result, headline(shown.result)
     paths = [folder / name for name in ("figure.svg", "figure.png", "methods.txt", "objects.csv", "images.csv")]
     code, whole = folder / "compare.py", folder / f"pair{ENDING}"
@@ -548,21 +548,21 @@ def write_paper_files(shown: DisplayedResult, painted: str, folder: Path) -> lis
     with recording_outputs(folder, [path.name for path in every]) as written:
         with file_errors_named(paths[0]):
             folder.mkdir(parents=True, exist_ok=True)
-            report("drawing the figure", 1, 5)
+            report_progress("drawing the figure", 1, 5)
             figure = answer_figure(result, known)
             for path in paths[:2]:
                 with style(), replacing(path) as file:
                     figure.savefig(file, format=path.suffix[1:], dpi=300)
-            report("writing the tables", 2, 5)
+            report_progress("writing the tables", 2, 5)
             write_bytes(paths[2], methods(result, shown.recipe, known, kinds=shown.kinds).encode())
             write_bytes(paths[3], object_table(result).to_csv(index=False).encode())
             write_bytes(paths[4], image_table(result).to_csv(index=False).encode())
             written += paths
-            report("writing the script", 3, 5)
+            report_progress("writing the script", 3, 5)
             if script := script_of(shown):
                 write_bytes(code, script.encode())
                 written.append(code)
-        report("saving the comparison", 4, 5)
+        report_progress("saving the comparison", 4, 5)
         written += write_comparison_file(shown, painted, whole)
     return written
 
@@ -574,7 +574,7 @@ def checked(shown: DisplayedResult) -> DisplayedResult:
 
 def overruled_result(shown: DisplayedResult) -> DisplayedResult:
     """Return a result whose case is shown despite serious faults of the outlines."""
-    report("showing the answer")
+    report_progress("showing the answer")
     settings = replace(shown.result.settings, overrule=True)
     run_inputs = shown.run_inputs and replace(shown.run_inputs, settings=settings)
     return prepared(replace(shown, result=replace(shown.result, settings=settings), run_inputs=run_inputs))
@@ -584,7 +584,7 @@ def robustness_of(result: Comparison, archetypes: int = 5) -> Robustness:
     """Test the dependence of undulation and scale, and repeat the comparison with several archetypes."""
     settings, total = result.settings, archetypes * len(COMPARISON_STEPS) + 1
     draws = {"permutations": settings.permutations, "seed": settings.seed}
-    report("testing dependence", 0, total)
+    report_progress("testing dependence", 0, total)
     with as_part(0, total):
         test = dependence_test(result.t, result.l, len(result.a), significance=settings.significance, **draws)
     with as_part(1, total):

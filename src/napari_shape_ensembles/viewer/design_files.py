@@ -26,7 +26,7 @@ from ..outlines import Ensemble
 from ..outlines.ensemble import counted
 from ..outlines.recognise import as_labels
 from ..palette import OUTLINE
-from ..progress import report
+from ..progress import report_progress
 from .choices import Choices
 from .designing import DesignTable, Row
 from .inputs import PARTS, ImageRow, PartOf, Source, is_unchanged_in_file, source_of
@@ -205,7 +205,7 @@ def _read(path: Path) -> list[_Table]:
 
 def layer_data(row: ImageRow) -> LayerData:
     """Read the image of a row as a napari layer data tuple."""
-    report(f"reading {row.name}")
+    report_progress(f"reading {row.name}")
     ending, pixel = row.path.name.lower(), row.pixel
     if ending.endswith(MAPS) or row.part.value is not None or (ending.endswith(LABELS) and row.part == WHOLE):
         found = labelled(row.path, Reading(labels=True if ending.endswith(LABELS) else None), row.part)
@@ -252,7 +252,7 @@ def _pixel_cells(size: float | tuple[float, float], unit: str) -> dict[str, str]
 
 def _file_holding(layer: Layer, source: Source, table: Path) -> tuple[Path, ImagePart]:
     """Return a file and part with exactly the layer's data, written next to the table if none exists."""
-    report(f"saving {source.name}")
+    report_progress(f"saving {source.name}")
     root, part = root_of(layer)
     path = Path(path_of(root)) if path_of(root) else None
     if path is not None and part is not None and not source.plane:

@@ -24,7 +24,7 @@ from ..io.outputs import recording_outputs, refuse_overwriting
 from ..io.rerun import recipe_of, recipe_tree
 from ..io.results import EXPERIMENT, TRENDS, experiment_numbers, trend_figures, write_experiment
 from ..outlines import Outlines
-from ..progress import as_part, report
+from ..progress import as_part, report_progress
 from .choices import Choices
 from .comparing import OTHER_FOLDER, saved_message
 from .design_files import layer_data, source_in_file
@@ -365,7 +365,7 @@ def withheld_words(result: Experiment) -> str:
 
 def overruled_answer(answer: ExperimentAnswer) -> ExperimentAnswer:
     """Describe an experiment with the cases that faults of the outlines withheld."""
-    report("answering anyway")
+    report_progress("answering anyway")
     result = replace(answer.experiment, settings=replace(answer.experiment.settings, overrule=True))
     return answer_of(result, answer.requested, answer.found)
 
@@ -390,7 +390,7 @@ class OpenedExperiment:
 
 def read_experiment_file(path: Path) -> OpenedExperiment:
     """Read a saved experiment, and describe it in sentences."""
-    report(f"opening {path.name}", 0, 2)
+    report_progress(f"opening {path.name}", 0, 2)
     with file_errors_named(path, "opened"):
         result, view, inputs = load_experiment(path)
     return replace(opened_experiment(result, view, f"Opened from {path.name}."), inputs=inputs)
@@ -398,7 +398,7 @@ def read_experiment_file(path: Path) -> OpenedExperiment:
 
 def restore_experiment(tree: Tree) -> OpenedExperiment:
     """Restore an experiment that was stored with a comparison."""
-    report("restoring the experiment", 0, 2)
+    report_progress("restoring the experiment", 0, 2)
     return opened_experiment(Experiment.of_tree(tree), records.value(tree, "view", dict), "Opened with the comparison.")
 
 
@@ -420,7 +420,7 @@ def write_experiment_file(
 
     These are the files of the layers, or `inputs` for a result from a file whose images are not in the viewer.
     """
-    report(f"saving {path.name}")
+    report_progress(f"saving {path.name}")
     design = result.design
     rows = design.replicates.drop(columns="images").iloc[design.of_image].reset_index(drop=True)
     if run_inputs is not None:
@@ -432,7 +432,7 @@ def write_experiment_file(
 
 def write_experiment_tables(answer: ExperimentAnswer, folder: Path) -> list[Path]:
     """Write the tables and figures of an experiment, with the requested tests."""
-    report("writing tables and figures")
+    report_progress("writing tables and figures")
     names = (*EXPERIMENT, *trend_figures(answer.experiment.design.covariates))
     refuse_overwriting([folder / name for name in names], remedy=OTHER_FOLDER)
     with file_errors_named(folder), recording_outputs(folder, names, [TRENDS]) as written:
@@ -458,7 +458,7 @@ def outline_layers(
     limits = limits if limits[1] > limits[0] else (limits[0], limits[0] + 1)
     found: list[tuple[Any, Layer]] = []
     for place, (image, (source, under)) in enumerate(sources.items()):
-        report(f"opening {source.name}", place, len(sources))
+        report_progress(f"opening {source.name}", place, len(sources))
         curves = trace(source, recipe)
         own = result.outlines[result.outlines["image"] == image]
         values = dict(zip(map(str, own["id"]), np.exp(own[quantity]), strict=True))

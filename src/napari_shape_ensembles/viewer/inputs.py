@@ -30,7 +30,7 @@ from ..outlines import Ensemble, Outlines
 from ..outlines.extract import at_one_pixel_size
 from ..outlines.tracing import AT_BORDER
 from ..outlines.units import conversion_factor, unit_name
-from ..progress import as_part, report
+from ..progress import as_part, report_progress
 
 if TYPE_CHECKING:
     from napari.components import Dims
@@ -405,7 +405,7 @@ def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) 
     steps = steps or itertools.count()
     try:
         if source.kind == "file":
-            report(f"reading {source.name}", next(steps))
+            report_progress(f"reading {source.name}", next(steps))
             return source.data.ensemble(recipe)
         if source.kind == "shapes":
             curves = [outline * source.scale for outline in source.data]
@@ -414,7 +414,7 @@ def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) 
         if source.kind == "image":
             with as_part(next(steps), 0, f"segmenting {source.name}: "):
                 labels = recipe.labels(source.data)
-        report(f"tracing {source.name}", next(steps))
+        report_progress(f"tracing {source.name}", next(steps))
         cut = 0
         if source.region is not None:
             labels, cut = objects_inside(labels, source.region, keep_cut=recipe.keep_border)

@@ -27,7 +27,7 @@ from ..io import Calibration
 from ..io.corrected import read_log, write_corrected
 from ..outlines import Outlines
 from ..palette import EXCLUDED, OUTLINE, RANKED
-from ..progress import report
+from ..progress import report_progress
 from .camera_flight import camera_of, view_of
 from .choices import Choices, ChosenLayer
 from .inputs import (
@@ -810,7 +810,7 @@ def write_corrected_files(jobs: Sequence[SaveJob]) -> list[tuple[Path, Path, str
     """
     written = []
     for job in jobs:
-        report(f"saving {job.path.name}")
+        report_progress(f"saving {job.path.name}")
         original = job.file.path if job.file.path and Path(job.file.path).is_file() else None
         size = None if job.size.unit == "pixel" and original is not None else job.size
         with file_errors_named(job.path):

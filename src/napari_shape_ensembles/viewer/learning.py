@@ -18,7 +18,7 @@ from skimage.measure import label
 from ..outlines import ObjectModel, Outlines, Proposal, learn_objects, propose
 from ..outlines.ensemble import counted
 from ..outlines.proposals import PROPOSED_FIELDS, describe_finding, places_tried, reason_not_tried, sets_finding, varied
-from ..progress import report
+from ..progress import report_progress
 from .choices import Choices
 from .comparing import saved_message
 from .inputs import OWN, Refs, Sources, file_errors_named, is_own, pixel_size_of, source_of
@@ -256,11 +256,11 @@ def train_model(
     painted, grounds = zip(*(painted_objects(plane) for _, _, plane in images), strict=True)
     seen = []
     for number, (name, image, _) in enumerate(images):
-        report(f"checking {name}", number, len(images) + 1)
+        report_progress(f"checking {name}", number, len(images) + 1)
         seen.append(features.of(image))
     names = [name for name, _, _ in images]
     model = learn_objects(seen, list(painted), background=list(grounds), names=names, seed=seed)
-    report("learning", len(images), len(images) + 1)
+    report_progress("learning", len(images), len(images) + 1)
     _ = model._classifier
     return model
 

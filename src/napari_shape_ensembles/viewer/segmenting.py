@@ -32,7 +32,7 @@ from ..outlines.recipe import TILINGS
 from ..outlines.recognise import Content, as_labels, drawn_outlines
 from ..outlines.tracing import AT_BORDER, TOO_SMALL, has_holes, label_plane
 from ..palette import OUTLINE
-from ..progress import Progress, as_part, report
+from ..progress import Progress, as_part, report_progress
 from .choices import Choices, ChosenLayer
 from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, source_of
 from .layers import batched_changes, name_after
@@ -591,7 +591,7 @@ def verdict_on(
     for side in (*sides, beside):
         traced = []
         for source, labels in side:
-            report(f"checking {source.name}")
+            report_progress(f"checking {source.name}")
             traced.append(recipe.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name))
             if count := drawn_outlines(source.data):
                 words = f"{source.name}: {count} closed colored lines are drawn on it and segmented with it"
@@ -623,7 +623,7 @@ def draft_and_exact_preview(source: Source, recipe: Outlines, features: FeatureC
     if recipe.find is not None:
         if (model := model_of(recipe.find)) is not None and max(rows, columns) > _DRAFT_PX:
             coarse = model.labels(features.of(source.data), step=int(np.ceil(max(rows, columns) / _DRAFT_PX)))
-            report("segmenting", result=preview_of(coarse, source, recipe, draft=True))
+            report_progress("segmenting", result=preview_of(coarse, source, recipe, draft=True))
         return exact_preview(source, recipe, features)
     slow = recipe.background, recipe.opening, recipe.closing, recipe.split_touching != "none"
     takes_long = recipe.method in TILINGS or any(slow)
@@ -635,7 +635,7 @@ def draft_and_exact_preview(source: Source, recipe: Outlines, features: FeatureC
         if is_drafted:
             with suppress(ValueError):  # such as too few gray levels; the full resolution may have enough
                 draft = draft_of(source, recipe, factor=min(-(-longer // side), rows, columns))
-                report("segmenting", result=draft)
+                report_progress("segmenting", result=draft)
     return exact_preview(source, recipe, features)
 
 
@@ -746,7 +746,7 @@ def run_segmentation(
         try:
             with as_part(2 * index, total, f"segmenting {name}: "):
                 sheets.append(recipe.labels(np.asarray(data[place])))
-            report(f"tracing {name}", 2 * index + 1, total)
+            report_progress(f"tracing {name}", 2 * index + 1, total)
             found = recipe.trace(sheets[-1], scale=tuple(source.scale), unit=source.unit, name=source.name)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
@@ -757,7 +757,7 @@ def run_segmentation(
             outlines.append(vertices)
         where = {f"plane {axis}": there for axis, there in zip(hidden, place, strict=True)}
         tables.append(found.features.assign(**where, excluded=False))
-    report("making layers", total - 1, total)
+    report_progress("making layers", total - 1, total)
     metadata = {"segmentation": recipe.changed()}
     planes = np.reshape(sheets, (*shape, *sheets[0].shape)).astype(np.int32)
     labels = np.ascontiguousarray(np.moveaxis(planes, (-2, -1), shown))

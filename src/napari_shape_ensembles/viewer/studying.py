@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..comparison import Settings
 from ..comparison.parts import FORM
 from ..outlines import Ensemble, Outlines
-from ..progress import Progress, report
+from ..progress import Progress, report_progress
 from ..studies import ChoiceStudy, DecisionLandscape, SmoothingStudy, choice_study, decision_landscape, smoothing_study
 from ..studies.choices import CHOICES
 from ..studies.ranges import LANDSCAPE, SMOOTHING, numbers
@@ -303,7 +303,7 @@ def smoothing_of(
         recipe = replace(recipe, pixel_size=(float(first.scale[0]), float(first.scale[1])), unit=first.unit)
     found: tuple[list[NDArray[Any]], list[NDArray[Any]]] = ([], [])
     for source, labels in ((source, labels) for side, labels in zip(sources, found, strict=True) for source in side):
-        report(f"segmenting {source.name}")
+        report_progress(f"segmenting {source.name}")
         try:
             labels.append(source.data if source.kind == "labels" else recipe.labels(source.data))
         except ValueError as error:
