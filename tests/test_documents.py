@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 import json
 import re
 from itertools import pairwise
@@ -182,6 +183,15 @@ def test_the_reference_holds_every_public_name_once_and_nothing_that_is_not_ther
     for name in names:
         module, _, attribute = name.rpartition(".")
         assert hasattr(importlib.import_module(module), attribute), name
+
+
+def test_every_object_of_the_reference_has_an_example():
+    for name in (name for page in DOCS.glob("api/*.md") for name in load("write_docs").documented(page)):
+        module, _, attribute = name.rpartition(".")
+        value = getattr(importlib.import_module(module), attribute)
+        # Not the text that a constant has of its type, or an exception of its parents.
+        if callable(value) and not (isinstance(value, type) and issubclass(value, Exception)):
+            assert "Examples\n" in inspect.getdoc(value), name
 
 
 def test_headings_of_the_documents_go_down_one_level_at_a_time():

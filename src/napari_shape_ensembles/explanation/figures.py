@@ -74,7 +74,17 @@ def shares(explanation: Explanation) -> Figure:
 
 
 def plot_shares(explanation: Explanation, ax: Axes | None = None) -> Axes:
-    """Draw the figure `shares` on axes, by default those of a new figure, and return them."""
+    """Draw the figure `shares` on axes, by default those of a new figure, and return them.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, explain, samples
+    >>> from napari_shape_ensembles.explanation.figures import plot_shares
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> found = explain(compare(a, b, Settings(landmarks=60, rank=10, permutations=199)))
+    >>> [label.get_text() for label in plot_shares(found).get_yticklabels()]
+    ['size', 'elongation', 'coarse form', 'roughness']
+    """
     return explanation.plot(ax)
 
 

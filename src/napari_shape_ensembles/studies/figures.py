@@ -41,6 +41,16 @@ def plot_mmd(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: st
     -------
     matplotlib Axes
         Ranks are equally spaced, in order. × rejects, ○ does not; the color is the number of landmarks.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, decision_landscape, samples
+    >>> from napari_shape_ensembles.studies.figures import plot_mmd
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> landscape = decision_landscape(a, b, ranks=[2, 5], landmarks=[40, 60], settings=quick)
+    >>> plot_mmd(landscape).get_ylabel()
+    'MMD (undulation)'
     """
     ax = axes_of(ax)
     decisions = landscape.test(test)
@@ -83,12 +93,33 @@ def plot_decisions(
     -------
     matplotlib Axes
         Its first image is the grid, cell (i, j) at x = j, y = i; cells not computed are empty.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, decision_landscape, samples
+    >>> from napari_shape_ensembles.studies.figures import plot_decisions
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> landscape = decision_landscape(a, b, ranks=[2, 5], landmarks=[40, 60], settings=quick)
+    >>> plot_decisions(landscape).get_ylabel()
+    'landmarks n'
     """
     return landscape.plot(ax, test=test, current=current)
 
 
 def plot_ambiguity(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
-    """Plot for each rank the fraction of landmark counts that reject (×) and that do not (○), and the ambiguity."""
+    """Plot for each rank the fraction of landmark counts that reject (×) and that do not (○), and the ambiguity.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, decision_landscape, samples
+    >>> from napari_shape_ensembles.studies.figures import plot_ambiguity
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> landscape = decision_landscape(a, b, ranks=[2, 5], landmarks=[40, 60], settings=quick)
+    >>> plot_ambiguity(landscape).get_ylabel()
+    'share, ambiguity'
+    """
     ax = axes_of(ax)
     decisions = landscape.test(test)
     x = np.arange(len(landscape.ranks))
@@ -116,6 +147,16 @@ def plot_landscape(
     Returns
     -------
     array of three matplotlib Axes
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, decision_landscape, samples
+    >>> from napari_shape_ensembles.studies.figures import plot_landscape
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> landscape = decision_landscape(a, b, ranks=[2, 5], landmarks=[40, 60], settings=quick)
+    >>> [ax.get_ylabel() for ax in plot_landscape(landscape)]
+    ['MMD (undulation)', 'landmarks n', 'share, ambiguity']
     """
     axes = tall_figure(figure).subplots(3, 1, sharex=True)
     plot_mmd(landscape, axes[0], test=test)
@@ -128,12 +169,36 @@ def plot_landscape(
 
 
 def plot_study_mmd(study: SmoothingStudy, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
-    """Plot MMD over σ: one mark per cell (× rejects, ○ does not) and their mean."""
+    """Plot MMD over σ: one mark per cell (× rejects, ○ does not) and their mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Settings, smoothing_study
+    >>> from napari_shape_ensembles.studies.figures import plot_study_mmd
+    >>> rows, columns = np.indices((160, 160)) % 20 - 10
+    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.4))
+    >>> study = smoothing_study(a, b, sigmas=[0, 1], ranks=[2], landmarks=[40], settings=Settings(permutations=199))
+    >>> plot_study_mmd(study).get_ylabel()
+    'MMD (undulation)'
+    """
     return study.plot(ax, test=test)
 
 
 def plot_study_ambiguity(study: SmoothingStudy, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
-    """Plot mean ambiguity over σ, with the band from minimum to maximum over the ranks."""
+    """Plot mean ambiguity over σ, with the band from minimum to maximum over the ranks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Settings, smoothing_study
+    >>> from napari_shape_ensembles.studies.figures import plot_study_ambiguity
+    >>> rows, columns = np.indices((160, 160)) % 20 - 10
+    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.4))
+    >>> study = smoothing_study(a, b, sigmas=[0, 1], ranks=[2], landmarks=[40], settings=Settings(permutations=199))
+    >>> plot_study_ambiguity(study).get_ylabel()
+    'ambiguity'
+    """
     ax = axes_of(ax)
     low, high = study.ambiguity_band(test).T
     ax.fill_between(study.sigmas, low, high, color="C1", alpha=_BAND, linewidth=0, label="smallest to largest")
@@ -144,7 +209,19 @@ def plot_study_ambiguity(study: SmoothingStudy, ax: "Axes | None" = None, *, tes
 
 
 def plot_study_sizes(study: SmoothingStudy, ax: "Axes | None" = None) -> "Axes":
-    """Plot the number of curves of A (squares) and B (triangles) over σ."""
+    """Plot the number of curves of A (squares) and B (triangles) over σ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Settings, smoothing_study
+    >>> from napari_shape_ensembles.studies.figures import plot_study_sizes
+    >>> rows, columns = np.indices((160, 160)) % 20 - 10
+    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.4))
+    >>> study = smoothing_study(a, b, sigmas=[0, 1], ranks=[2], landmarks=[40], settings=Settings(permutations=199))
+    >>> plot_study_sizes(study).get_ylabel()
+    'curves'
+    """
     ax = axes_of(ax)
     for side, marker, sizes in zip("AB", "s^", study.sizes.T, strict=True):
         ax.plot(study.sigmas, sizes, f"{marker}-", markersize=4, label=side)
@@ -172,6 +249,17 @@ def plot_study(
     Returns
     -------
     array of three matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Settings, smoothing_study
+    >>> from napari_shape_ensembles.studies.figures import plot_study
+    >>> rows, columns = np.indices((160, 160)) % 20 - 10
+    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.4))
+    >>> study = smoothing_study(a, b, sigmas=[0, 1], ranks=[2], landmarks=[40], settings=Settings(permutations=199))
+    >>> [ax.get_ylabel() for ax in plot_study(study)]
+    ['MMD (undulation)', 'ambiguity', 'curves']
     """
     axes = tall_figure(figure).subplots(3, 1, sharex=True)
     plot_study_mmd(study, axes[0], test=test)
@@ -198,6 +286,17 @@ def plot_choices(study: ChoiceStudy, ax: "Axes | None" = None) -> "Axes":
     -------
     matplotlib Axes
         Boxes with the same row as the choices in use are filled, others dashed; the value in use has a bold frame.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, samples
+    >>> from napari_shape_ensembles.studies import choice_study
+    >>> from napari_shape_ensembles.studies.figures import plot_choices
+    >>> pair = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> study = choice_study(lambda recipe: pair, settings=quick, choices={"rank": (5, 20)})
+    >>> [text.get_text().splitlines() for text in plot_choices(study).texts]
+    [['5', '1∧0'], ['10', '1∧0'], ['20', '1∧0']]
     """
     return study.plot(ax)
 
@@ -208,5 +307,14 @@ def plot_pairs(table: PairTable, figure: "Figure | None" = None) -> "NDArray[Any
     Returns
     -------
     array of two matplotlib Axes
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, all_pairs, samples
+    >>> from napari_shape_ensembles.studies.figures import plot_pairs
+    >>> table = all_pairs(samples.powder_outlines().ensembles(), Settings(landmarks=60, rank=10, permutations=199))
+    >>> tree, matrix = plot_pairs(table)
+    >>> [text.get_text() for text in matrix.texts]
+    ['1∧0', '1∧0']
     """
     return table.plot(figure)
