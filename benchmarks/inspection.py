@@ -502,7 +502,7 @@ def calibrated(table: pd.DataFrame, faults: pd.DataFrame, kind: str, folds: int 
 
 def relative(table: pd.DataFrame, spread: dict[str, float]) -> pd.DataFrame:
     """Ranks of labels relative to their set, as used by `rank_suspects`."""
-    sets = [suspects.described(own, spread) for _, own in table.groupby(["kind", "set"], sort=False)]
+    sets = [suspects.relative_evidence(own, spread) for _, own in table.groupby(["kind", "set"], sort=False)]
     return pd.concat(sets).loc[table.index]
 
 
@@ -618,7 +618,7 @@ def reason_table(data: Path, share: float = 0.25, most: int = 400_000) -> dict[s
             continue
         labels, concerned = with_faults(reference, np.random.default_rng(zlib.crc32(name.encode())), share)
         measured = evidence(labels, image)
-        said = suspects.reasons(measured, suspects.described(measured, suspects.trees_of("image").spread))
+        said = suspects.reasons(measured, suspects.relative_evidence(measured, suspects.trees_of("image").spread))
         rows += [(name, concerned.get(label, ""), words) for label, words in zip(measured.index, said, strict=True)]
         missed += found_missing(image, reference)
     table = pd.DataFrame(rows, columns=["image", "fault", "said"])

@@ -33,8 +33,8 @@ from typing import ClassVar
 import numpy as np
 
 from napari_shape_ensembles import Ensemble, Outlines, Progress, Settings, ShapeSpace, reporting
-from napari_shape_ensembles.comparison import Learned
 from napari_shape_ensembles.comparison.compare import tests_of_learned
+from napari_shape_ensembles.comparison.learning import Learned
 from napari_shape_ensembles.compiled import are_ready
 from napari_shape_ensembles.io import Calibration, CurveTable, open_ome_zarr, write_curves, write_ome_zarr_labels
 from napari_shape_ensembles.outlines.tiles import outlines_by_tile

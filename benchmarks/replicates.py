@@ -29,7 +29,7 @@ from scipy import stats
 from scipy.stats import rankdata
 
 from napari_shape_ensembles import Experiment, Outlines, Settings, compare, experiment, position_dependence
-from napari_shape_ensembles.comparison import checked_design
+from napari_shape_ensembles.comparison.design import checked_design
 from napari_shape_ensembles.comparison.experiment import TESTS
 from napari_shape_ensembles.mmd.replicates import (
     Hypothesis,

@@ -9,14 +9,26 @@ from pathlib import Path
 import pytest
 
 import napari_shape_ensembles
-from napari_shape_ensembles import io, shapes
+from napari_shape_ensembles import (
+    comparison,
+    explanation,
+    inspection,
+    io,
+    mmd,
+    outlines,
+    samples,
+    shapes,
+    streaming,
+    studies,
+)
 from napari_shape_ensembles.shapes import grassmann, product, spd
 
 PACKAGE = "napari_shape_ensembles"
 SOURCE = Path(napari_shape_ensembles.__file__).parent
+ROOMS = (outlines, shapes, mmd, comparison, explanation, inspection, studies, io, streaming, samples)
 PUBLIC = {
     f"{module.__name__}.{name}": getattr(module, name)
-    for module in (napari_shape_ensembles, io, shapes)
+    for module in (napari_shape_ensembles, *ROOMS)
     for name in module.__all__
 } | {
     f"{module.__name__}.{name}": value
@@ -37,6 +49,13 @@ def test_a_public_name_has_a_summary_and_an_example(name):
     words = inspect.getdoc(PUBLIC[name])
     assert words.splitlines()[0].endswith((".", "?"))
     assert re.search(r"^Examples\n-{8}\n+>>> ", words, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", CALLABLE)
+def test_a_source_that_a_public_name_cites_is_in_its_references(name):
+    words = inspect.getdoc(PUBLIC[name])
+    cited = re.findall(r"([A-Z]\w+)(?: et al\.| and [A-Z]\w+)? (?:19|20)\d\d\b", words)
+    assert not [author for author in cited if not re.search(rf"^References\n-{{10}}\n.*{author}", words, re.M | re.S)]
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 import json
 import re
 from itertools import pairwise
@@ -14,11 +15,14 @@ import yaml
 from matplotlib.figure import Figure
 
 import napari_shape_ensembles as shape_ensembles
-from napari_shape_ensembles import io, samples, streaming
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+ROOMS = (
+    *("outlines", "shapes", "mmd", "comparison", "explanation"),
+    *("inspection", "studies", "io", "streaming", "samples"),
+)
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
 
 
@@ -177,14 +181,25 @@ def test_docks_are_in_the_documented_menus():
 
 def test_the_reference_lists_every_public_name_exactly_once():
     names = [name for page in DOCS.glob("api/*.md") for name in load("write_docs").documented(page)]
-    public = {
-        f"{module.__name__}.{name}" for module in (shape_ensembles, io, samples, streaming) for name in module.__all__
-    }
+    public = {f"{shape_ensembles.__name__}.{name}" for name in shape_ensembles.__all__}
+    for module in (importlib.import_module(f"{shape_ensembles.__name__}.{room}") for room in ROOMS):
+        own = {name: getattr(module, name) for name in module.__all__}
+        # What is a name of the package, too, is in the reference under that name.
+        public |= {f"{module.__name__}.{name}" for name in own if getattr(shape_ensembles, name, None) is not own[name]}
     assert not sorted(public - {*names})
     assert len(names) == len({*names})
     for name in names:
         module, _, attribute = name.rpartition(".")
         assert hasattr(importlib.import_module(module), attribute), name
+
+
+def test_every_object_of_the_reference_has_an_example():
+    for name in (name for page in DOCS.glob("api/*.md") for name in load("write_docs").documented(page)):
+        module, _, attribute = name.rpartition(".")
+        value = getattr(importlib.import_module(module), attribute)
+        # Not the text that a constant has of its type, or an exception of its parents.
+        if callable(value) and not (isinstance(value, type) and issubclass(value, Exception)):
+            assert "Examples\n" in inspect.getdoc(value), name
 
 
 def test_heading_levels_are_not_skipped():

@@ -8,16 +8,19 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import metadata, packages_distributions, version
 from pathlib import Path
 
 import npe2
+import pytest
 
 import napari_shape_ensembles
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
-PACKAGE = ROOT / "src" / "napari_shape_ensembles"
+SOURCE = ROOT / "src"
+PACKAGE = SOURCE / "napari_shape_ensembles"
 SCRIPTS = str(Path(sys.executable).parent)
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
@@ -194,6 +197,40 @@ def test_packages_import_only_lower_layers():
     linter = shutil.which("lint-imports", path=SCRIPTS)
     done = subprocess.run([linter], cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stdout
+
+
+def module_of(path):
+    """Dotted name of the module in a file; a stub is part of the module that it describes."""
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+
+
+def own_imports(path, modules):
+    """Set of the package's modules that a file imports: at the top, in a function, or for the type checker only."""
+    package = module_of(path).split(".")[: None if path.stem == "__init__" else -1]
+    found = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            names = [[alias.name] for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) + 1 - node.level] if node.level else []
+            source = ".".join([*above, *([node.module] if node.module else [])])
+            names = [[f"{source}.{alias.name}", source] for alias in node.names]  # a module, or what is in one
+        else:
+            continue
+        found |= {next(name for name in known if name in modules) for known in names if modules & {*known}}
+    return found
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    files = [*SOURCE.rglob("*.py"), *SOURCE.rglob("*.pyi")]
+    modules, graph = {module_of(path) for path in files}, {}
+    for path in files:
+        graph.setdefault(module_of(path), set()).update(own_imports(path, modules) - {module_of(path)})
+    assert graph["napari_shape_ensembles.outlines.segment"] >= {"napari_shape_ensembles.outlines.recipe"}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"imported by the next, in a circle: {' > '.join(error.args[1])}")
 
 
 def test_every_public_name_exists():

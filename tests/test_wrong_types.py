@@ -7,7 +7,8 @@ import pytest
 import napari_shape_ensembles as package
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, experiment
-from napari_shape_ensembles.inspection import Review, disagreement, inspect_curves
+from napari_shape_ensembles.inspection import Review, inspect_curves
+from napari_shape_ensembles.inspection.ranking import disagreement
 from napari_shape_ensembles.io import find_grains, write_objects
 from napari_shape_ensembles.mmd import combined_mmd_test
 

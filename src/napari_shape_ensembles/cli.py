@@ -46,7 +46,8 @@ from .io.sources import (
     traced_in_tiles,
     with_one_recipe,
 )
-from .outlines import Outlines, account_of, counted
+from .outlines import Outlines
+from .outlines.ensemble import account_of, counted
 from .parameters import parameters_of
 from .progress import duration
 from .studies import ranges
@@ -371,9 +372,8 @@ def experiment(
     force: Force = False,
 ) -> None:
     """Compare groups of images according to a design table, permuting replicates."""
-    from .comparison import checked_design
     from .comparison import experiment as run_experiment
-    from .comparison.design import RequestedTests
+    from .comparison.design import RequestedTests, checked_design
     from .io.design import design_of_folder, read_design, take_parts, take_pixel_sizes
     from .io.rerun import inputs_of
     from .io.results import EXPERIMENT, TRENDS, trend_figures, write_experiment
@@ -484,7 +484,7 @@ def report(
 
 def hit(result: Any, fail_on: Sequence[Answer]) -> bool:
     """Whether a result is one of those to fail on."""
-    from .comparison import INCONCLUSIVE
+    from .comparison.verdict import INCONCLUSIVE
 
     case = result.case
     quality = getattr(result, "quality", None)  # outlines in pieces are not checked
@@ -863,7 +863,8 @@ def _samples(
 
     That of a folder is named after it, made unique by parent folder.
     """
-    from .outlines import Ensemble, at_one_pixel_size
+    from .outlines import Ensemble
+    from .outlines.extract import at_one_pixel_size
 
     a, b = (_ensembles(paths, reading) for paths in files)
     if not groups:

@@ -2,7 +2,8 @@
 
 from collections.abc import Generator
 
-from .comparison import Comparison, Images, Settings, compare
+from .comparison import Comparison, Settings, compare
+from .comparison.compare import Images
 from .outlines import Outlines as Segmentation
 from .progress import Progress as Step
 

@@ -1,7 +1,7 @@
 """Progress reports, cancellation, and parallel processing of blocks in threads.
 
-A long function calls `report` at each step and is otherwise independent of its caller. To receive the steps, or to
-cancel the work, call the function within `reporting`.
+A long function calls `report` at each step and is otherwise independent of its caller. To receive the steps,
+or to cancel the work, call the function within `reporting`.
 
 Multithreaded library calls that take about a millisecond are slower than single-threaded ones, and far slower when the
 machine is busy (a 0.1 s eigenproblem was seen to take 9 s). Therefore the libraries are limited to one thread, and long

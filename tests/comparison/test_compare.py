@@ -18,8 +18,8 @@ from napari_shape_ensembles import (
     reporting,
     to_landmarks,
 )
-from napari_shape_ensembles.comparison import STEPS
 from napari_shape_ensembles.comparison.compare import expected_seconds
+from napari_shape_ensembles.comparison.learning import COMPARISON_STEPS
 
 QUICK = {"landmarks": 100, "rank": 20, "permutations": 300}
 
@@ -190,18 +190,18 @@ def test_the_summary_names_images_counts_row_and_p_values():
 def test_steps_are_named_counted_and_cancellable():
     seen = []
     compare(*pair(10), Settings(**QUICK), progress=seen.append)
-    assert seen == [Progress(name, index, len(STEPS)) for index, name in enumerate(STEPS)]
+    assert seen == [Progress(name, index, len(COMPARISON_STEPS)) for index, name in enumerate(COMPARISON_STEPS)]
     heard = []
     with reporting(heard.append, stop=lambda: len(heard) == 2), pytest.raises(Stopped):
         compare(*pair(10), Settings(**QUICK))
-    assert [step.name for step in heard] == list(STEPS[:2])
+    assert [step.name for step in heard] == list(COMPARISON_STEPS[:2])
 
 
 def test_an_error_in_progress_ends_the_comparison():
     def refuse(step):
         raise RuntimeError(step.name)
 
-    with pytest.raises(RuntimeError, match=STEPS[0]):
+    with pytest.raises(RuntimeError, match=COMPARISON_STEPS[0]):
         compare(*pair(10), Settings(**QUICK), progress=refuse)
 
 
@@ -216,7 +216,7 @@ def test_a_long_test_can_be_cancelled_between_blocks(name, blocks):
     with reporting(heard.append, stop), pytest.raises(Stopped):
         compare(*pair(300), Settings(**QUICK))
     assert heard[-1].name == name
-    assert [step.done for step in heard] == list(range(STEPS.index(name) + 1))
+    assert [step.done for step in heard] == list(range(COMPARISON_STEPS.index(name) + 1))
 
 
 def test_single_settings_can_be_keyword_arguments():
@@ -234,7 +234,7 @@ def test_former_names_of_steps_still_work():
         assert package.Step is Progress
     with pytest.warns(DeprecationWarning, match="progress="):
         steps = package.comparison_steps
-    assert [step.name for step in steps(*pair(10), Settings(**QUICK))] == list(STEPS)
+    assert [step.name for step in steps(*pair(10), Settings(**QUICK))] == list(COMPARISON_STEPS)
 
 
 def test_the_result_is_reproducible_exactly():

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from napari_shape_ensembles import design_from_names
-from napari_shape_ensembles.comparison import checked_design
-from napari_shape_ensembles.comparison.design import RequestedTests
+from napari_shape_ensembles.comparison.design import RequestedTests, checked_design
 
 
 def frame(**columns):

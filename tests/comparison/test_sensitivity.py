@@ -8,7 +8,8 @@ import pytest
 from curve_makers import blobs
 from image_makers import labels_of
 from napari_shape_ensembles import Comparison, Ensemble, Settings, archetype_sensitivity, compare
-from napari_shape_ensembles.comparison import STEPS, ArchetypeSensitivity
+from napari_shape_ensembles.comparison import ArchetypeSensitivity
+from napari_shape_ensembles.comparison.learning import COMPARISON_STEPS
 from napari_shape_ensembles.progress import Stopped, reporting
 
 QUICK = Settings(landmarks=60, rank=10, permutations=200)
@@ -62,13 +63,13 @@ def test_disagreeing_archetypes_are_inconclusive():
 def test_steps_are_numbered_consecutively_and_cancellable():
     seen = []
     archetype_sensitivity(*pair(10), QUICK, archetypes=2, progress=seen.append)
-    assert [step.done for step in seen] == list(range(2 * len(STEPS)))
-    assert seen[-1].name == f"archetype 2 of 2: {STEPS[-1]}"
+    assert [step.done for step in seen] == list(range(2 * len(COMPARISON_STEPS)))
+    assert seen[-1].name == f"archetype 2 of 2: {COMPARISON_STEPS[-1]}"
     heard = []
-    with reporting(heard.append, stop=lambda: len(heard) == len(STEPS) + 2), pytest.raises(Stopped):
+    with reporting(heard.append, stop=lambda: len(heard) == len(COMPARISON_STEPS) + 2), pytest.raises(Stopped):
         archetype_sensitivity(*pair(10), QUICK)
-    assert heard[-1].name == f"archetype 2 of 5: {STEPS[1]}"
-    assert {step.total for step in heard} == {5 * len(STEPS)}
+    assert heard[-1].name == f"archetype 2 of 5: {COMPARISON_STEPS[1]}"
+    assert {step.total for step in heard} == {5 * len(COMPARISON_STEPS)}
 
 
 def test_one_archetype_is_rejected():
@@ -87,8 +88,8 @@ def test_archetypes_are_distinct_and_steps_count_them():
     seen = []
     found = archetype_sensitivity(a, b, replace(QUICK, archetype=4), archetypes=20, progress=seen.append)
     assert sorted(comparison.settings.archetype for comparison in found.comparisons) == list(range(6))
-    assert {step.total for step in seen} == {6 * len(STEPS)}
-    assert seen[-1].done == 6 * len(STEPS) - 1
+    assert {step.total for step in seen} == {6 * len(COMPARISON_STEPS)}
+    assert seen[-1].done == 6 * len(COMPARISON_STEPS) - 1
 
 
 def test_the_archetype_warning_is_removed_after_a_passed_check(tmp_path):

@@ -5,8 +5,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from napari_shape_ensembles.comparison import TRUTH_TABLE, inconclusive, table_row
-from napari_shape_ensembles.comparison.verdict import smallest_p_value
+from napari_shape_ensembles.comparison.verdict import TRUTH_TABLE, inconclusive, smallest_p_value, table_row
 from napari_shape_ensembles.mmd import mmd_test
 
 

@@ -6,7 +6,7 @@ import pytest
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, ShapeSpace, compare, decompose, explain
 from napari_shape_ensembles.explanation.components import COMPONENTS, component_tests, components, ratio_words
-from napari_shape_ensembles.mmd import median_distance
+from napari_shape_ensembles.mmd.kernel import median_distance
 
 
 def parts(seed=0, total=80):

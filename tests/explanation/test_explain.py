@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from curve_makers import blobs, load_curves
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis
-from napari_shape_ensembles.explanation import STEPS
+from napari_shape_ensembles.explanation.explain import EXPLANATION_STEPS
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.explanation.properties import properties
 from napari_shape_ensembles.explanation.swaps import polar_factors
@@ -111,7 +111,7 @@ def test_witnesses_are_of_the_deciding_description(small):
 def test_steps_are_ordered_and_cancellable(small):
     seen = []
     explain(small, progress=seen.append)
-    assert seen == [Progress(name, index, len(STEPS)) for index, name in enumerate(STEPS)]
+    assert seen == [Progress(name, index, len(EXPLANATION_STEPS)) for index, name in enumerate(EXPLANATION_STEPS)]
     heard = []
     with reporting(heard.append, stop=lambda: bool(heard)), pytest.raises(Stopped):
         explain(small)

@@ -9,7 +9,7 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Outlines, Settings, compare, detectable_differences, explain
-from napari_shape_ensembles.explanation.components import COMPONENTS, PARTS, ratio_words
+from napari_shape_ensembles.explanation.components import COMPONENTS, PART_NAMES, ratio_words
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.explanation.paper import answer_figure, image_table, methods, object_table
 
@@ -216,7 +216,7 @@ def test_text_for_a_paper_states_resampling_faults_and_combined_parts():
     assert " All outlines were brought to the largest pixels. " in words
     assert "despite faults of the outlines: a has only 6 curves; at least 10 are needed." in words
     for test in (few.undulation, few.scale):
-        assert all(PARTS.get(part, part) in words for part in test.parts)
+        assert all(PART_NAMES.get(part, part) in words for part in test.parts)
     assert "combined by their smallest p-value on the same permutations (min-p)." in words
     gamma = compare(a, b, QUICK, null="gamma", significance=0.1)
     assert "(undulation: raw, normalized) were combined by their smallest p-value with Bonf" in methods(

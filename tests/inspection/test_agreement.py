@@ -6,7 +6,7 @@ from scipy import ndimage
 from skimage.io import imread
 
 from napari_shape_ensembles import Outlines, Settings, agreement
-from napari_shape_ensembles.inspection import disagreement
+from napari_shape_ensembles.inspection.ranking import disagreement
 
 FEW = Settings(landmarks=100, rank=30, permutations=300)
 

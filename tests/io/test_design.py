@@ -4,7 +4,7 @@ import imageio.v3 as iio
 import numpy as np
 import pytest
 
-from napari_shape_ensembles.comparison import checked_design
+from napari_shape_ensembles.comparison.design import checked_design
 from napari_shape_ensembles.io.design import read_design, take_pixel_sizes
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
 

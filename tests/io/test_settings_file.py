@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from napari_shape_ensembles import Outlines, Settings
 from napari_shape_ensembles.io import SettingsFile, load_settings, save_settings
-from napari_shape_ensembles.outlines import Method
+from napari_shape_ensembles.outlines.recipe import Method
 
 choices = st.builds(
     Settings,

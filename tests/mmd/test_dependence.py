@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from napari_shape_ensembles.mmd import dependence_test, median_distance
+from napari_shape_ensembles.mmd import dependence_test
 from napari_shape_ensembles.mmd.dependence import pairings
-from napari_shape_ensembles.mmd.kernel import gaussian
+from napari_shape_ensembles.mmd.kernel import gaussian, median_distance
 
 
 def independent(m=40, n=50, seed=0):

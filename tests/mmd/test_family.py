@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from napari_shape_ensembles.mmd import median_distance, mmd_test
+from napari_shape_ensembles.mmd import mmd_test
 from napari_shape_ensembles.mmd.family import family_tests, label_weights, median_gap
-from napari_shape_ensembles.mmd.kernel import gaussian
+from napari_shape_ensembles.mmd.kernel import gaussian, median_distance
 
 
 def descriptions(seed=0, total=60):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from napari_shape_ensembles.mmd import distribution_free_threshold, gretton_test, mmd_test, permutation_moments
+from napari_shape_ensembles.mmd import gretton_test, mmd_test
 from napari_shape_ensembles.mmd.kernel import gaussian
+from napari_shape_ensembles.mmd.thresholds import distribution_free_threshold, permutation_moments
 
 
 def pair(m, n, d=3, seed=0, shift=0.0):

@@ -10,7 +10,8 @@ from scipy.spatial.distance import cdist, pdist
 from scipy.stats import binom
 
 from napari_shape_ensembles import mmd_test
-from napari_shape_ensembles.mmd import combined_mmd_test, median_distance
+from napari_shape_ensembles.mmd import combined_mmd_test
+from napari_shape_ensembles.mmd.kernel import median_distance
 from napari_shape_ensembles.mmd.permutations import permuted_labels
 
 

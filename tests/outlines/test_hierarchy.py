@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from napari_shape_ensembles.outlines.hierarchy import Candidates, described
+from napari_shape_ensembles.outlines.hierarchy import Candidates, object_features
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_measurements_of_unions_match_their_masks(planes):
     candidates = Candidates.of(*planes, EXAMPLES)
     assert len(candidates.children) > candidates.basins.max() > 5
     for node, mask in enumerate(masks(candidates)):
-        ((area, concavity, texture, edge),) = described(mask.astype(int), levels, edges)
+        ((area, concavity, texture, edge),) = object_features(mask.astype(int), levels, edges)
         assert area == mask.sum()
         assert texture == pytest.approx(levels[mask].std())
         assert candidates.measures["concavity"][node] == pytest.approx(concavity)
@@ -80,6 +80,6 @@ def test_the_selection_is_the_best_set_without_overlap(planes, seed):
 def test_a_square_has_no_concavities_and_an_empty_plane_no_candidates():
     square = np.zeros((20, 20), int)
     square[5:15, 5:15] = 7
-    assert described(square, square / 7, square / 7).tolist() == [[100, 0, 0, 1]]
+    assert object_features(square, square / 7, square / 7).tolist() == [[100, 0, 0, 1]]
     empty = np.zeros((20, 20))
     assert Candidates.of(empty, empty, empty, empty, EXAMPLES).objects().max() == 0

@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 
 from napari_shape_ensembles import Outlines, Stopped, reporting, segment
 from napari_shape_ensembles.outlines.large_images import outlines_of_large_image
-from napari_shape_ensembles.outlines.segment import plane_of
+from napari_shape_ensembles.outlines.methods import gray_plane
 from napari_shape_ensembles.progress import one_processor
 
 METHODS = {
@@ -144,9 +144,9 @@ def test_an_image_no_wider_than_a_tile(turned):
 
 def test_a_threshold_equal_to_the_luminance_of_gray_colors():
     image = np.repeat(np.random.default_rng(5).integers(0, 256, (40, 61, 1)), 3, axis=2).astype(np.uint8)
-    values, recipe = plane_of(image), Outlines(keep_border=True, min_area=0, smoothing=0, split_touching=False)
+    values, recipe = gray_plane(image), Outlines(keep_border=True, min_area=0, smoothing=0, split_touching=False)
     for left in range(0, 61, 5):
-        np.testing.assert_array_equal(plane_of(image[:, left : left + 5]), values[:, left : left + 5])
+        np.testing.assert_array_equal(gray_plane(image[:, left : left + 5]), values[:, left : left + 5])
     for level in range(100, 140, 5):
         assert_same(image, replace(recipe, method="manual", threshold=level), 5)
 

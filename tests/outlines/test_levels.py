@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from curve_makers import load_curves
 from napari_shape_ensembles import Ensemble
-from napari_shape_ensembles.outlines import level_curves, repaired, self_touching
+from napari_shape_ensembles.outlines import level_curves, repaired
+from napari_shape_ensembles.outlines.repair import self_touching
 
 ROWS, COLUMNS = np.indices((101, 121)) - np.array([50, 60])[:, None, None]
 

@@ -9,7 +9,8 @@ from skimage.draw import disk
 
 from curve_makers import ellipse
 from napari_shape_ensembles import Ensemble
-from napari_shape_ensembles.outlines import boundary_distances, match_labels
+from napari_shape_ensembles.outlines import match_labels
+from napari_shape_ensembles.outlines.matching import boundary_distances
 
 planes = arrays(np.uint8, (9, 11), elements=st.integers(0, 4))
 

@@ -13,7 +13,8 @@ from skimage.measure import label as pieces
 from skimage.segmentation import find_boundaries
 
 from napari_shape_ensembles import segment
-from napari_shape_ensembles.outlines import Method, Outlines, segment_stack
+from napari_shape_ensembles.outlines import Outlines, segment_stack
+from napari_shape_ensembles.outlines.recipe import Method
 from napari_shape_ensembles.progress import Stopped, reporting
 
 CENTRES = ((30, 30), (30, 90), (90, 30), (90, 90))

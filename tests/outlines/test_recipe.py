@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import napari_shape_ensembles
 from curve_makers import blobs
 from napari_shape_ensembles import Outlines, Tiling, extract_curves, segment
-from napari_shape_ensembles.outlines import Method
+from napari_shape_ensembles.outlines.recipe import Method
 from napari_shape_ensembles.parameters import changed, matters, parameters_of, tree
 
 METHODS = Method.__args__

@@ -6,8 +6,7 @@ from imageio.v3 import imread, imwrite
 from scipy import ndimage
 
 from napari_shape_ensembles import content_of, extract_curves, objects_of_classes, samples
-from napari_shape_ensembles.outlines import as_labels
-from napari_shape_ensembles.outlines.recognise import drawn_outlines
+from napari_shape_ensembles.outlines.recognise import as_labels, drawn_outlines
 
 
 def labels(count=9, spacing=20, radius=6):

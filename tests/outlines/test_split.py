@@ -11,9 +11,9 @@ from skimage.draw import disk
 from skimage.segmentation import watershed
 
 from napari_shape_ensembles import segment
-from napari_shape_ensembles.outlines.segment import by_strips
+from napari_shape_ensembles.outlines.methods import by_strips
 
-strips = importlib.import_module("napari_shape_ensembles.outlines.segment")
+strips = importlib.import_module("napari_shape_ensembles.outlines.methods")
 
 
 @settings(max_examples=25, deadline=None)

@@ -8,7 +8,7 @@ from scipy.ndimage import distance_transform_edt, label
 from skimage.segmentation import find_boundaries
 
 from napari_shape_ensembles import Ensemble, Settings, compare, decompose, explain, samples, segment, to_landmarks
-from napari_shape_ensembles.samples import simulated, synthetic
+from napari_shape_ensembles.samples import synthetic
 
 ROWS = {
     samples.simulated_fields: "1∧1",
@@ -63,11 +63,18 @@ def test_a_pair_states_that_it_is_simulated_but_not_the_result(sample):
 
 
 @each_sample
-def test_a_sample_is_reproducible(sample, monkeypatch):
-    monkeypatch.setattr(simulated, "SHAPE", (256, 256))
-    one, again = sample(0), sample()
+def test_a_sample_is_reproducible(sample):
+    one, again = sample(0, side=256), sample(side=256)
+    assert one.a.shape == one.b.shape == (256, 256)
     np.testing.assert_array_equal(one.a, again.a)
     np.testing.assert_array_equal(one.b, again.b)
+
+
+@each_sample
+def test_an_image_without_room_for_objects_is_refused(sample):
+    assert sample(side=128).a.shape == (128, 128)
+    with pytest.raises(ValueError, match="side 127"):
+        sample(side=127)
 
 
 @each_sample

@@ -16,7 +16,7 @@ from napari_shape_ensembles import (
     trace_mask,
 )
 from napari_shape_ensembles.progress import Stopped, reporting
-from napari_shape_ensembles.studies import recommend
+from napari_shape_ensembles.studies.recommendation import recommend
 
 QUICK = Settings(permutations=199, significance=0.05)
 GRID = {"ranks": [3, 10], "landmarks": [32, 60], "settings": QUICK}

@@ -27,7 +27,9 @@ from ..mmd.replicates import (
 )
 from ..mmd.two_sample import FEATURES, pooled_mmd_test
 from ..mmd.witness import witness
-from ..outlines import Ensemble, Quality, at_one_pixel_size, counted, exchange, quality
+from ..outlines import Ensemble, Quality, exchange, quality
+from ..outlines.ensemble import counted
+from ..outlines.extract import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting
@@ -38,7 +40,7 @@ from .display import MARK, LayerData, curve_layer_data, summary_html
 from .effects import EffectSizes, effect_sizes, image_numbers
 from .figures import plot_comparison
 from .inputs import Inputs
-from .learning import STEPS, Learned, coordinate_precision, learn, relative_precision, report_step
+from .learning import COMPARISON_STEPS, Learned, coordinate_precision, learn, relative_precision, report_step
 from .parts import Parts, form_parts, scale_parts, sides
 from .quantities import Quantities, quantities
 from .settings import Settings
@@ -646,7 +648,9 @@ def compare(
         expected = expected_seconds(a, b, settings)
         if expected > LONG_SECONDS:  # before the first step, while the settings can still be changed
             report(
-                f"comparing {counted(len(a) + len(b), 'curve')}, expected to take {duration(expected)}", 0, len(STEPS)
+                f"comparing {counted(len(a) + len(b), 'curve')}, expected to take {duration(expected)}",
+                0,
+                len(COMPARISON_STEPS),
             )
         learned = learn((a, b), settings)
         images = exchangeable_images(a, b, settings)

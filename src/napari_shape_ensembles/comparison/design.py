@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..archive import ContentError, Tree
 from ..checks import several
 from ..mmd.replicates import Hypothesis, labellings, replicates_needed
-from ..outlines import counted
+from ..outlines.ensemble import counted
 from . import records
 
 if TYPE_CHECKING:
@@ -47,6 +47,17 @@ class Design:
     control : str, optional
     notes : tuple of str
         Remarks on the design for the reader.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from napari_shape_ensembles import Settings, experiment, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> images = [side.subset(np.arange(len(side)) % 4 == i) for side in (a, b) for i in range(4)]
+    >>> table = pd.DataFrame({"group": ["sieved"] * 4 + ["raw"] * 4, "replicate": [*"aabb"] * 2})
+    >>> design = experiment(images, table, Settings(landmarks=60, rank=10)).design
+    >>> design.groups, len(design.replicates), design.of_image.tolist()
+    (('sieved', 'raw'), 4, [0, 0, 1, 1, 2, 2, 3, 3])
     """
 
     replicates: "pd.DataFrame"

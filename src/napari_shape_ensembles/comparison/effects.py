@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import RandomState, seed_of
-from ..mmd import median_distance
 from ..mmd.contrasts import RESAMPLES, Estimate, bootstrap_counts, difference_of_means, percentile_ends, welch_interval
 from ..mmd.dependence import Compared, coordinates_of
-from ..mmd.kernel import Distances, Real, quadratic_forms
+from ..mmd.kernel import Distances, Real, median_distance, quadratic_forms
 from ..mmd.replicates import mean_kernels
 from ..outlines import Ensemble
 from .figures import plot_effects
@@ -98,6 +97,15 @@ def aspects(t: Real, l: Real) -> dict[str, Real]:
         "size" (N, 1): the trace of that matrix, over √2; "elongation" (N, 2): its traceless part; "coarse form": the
         leading undulation coordinates that explain 90 % of the variance; "roughness": the others over their deviations,
         missing if there is only one undulation coordinate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.comparison import aspects
+    >>> rng = np.random.default_rng(0)
+    >>> t, l = rng.normal(size=(50, 4)) * [3, 2, 1, 0.5], rng.normal(size=(50, 3))
+    >>> {name: values.shape for name, values in aspects(t, l).items()}
+    {'size': (50, 1), 'elongation': (50, 2), 'coarse form': (50, 3), 'roughness': (50, 1)}
     """
     root = np.sqrt(2)
     parts = {

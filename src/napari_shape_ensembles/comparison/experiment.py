@@ -13,8 +13,9 @@ from scipy.special import chdtri, ndtr, stdtr, stdtrit
 
 from ..archive import ContentError, Tree
 from ..checks import several
-from ..mmd import Kernel, combined_mmd_test
+from ..mmd import combined_mmd_test
 from ..mmd.contrasts import welch
+from ..mmd.kernel import Kernel
 from ..mmd.replicates import (
     DRAWS,
     Hypothesis,
@@ -27,7 +28,9 @@ from ..mmd.replicates import (
     replicate_test,
     small_sample_test,
 )
-from ..outlines import Ensemble, at_one_pixel_size, counted
+from ..outlines import Ensemble
+from ..outlines.ensemble import counted
+from ..outlines.extract import at_one_pixel_size
 from ..outlines.gate import reasons_of_sets
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
@@ -37,7 +40,7 @@ from . import records
 from .compare import permutation_options, sample_of
 from .design import FEW_REPLICATES, Design, cannot_reach, checked_design, numbers_below
 from .figures import plot_experiment
-from .learning import STEPS, learn
+from .learning import COMPARISON_STEPS, learn
 from .parts import form_parts, scale_parts, tests_components
 from .quantities import LOBES, Quantities, quantities
 from .settings import Settings
@@ -60,7 +63,7 @@ _MIN_SCREEN_CONTRASTS = 20
 MAX_LEARNED_OUTLINES = 20_000
 # A replicate with fewer outlines than this gives a note that its mean is imprecise.
 _MIN_OUTLINES = 10
-_STEPS = (*STEPS[:-2], "measuring outlines", "computing kernels between replicates", "done")
+_STEPS = (*COMPARISON_STEPS[:-2], "measuring outlines", "computing kernels between replicates", "done")
 _COVERAGE = 0.95
 # Quantiles of a standard deviation over which a power is averaged.
 _QUANTILES = 100_000
@@ -136,7 +139,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """Result of `experiment`.
+    """Comparison of several groups of images: a row for each contrast, tests of all groups at once, and effects.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ _BLOCK = 1 << 14
 _FACTORS = tuple(10.0**power for power in (0, -3, 3, -6, 6))
 
 #: Steps of a comparison, in order.
-STEPS = (
+COMPARISON_STEPS = (
     "placing landmarks",
     "choosing the archetype",
     "registering scales",
@@ -182,4 +182,4 @@ def relative_precision(places: Real, scale: Real) -> float:
 
 def report_step(name: str) -> None:
     """Report one of the steps of a comparison."""
-    report(name, STEPS.index(name), len(STEPS))
+    report(name, COMPARISON_STEPS.index(name), len(COMPARISON_STEPS))

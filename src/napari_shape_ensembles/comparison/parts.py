@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from ..mmd import Kernel
+from ..mmd.kernel import Kernel
 from ..shapes import spd
 from ..shapes.lobes import BANDS, band_amplitudes, hull_measures
 from .settings import Settings

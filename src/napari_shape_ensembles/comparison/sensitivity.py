@@ -8,7 +8,7 @@ import numpy as np
 from ..progress import Listener, as_part, reporting
 from .compare import Comparison, Images, comparable, compare
 from .figures import plot_sensitivity
-from .learning import STEPS
+from .learning import COMPARISON_STEPS
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def archetype_sensitivity(
     with reporting(progress):
         for number, archetype in enumerate((settings.archetype, *others)):
             prefix = f"archetype {number + 1} of {count}: "
-            with as_part(number * len(STEPS), count * len(STEPS), prefix):
+            with as_part(number * len(COMPARISON_STEPS), count * len(COMPARISON_STEPS), prefix):
                 found = compare(a, b, replace(settings, archetype=archetype))
                 results.append(replace(found, note=note or found.note))
     return ArchetypeSensitivity(tuple(results))

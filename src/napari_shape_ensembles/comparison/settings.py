@@ -5,7 +5,7 @@ from typing import Any, Literal, cast
 
 from .. import parameters
 from ..checks import RandomState, seed_of, switch
-from ..mmd import PERMUTATIONS, SIGNIFICANCE
+from ..mmd.kernel import PERMUTATIONS, SIGNIFICANCE
 from ..parameters import documented, parameter
 from ..shapes.landmarks import LANDMARKS, Interpolation, Measure
 from ..shapes.registration import Choice

@@ -3,7 +3,7 @@
 from math import ceil, comb, sqrt
 from types import MappingProxyType
 
-from ..mmd import distribution_free_threshold
+from ..mmd.thresholds import distribution_free_threshold
 
 #: Meaning of each row of the truth table (undulation ∧ scale; 1 = no difference detected) for two images.
 TRUTH_TABLE = MappingProxyType(

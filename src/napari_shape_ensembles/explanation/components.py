@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import isfinite
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from ..checks import Sealed
 from ..comparison.effects import MIN_UNITS, resample, unbiased_of_images
 from ..comparison.learning import KNOWN
-from ..mmd import PERMUTATIONS, SIGNIFICANCE, MMDTest, median_distance
+from ..mmd import MMDTest
 from ..mmd.contrasts import (
     RESAMPLES,
     difference_of_means,
@@ -20,11 +21,15 @@ from ..mmd.contrasts import (
     welch_interval,
 )
 from ..mmd.family import FamilyTests, family_tests
-from ..mmd.kernel import Index, gaussian
+from ..mmd.kernel import PERMUTATIONS, SIGNIFICANCE, Index, gaussian, median_distance
 from ..mmd.replicates import mean_kernels
+from ..palette import axes_of
 from ..progress import one_library_thread, over_blocks
 from ..shapes import ShapeSpace, grassmann, spd
 from .properties import coarse_coordinates, fine_amplitude
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Real = NDArray[np.float64]
 
@@ -35,7 +40,7 @@ OF_SCALE, OF_FORM = COMPONENTS[:2], COMPONENTS[2:]
 #: Description of the quantity of each of the two tests, as worded in the answer.
 TEST_QUANTITIES = {"scale": "size or elongation", "undulation": "form"}
 # Display names of parts of a test whose own names are ambiguous; see `comparison.parts`.
-PARTS = {"size": "size (mean and spread)", "size and elongation": "size and elongation together"}
+PART_NAMES = {"size": "size (mean and spread)", "size and elongation": "size and elongation together"}
 # What coordinates of undulation mainly describe.
 _OF_COORDINATES = {"raw": "coarse form", "normalized": "roughness"}
 _WORDS = {
@@ -81,6 +86,18 @@ class Components(Sealed):
     ratio_interval: Real
     spread: Real
     spread_interval: Real
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Plot the share of each component, with its bootstrap interval, on axes, by default those of a new figure."""
+        axis = axes_of(ax, height=1.9)
+        rows = np.arange(len(COMPONENTS))[::-1]
+        axis.barh(rows, self.share, color="0.7", edgecolor="0.2")
+        # The interval of a share need not hold it, as shares below zero count as zero.
+        middle, reach = self.share_interval.mean(axis=0), np.ptp(self.share_interval, axis=0) / 2
+        axis.errorbar(middle, rows, xerr=reach, fmt="none", ecolor="black", capsize=3)
+        axis.set_yticks(rows, COMPONENTS)
+        axis.set(xlim=(0, 1.02), xlabel="share of the squared MMD of all components (bar: 95 % bootstrap interval)")
+        return axis
 
     def differing(self, significance: float = SIGNIFICANCE) -> tuple[str, ...]:
         """Names of the components that differ at a family-wise error rate."""
@@ -131,7 +148,7 @@ def differing_parts(test: MMDTest, significance: float, told: Collection[str] = 
     """Name the parts in which a combined test found a difference, without redundant and already reported ones."""
     differing = dict.fromkeys(_described(name) for name, part in test.parts.items() if part.p_value <= significance)
     found = [name for name in differing if name and not any(known in name for known in told)]
-    return [PARTS.get(name, name) for name in found if not any(one != name and one in name for one in found)]
+    return [PART_NAMES.get(name, name) for name in found if not any(one != name and one in name for one in found)]
 
 
 def differences_named(test: MMDTest, intervals: Mapping[str, Real], significance: float) -> tuple[list[str], list[str]]:

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import expect
-from ..comparison import INCONCLUSIVE, Comparison
+from ..comparison import Comparison
 from ..comparison.effects import image_numbers
+from ..comparison.verdict import INCONCLUSIVE
 from ..mmd import MMDTest
 from ..mmd.contrasts import standardised_difference
 from ..mmd.family import FamilyTests, family_tests
@@ -19,7 +20,7 @@ from .components import (
     COMPONENTS,
     OF_FORM,
     OF_SCALE,
-    PARTS,
+    PART_NAMES,
     TEST_QUANTITIES,
     Components,
     component_tests,
@@ -45,7 +46,7 @@ _NO_P_VALUES = (
 )
 
 #: Steps of an explanation, in order.
-STEPS = (
+EXPLANATION_STEPS = (
     "measuring curves",
     "finding typical curves",
     "testing components",
@@ -121,9 +122,7 @@ class Explanation:
         >>> [label.get_text() for label in explanation.plot().get_yticklabels()]
         ['size', 'elongation', 'coarse form', 'roughness']
         """
-        from .figures import plot_shares
-
-        return plot_shares(self, ax)
+        return self.components.plot(ax)
 
     def sentences(self) -> tuple[str, ...]:
         """Return the explanation in plain sentences, strongest statements first."""
@@ -169,7 +168,7 @@ class Explanation:
         intervals = self.components.ratio_interval.T
         scalar = {one: intervals[COMPONENTS.index(one)] for one in own if one != "coarse form"}
         ratios, parts = differences_named(test, scalar, level)
-        return [one for one in own if one in ratios or PARTS.get(one, one) in parts]
+        return [one for one in own if one in ratios or PART_NAMES.get(one, one) in parts]
 
     def _only_in_the_answer(self, component: str, level: float) -> str:
         p = self.components.tests.adjusted[COMPONENTS.index(component)]
@@ -272,7 +271,7 @@ def _draws(comparison: Comparison, image: NDArray[np.intp] | None) -> _Draws:
 
 
 def _report_step(name: str) -> None:
-    report(name, STEPS.index(name), len(STEPS))
+    report(name, EXPLANATION_STEPS.index(name), len(EXPLANATION_STEPS))
 
 
 def _check_curve_counts(comparison: Comparison) -> None:

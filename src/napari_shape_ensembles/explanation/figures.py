@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..archive import replacing
 from ..mmd.witness import most_typical
-from ..palette import COLOR_A, COLOR_B, axes_of
+from ..palette import COLOR_A, COLOR_B
 from .components import COMPONENTS, components
 from .explain import Explanation
 from .modes import along_mode, exaggeration
@@ -69,22 +69,23 @@ def null_distributions(explanation: Explanation) -> Figure:
 def shares(explanation: Explanation) -> Figure:
     """Share of each component in the difference, with bootstrap intervals."""
     figure, axes = _panels(1, 1, height=1.9)
-    plot_shares(explanation, axes[0, 0])
+    explanation.plot(axes[0, 0])
     return figure
 
 
 def plot_shares(explanation: Explanation, ax: Axes | None = None) -> Axes:
-    """Draw the figure `shares` on axes, by default those of a new figure, and return them."""
-    found = explanation.components
-    axis = axes_of(ax, height=1.9)
-    rows = np.arange(len(COMPONENTS))[::-1]
-    axis.barh(rows, found.share, color="0.7", edgecolor="0.2")
-    # The interval of a share need not hold it, as shares below zero count as zero.
-    middle, reach = found.share_interval.mean(axis=0), np.ptp(found.share_interval, axis=0) / 2
-    axis.errorbar(middle, rows, xerr=reach, fmt="none", ecolor="black", capsize=3)
-    axis.set_yticks(rows, COMPONENTS)
-    axis.set(xlim=(0, 1.02), xlabel="share of the squared MMD of all components (bar: 95 % bootstrap interval)")
-    return axis
+    """Draw the figure `shares` on axes, by default those of a new figure, and return them.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, explain, samples
+    >>> from napari_shape_ensembles.explanation.figures import plot_shares
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> found = explain(compare(a, b, Settings(landmarks=60, rank=10, permutations=199)))
+    >>> [label.get_text() for label in plot_shares(found).get_yticklabels()]
+    ['size', 'elongation', 'coarse form', 'roughness']
+    """
+    return explanation.plot(ax)
 
 
 def component_distributions(explanation: Explanation) -> Figure:

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import Sealed
-from ..mmd import PERMUTATIONS
 from ..mmd.contrasts import spread_ratio, standardised_difference
 from ..mmd.family import FamilyTests, family_tests
+from ..mmd.kernel import PERMUTATIONS
 from ..progress import one_library_thread
 from ..shapes import ShapeSpace
 from .properties import COARSE, PROPERTIES, Property

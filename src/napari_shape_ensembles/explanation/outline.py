@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import Sealed
-from ..mmd import PERMUTATIONS, SIGNIFICANCE
 from ..mmd.family import image_label_weights, label_weights
+from ..mmd.kernel import PERMUTATIONS, SIGNIFICANCE
 from ..progress import one_library_thread
 from ..shapes import ShapeSpace
 

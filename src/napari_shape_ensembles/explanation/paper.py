@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from ..comparison import Comparison
 from ..mmd.permutations import bin_size
-from ..outlines import Outlines, account_of, counted
+from ..outlines import Outlines
+from ..outlines.ensemble import account_of, counted
 from ..outlines.recipe import PIXEL_SIZE, TRACING
 from ..palette import COLOR_A, COLOR_B, with_log_ticks
 from ..parameters import matters, parameters_of
-from .components import PARTS, components
+from .components import PART_NAMES, components
 from .figures import style
 from .headline import Headline
 
@@ -161,7 +162,7 @@ def _combination(result: Comparison) -> str:
     tests = {"undulation": result.undulation, "scale": result.scale}
     if max(len(test.parts) for test in tests.values()) < 2:
         return ""
-    parts = {name: [PARTS.get(part, part) for part in test.parts] for name, test in tests.items() if test.parts}
+    parts = {name: [PART_NAMES.get(part, part) for part in test.parts] for name, test in tests.items() if test.parts}
     listed = "; ".join(f"{name}: {', '.join(own)}" for name, own in parts.items())
     how = "their smallest p-value on the same permutations (min-p)"
     if not len(result.undulation.null):

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
 from ..archive import write_bytes
-from ..comparison import TRUTH_TABLE
+from ..comparison.verdict import TRUTH_TABLE
 from .components import COMPONENTS
 from .explain import Explanation
 from .figures import FIGURES, figures, style

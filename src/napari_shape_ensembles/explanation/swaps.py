@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import RandomState, expect, seed_of
-from ..comparison import Comparison, Settings, compare, table_row
+from ..comparison import Comparison, Settings, compare
 from ..comparison.figures import plot_comparison
+from ..comparison.verdict import table_row
 from ..mmd.family import family_tests
 from ..outlines import Ensemble
 from ..shapes import decompose, register, to_landmarks
@@ -37,6 +38,14 @@ class Swap:
         scale. The replaced part is tested between all curves, the kept part between halves.
     adjusted : (4,) array
         p-values of the components, joint over the four.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, resynthesis, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> swap = resynthesis(compare(a, b, Settings(landmarks=60, rank=10, permutations=199)))[0]
+    >>> swap.form, swap.scale, swap.against, swap.case
+    ('A', 'B', 'A', '1∧0')
     """
 
     form: str

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..comparison import Comparison, Settings, compare
-from ..outlines import Ensemble, Matching, Outlines, boundary_distances, match_labels
+from ..outlines import Ensemble, Matching, Outlines, match_labels
+from ..outlines.matching import boundary_distances
 from ..progress import report
 from .figures import plot_agreement
 

@@ -15,7 +15,7 @@ from skimage.draw import polygon2mask
 from skimage.segmentation import watershed
 
 from ..outlines import Ensemble, Outlines
-from ..outlines.extract import label_plane
+from ..outlines.tracing import label_plane
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +45,16 @@ class Change:
         Its author.
     number : int
         The order of all changes: several are made within a second.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.inspection import CorrectedLabels
+    >>> labels = np.zeros((20, 20), int)
+    >>> labels[5:15, 5:15] = 7
+    >>> change = CorrectedLabels(labels, by="me").delete(7)
+    >>> change.action, change.labels, change.pixels, change.by
+    ('delete', (7,), 100, 'me')
     """
 
     action: str

@@ -16,8 +16,8 @@ from skimage.measure import label as connected
 from skimage.segmentation import watershed
 
 from ..checks import unmasked
-from ..outlines.extract import label_plane
 from ..outlines.segment import segment
+from ..outlines.tracing import label_plane
 from ..progress import cancellation_check
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import expect
-from ..outlines import Ensemble, self_touching
+from ..outlines import Ensemble
+from ..outlines.repair import self_touching
 from ..shapes import to_landmarks
 
 if TYPE_CHECKING:

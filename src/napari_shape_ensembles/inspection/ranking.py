@@ -45,6 +45,15 @@ class Inspection:
         The result in words; empty for one ensemble.
     suspects : tuple of Suspects or None
         Evidence on the labels of each ensemble; None if it was ranked by its outlines alone.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import samples
+    >>> from napari_shape_ensembles.inspection import inspect_curves
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> found = inspect_curves((a,))
+    >>> found.ranking["source"].unique().tolist(), found.comparison is None
+    (['A'], True)
     """
 
     ensembles: tuple[Ensemble, ...]
@@ -124,6 +133,18 @@ def inspect_curves(
     ------
     ValueError
         For an ensemble without a curve, listing what was left out; and for input that `compare` rejects.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Outlines
+    >>> from napari_shape_ensembles.inspection import inspect_curves
+    >>> rows, columns = np.indices((120, 160))
+    >>> labels = (np.hypot(rows % 40 - 20, columns % 40 - 20) < 12) * (rows // 40 * 4 + columns // 40 + 1)
+    >>> labels[18:22, 18:22] = 0
+    >>> found = inspect_curves((Outlines().trace(labels),), labels=(labels,))
+    >>> print(*found.ranking.loc[0, ["id", "reasons"]])
+    1 hole: 1 of 16 px, 3.7 % of the object
     """
     ensembles = tuple(several(ensembles, "inspect_curves takes a list of one ensemble or two"))
     require_curves(ensembles)

@@ -40,7 +40,14 @@ _SUGGESTED_FIXES = (
 
 
 class Entry(NamedTuple):
-    """An entry of a review: a label of one of the images, or an unlabeled region, whose number is negative."""
+    """An entry of a review: a label of one of the images, or an unlabeled region, whose number is negative.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles.inspection import Entry
+    >>> Entry(image=1, label=7)  # label 7 of B
+    Entry(image=1, label=7)
+    """
 
     image: int  #: 0 for A, 1 for B
     label: int

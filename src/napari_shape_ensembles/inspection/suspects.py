@@ -96,7 +96,7 @@ class Ticks:
         import pandas as pd  # slow to import, and not needed for a comparison
 
         verdict = verdicts_of(verdicts)
-        measured = _described(evidence(labels, image)) if measured is None else measured
+        measured = _relative_evidence(evidence(labels, image)) if measured is None else measured
         _check_known(verdict, measured)
         rows = measured.loc[list(verdict)].assign(wrong=list(verdict.values()), image=name)
         rows = rows.rename_axis("label").reset_index()
@@ -250,7 +250,7 @@ class Suspects:
         measured = evidence(labels, image)
         if not len(measured):
             return cls(measured, [], {}, np.empty(0))
-        table = _described(measured)
+        table = _relative_evidence(measured)
         words = reasons(measured, table if image is not None else None)
         odds = log_odds(table) + log_odds_offset(table, words, image is not None)
         pairs = zip(measured.index.tolist(), measured["partner"].astype(int).tolist(), strict=True)
@@ -408,7 +408,7 @@ def trees_of(kind: str) -> Trees:
         return Trees(columns=columns, start=start, spread=spread, slope=slope, offset=offset, **arrays)
 
 
-def described(measured: "pd.DataFrame", spread: Mapping[str, float]) -> "pd.DataFrame":
+def relative_evidence(measured: "pd.DataFrame", spread: Mapping[str, float]) -> "pd.DataFrame":
     """Evidence, absolute and relative to the objects of its image: columns "… here", in robust standard deviations."""
     import pandas as pd  # slow to import, and not needed for a comparison
 
@@ -429,8 +429,8 @@ def described(measured: "pd.DataFrame", spread: Mapping[str, float]) -> "pd.Data
     return pd.concat([raw, here, own], axis=1)
 
 
-def _described(measured: "pd.DataFrame") -> "pd.DataFrame":
-    return described(measured, trees_of(_kind(measured)).spread)
+def _relative_evidence(measured: "pd.DataFrame") -> "pd.DataFrame":
+    return relative_evidence(measured, trees_of(_kind(measured)).spread)
 
 
 def _kind(table: "pd.DataFrame") -> str:
@@ -497,7 +497,7 @@ def reasons(
     measured : DataFrame
         From `evidence`.
     seen : DataFrame, optional
-        The same from `described`, with the image.
+        The same from `relative_evidence`, with the image.
     confirming : mapping of str to Trees, optional
         Trees of the faults; by default those of the package.
     """

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..archive import ContentError, StrPath, opened
-from ..outlines import conversion_factor
-from ..outlines.ensemble import length_unit, unit_name
+from ..outlines.units import conversion_factor, length_unit, unit_name
 from .content import errors_named
 
 Stated = tuple[float, float, str]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from ..archive import ContentError, write_bytes
 from ..comparison import design_from_names
-from ..outlines.ensemble import counted, length_unit
+from ..outlines.ensemble import counted
+from ..outlines.units import length_unit
 from .ebsd import ENDINGS as MAPS
 from .image_parts import Box, ImagePart, polygon_of
 from .sources import distinct_names, feature_text, files_of
@@ -125,7 +126,7 @@ def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
     missing = [str(one) for one in paths if not one.exists()]
     if missing:
         raise ContentError(f"{path.name}: {counted(len(missing), 'image')} not found, such as {missing[0]}")
-    own = table[["image", *(column for column in PARTS if column in table)]]
+    own = table[["image", *(column for column in PART_COLUMNS if column in table)]]
     if (again := own.duplicated()).any():
         first = own[again].iloc[0]
         raise ContentError(
@@ -170,11 +171,11 @@ def _text_of(path: Path) -> str:
 
 
 #: Columns that identify the part of an image that a row describes.
-PARTS = ("plane", "region", "class", "phase", "feature")
+PART_COLUMNS = ("plane", "region", "class", "phase", "feature")
 # Columns of names, and names that pandas takes for missing values.
 _NAMES, _WORDS = ("group", "replicate", "block"), ("None", "null")
 # Columns matched case-insensitively.
-_KNOWN = ("image", "group", "replicate", "block", "pixel_size", "unit", *PARTS)
+_KNOWN = ("image", "group", "replicate", "block", "pixel_size", "unit", *PART_COLUMNS)
 
 
 def take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[list[ImagePart], "pd.DataFrame"]:
@@ -208,7 +209,7 @@ def take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[lis
     """
     import pandas as pd
 
-    columns = {column: table[column] for column in PARTS if column in table}
+    columns = {column: table[column] for column in PART_COLUMNS if column in table}
     if "region" in columns and not columns["region"].astype(str).str.contains(r":|POLYGON", case=False).any():
         del columns["region"]
     if "class" in columns and pd.to_numeric(columns["class"], errors="coerce").isna().all():
@@ -301,7 +302,8 @@ def write_design(path: Path, rows: Sequence[tuple[Path, ImagePart, Mapping[str, 
             raise ContentError(f"a column {both[0]} is reserved for parts of images: rename the column of the design")
         lines.append({**line, **cells})
     columns = list(dict.fromkeys(name for line in lines for name in line))
-    columns.sort(key=lambda name: ("image", *PARTS).index(name) if name in ("image", *PARTS) else len(PARTS) + 1)
+    order = ("image", *PART_COLUMNS)
+    columns.sort(key=lambda name: order.index(name) if name in order else len(order))
     text = pd.DataFrame(lines, columns=columns).fillna("").to_csv(index=False, lineterminator="\n")
     write_bytes(path, text.encode())
 

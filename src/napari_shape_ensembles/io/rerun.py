@@ -3,37 +3,25 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..archive import ContentError, StrPath, Tree, file_checksum, is_archive, read_archive, write_archive
-from ..comparison import (
-    Comparison,
-    Experiment,
-    InputFile,
-    Inputs,
-    Settings,
-    comparable,
-    compare,
-    experiment,
-    records,
-    software_versions,
-)
-from ..outlines import Ensemble, ObjectModel, Outlines, at_one_pixel_size
+from ..archive import ContentError, StrPath, Tree, file_checksum, is_archive, read_archive
+from ..comparison import Comparison, InputFile, Inputs, Settings, compare, experiment, records
+from ..comparison.compare import comparable, software_versions
+from ..outlines import Ensemble, ObjectModel, Outlines
+from ..outlines.extract import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
+from .experiment_file import EXPERIMENT, LAYOUT, columns_of_tree, plain_array
 from .image_parts import ImagePart
+from .results import experiment_numbers
 from .settings_file import SettingsFile
 from .sources import Reading, distinct_names, ensemble_of_file
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-#: Format name of a saved experiment, and the newest version of its layout (docs/files.md).
-EXPERIMENT, LAYOUT = "shape-ensembles experiment", 1
 # Relative tolerance with respect to the largest number: the order of summation differs between processors.
 _ROUNDING_TOLERANCE = 1e-9
 #: Verdicts on the agreement of a number with the saved one.
@@ -327,83 +315,8 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
     return Rerun(saved_numbers(before, after), (*notes, *_other_versions(saved.versions)))
 
 
-def save_experiment(
-    path: Path,
-    result: Experiment,
-    design: "pd.DataFrame",
-    inputs: Inputs | None,
-    numbers: Mapping[str, Any],
-    view: Tree | None = None,
-) -> None:
-    """Write an experiment with its inputs and all its numbers to one file.
-
-    Parameters
-    ----------
-    path : Path
-    result : Experiment
-    design : DataFrame
-        As passed to `experiment`.
-    inputs : Inputs, optional
-        The files, one per row of the design.
-    numbers : mapping
-        Result of `results.experiment_numbers`.
-    view : dict, optional
-        State that a viewer needs to restore the display.
-    """
-    tree = {
-        **result.to_tree(),
-        "control": result.design.control,
-        "table": _columns_tree(design),
-        "inputs": None if inputs is None else inputs.to_tree(),
-        "numbers": _columns_tree(numbers),
-        "versions": software_versions(),
-        "view": view or {},
-    }
-    write_archive(path, EXPERIMENT, LAYOUT, tree)
-
-
-def load_experiment(path: StrPath, memory: float | None = None) -> tuple[Experiment, Tree, Inputs | None]:
-    """Read an experiment written by `save_experiment`, without loss, with its view and its inputs.
-
-    Raises
-    ------
-    ValueError
-        For a file of another kind, a damaged one, one of an earlier version (which stored numbers only), or one that
-        exceeds the memory limit.
-    OSError
-        If the file does not exist, or cannot be read.
-    """
-
-    def built(tree: Tree) -> tuple[Experiment, Tree, Inputs | None]:
-        if "parts" not in tree:
-            raise ContentError("written by an earlier version, which stored only numbers: run the experiment again")
-        known = tree.get("inputs") is not None
-        inputs = Inputs.of_tree(records.value(tree, "inputs", dict)) if known else None
-        return Experiment.of_tree(tree), records.value(tree, "view", dict), inputs
-
-    return read_archive(path, EXPERIMENT, LAYOUT, built, memory)
-
-
-def _columns_tree(columns: Any) -> Tree:
-    """Convert columns of arbitrary names to a tree with names that are valid in an archive."""
-    values = [_plain(columns[name]) for name in columns]
-    return {"names": [str(name) for name in columns], **{f"column{i}": value for i, value in enumerate(values)}}
-
-
-def _plain(values: Any) -> NDArray[Any]:
-    array = np.asarray(values)
-    return array.astype(np.str_) if array.dtype.kind in "OT" else array
-
-
-def _columns_of(tree: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    names = records.value(tree, "names", list)
-    return {str(name): records.value(tree, f"column{i}", np.ndarray) for i, name in enumerate(names)}
-
-
 def _experiment_again(tree: Tree, folders: Sequence[Path], memory: float | None) -> Rerun:
     import pandas as pd
-
-    from .results import experiment_numbers
 
     if tree.get("inputs") is None:
         raise ContentError("it does not record its input files, so it cannot be rerun")
@@ -418,7 +331,7 @@ def _experiment_again(tree: Tree, folders: Sequence[Path], memory: float | None)
         )
     with as_part(0, 2):
         traced = _traced_again(inputs, known, memory)
-    columns = _columns_of(records.value(tree, "table" if "table" in tree else "design", dict))
+    columns = columns_of_tree(records.value(tree, "table" if "table" in tree else "design", dict))
     design = pd.DataFrame({name: column.tolist() for name, column in columns.items()})
     control = tree.get("control")
     with as_part(1, 2):
@@ -429,8 +342,8 @@ def _experiment_again(tree: Tree, folders: Sequence[Path], memory: float | None)
             control=None if control is None else str(control),
             correction=records.value(tree, "correction", str),
         )
-    before = _columns_of(records.value(tree, "numbers", dict))
-    after = {name: _plain(value) for name, value in experiment_numbers(again).items()}
+    before = columns_of_tree(records.value(tree, "numbers", dict))
+    after = {name: plain_array(value) for name, value in experiment_numbers(again).items()}
     versions = records.value(tree, "versions", dict)
     return Rerun(saved_numbers(before, after), (*notes, *_other_versions(versions)))
 

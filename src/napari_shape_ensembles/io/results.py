@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..archive import Tree, write_bytes
-from ..comparison import Comparison, Experiment, Inputs, records, software_versions
+from ..comparison import Comparison, Experiment, Inputs, records
+from ..comparison.compare import software_versions
 from ..comparison.design import NO_REQUESTED_TESTS, RequestedTests
 from ..comparison.experiment import HypothesisTests
 from ..mmd import MMDTest
 from ..outlines import Ensemble
 from ..parameters import tree as tree_of
-from .rerun import save_experiment
+from .experiment_file import save_experiment
 from .tables import escaped_cell
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..archive import write_bytes
 from ..outlines import Ensemble
-from ..outlines.extract import label_plane
+from ..outlines.tracing import label_plane
 from .calibration import Calibration
 from .curve_files import FORMATS, write_curves, writer_of
 from .curve_table import CurveTable

@@ -20,7 +20,15 @@ _MIN_RESAMPLED, _MIN_OF_SPREAD = 5, 3
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % confidence interval; NaN at both ends if there are too few images."""
+    """A value with its 95 % confidence interval; NaN at both ends if there are too few images.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles.comparison import Estimate
+    >>> ratio = Estimate(1.2, low=1.1, high=1.3)
+    >>> ratio.low <= ratio.value <= ratio.high
+    True
+    """
 
     value: float
     low: float

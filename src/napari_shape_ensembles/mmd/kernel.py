@@ -93,7 +93,7 @@ def median_distance(points: Real, seed: int = 0) -> float:
     chosen = chosen - chosen.mean(axis=0)
     # Scaled before squaring: squares of very small numbers underflow.
     unit = np.ldexp(1.0, np.frexp(np.abs(chosen).max(initial=0))[1])  # a power of two is exact
-    return float(_median(pairs(chosen / unit)) * unit) or 1.0
+    return float(_median(pairwise_squared_distances(chosen / unit)) * unit) or 1.0
 
 
 def median_subset(points: Real, seed: int) -> Real:
@@ -135,7 +135,7 @@ def _bracketed(squared: Real) -> tuple[int, Real]:
     return sum(counts), np.concatenate(middles)
 
 
-def pairs(points: Real) -> Real:
+def pairwise_squared_distances(points: Real) -> Real:
     """Squared distances of all pairs i < j."""
     right_of_diagonal = [np.empty(0)]
     for block in each_block(Distances(points).block, row_blocks(len(points))):

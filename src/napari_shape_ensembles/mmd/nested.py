@@ -20,7 +20,7 @@ from .kernel import (
     Real,
     median_of,
     median_subset,
-    pairs,
+    pairwise_squared_distances,
     pooled,
     row_blocks,
 )
@@ -110,7 +110,7 @@ class _Nest(Distances):
     def grow(self, rank: int) -> None:
         """Add the coordinates up to `rank`, which must not decrease between calls."""
         new = slice(self.points.shape[1], rank)
-        self._pairs += pairs(self._subset[:, new])
+        self._pairs += pairwise_squared_distances(self._subset[:, new])
         added = Distances(self._all[:, new])
 
         def add(rows: slice) -> None:

@@ -358,6 +358,19 @@ class Hypothesis:
         Replicates are permuted only within a block, and block means are removed.
     covariates : (U, z) array, optional
         Removed by regression (Freedman and Lane), which makes the test approximate.
+
+    References
+    ----------
+    D. Freedman, D. Lane, "A nonstochastic interpretation of reported significance levels", Journal of Business and
+    Economic Statistics 1 (1983) 292-298.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.mmd.replicates import Hypothesis
+    >>> treated = Hypothesis(np.arange(6) >= 3)
+    >>> treated.tested.shape, treated.rearrangements().complete
+    ((6, 1), True)
     """
 
     columns: Real | NDArray[np.bool_]
@@ -662,6 +675,22 @@ def closed_p_values(
     tested by the smallest p-value over the pairs within the sets, with its null from permutations of replicates within
     the sets: so groups that do differ are never mixed. The number of such hypotheses grows fast, see `closure`; if
     there are too many, Holm's method is applied to the p-values of the pairs.
+
+    References
+    ----------
+    R. Marcus, E. Peritz, K. R. Gabriel, "On closed testing procedures with special reference to ordered analysis of
+    variance", Biometrika 63 (1976) 655-660.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.mmd.replicates import closed_p_values, mean_kernels
+    >>> rng = np.random.default_rng(0)
+    >>> replicate, group = np.repeat(np.arange(12), 30), np.arange(12) // 4
+    >>> points = rng.normal(size=(360, 2)) + 2 * (group == 2)[replicate, None]
+    >>> kernels = {"": mean_kernels(points, replicate)}
+    >>> closed_p_values(kernels, group, [(0, 1), (0, 2)], np.array([0.5, 0.0286])).round(3)
+    array([0.5  , 0.029])
     """
     sets = closure(int(group.max()) + 1, pairs)
     if sets is None:

@@ -72,7 +72,10 @@ def gretton_test(
     factor: Widths = 1.0,
     seed: int = 0,
 ) -> MMDTest:
-    """Test as `combined_mmd_test` does, but with a threshold that needs no permutations.
+    """Test whether two samples of points have the same distribution, by a threshold that needs no permutations.
+
+    As `combined_mmd_test`, with one description of the points or several, but the threshold follows from the moments of
+    the null distribution.
 
     Parameters
     ----------
@@ -87,6 +90,23 @@ def gretton_test(
     -------
     MMDTest
         `null` is empty and `approximation` names the threshold. Several parts are combined by Bonferroni correction.
+
+    References
+    ----------
+    A. Gretton, K. Fukumizu, Z. Harchaoui, B. K. Sriperumbudur, "A fast, consistent kernel two-sample test", Advances
+    in Neural Information Processing Systems 22 (2009) 673-681.
+    A. Gretton, K. M. Borgwardt, M. J. Rasch, B. Schölkopf, A. Smola, "A kernel two-sample test", Journal of Machine
+    Learning Research 13 (2012) 723-773.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.mmd import gretton_test
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(40, 2)), rng.normal(1, size=(40, 2))
+    >>> test = gretton_test({"points": (x, y)}, "gamma")
+    >>> test.rejected, test.approximation
+    (True, 'null approximated by a gamma distribution')
     """
     if null not in _WORDS:
         raise ValueError(f"null must be one of {', '.join(_WORDS)}, not {null!r}")

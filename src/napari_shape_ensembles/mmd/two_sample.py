@@ -148,6 +148,7 @@ def mmd_test(
     ----------
     A. Gretton, K. M. Borgwardt, M. J. Rasch, B. Schölkopf, A. Smola, "A kernel two-sample test", Journal of Machine
     Learning Research 13 (2012) 723-773.
+    J. Hemerik, J. Goeman, "Exact testing with random permutations", TEST 27 (2018) 811-825.
 
     Examples
     --------
@@ -205,6 +206,20 @@ def combined_mmd_test(
         `p_value` and `rejected` are joint; `mmd`, `null`, `bandwidth` are those of the part with the smallest
         p-value, and `threshold` is that part's joint one. `parts` holds every part with its own p-value, under
         the name of its description; with several widths under "name, s = 2 × median" or "name, s = 2".
+
+    References
+    ----------
+    P. H. Westfall, S. S. Young, "Resampling-Based Multiple Testing", Wiley (1993).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.mmd import combined_mmd_test
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(40, 2)), rng.normal(1, size=(40, 2))
+    >>> test = combined_mmd_test({"first coordinate": (x[:, :1], y[:, :1]), "both": (x, y)}, permutations=199)
+    >>> test.p_value, list(test.parts)
+    (0.005, ['first coordinate', 'both'])
     """
     expect(samples, Mapping, "combined_mmd_test takes a dict of pairs of samples")
     points = {name: pooled(x, y) for name, (x, y) in samples.items()}

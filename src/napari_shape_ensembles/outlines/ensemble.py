@@ -1,7 +1,6 @@
 """An ensemble: the closed curves of one image, validated once, with a count of the rejected ones."""
 
 import itertools
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -11,9 +10,11 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import ContentError, seal, text
+from ..checks import seal, text
 from . import exchange
 from .spline import Complex, Index, Real, following
+from .tracing import traced_labels, tracing_recipe
+from .units import conversion_factor, length_unit, unit_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,14 +33,6 @@ _MIN_RELATIVE_AREA = 1e-12
 _BLOCK = 1 << 15
 # Products of eight lengths are computed: beyond these limits, in any unit, they would overflow or underflow.
 _SMALLEST, _LARGEST = 1e-30, 1e30
-# Units come from files, and pint would evaluate any formula in place of a unit, without end if need be.
-_UNIT_NAME = re.compile(r"[^\W\d]\w*")
-# The most common units: recognized as lengths without pint, which is slow to import.
-_LENGTH_UNITS = frozenset(("µm", "um", "nm", "mm", "cm", "m"))
-# For pint, "px" is 1/96 inch, as in CSS.
-_PIXEL_UNITS = ("px", "pix", "pixel", "pixels")
-#: Symbols of units that are not written by name.
-UNIT_SYMBOLS = {"pixel": "px"}
 
 
 class Ensemble:
@@ -467,16 +460,25 @@ class Ensemble:
         return cls(**exchange.of_anndata(data))
 
     @classmethod
-    def from_labels(cls, labels: ArrayLike, *, metadata: Mapping[str, Any] | None = None, **options: Any) -> "Ensemble":
-        """Trace the outlines of labels or of a binary mask; an alias of `extract_curves`.
+    def from_labels(
+        cls,
+        labels: ArrayLike,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        scale: Sequence[float] = (1, 1),
+        unit: str = "pixel",
+        name: str = "",
+        **options: Any,
+    ) -> "Ensemble":
+        """Trace the outlines of labels or of a binary mask, as `extract_curves` does.
 
         Parameters
         ----------
         labels : (rows, columns) array
         metadata : mapping, optional
             One value per column, or one per curve.
-        **options
-            Parameters of `extract_curves`: smoothing, scale, unit, border, min_area, name, ...
+        scale, unit, name, **options
+            Parameters of `extract_curves`; the others are smoothing, border, min_area, ...
 
         Examples
         --------
@@ -487,9 +489,8 @@ class Ensemble:
         >>> Ensemble.from_labels(labels, scale=(0.5, 0.5), unit="µm", metadata={"well": "B2"}).ids
         array([7])
         """
-        from .extract import extract_curves
-
-        return extract_curves(labels, **options).assign(**(metadata or {}))
+        found = traced_labels(labels, tracing_recipe(**options), scale=scale, unit=unit, name=name)
+        return cls(**found).assign(**(metadata or {}))
 
     @classmethod
     def from_masks(
@@ -521,10 +522,9 @@ class Ensemble:
         >>> found.ids, found.dropped, found.metadata["score"].tolist()
         (array([0, 1]), {'empty masks': 1}, [0.9, 0.8])
         """
-        from .extract import extract_curves
 
         def trace(mask: NDArray[np.bool_]) -> Ensemble:
-            return extract_curves(mask, **options)
+            return cls.from_labels(mask, **options)
 
         return cls(**exchange.of_masks(masks, trace, metadata or {}, name=options.get("name", "")))
 
@@ -846,56 +846,3 @@ def account_of(dropped: Mapping[str, int], filled: int = 0) -> list[str]:
 def counted(count: int, noun: str) -> str:
     """A number with its noun: "1 curve", "2 curves"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def unit_name(unit: str) -> str:
-    """Normalize a unit: all names of pixels become "pixel", of others surrounding whitespace is removed."""
-    return "pixel" if unit.strip().lower() in _PIXEL_UNITS else unit.strip()
-
-
-def length_unit(unit: str) -> str:
-    """Normalize a unit; raise unless it is pixels or a length.
-
-    Raises
-    ------
-    ContentError
-        For any other unit.
-    """
-    name = unit_name(text(unit, "a unit"))
-    if name in ("pixel", *_LENGTH_UNITS):
-        return name
-    try:
-        conversion_factor(name, "m")
-    except ValueError:
-        raise ContentError(
-            f'unit must be "pixel" or a unit of length such as "µm", not "{name[:40]}": give the unit of the '
-            "coordinates"
-        ) from None
-    return name
-
-
-def conversion_factor(source: str, target: str) -> float:
-    """Return the number of target units in one source unit.
-
-    Raises
-    ------
-    ValueError
-        If the units cannot be converted, such as pixels to µm.
-    """
-    source, target = unit_name(source), unit_name(target)
-    if source == target:
-        return 1.0
-    import pint  # slow to import, and needed only if the units differ
-
-    registry = pint.get_application_registry()
-    try:
-        for unit in (source, target):
-            if not _UNIT_NAME.fullmatch(unit):
-                raise pint.errors.DefinitionSyntaxError(f"not the name of a unit: {unit}")
-        # To 15 digits, as the last one is that of pint's own arithmetic: 1 µm would be 999.9999999999999 nm.
-        return float(f"{registry.Quantity(1.0, source).to(target).magnitude:.15g}")
-    except pint.errors.PintError as error:
-        raise ValueError(
-            f'lengths in "{source[:40]}" cannot be compared with lengths in "{target[:40]}": give all images a pixel '
-            "size in a unit of length (for a napari layer: its scale and units), or none of them"
-        ) from error

@@ -1,53 +1,23 @@
 """Trace labels, masks and scalar fields to closed curves with sub-pixel vertices, and account for every object."""
 
-import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence, ValuesView
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from skimage.draw import polygon2mask
-from skimage.measure import find_contours, points_in_poly
+from skimage.measure import find_contours
 
 from ..checks import expect, switch, unmasked
-from ..compiled import kernels
 from ..parameters import parameters_of
-from ..progress import over_blocks
 from .ensemble import DIFFERS, Ensemble, counted
 from .recipe import Recipe, SmoothingUnit
-from .spline import Index, following
+from .tracing import AT_BORDER, TOO_SMALL, blur, pixel_of, traced_labels, tracing_recipe
 
 Real = NDArray[np.float64]
 
-AT_BORDER = "touching the image border"
-VANISHED = "vanished under smoothing"
-TOO_SMALL = "smaller than {:g} px²"
-EXTRA = "extra pieces of a label"
-NEGATIVE = "negative labels, taken as background"
-# Labels that number objects from 0 have -1 for the background, and would lose the first object.
-FROM_ZERO = "labels -1 and 0, taken as background: where 0 is an object, add 1 to all labels"
-
-# Parameters of the recipe that are recorded in an ensemble.
-_RECORDED_FIELDS = (
-    "outline_smoothing",
-    "smoothing_unit",
-    "min_area",
-    "min_length",
-    "min_vertices",
-    "holes",
-    "keep_border",
-)
-# Truncation of the Gaussian, in standard deviations.
-_TRUNCATE_SIGMAS = 4
-# Largest standard deviation in pixels: wider filters come from mistaken units, and would exhaust the memory.
-_MAX_SIGMA_PX = 1000
-# ... and with narrower ones the next pixel has zero weight.
-_MIN_SIGMA_PX = 0.1
-# Objects traced per block.
-_BLOCK = 128
 # Pixel sizes within this factor count as equal: outlines differ by more between two microscopes of one make.
 _PIXEL_SIZE_TOLERANCE = 1.1
 # Maximum number of images named in a message.
@@ -120,11 +90,11 @@ def extract_curves(
     >>> ensemble.dropped
     {'touching the image border': 1}
     """
-    recipe = Recipe(
-        outline_smoothing=smoothing,
+    recipe = tracing_recipe(
+        smoothing=smoothing,
         smoothing_unit=smoothing_unit,
         holes=holes,
-        keep_border=border,
+        border=border,
         min_area=min_area,
         min_vertices=min_vertices,
         min_length=min_length,
@@ -136,235 +106,7 @@ def outlines_of_labels(
     labels: ArrayLike, recipe: Recipe, *, scale: Sequence[float] = (1, 1), unit: str = "pixel", name: str = ""
 ) -> Ensemble:
     """As `extract_curves`, with the parameters of a recipe."""
-    plane = label_plane(labels)
-    pixel = pixel_of(scale)
-    sigma, radius = _blur(recipe.outline_smoothing, recipe.smoothing_unit, pixel)
-    small = TOO_SMALL.format(recipe.min_area)
-    dropped: Counter[str] = Counter()
-    if np.asarray(labels).min() < 0:
-        below = np.unique(labels)[np.unique(labels) <= 0]
-        dropped[FROM_ZERO if below.tolist() == [-1, 0] else NEGATIVE] = int((below < 0).sum())
-    fast = kernels(__package__, plane.size)
-    values, plane, areas, boxes = _surveyed(plane, fast)
-    # Rejected objects, each counted for the first reason that applies. A filter far wider than the object would take
-    # time and memory in proportion to its own width.
-    refused = {
-        small: areas < recipe.min_area,
-        AT_BORDER: (boxes[:, :2] == 0).any(axis=1) | (boxes[:, 2:] == plane.shape).any(axis=1),
-        VANISHED: highest_level(boxes[:, 2:] - boxes[:, :2], sigma, radius) <= 0.5,
-    }
-    if recipe.keep_border:
-        del refused[AT_BORDER]
-    wanted = areas > 0
-    wanted[0] = False
-    for reason, unusable in refused.items():
-        dropped[reason] += int(np.count_nonzero(wanted & unusable))
-        wanted &= ~unusable
-    objects = np.flatnonzero(wanted)
-    found = _contours(plane, objects, boxes[objects], sigma, radius, fast=fast)
-    starts, ends, after = found.offsets[:-1], found.offsets[1:], following(found.offsets)
-    x, y = (found.vertices - np.repeat(found.vertices[starts], ends - starts, axis=0)).T
-    signed = np.add.reduceat(x * y[after] - x[after] * y, starts) / 2
-    lengths = np.add.reduceat(np.hypot(x[after] - x, y[after] - y), starts)
-    here, first = np.unique(found.owners, return_index=True)
-    dropped[VANISHED] += len(objects) - len(here)
-    # Here outer contours have negative signed area, and holes positive.
-    outer = signed < 0
-    dropped[EXTRA] += int(np.count_nonzero(outer)) - len(here)
-    chosen = []  # contours with their label values; 0 for holes
-    for owner, start, stop in zip(here, first, np.append(first, len(found.owners))[1:], strict=True):
-        largest = start + int(np.abs(signed[start:stop]).argmax()) if stop > start + 1 else start
-        chosen.append((largest, int(values[objects[owner] - 1])))
-        # All its holes vanished.
-        dropped[VANISHED] += int(recipe.holes and found.hollow[owner] and outer[start:stop].all())
-        around = found.vertices[starts[largest] : ends[largest]]
-        for hole in start + np.flatnonzero(~outer[start:stop]) if recipe.holes else ():
-            if not points_in_poly(found.vertices[starts[hole]][None], around)[0]:
-                continue
-            if signed[hole] >= recipe.min_area:
-                chosen.append((hole, 0))
-            else:
-                dropped[small] += 1
-    ids, curves, hole_ids, scaled = [], [], itertools.count(-1, -1), found.vertices * pixel
-    for contour, label in chosen:
-        if ends[contour] - starts[contour] < recipe.min_vertices:
-            dropped[f"fewer than {recipe.min_vertices} vertices"] += 1
-        elif lengths[contour] < recipe.min_length:
-            dropped[f"shorter than {recipe.min_length:g} px"] += 1
-        else:
-            curve = scaled[starts[contour] : ends[contour]]
-            ids.append(label or next(hole_ids))
-            curves.append(curve[::-1] if label else curve)
-    return Ensemble(
-        curves,
-        name=name,
-        unit=unit,
-        ids=np.array(ids, dtype=np.int64),
-        dropped=dropped,
-        pixel_size=pixel,
-        filled=0 if recipe.holes else int(np.count_nonzero(found.hollow[here])),
-        tracing={choice: getattr(recipe, choice) for choice in _RECORDED_FIELDS},
-    )
-
-
-def _surveyed(plane: NDArray[np.integer], fast: Any) -> tuple[Index, NDArray[np.integer], Index, Index]:
-    """Label values, and the plane relabeled consecutively, so that no array is as long as the largest label.
-
-    Also the areas and bounding boxes of the background and all labels: first row and column, and exclusive ends.
-    """
-    if plane.max() <= plane.size:
-        values = np.arange(1, plane.max() + 1)
-    else:
-        values, numbered = np.unique(plane, return_inverse=True)
-        background = int(values[0] == 0)
-        values, plane = values[background:], numbered.reshape(plane.shape) + 1 - background
-    boxes = np.zeros((1 + len(values), 4), np.int64)
-    if fast is not None:
-        areas = np.zeros(1 + len(values), np.int64)
-        fast.survey(np.ascontiguousarray(plane, np.int32), areas, boxes)
-        return values, plane, areas, boxes
-    for label, box in enumerate(ndimage.find_objects(plane.astype(np.int64, copy=False)), start=1):
-        if box is not None:
-            boxes[label] = [side.start for side in box] + [side.stop for side in box]
-    return values, plane, np.bincount(plane.ravel(), minlength=1 + len(values)), boxes
-
-
-class _Contours(NamedTuple):
-    """Contours of objects, concatenated."""
-
-    vertices: Real  #: in pixels
-    offsets: Index  #: start of each contour, and end of the last
-    owners: Index  #: index of each contour's object, ascending
-    hollow: NDArray[np.bool_]  #: whether an object has holes, before any smoothing
-
-
-def _contours(
-    plane: NDArray[np.integer],
-    objects: Index,
-    boxes: Index,
-    sigma: tuple[float, float],
-    radius: tuple[int, int],
-    *,
-    fast: Any,
-) -> _Contours:
-    """Contours of the masks of some objects after the Gaussian filter."""
-    parts = [slice(start, start + _BLOCK) for start in range(0, len(objects), _BLOCK)]
-    trace = partial(_traced, plane, sigma=sigma, radius=radius, fast=fast)
-    found = over_blocks(lambda part: trace(objects[part], boxes[part]), parts)
-    none = np.empty((0, 2)), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_)
-    vertices, counts, owners, hollow = (np.concatenate(one) for one in zip(none, *found, strict=True))
-    owners += _BLOCK * np.repeat(np.arange(len(parts)), [len(one[2]) for one in found])
-    return _Contours(vertices, np.append(0, np.cumsum(counts)), owners, hollow)
-
-
-def _traced(
-    plane: NDArray[np.integer],
-    labels: Index,
-    boxes: Index,
-    sigma: tuple[float, float],
-    radius: tuple[int, int],
-    fast: Any,
-) -> tuple[Real, Index, Index, NDArray[np.bool_]]:
-    """Contours of some objects: all vertices in pixels, numbers of vertices, index of each one's object, and holes."""
-    if fast is not None:
-        weights = [
-            np.exp(-0.5 * (np.arange(-reach, reach + 1) / max(width, _MIN_SIGMA_PX)) ** 2)
-            for width, reach in zip(sigma, radius, strict=True)
-        ]
-        found = fast.trace(np.ascontiguousarray(plane, np.int32), labels, boxes, *(one / one.sum() for one in weights))
-        vertices, offsets, owners, hollow, exact = found
-        if not exact.any():
-            return vertices, np.diff(offsets), owners, hollow
-    margin = radius[0] + 1, radius[1] + 1
-    contours: list[Real] = []
-    owner, hollow = [], np.zeros(len(labels), dtype=bool)
-    for place, (label, box) in enumerate(zip(labels, boxes, strict=True)):
-        mask = plane[box[0] : box[2], box[1] : box[3]] == label
-        level = np.pad(mask.astype(np.float64), [(side, side) for side in margin])
-        if any(radius):
-            level = ndimage.gaussian_filter(level, sigma, radius=radius)
-        some = [contour[:-1] - margin + box[:2] for contour in find_contours(level, 0.5)]
-        contours += some
-        owner += [place] * len(some)
-        hollow[place] = has_holes(mask)
-    counts = np.array([len(contour) for contour in contours], dtype=np.int64)
-    return np.concatenate([np.empty((0, 2)), *contours]), counts, np.array(owner, dtype=np.int64), hollow
-
-
-def has_holes(mask: NDArray[np.bool_]) -> bool:
-    """Whether a non-empty mask encloses background, before any smoothing.
-
-    Uses the number of components and the Euler characteristic of its pixels as closed squares, which is faster than
-    filling it.
-    """
-    padded = np.pad(mask, 1)
-    rows, columns = padded[1:] | padded[:-1], padded[:, 1:] | padded[:, :-1]
-    corners = rows[:, 1:] | rows[:, :-1]
-    euler = int(corners.sum()) - int(rows.sum()) - int(columns.sum()) + int(mask.sum())
-    return euler < 1 or bool(ndimage.label(mask, np.ones((3, 3)))[1] > euler)
-
-
-def label_plane(labels: ArrayLike) -> NDArray[np.integer]:
-    """Validate labels: a 2D array of integers, negative ones set to 0; masks are split into connected components.
-
-    Raises
-    ------
-    ValueError
-        For anything else.
-    """
-    labels = unmasked(labels, "the labels")
-    if labels.ndim != 2 or labels.size == 0:
-        raise ValueError(f"labels have shape {labels.shape}: give one plane (rows, columns)")
-    if labels.dtype != bool and np.issubdtype(labels.dtype, np.floating):
-        whole = (np.abs(labels) < 2.0**63) & (labels == np.round(labels))
-        if not whole.all():
-            raise ValueError(f"{(~whole).sum()} pixels are not integers: give labels, or segment the image first")
-        labels = labels.astype(np.int64)
-    if labels.dtype != bool and not np.issubdtype(labels.dtype, np.integer):
-        raise ValueError(f"labels hold {labels.dtype} values: give integers")
-    most = labels.max()
-    if most > np.iinfo(np.int64).max:
-        raise ValueError(f"the highest label is {most}: label values must be below 2⁶³")
-    if labels.dtype != bool and labels.min() < 0:
-        labels, most = labels.clip(min=0), max(most, 0)
-    # Row by row, as the first few usually show that labels are not a mask.
-    if labels.dtype == bool or all(((row == 0) | (row == most)).all() for row in labels):
-        numbered, count = ndimage.label(labels)
-        return numbered if count > 1 or labels.dtype == bool else labels  # a label with one component is not a mask
-    return labels
-
-
-def pixel_of(scale: Sequence[float]) -> Real:
-    """Validate the height and width of a pixel, two positive numbers."""
-    pixel = np.asarray(scale, dtype=np.float64)
-    if pixel.shape != (2,) or not (np.isfinite(pixel).all() and (pixel > 0).all()):
-        raise ValueError(f"scale must be the height and width of a pixel, two positive numbers, not {scale!r}")
-    return pixel
-
-
-def _blur(smoothing: float, unit: SmoothingUnit, pixel: Real) -> tuple[tuple[float, float], tuple[int, int]]:
-    """Standard deviation and radius, in pixels along rows and columns, of the filter specified by `smoothing`."""
-    if not 0 <= smoothing < np.inf:
-        raise ValueError(f"smoothing must be a standard deviation, 0 or more, not {smoothing!r}")
-    rows, columns = smoothing / pixel if unit == "physical" else (smoothing, smoothing)
-    if max(rows, columns) > _MAX_SIGMA_PX:
-        raise ValueError(f"smoothing by {max(rows, columns):g} pixels leaves nothing: the maximum is {_MAX_SIGMA_PX}")
-    if unit == "window":
-        return (rows, columns), (int(smoothing / 2),) * 2
-    return (rows, columns), (int(np.ceil(_TRUNCATE_SIGMAS * rows)), int(np.ceil(_TRUNCATE_SIGMAS * columns)))
-
-
-def highest_level(shapes: ArrayLike, sigma: Sequence[float], radius: Sequence[int]) -> Real:
-    """Highest values (...) of any masks in boxes of shapes (..., 2) after the Gaussian filter: of the full boxes."""
-    sides = np.asarray(shapes)
-    highest = np.ones(sides.shape[:-1])
-    for lengths, width, reach in zip(np.moveaxis(sides, -1, 0), sigma, radius, strict=True):
-        if reach and width > _MIN_SIGMA_PX:
-            weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
-            runs, place = np.unique(lengths, return_inverse=True)
-            inside = [weights[max(reach - run // 2, 0) : reach + (run + 1) // 2].sum() for run in runs.tolist()]
-            highest *= (np.array(inside) / weights.sum())[place.reshape(lengths.shape)]
-    return highest
+    return Ensemble(**traced_labels(labels, recipe, scale=scale, unit=unit, name=name))
 
 
 def signed_area(curve: Real) -> float:
@@ -433,7 +175,7 @@ def trace_mask(
     plane = unmasked(mask, "the mask")
     if plane.ndim != 2 or plane.size == 0:
         raise ValueError(f"the mask has shape {plane.shape}: give one plane (rows, columns)")
-    sigma, radius = _blur(smoothing, "pixel", pixel)
+    sigma, radius = blur(smoothing, "pixel", pixel)
     if max(sigma) > max(plane.shape):
         raise ValueError(
             f"smoothing by {max(sigma):g} pixels is wider than the mask ({plane.shape[0]} × {plane.shape[1]}): take "

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ..checks import expect
 from ..palette import axes_of
 from .ensemble import Ensemble, counted
-from .extract import TOO_SMALL
 from .recipe import Recipe
 from .spline import following
+from .tracing import TOO_SMALL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +61,14 @@ class Finding:
         Whether the row of the truth table is withheld until someone has inspected the outlines.
     text : str
         A sentence without its period.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import quality, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> few = quality(a, b.subset([i < 4 for i in range(len(b))])).serious[0]
+    >>> few.check, few.where
+    ('few curves', 'Powder, field 2, drawn by hand')
     """
 
     check: str

@@ -10,7 +10,7 @@ from scipy import ndimage
 from scipy.spatial import ConvexHull
 from skimage.segmentation import watershed
 
-from .segment import NEIGHBOURS, passes
+from .methods import NEIGHBOURS, passes
 
 Real = NDArray[np.floating]
 Labels = NDArray[np.integer]
@@ -94,7 +94,7 @@ class Candidates:
         levels, edges : (rows, columns) array
             Gray levels, and the magnitude of their gradient.
         examples : (K, 4) array
-            From `described`.
+            From `object_features`.
         """
         radius = float(np.sqrt(np.median(examples[:, 0]) / np.pi))
         mask = ndimage.gaussian_filter(inside, min(1.0, 0.1 * radius)) > _FOREGROUND_THRESHOLD
@@ -176,7 +176,7 @@ class Candidates:
         return np.flatnonzero(whole & free)
 
 
-def described(labels: Labels, levels: Real, edges: Real) -> NDArray[np.float64]:
+def object_features(labels: Labels, levels: Real, edges: Real) -> NDArray[np.float64]:
     """Return the features of every object of a label image, in the order of the labels.
 
     Returns
@@ -280,7 +280,7 @@ class _Tree:
 
 
 def _shapes(inside: Real, around: Real, hulls: Real) -> NDArray[np.float64]:
-    """Features of regions, (regions, 4), from their sums and the areas of their convex hulls; see `described`."""
+    """Features of regions, (regions, 4), from their sums and the areas of their convex hulls; see `object_features`."""
     pixels = inside[:, 0]
     level, square = inside[:, 1] / pixels, inside[:, 2] / pixels
     solidity = np.minimum(pixels / hulls, 1)

@@ -149,7 +149,7 @@ def _segments(level, begins, ends, starting):
     cache=True,
     nogil=True,
 )
-def trace(plane, labels, boxes, down, across):
+def trace_contours(plane, labels, boxes, down, across):
     """Contours at 0.5 of the smoothed masks of labels, as from scikit-image's `find_contours`, but open.
 
     Parameters

@@ -20,12 +20,13 @@ from ..budget import limit_of
 from ..checks import unmasked
 from ..progress import each_block, one_processor, processors, report
 from .ensemble import Ensemble
-from .extract import outlines_of_labels, pixel_of
+from .extract import outlines_of_labels
+from .methods import above_neighbourhood, closed_by_disc, gray_plane, opened_by_disc, refuse_wider, separated, upwards
 from .multi_otsu import multi_otsu
 from .packed import Box, ConnectedComponents, Mask, PackedMask, components_of, of_components, pack, unpack
 from .recipe import TILINGS, Recipe
-from .segment import above_neighbourhood, closed_by_disc, opened_by_disc, plane_of, refuse_wider, separated, upwards
 from .tiles import Boxes, joined, tiles_of
+from .tracing import pixel_of
 
 Real = NDArray[np.float64]
 Item = TypeVar("Item")
@@ -82,7 +83,7 @@ class SmoothedImage:
         """Validated pixels of a box."""
         top, left, bottom, right = box
         try:
-            return plane_of(unmasked(self.image[top:bottom, left:right], "the image"), self.recipe.channel)
+            return gray_plane(unmasked(self.image[top:bottom, left:right], "the image"), self.recipe.channel)
         except ValueError as error:
             raise ValueError(f"the tile at row {top}, column {left}: {error}") from error
 

@@ -14,8 +14,8 @@ from ..archive import ContentError, StrPath, Tree, read_archive, write_archive
 from ..checks import RandomState, seed_of, unmasked
 from ..progress import over_blocks, report
 from .ensemble import counted
-from .hierarchy import Candidates, described
-from .segment import plane_of
+from .hierarchy import Candidates, object_features
+from .methods import gray_plane
 
 if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesClassifier
@@ -105,7 +105,7 @@ class PixelFeatures:
             if (pixels == pixels[..., :1]).all():  # gray, stored as color
                 pixels = pixels[..., 0]
         colours = range(3) if pixels.ndim == 3 else ("luminance",)
-        planes = [plane_of(pixels, channel) for channel in colours]
+        planes = [gray_plane(pixels, channel) for channel in colours]
         if all(plane.min() == plane.max() for plane in planes):
             raise ValueError(f"every pixel is {planes[0].flat[0]}: objects cannot be told from background")
         report("features of pixels")
@@ -496,7 +496,7 @@ def learn_objects(
             places, kinds = _examples(plane, values, ground, rng)
             features.append(found.values.reshape(-1, found.values.shape[-1])[places])
             classes.append(kinds)
-            examples.append(described(plane, *found.levels_and_edges()))
+            examples.append(object_features(plane, *found.levels_and_edges()))
         sources.append(TrainingImage(str(name), found.shape, len(values), found.digest))
     if not sum(map(len, examples)):
         raise ValueError("no object is painted: paint about five whole objects, each with its own label")

@@ -9,7 +9,7 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 
 from .ensemble import Ensemble
-from .extract import label_plane
+from .tracing import label_plane
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +37,16 @@ class Matching:
         Objects of b that hold most of several objects of a: b -> those of a.
     splits : dict of int to tuple of int
         Objects of a that hold most of several objects of b: a -> those of b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import match_labels
+    >>> a = np.repeat([[1, 1, 1, 2, 0, 3, 3]], 4, axis=0)
+    >>> b = np.repeat([[5, 5, 5, 5, 0, 6, 6]], 4, axis=0)
+    >>> found = match_labels(a, b)
+    >>> found.pairs["a"].tolist(), found.only_a, found.merges
+    ([1, 3], (2,), {5: (1, 2)})
     """
 
     pairs: "pd.DataFrame"

@@ -14,8 +14,8 @@ from ..checks import unmasked
 from ..parameters import matters, parameters_of
 from ..progress import over_blocks, report
 from .matching import match_labels
+from .methods import NEIGHBOURS, gray_plane, heights_and_mask, separated
 from .recipe import Recipe, Split
-from .segment import NEIGHBOURS, heights_and_mask, plane_of, separated
 
 Real = NDArray[np.float64]
 Labels = NDArray[np.int32]
@@ -134,54 +134,15 @@ class Proposal:
     finds: tuple[bool, ...] = ()
 
 
-def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[Proposal]:
-    """Try several recipes on a part of an image, or of each of several, and rank them without a reference.
-
-    Methods, bright and dark objects, and ways to split them are tried on the window of the image with the strongest
-    edges. Preferred are outlines that are closed, rich in contrast, round, and found by other recipes too.
-
-    Parameters
-    ----------
-    image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A); or a list of such arrays
-        All images of a study, in a list, to find one recipe for all of them. Of more than six, six from the first to
-        the last are tried.
-    recipe : Outlines, optional
-        Its parameters of tracing, cleaning up and pixel size are kept in the proposals.
-
-    Returns
-    -------
-    list of Proposal
-        The best first, without duplicates.
+def ranked_proposals(images: Sequence[ArrayLike], start: Recipe) -> list[Proposal]:
+    """Return the proposals of `propose` for several images, with the other parameters of a recipe.
 
     Raises
     ------
     ValueError
-        For an image that cannot be segmented, identifying it if there are several; see `segment`.
-
-    Notes
-    -----
-    The weights of the score are a ridge regression of F1, at an intersection over union of 0.5, on images of nuclei
-    with manually corrected masks. For a study, propose for all images together and use one recipe: a choice per image
-    can create a spurious difference between groups.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from napari_shape_ensembles import propose
-    >>> rows, columns = np.indices((120, 120)) % 40
-    >>> image = 200 - 100.0 * (np.hypot(rows - 20, columns - 20) < 12)
-    >>> best = propose(image)[0]
-    >>> best.recipe.objects, int(best.labels.max()), best.recipe(image)
-    ('dark', 9, Ensemble('': 9 curves in pixel))
-    >>> propose([image, image + 50])[0].recipe.objects
-    'dark'
+        For an image that cannot be segmented, identifying it if there are several.
     """
-    from .outlines import Outlines  # which imports this module
-
-    start = Outlines() if recipe is None else recipe
-    images: list[Any] = [image]
-    if isinstance(image, list | tuple) and image and all(len(np.shape(one)) > 1 for one in image):
-        images = [image[place] for place in places_tried(len(image))]
+    images = [images[place] for place in places_tried(len(images))]
     planes = []
     for number, one in enumerate(images, start=1):
         try:
@@ -263,7 +224,7 @@ class _Attempt:
 
 def _plane_to_try(image: ArrayLike, recipe: Recipe) -> NDArray[Any]:
     """Return the gray levels of an image; raise a ValueError if it is constant."""
-    plane = plane_of(unmasked(image, "the image"), recipe.channel)
+    plane = gray_plane(unmasked(image, "the image"), recipe.channel)
     lowest, highest = float(plane.min()), float(plane.max())  # in double precision, as they are segmented
     if lowest == highest:
         raise ValueError(f"every pixel is {lowest:g}: objects cannot be told from background")
@@ -355,7 +316,7 @@ def best_recipe(images: Sequence[ArrayLike], recipe: Any) -> Any:
     if recipe.find is not None:
         return replace(recipe, method="otsu")  # ignored with `find`
     grey = [image for image in images if np.asarray(image).dtype != bool and not reason_not_tried(image, recipe)]
-    found = propose(grey, recipe) if grey else []
+    found = ranked_proposals(grey, recipe) if grey else []
     return found[0].recipe if found else replace(recipe, method="otsu")
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from .. import parameters
 from ..parameters import documented, parameter, parameters_of
-from .ensemble import length_unit
+from .units import length_unit
 
 Objects = Literal["bright", "dark"]
 Method = Literal[

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from ..budget import reserve_labels
 from ..progress import each_block, report
 from .ensemble import Ensemble
-from .extract import AT_BORDER, NEGATIVE, TOO_SMALL, outlines_of_labels, pixel_of
+from .extract import outlines_of_labels
 from .recipe import Recipe
+from .tracing import AT_BORDER, NEGATIVE, TOO_SMALL, pixel_of
 
 Index = NDArray[np.int64]
 

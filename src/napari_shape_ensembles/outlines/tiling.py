@@ -17,9 +17,10 @@ from scipy.sparse import coo_array
 from ..checks import switch
 from ..parameters import parameters_of
 from .ensemble import Ensemble, Mask
-from .extract import AT_BORDER, EXTRA, TOO_SMALL, VANISHED, label_plane, pixel_of, signed_area
+from .extract import signed_area
 from .recipe import Recipe
 from .spline import Index, Real
+from .tracing import AT_BORDER, EXTRA, TOO_SMALL, VANISHED, label_plane, pixel_of
 
 OUTSIDE = -1
 
@@ -41,6 +42,14 @@ class Boundary:
         Labels left and right of the points in their order; -1 is the outside of the image, 0 the background.
     points : (m, 2) array
         From junction to junction; a boundary without junctions is closed and repeats its first point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Tiling
+    >>> shared = Tiling.of(np.repeat([[1, 2]], 3, axis=0)).boundaries()[0]
+    >>> shared.labels, shared.points.tolist()
+    ((2, 1), [[-0.5, 0.5], [0.5, 0.5], [1.5, 0.5], [2.5, 0.5]])
     """
 
     labels: tuple[int, int]

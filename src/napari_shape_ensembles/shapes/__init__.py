@@ -3,7 +3,7 @@
 from .decomposition import affine_standardization, decompose
 from .distances import ShapeDistances, procrustes_distances, shape_distances
 from .expansion import Expansion, LegendreExpansion, TrigonometricExpansion
-from .landmarks import Interpolation, Measure, to_landmarks
+from .landmarks import to_landmarks
 from .quadrature import Eigenfunctions, fourier_derivative, quadrature_weights
 from .registration import Registration, choose_archetype, distinctness, register
 from .space import ShapeSpace
@@ -11,9 +11,7 @@ from .space import ShapeSpace
 __all__ = [
     "Eigenfunctions",
     "Expansion",
-    "Interpolation",
     "LegendreExpansion",
-    "Measure",
     "Registration",
     "ShapeDistances",
     "ShapeSpace",

@@ -410,7 +410,7 @@ def two_best(waves: Complex) -> tuple[Index, Index, Real]:
 
 
 def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
-    """Distinctness of each curve's best match with itself from the second best.
+    """Measure how clearly each curve matches itself in a single position: 0 for a symmetric curve.
 
     Parameters
     ----------

@@ -18,32 +18,26 @@ from numpy.typing import NDArray
 from ..archive import StrPath
 from ..budget import DEFAULT_MEMORY_GIB
 from ..checks import Sealed, seal
-from ..comparison import (
-    INCONCLUSIVE,
-    TRUTH_TABLE,
-    Learned,
-    Settings,
-    inconclusive,
-    records,
-    software_versions,
-    table_row,
-)
+from ..comparison import Settings, records
 from ..comparison.compare import (
     caveats_of_few,
     caveats_of_positions,
     small_sample_p_values,
     small_sample_words,
+    software_versions,
     tests_of_learned,
 )
 from ..comparison.experiment import equal_draws
 from ..comparison.figures import plot_comparison
-from ..comparison.learning import clear_constant, relative_precision
+from ..comparison.learning import Learned, clear_constant, relative_precision
 from ..comparison.parts import tests_components
+from ..comparison.verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row
 from ..compiled import as_part_of
 from ..io.sources import Reading
 from ..mmd import MMDTest
-from ..outlines import Ensemble, at_one_pixel_size, counted
-from ..outlines.ensemble import distinct
+from ..outlines import Ensemble
+from ..outlines.ensemble import counted, distinct
+from ..outlines.extract import at_one_pixel_size
 from ..parameters import tree as tree_of
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting
 from ..shapes import Registration, ShapeSpace, choose_archetype, decompose, grassmann, spd
@@ -107,6 +101,15 @@ class StreamedComparison(Sealed):
     small_sample, note
         As in `Comparison`.
     versions : mapping of str to str
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, samples
+    >>> from napari_shape_ensembles.streaming import compare_in_pieces
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> result = compare_in_pieces(a, b, Settings(landmarks=60, rank=10, permutations=199), rows=100)
+    >>> result.case, result.counts, len(result.curves)
+    ('1∧0', (174, 295), 469)
     """
 
     names: tuple[str, str]
@@ -483,7 +486,7 @@ class _Run:
         n = self.settings.landmarks
         for _ in range(MAX_ITERATIONS):
             found: list[stages.Matched] = []
-            stage = partial(stages.match, archetype=archetype, standardized=standardized)
+            stage = partial(stages.match_piece, archetype=archetype, standardized=standardized)
             self.run_stage("computing the mean archetype", stage, found.append)
             shift, reverse = (np.concatenate([getattr(one, name) for one in found]) for name in ("shift", "reversed"))
             if before is not None:
@@ -552,7 +555,7 @@ class _Run:
             filled += len(found)
 
         self.run_stage(
-            "projecting onto the shape space", partial(stages.coordinates, mean=mean, basis=space.basis_), fill
+            "projecting onto the shape space", partial(stages.project_piece, mean=mean, basis=space.basis_), fill
         )
         seal(space)
         return t, descriptors

@@ -34,6 +34,15 @@ class Piece(Protocol):
         Checksum of everything that its outlines depend on.
     source : int
         Number of the image or file within the sample, common to all its pieces.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import samples
+    >>> from napari_shape_ensembles.streaming import pieces_of
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> first, second = pieces_of(a, rows=100)
+    >>> first.source, len(first.load()), len(second.load())
+    (0, 100, 74)
     """
 
     @property

@@ -149,7 +149,7 @@ class Matched(NamedTuple):
     total: Real
 
 
-def match(task: PieceTask, archetype: Real, standardized: bool) -> Matched:
+def match_piece(task: PieceTask, archetype: Real, standardized: bool) -> Matched:
     """Register the curves of a piece with the current mean archetype, and sum them at unit size."""
     shifts, flags, total = [np.empty(0)], [np.empty(0, np.bool_)], np.zeros(archetype.shape)
     for block in task.store.blocks(task.index, LANDMARKS):
@@ -237,7 +237,7 @@ def spread(task: PieceTask, mean: Real, known: float, lobes: float, described: b
     return Spread(gram, found)
 
 
-def coordinates(task: PieceTask, mean: Real, basis: Real) -> Real:
+def project_piece(task: PieceTask, mean: Real, basis: Real) -> Real:
     """Return the undulation coordinates (N, r) of a piece."""
     flat = np.ascontiguousarray(basis.swapaxes(1, 2)).reshape(len(basis), -1)
     found = [np.empty((0, len(basis)))]

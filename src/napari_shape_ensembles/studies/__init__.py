@@ -2,9 +2,9 @@
 
 from .choices import Choice, ChoiceStudy, choice_study
 from .landscape import DecisionLandscape, Decisions, decision_landscape
-from .pairs import PairTable, PairTests, all_pairs
-from .recommendation import Recommendation, recommend
-from .smoothing import Smoothed, SmoothingStudy, smoothing_study
+from .pairs import PairTable, all_pairs
+from .recommendation import Recommendation
+from .smoothing import SmoothingStudy, smoothing_study
 
 __all__ = [
     "Choice",
@@ -12,13 +12,10 @@ __all__ = [
     "DecisionLandscape",
     "Decisions",
     "PairTable",
-    "PairTests",
     "Recommendation",
-    "Smoothed",
     "SmoothingStudy",
     "all_pairs",
     "choice_study",
     "decision_landscape",
-    "recommend",
     "smoothing_study",
 ]

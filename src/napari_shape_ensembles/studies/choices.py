@@ -4,10 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..comparison import INCONCLUSIVE, STEPS, Settings, compare
+from ..comparison import Settings, compare
+from ..comparison.learning import COMPARISON_STEPS
+from ..comparison.verdict import INCONCLUSIVE
 from ..outlines import Ensemble, Outlines
+from ..palette import axes_of
 from ..parameters import matters, parameters_of
 from ..progress import Listener, as_part, report, reporting
+from .marks import ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +45,16 @@ class Choice:
         NaN if there is no result.
     reason : str
         Reason why there is no result, or no row.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, samples
+    >>> from napari_shape_ensembles.studies import choice_study
+    >>> pair = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> study = choice_study(lambda recipe: pair, settings=quick, choices={"rank": (5, 20)})
+    >>> [(choice.name, choice.label, choice.case) for choice in study.choices]
+    [('rank', '5', '1∧0'), ('rank', '20', '1∧0')]
     """
 
     name: str
@@ -139,9 +153,27 @@ class ChoiceStudy:
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Plot the row for each choice, one line per field; see `studies.figures.plot_choices`."""
-        from .figures import plot_choices  # Matplotlib is slow to import
-
-        return plot_choices(self, ax)
+        lines = self.rows()
+        ax = axes_of(ax, height=0.6 + 0.6 * max(len(lines), 1))
+        for place, (name, own) in enumerate(lines.items()):
+            for column, one in enumerate(own):
+                same = one.case == self.used.case
+                box = {
+                    "boxstyle": "round",
+                    "edgecolor": ink(),
+                    "facecolor": (0.5, 0.5, 0.5, 0.3 if same else 0.0),
+                    "linestyle": "-" if same else "--",
+                    "linewidth": 2 if one.value == self.values[name] else 0.8,
+                }
+                words = f"{one.label}\n{one.case}"
+                ax.text(column, place, words, ha="center", va="center", fontsize="small", color=ink(), bbox=box)
+        longest = max(map(len, lines.values()), default=1)
+        labels = [next(iter(own)).field_label for own in lines.values()]
+        ax.set(xlim=(-0.6, longest - 0.4), ylim=(len(lines) - 0.4, -0.6), xticks=[])
+        ax.set_yticks(range(len(lines)), labels)
+        ax.spines[["top", "right", "bottom", "left"]].set_visible(False)
+        ax.tick_params(length=0)
+        return ax
 
     def _exceptions(self, test: str, sign: int) -> str:
         """Describe where one of the two decisions (a digit of the case) differs from that in use."""
@@ -211,6 +243,16 @@ def choice_study(
     -----
     A choice without a result (an image without outlines, say) is "inconclusive", with its reason. The fraction of
     choices that keep the row is not a probability: the choices were not drawn from a distribution.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, samples
+    >>> from napari_shape_ensembles.studies import choice_study
+    >>> pair = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> study = choice_study(lambda recipe: pair, settings=quick, choices={"rank": (5, 20), "landmarks": (100,)})
+    >>> study.summary()
+    '1∧0 in 4 of 4 choices.'
     """
     known = {**vars(outlines), **vars(settings)}
     if unknown := [name for name in choices if name not in _FIELDS]:
@@ -223,7 +265,7 @@ def choice_study(
         for value in values
         if value != known[name]
     ]
-    steps = len(STEPS) + 2  # of one comparison, as long as each image takes no more than two
+    steps = len(COMPARISON_STEPS) + 2  # of one comparison, as long as each image takes no more than two
     total = steps * (1 + len(items))
     with reporting(progress):
         with as_part(0, total, "unchanged: "):

@@ -1,7 +1,8 @@
 """Figures of studies: functions that draw on Matplotlib axes and return them.
 
-Lines and text have the color of the active style (`rcParams["text.color"]`), so they work on dark backgrounds. Color is
-never the only cue: × marks a cell that rejects, ○ one that does not.
+The methods `plot` of the results draw one of them each. Lines and text have the color of the active style
+(`rcParams["text.color"]`), so they work on dark backgrounds. Color is never the only cue: × marks a cell that rejects,
+○ one that does not.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..palette import COLORMAP, axes_of
+from ..palette import axes_of
 from .choices import ChoiceStudy
 from .landscape import DecisionLandscape
+from .marks import NOT_REJECTED, REJECTED, draw_marks, ink, label_ranks, label_sigmas, spread_colors, tall_figure
 from .pairs import PairTable
 from .smoothing import SmoothingStudy
 
@@ -21,11 +23,7 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 
-_REJECTED, _NOT_REJECTED = "x", "o"
 _BAND = 0.25
-_TICKS = 12
-# Maximum number of letters of a name.
-_MAX_LETTERS = 28
 
 
 def plot_mmd(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
@@ -43,25 +41,35 @@ def plot_mmd(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: st
     -------
     matplotlib Axes
         Ranks are equally spaced, in order. × rejects, ○ does not; the color is the number of landmarks.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, decision_landscape, samples
+    >>> from napari_shape_ensembles.studies.figures import plot_mmd
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> landscape = decision_landscape(a, b, ranks=[2, 5], landmarks=[40, 60], settings=quick)
+    >>> plot_mmd(landscape).get_ylabel()
+    'MMD (undulation)'
     """
     ax = axes_of(ax)
     decisions = landscape.test(test)
     known = decisions.computed
     lines, places = np.nonzero(known)
-    colors = _colors(len(landscape.landmarks))[lines]
-    _marks(ax, places, decisions.mmd[known], decisions.rejected[known], colors)
-    ends = _colors(len(landscape.landmarks))
+    colors = spread_colors(len(landscape.landmarks))[lines]
+    draw_marks(ax, places, decisions.mmd[known], decisions.rejected[known], colors)
+    ends = spread_colors(len(landscape.landmarks))
     for i in sorted({0, len(landscape.landmarks) - 1}):  # the legend names the fewest and the most landmarks
         ax.plot([], [], "s", color=ends[i], markersize=4, label=f"n = {landscape.landmarks[i]}")
     some = known.any(axis=0)
     low = np.where(some, np.where(known, decisions.mmd, np.inf).min(axis=0), np.nan)
     high = np.where(some, np.where(known, decisions.mmd, -np.inf).max(axis=0), np.nan)
     x = np.arange(len(landscape.ranks))
-    ax.fill_between(x, low, high, color=_ink(), alpha=_BAND, linewidth=0)
-    ax.plot(x, decisions.mean_mmd, color=_ink(), linewidth=1.2, label="mean over n")
+    ax.fill_between(x, low, high, color=ink(), alpha=_BAND, linewidth=0)
+    ax.plot(x, decisions.mean_mmd, color=ink(), linewidth=1.2, label="mean over n")
     ax.legend(loc="best", fontsize="small", framealpha=0.6)
     ax.set_ylabel(f"MMD ({test})")
-    _rank_axis(ax, landscape)
+    label_ranks(ax, landscape.ranks)
     return ax
 
 
@@ -85,24 +93,33 @@ def plot_decisions(
     -------
     matplotlib Axes
         Its first image is the grid, cell (i, j) at x = j, y = i; cells not computed are empty.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, decision_landscape, samples
+    >>> from napari_shape_ensembles.studies.figures import plot_decisions
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> landscape = decision_landscape(a, b, ranks=[2, 5], landmarks=[40, 60], settings=quick)
+    >>> plot_decisions(landscape).get_ylabel()
+    'landmarks n'
     """
-    ax = axes_of(ax)
-    decisions = landscape.test(test)
-    known = decisions.computed
-    lines, places = np.nonzero(known)
-    low, high = (np.min(decisions.mmd[known]), np.max(decisions.mmd[known])) if known.any() else (0.0, 1.0)
-    ax.imshow(decisions.mmd, cmap=COLORMAP, aspect="auto", origin="lower", interpolation="nearest", vmin=low, vmax=high)
-    colors = np.where(decisions.mmd[known] > (low + high) / 2, "black", "white")
-    _marks(ax, places, lines, decisions.rejected[known], colors)
-    _frame(ax, landscape, current)
-    ax.set_ylabel("landmarks n")
-    ax.set_yticks(range(len(landscape.landmarks)), [str(n) for n in landscape.landmarks])
-    _rank_axis(ax, landscape)
-    return ax
+    return landscape.plot(ax, test=test, current=current)
 
 
 def plot_ambiguity(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
-    """Plot for each rank the fraction of landmark counts that reject (×) and that do not (○), and the ambiguity."""
+    """Plot for each rank the fraction of landmark counts that reject (×) and that do not (○), and the ambiguity.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, decision_landscape, samples
+    >>> from napari_shape_ensembles.studies.figures import plot_ambiguity
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> landscape = decision_landscape(a, b, ranks=[2, 5], landmarks=[40, 60], settings=quick)
+    >>> plot_ambiguity(landscape).get_ylabel()
+    'share, ambiguity'
+    """
     ax = axes_of(ax)
     decisions = landscape.test(test)
     x = np.arange(len(landscape.ranks))
@@ -110,11 +127,11 @@ def plot_ambiguity(landscape: DecisionLandscape, ax: "Axes | None" = None, *, te
     stems = ax.stem(x, decisions.ambiguity, basefmt=" ", label="ambiguity")
     stems.markerline.set(marker="D", markersize=4, color="C1")
     stems.stemlines.set(color="C1")
-    ax.plot(x, 1 - q, _REJECTED, color=_ink(), markersize=4, label="rejects")
-    ax.plot(x, q, _NOT_REJECTED, color=_ink(), markersize=4, fillstyle="none", label="does not")
+    ax.plot(x, 1 - q, REJECTED, color=ink(), markersize=4, label="rejects")
+    ax.plot(x, q, NOT_REJECTED, color=ink(), markersize=4, fillstyle="none", label="does not")
     ax.set(ylim=(-0.08, 1.08), ylabel="share, ambiguity")
     ax.legend(loc="center right", fontsize="small", framealpha=0.6)
-    _rank_axis(ax, landscape)
+    label_ranks(ax, landscape.ranks)
     return ax
 
 
@@ -130,8 +147,18 @@ def plot_landscape(
     Returns
     -------
     array of three matplotlib Axes
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, decision_landscape, samples
+    >>> from napari_shape_ensembles.studies.figures import plot_landscape
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> landscape = decision_landscape(a, b, ranks=[2, 5], landmarks=[40, 60], settings=quick)
+    >>> [ax.get_ylabel() for ax in plot_landscape(landscape)]
+    ['MMD (undulation)', 'landmarks n', 'share, ambiguity']
     """
-    axes = _figure(figure).subplots(3, 1, sharex=True)
+    axes = tall_figure(figure).subplots(3, 1, sharex=True)
     plot_mmd(landscape, axes[0], test=test)
     plot_decisions(landscape, axes[1], test=test, current=current)
     plot_ambiguity(landscape, axes[2], test=test)
@@ -142,34 +169,59 @@ def plot_landscape(
 
 
 def plot_study_mmd(study: SmoothingStudy, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
-    """Plot MMD over σ: one mark per cell (× rejects, ○ does not) and their mean."""
-    ax = axes_of(ax)
-    for sigma, decisions in zip(study.sigmas, study.tests(test), strict=True):
-        if decisions is not None:
-            known = decisions.computed
-            mmd, rejected = decisions.mmd[known], decisions.rejected[known]
-            _marks(ax, np.full(len(mmd), sigma), mmd, rejected, np.full(len(mmd), "C0"))
-    ax.plot(study.sigmas, study.mean_mmd(test), color=_ink(), linewidth=1.2, label="mean over cells")
-    ax.plot([], [], _REJECTED, color="C0", markersize=4, label="rejects")
-    ax.plot([], [], _NOT_REJECTED, color="C0", markersize=4, fillstyle="none", label="does not")
-    ax.legend(loc="best", fontsize="small", framealpha=0.6)
-    ax.set_ylabel(f"MMD ({test})")
-    return _sigma_axis(ax, study)
+    """Plot MMD over σ: one mark per cell (× rejects, ○ does not) and their mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Settings, smoothing_study
+    >>> from napari_shape_ensembles.studies.figures import plot_study_mmd
+    >>> rows, columns = np.indices((160, 160)) % 20 - 10
+    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.4))
+    >>> study = smoothing_study(a, b, sigmas=[0, 1], ranks=[2], landmarks=[40], settings=Settings(permutations=199))
+    >>> plot_study_mmd(study).get_ylabel()
+    'MMD (undulation)'
+    """
+    return study.plot(ax, test=test)
 
 
 def plot_study_ambiguity(study: SmoothingStudy, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
-    """Plot mean ambiguity over σ, with the band from minimum to maximum over the ranks."""
+    """Plot mean ambiguity over σ, with the band from minimum to maximum over the ranks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Settings, smoothing_study
+    >>> from napari_shape_ensembles.studies.figures import plot_study_ambiguity
+    >>> rows, columns = np.indices((160, 160)) % 20 - 10
+    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.4))
+    >>> study = smoothing_study(a, b, sigmas=[0, 1], ranks=[2], landmarks=[40], settings=Settings(permutations=199))
+    >>> plot_study_ambiguity(study).get_ylabel()
+    'ambiguity'
+    """
     ax = axes_of(ax)
     low, high = study.ambiguity_band(test).T
     ax.fill_between(study.sigmas, low, high, color="C1", alpha=_BAND, linewidth=0, label="smallest to largest")
     ax.plot(study.sigmas, study.mean_ambiguity(test), "D-", color="C1", markersize=4, label="mean over ranks")
     ax.set(ylim=(-0.08, 1.08), ylabel="ambiguity")
     ax.legend(loc="best", fontsize="small", framealpha=0.6)
-    return _sigma_axis(ax, study)
+    return label_sigmas(ax, study.recommended)
 
 
 def plot_study_sizes(study: SmoothingStudy, ax: "Axes | None" = None) -> "Axes":
-    """Plot the number of curves of A (squares) and B (triangles) over σ."""
+    """Plot the number of curves of A (squares) and B (triangles) over σ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Settings, smoothing_study
+    >>> from napari_shape_ensembles.studies.figures import plot_study_sizes
+    >>> rows, columns = np.indices((160, 160)) % 20 - 10
+    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.4))
+    >>> study = smoothing_study(a, b, sigmas=[0, 1], ranks=[2], landmarks=[40], settings=Settings(permutations=199))
+    >>> plot_study_sizes(study).get_ylabel()
+    'curves'
+    """
     ax = axes_of(ax)
     for side, marker, sizes in zip("AB", "s^", study.sizes.T, strict=True):
         ax.plot(study.sigmas, sizes, f"{marker}-", markersize=4, label=side)
@@ -177,7 +229,7 @@ def plot_study_sizes(study: SmoothingStudy, ax: "Axes | None" = None) -> "Axes":
     ax.set_ylim(bottom=0)
     ax.set_ylabel("curves")
     ax.legend(loc="best", fontsize="small", framealpha=0.6)
-    return _sigma_axis(ax, study)
+    return label_sigmas(ax, study.recommended)
 
 
 def plot_study(
@@ -197,8 +249,19 @@ def plot_study(
     Returns
     -------
     array of three matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Settings, smoothing_study
+    >>> from napari_shape_ensembles.studies.figures import plot_study
+    >>> rows, columns = np.indices((160, 160)) % 20 - 10
+    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.4))
+    >>> study = smoothing_study(a, b, sigmas=[0, 1], ranks=[2], landmarks=[40], settings=Settings(permutations=199))
+    >>> [ax.get_ylabel() for ax in plot_study(study)]
+    ['MMD (undulation)', 'ambiguity', 'curves']
     """
-    axes = _figure(figure).subplots(3, 1, sharex=True)
+    axes = tall_figure(figure).subplots(3, 1, sharex=True)
     plot_study_mmd(study, axes[0], test=test)
     plot_study_ambiguity(study, axes[1], test=test)
     plot_study_sizes(study, axes[2])
@@ -206,7 +269,7 @@ def plot_study(
         ax.set_xlabel("")
     if current is not None:
         for ax in axes:
-            ax.axvline(current, color=_ink(), linewidth=1.5, linestyle=":")
+            ax.axvline(current, color=ink(), linewidth=1.5, linestyle=":")
     return axes
 
 
@@ -223,28 +286,19 @@ def plot_choices(study: ChoiceStudy, ax: "Axes | None" = None) -> "Axes":
     -------
     matplotlib Axes
         Boxes with the same row as the choices in use are filled, others dashed; the value in use has a bold frame.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, samples
+    >>> from napari_shape_ensembles.studies import choice_study
+    >>> from napari_shape_ensembles.studies.figures import plot_choices
+    >>> pair = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> study = choice_study(lambda recipe: pair, settings=quick, choices={"rank": (5, 20)})
+    >>> [text.get_text().splitlines() for text in plot_choices(study).texts]
+    [['5', '1∧0'], ['10', '1∧0'], ['20', '1∧0']]
     """
-    lines = study.rows()
-    ax = axes_of(ax, height=0.6 + 0.6 * max(len(lines), 1))
-    for place, (name, own) in enumerate(lines.items()):
-        for column, one in enumerate(own):
-            same = one.case == study.used.case
-            box = {
-                "boxstyle": "round",
-                "edgecolor": _ink(),
-                "facecolor": (0.5, 0.5, 0.5, 0.3 if same else 0.0),
-                "linestyle": "-" if same else "--",
-                "linewidth": 2 if one.value == study.values[name] else 0.8,
-            }
-            words = f"{one.label}\n{one.case}"
-            ax.text(column, place, words, ha="center", va="center", fontsize="small", color=_ink(), bbox=box)
-    longest = max(map(len, lines.values()), default=1)
-    labels = [next(iter(own)).field_label for own in lines.values()]
-    ax.set(xlim=(-0.6, longest - 0.4), ylim=(len(lines) - 0.4, -0.6), xticks=[])
-    ax.set_yticks(range(len(lines)), labels)
-    ax.spines[["top", "right", "bottom", "left"]].set_visible(False)
-    ax.tick_params(length=0)
-    return ax
+    return study.plot(ax)
 
 
 def plot_pairs(table: PairTable, figure: "Figure | None" = None) -> "NDArray[Any]":
@@ -253,85 +307,14 @@ def plot_pairs(table: PairTable, figure: "Figure | None" = None) -> "NDArray[Any
     Returns
     -------
     array of two matplotlib Axes
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, all_pairs, samples
+    >>> from napari_shape_ensembles.studies.figures import plot_pairs
+    >>> table = all_pairs(samples.powder_outlines().ensembles(), Settings(landmarks=60, rank=10, permutations=199))
+    >>> tree, matrix = plot_pairs(table)
+    >>> [text.get_text() for text in matrix.texts]
+    ['1∧0', '1∧0']
     """
-    from scipy.cluster import hierarchy
-
-    tree, matrix = _figure(figure).subplots(2, 1, height_ratios=(1, 3))
-    hierarchy.dendrogram(table.linkage, ax=tree, color_threshold=0, above_threshold_color=_ink(), no_labels=True)
-    tree.set_ylabel("distance")
-    order = table.order
-    distances = table.distance[np.ix_(order, order)]
-    shown = matrix.imshow(distances, cmap=COLORMAP, aspect="auto", vmin=0)
-    matrix.figure.colorbar(shown, ax=[tree, matrix], label="distance", fraction=0.04, pad=0.01)
-    for (i, j), case in np.ndenumerate(table.case[np.ix_(order, order)]):
-        if i != j:
-            color = "black" if distances[i, j] > distances.max() / 2 else "white"
-            matrix.text(j, i, case, ha="center", va="center", color=color, fontsize="small")
-    names = [_shown(table.names[i]) for i in order]
-    # Names of files may contain dollar signs, and are not formulas.
-    matrix.set_xticks(range(len(names)), names, rotation=45, ha="right", parse_math=False)
-    matrix.set_yticks(range(len(names)), names, parse_math=False)
-    return np.array([tree, matrix])
-
-
-def _shown(name: str) -> str:
-    """Abbreviate a name to one line that leaves room for the figure."""
-    line = " ".join(name.split())
-    return line if len(line) <= _MAX_LETTERS else f"{line[: _MAX_LETTERS - 9]}…{line[-8:]}"
-
-
-def _figure(figure: "Figure | None") -> "Figure":
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(7, 9), layout="constrained") if figure is None else figure
-
-
-def _ink() -> str:
-    from matplotlib import rcParams
-
-    return str(rcParams["text.color"])
-
-
-def _colors(count: int) -> "NDArray[Any]":
-    from matplotlib import colormaps
-    from matplotlib.colors import to_rgb
-
-    low, high = (0.4, 1.0) if sum(to_rgb(_ink())) > 1.5 else (0.0, 0.85)  # visible on either background
-    return np.asarray(colormaps[COLORMAP](np.linspace(low, high, count)))
-
-
-def _marks(ax: "Axes", x: NDArray[Any], y: NDArray[Any], rejected: NDArray[np.bool_], colors: NDArray[Any]) -> None:
-    """Draw a cross for each cell that rejects, a ring for each that does not."""
-    ax.scatter(x[rejected], y[rejected], s=16, marker=_REJECTED, c=colors[rejected], linewidths=1)
-    ring = ~rejected
-    ax.scatter(x[ring], y[ring], s=16, marker=_NOT_REJECTED, facecolors="none", edgecolors=list(colors[ring]))
-
-
-def _frame(ax: "Axes", landscape: DecisionLandscape, current: tuple[int, int] | None) -> None:
-    """Highlight the cell nearest to given settings."""
-    if current is None:
-        return
-    from matplotlib.patches import Rectangle
-
-    i = int(np.abs(landscape.landmarks - current[0]).argmin())
-    j = int(np.abs(landscape.ranks - current[1]).argmin())
-    exact = (int(landscape.landmarks[i]), int(landscape.ranks[j])) == tuple(current)
-    style = "-" if exact else ":"
-    ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, fill=False, edgecolor="red", linewidth=2, linestyle=style))
-
-
-def _rank_axis(ax: "Axes", landscape: DecisionLandscape) -> None:
-    count = len(landscape.ranks)
-    shown = range(0, count, max(1, -(-count // _TICKS)))
-    ax.set_xticks(shown, [str(landscape.ranks[i]) for i in shown])
-    ax.set_xlim(-0.6, count - 0.4)
-    ax.set_xlabel("rank r")
-
-
-def _sigma_axis(ax: "Axes", study: SmoothingStudy) -> "Axes":
-    found = study.recommended
-    if found is not None:
-        ax.axvspan(found.low, found.high, color=_ink(), alpha=0.1, linewidth=0)
-        ax.axvline(found.best, color=_ink(), linewidth=0.8, linestyle="--")
-    ax.set_xlabel("smoothing σ (px)")
-    return ax
+    return table.plot(figure)

@@ -13,29 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import Sealed
-from ..comparison import (
-    INCONCLUSIVE,
-    TRUTH_TABLE,
-    Images,
-    Learned,
-    Part,
-    Settings,
-    comparable,
-    form_parts,
-    inconclusive,
-    learn,
-    permutation_options,
-    scale_parts,
-    table_row,
-)
-from ..comparison.compare import exchangeable_images
+from ..comparison import Settings
+from ..comparison.compare import Images, comparable, exchangeable_images, permutation_options
 from ..comparison.design import cannot_reach
-from ..comparison.parts import FORM, OF_RANK, sides, tests_components
-from ..mmd import MMDTest, combined_mmd_test, nested_mmd_tests
+from ..comparison.learning import Learned, learn
+from ..comparison.parts import FORM, OF_RANK, Part, form_parts, scale_parts, sides, tests_components
+from ..comparison.verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row
+from ..mmd import MMDTest, combined_mmd_test
+from ..mmd.nested import nested_mmd_tests
 from ..mmd.replicates import DRAWS, MeanKernels, least_p, mean_kernels_of_widths, replicate_mmd_test
-from ..outlines import Ensemble, counted, quality
+from ..outlines import Ensemble, quality
+from ..outlines.ensemble import counted
+from ..palette import COLORMAP, axes_of
 from ..progress import Listener, Progress, as_part, report, reporting
 from .jobs import run_jobs
+from .marks import draw_frame, draw_marks, label_ranks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +48,15 @@ class Decisions(Sealed):
         NaN if not computed.
     rejected : (L, R) bool array
         True: the samples differ. False also if not computed.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, decision_landscape, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> scale = decision_landscape(a, b, ranks=[2, 5], landmarks=[40, 60], settings=quick).scale
+    >>> scale.rejected.tolist(), scale.ambiguity.tolist()
+    ([[True, True], [True, True]], [0.0, 0.0])
     """
 
     mmd: Real
@@ -232,14 +233,29 @@ class DecisionLandscape:
         grid = {"landmarks": self.landmarks[rows], "rank": self.ranks[columns], "case": self.case[shown]}
         return pd.DataFrame({**grid, **numbers}).drop(columns="product_p_value")
 
-    def plot(self, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
+    def plot(
+        self, ax: "Axes | None" = None, *, test: str = "undulation", current: tuple[int, int] | None = None
+    ) -> "Axes":
         """Plot the grid of ranks and landmark counts; see `studies.figures.plot_decisions`.
 
         `studies.figures.plot_landscape` plots all three panels of the paper.
         """
-        from .figures import plot_decisions
-
-        return plot_decisions(self, ax, test=test)
+        ax = axes_of(ax)
+        decisions = self.test(test)
+        known = decisions.computed
+        lines, places = np.nonzero(known)
+        low, high = (np.min(decisions.mmd[known]), np.max(decisions.mmd[known])) if known.any() else (0.0, 1.0)
+        ax.imshow(
+            decisions.mmd, cmap=COLORMAP, aspect="auto", origin="lower", interpolation="nearest", vmin=low, vmax=high
+        )
+        colors = np.where(decisions.mmd[known] > (low + high) / 2, "black", "white")
+        draw_marks(ax, places, lines, decisions.rejected[known], colors)
+        if current is not None:
+            draw_frame(ax, self.landmarks, self.ranks, current)
+        ax.set_ylabel("landmarks n")
+        ax.set_yticks(range(len(self.landmarks)), [str(n) for n in self.landmarks])
+        label_ranks(ax, self.ranks)
+        return ax
 
     def summary(self) -> str:
         """Summarize the landscape in a few sentences, with any resampling, and faults of the outlines."""

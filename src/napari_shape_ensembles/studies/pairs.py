@@ -12,24 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import Sealed, several
-from ..comparison import (
-    INCONCLUSIVE,
-    Images,
-    Part,
-    Settings,
-    form_parts,
-    inconclusive,
-    learn,
-    permutation_options,
-    sample_of,
-    scale_parts,
-    table_row,
-)
-from ..mmd import KERNELS, combined_mmd_test
-from ..outlines import Ensemble, at_one_pixel_size, counted
+from ..comparison import Settings
+from ..comparison.compare import Images, permutation_options, sample_of
+from ..comparison.learning import learn
+from ..comparison.parts import Part, form_parts, scale_parts
+from ..comparison.verdict import INCONCLUSIVE, inconclusive, table_row
+from ..mmd import combined_mmd_test
+from ..mmd.kernel import KERNELS
+from ..outlines import Ensemble
+from ..outlines.ensemble import counted
+from ..outlines.extract import at_one_pixel_size
 from ..outlines.gate import reasons_of_sets
+from ..palette import COLORMAP
 from ..progress import Listener, Progress, report, reporting
 from .jobs import run_jobs
+from .marks import ink, tall_figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +37,8 @@ Flags = NDArray[np.bool_]
 
 # Maximum number of pairs with faulty outlines in the summary.
 _LISTED = 3
+# Maximum number of letters of a name in a plot.
+_MAX_LETTERS = 28
 _OF_THESE = "Single outlines were permuted: the rows hold for these images only, not for the conditions"
 
 
@@ -195,9 +194,24 @@ class PairTable(Sealed):
         -------
         array of two matplotlib Axes
         """
-        from .figures import plot_pairs
+        from scipy.cluster import hierarchy
 
-        return plot_pairs(self, figure)
+        tree, matrix = tall_figure(figure).subplots(2, 1, height_ratios=(1, 3))
+        hierarchy.dendrogram(self.linkage, ax=tree, color_threshold=0, above_threshold_color=ink(), no_labels=True)
+        tree.set_ylabel("distance")
+        order = self.order
+        distances = self.distance[np.ix_(order, order)]
+        shown = matrix.imshow(distances, cmap=COLORMAP, aspect="auto", vmin=0)
+        matrix.figure.colorbar(shown, ax=[tree, matrix], label="distance", fraction=0.04, pad=0.01)
+        for (i, j), case in np.ndenumerate(self.case[np.ix_(order, order)]):
+            if i != j:
+                color = "black" if distances[i, j] > distances.max() / 2 else "white"
+                matrix.text(j, i, case, ha="center", va="center", color=color, fontsize="small")
+        names = [_shortened(self.names[i]) for i in order]
+        # Names of files may contain dollar signs, and are not formulas.
+        matrix.set_xticks(range(len(names)), names, rotation=45, ha="right", parse_math=False)
+        matrix.set_yticks(range(len(names)), names, parse_math=False)
+        return np.array([tree, matrix])
 
     def summary(self) -> str:
         """Summarize how many pairs differ, the family-wise level, and faults of the outlines."""
@@ -214,6 +228,12 @@ class PairTable(Sealed):
             reasons[_LISTED:] = [f"Faults of the outlines in {counted(len(reasons) - _LISTED, 'more pair')}"]
         notes = "".join(f" {words}." for words in (_OF_THESE * self.of_these_images, self.note, *reasons) if words)
         return f"{len(self.names)} images, {counted(len(i), 'pair')}: {shares}; {level}.{notes}"
+
+
+def _shortened(name: str) -> str:
+    """Abbreviate a name to one line that leaves room for the figure."""
+    line = " ".join(name.split())
+    return line if len(line) <= _MAX_LETTERS else f"{line[: _MAX_LETTERS - 9]}…{line[-8:]}"
 
 
 def all_pairs(

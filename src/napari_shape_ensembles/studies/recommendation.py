@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..comparison import INCONCLUSIVE
+from ..comparison.verdict import INCONCLUSIVE
 
 Real = NDArray[np.float64]
 Answers = Sequence[NDArray[Any] | None]
@@ -29,6 +29,16 @@ class Recommendation:
         The result of every cell of the range.
     reason : str
         Reason for this range, in words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Settings, smoothing_study
+    >>> rows, columns = np.indices((160, 160)) % 20 - 10
+    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.4))
+    >>> study = smoothing_study(a, b, sigmas=[0, 1], ranks=[2], landmarks=[40], settings=Settings(permutations=199))
+    >>> study.recommended.low, study.recommended.high, study.recommended.answer
+    (0.0, 1.0, '0∧0')
     """
 
     low: float

@@ -8,11 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import several
-from ..comparison import Settings, permutation_options
+from ..comparison import Settings
+from ..comparison.compare import permutation_options
 from ..outlines import Ensemble, Outlines, extract_curves, trace_mask
+from ..palette import axes_of
 from ..progress import Listener, Progress, report, reporting
 from .jobs import run_jobs
 from .landscape import DecisionLandscape, Decisions, WholeNumbers, decision_landscape, distinct_counts
+from .marks import NOT_REJECTED, REJECTED, draw_marks, ink, label_sigmas
 from .recommendation import Recommendation, recommend
 
 if TYPE_CHECKING:
@@ -168,9 +171,18 @@ class SmoothingStudy:
 
         `studies.figures.plot_study` plots all panels.
         """
-        from .figures import plot_study_mmd
-
-        return plot_study_mmd(self, ax, test=test)
+        ax = axes_of(ax)
+        for sigma, decisions in zip(self.sigmas, self.tests(test), strict=True):
+            if decisions is not None:
+                known = decisions.computed
+                mmd, rejected = decisions.mmd[known], decisions.rejected[known]
+                draw_marks(ax, np.full(len(mmd), sigma), mmd, rejected, np.full(len(mmd), "C0"))
+        ax.plot(self.sigmas, self.mean_mmd(test), color=ink(), linewidth=1.2, label="mean over cells")
+        ax.plot([], [], REJECTED, color="C0", markersize=4, label="rejects")
+        ax.plot([], [], NOT_REJECTED, color="C0", markersize=4, fillstyle="none", label="does not")
+        ax.legend(loc="best", fontsize="small", framealpha=0.6)
+        ax.set_ylabel(f"MMD ({test})")
+        return label_sigmas(ax, self.recommended)
 
     def summary(self) -> str:
         """Return the recommended range and its reason, or why there is none."""
@@ -268,7 +280,8 @@ def smoothing_study(
     def on_progress(index: int, step: Progress) -> None:
         found[index] = step.result or found[index]
         study = SmoothingStudy(sweep, *grid, settings, tuple(found))
-        report(f"σ = {sweep[index]:g}: {step.name or 'done'}", sum(one.done for one in found), len(sweep), study)
+        done = sum(one.done for one in found)
+        report(f"σ = {sweep[index]:g}: {step.name or 'done'}", done, len(sweep), study)
 
     with reporting(progress):
         run_jobs(smoothed_landscape, items, on_progress, executor)

@@ -50,6 +50,18 @@ def superplot(result: Experiment, quantities: Sequence[str] = _DEFAULT_QUANTITIE
     ----------
     S. J. Lord, K. B. Velle, R. D. Mullins, L. K. Fritz-Laylin, "SuperPlots: Communicating reproducibility and
     variability in cell biology", Journal of Cell Biology 219 (2020) e202001064.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from napari_shape_ensembles import Settings, experiment, samples
+    >>> from napari_shape_ensembles.studies.superplot import superplot
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> images = [side.subset(np.arange(len(side)) % 4 == i) for side in (a, b) for i in range(4)]
+    >>> design = pd.DataFrame({"group": ["sieved"] * 4 + ["raw"] * 4})
+    >>> figure = superplot(experiment(images, design, Settings(landmarks=60, rank=10)), ("size", "elongation"))
+    >>> [ax.get_title() for ax in figure.axes]
+    ['size, pixel', 'elongation']
     """
     groups = result.design.groups
     width = max(2.2, 0.55 * len(groups) + 1)
@@ -232,6 +244,18 @@ def plot_plate(result: Experiment, value: str = "undulation_p_adjusted") -> Figu
     ------
     ValueError
         If groups are not named as wells.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from napari_shape_ensembles import Settings, experiment, samples
+    >>> from napari_shape_ensembles.studies.superplot import plot_plate
+    >>> drawn, _ = samples.powder_outlines().ensembles()
+    >>> images = [drawn.subset(np.arange(len(drawn)) % 20 == i) for i in range(20)]
+    >>> design = pd.DataFrame({"group": [f"B{1 + i // 2:02}" for i in range(20)]})
+    >>> figure = plot_plate(experiment(images, design, Settings(landmarks=60, rank=5), control="B01"))
+    >>> [text.get_text() for text in figure.axes[0].texts]  # the control
+    ['C']
     """
     rows, columns = _plate_values(result, value).shape
     figure = Figure(figsize=(columns / 2.2 + 1.5, rows / 2.2 + 0.6), layout="constrained")

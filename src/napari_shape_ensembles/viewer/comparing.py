@@ -16,15 +16,18 @@ import pandas as pd
 from psygnal import Signal
 
 from ..archive import Tree, replacing, write_bytes
-from ..comparison import INCONCLUSIVE, ArchetypeSensitivity, Comparison, archetype_sensitivity, compare, read_view
-from ..comparison import STEPS as OF_COMPARISON
+from ..comparison import ArchetypeSensitivity, Comparison, archetype_sensitivity, compare
+from ..comparison.compare import read_view
 from ..comparison.display import MARK
-from ..explanation import STEPS, Explanation, explain
+from ..comparison.learning import COMPARISON_STEPS
+from ..comparison.verdict import INCONCLUSIVE
+from ..explanation import Explanation, explain
+from ..explanation.explain import EXPLANATION_STEPS
 from ..explanation.headline import headline
 from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..mmd import DependenceTest, dependence_test
-from ..outlines import counted
+from ..outlines.ensemble import counted
 from ..progress import as_part, report
 from .choices import Choices
 from .curves.side_by_side import SideBySide
@@ -429,7 +432,7 @@ def saved_message(paths: list[Path]) -> tuple[str, str]:
 def run_comparison(sources: Sources, run_inputs: RunInputs) -> Outcome:
     """Trace the snapshots without the excluded ids, compare them, and create the colored curve layers."""
     tracing = sum({"image": 2, "labels": 1, "shapes": 0}[source.kind] for side in sources for source in side)
-    total = tracing + len(OF_COMPARISON) + 2
+    total = tracing + len(COMPARISON_STEPS) + 2
     with as_part(0, total):
         a, b, note = trace_sides(sources, run_inputs.recipe, run_inputs.excluded)
     with as_part(tracing, total):
@@ -518,7 +521,7 @@ def write_report(result: Comparison, path: Path) -> list[Path]:
         raise ValueError(f"{path.name}: save a report as .html or .pdf")
     if not path.parent.is_dir():
         raise ValueError(f"{path.name} cannot be written: there is no folder {path.parent}")
-    with as_part(0, len(STEPS) + 1):
+    with as_part(0, len(EXPLANATION_STEPS) + 1):
         explanation = explain(result)
     return [write_explanation_report(explanation, path)]
 
@@ -527,7 +530,7 @@ def write_explanation_report(explanation: Explanation, path: Path) -> Path:
     """Write the report of an explanation."""
     from ..explanation.report import save_report  # imports Matplotlib, which is slow
 
-    report("saving the report", len(STEPS), len(STEPS) + 1)
+    report("saving the report", len(EXPLANATION_STEPS), len(EXPLANATION_STEPS) + 1)
     with file_errors_named(path):
         save_report(explanation, path)
     return path
@@ -581,7 +584,7 @@ def overruled_result(shown: DisplayedResult) -> DisplayedResult:
 
 def robustness_of(result: Comparison, archetypes: int = 5) -> Robustness:
     """Test the dependence of undulation and scale, and repeat the comparison with several archetypes."""
-    settings, total = result.settings, archetypes * len(OF_COMPARISON) + 1
+    settings, total = result.settings, archetypes * len(COMPARISON_STEPS) + 1
     draws = {"permutations": settings.permutations, "seed": settings.seed}
     report("testing dependence", 0, total)
     with as_part(0, total):

@@ -22,7 +22,9 @@ from ..io.image_parts import WHOLE, ImagePart
 from ..io.outputs import LABELS
 from ..io.segmented import write_plane
 from ..io.sources import Reading, ensemble_of_file, labelled
-from ..outlines import Ensemble, as_labels, counted
+from ..outlines import Ensemble
+from ..outlines.ensemble import counted
+from ..outlines.recognise import as_labels
 from ..palette import OUTLINE
 from ..progress import report
 from .choices import Choices

@@ -19,8 +19,9 @@ from ..comparison import Experiment, experiment, position_dependence, records
 from ..comparison.design import GROUP, RequestedTests
 from ..comparison.display import simplified
 from ..comparison.inputs import Inputs
+from ..io.experiment_file import load_experiment, save_experiment
 from ..io.outputs import recording_outputs, refuse_overwriting
-from ..io.rerun import load_experiment, recipe_of, recipe_tree, save_experiment
+from ..io.rerun import recipe_of, recipe_tree
 from ..io.results import EXPERIMENT, TRENDS, experiment_numbers, trend_figures, write_experiment
 from ..outlines import Outlines
 from ..palette import COLORMAP

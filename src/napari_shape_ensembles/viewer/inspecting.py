@@ -21,9 +21,9 @@ from psygnal import Signal
 
 from ..comparison import Comparison, Settings, compare
 from ..comparison.display import MARK, simplified
-from ..inspection import CorrectedLabels, CorrectedStack, Entry, Inspection, Review, Ticks, disagreement, inspect_curves
+from ..inspection import CorrectedLabels, CorrectedStack, Entry, Inspection, Review, Ticks, inspect_curves
 from ..inspection.correcting import numbered_pieces, plane_at
-from ..inspection.ranking import disputed
+from ..inspection.ranking import disagreement, disputed
 from ..io import Calibration
 from ..io.corrected import read_log, write_corrected
 from ..outlines import Outlines

@@ -23,7 +23,7 @@ from skimage.measure import points_in_poly
 from ..archive import Tree
 from ..comparison import Comparison
 from ..comparison.display import MARK, LayerData
-from ..outlines.ensemble import UNIT_SYMBOLS
+from ..outlines.units import UNIT_SYMBOLS
 from ..palette import COLOR_A, COLOR_B, COLORMAP, NEUTRAL
 from .choices import Choices, preferred
 from .inputs import OWN, Sources, is_own

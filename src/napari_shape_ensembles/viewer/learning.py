@@ -15,7 +15,8 @@ from napari.utils import DirectLabelColormap
 from numpy.typing import NDArray
 from skimage.measure import label
 
-from ..outlines import ObjectModel, Outlines, Proposal, counted, learn_objects, propose
+from ..outlines import ObjectModel, Outlines, Proposal, learn_objects, propose
+from ..outlines.ensemble import counted
 from ..outlines.proposals import PROPOSED_FIELDS, describe_finding, places_tried, reason_not_tried, sets_finding, varied
 from ..progress import report
 from .choices import Choices

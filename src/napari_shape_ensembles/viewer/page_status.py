@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from napari.layers import Shapes
 
-from ..comparison import INCONCLUSIVE
-from ..outlines import conversion_factor, counted
+from ..comparison.verdict import INCONCLUSIVE
+from ..outlines.ensemble import counted
+from ..outlines.units import conversion_factor
 from .experimenting import ExperimentTask, withheld_words
 from .inputs import pixel_size_of
 from .session import Session

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..comparison import Settings
-from ..outlines import ObjectModel, Outlines, counted
-from ..outlines.ensemble import UNIT_SYMBOLS
+from ..outlines import ObjectModel, Outlines
+from ..outlines.ensemble import counted
+from ..outlines.units import UNIT_SYMBOLS
 from .displayed_result import DisplayedResult, counts_of, settings_lines, tests_of
 from .inputs import Excluded, Source, Sources, pooled_name
 

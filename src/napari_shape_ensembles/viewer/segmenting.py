@@ -23,25 +23,14 @@ from psygnal import Signal
 from scipy import ndimage
 from skimage.segmentation import relabel_sequential
 
-from ..outlines import (
-    TILINGS,
-    Ensemble,
-    Finding,
-    Outlines,
-    PixelFeatures,
-    Quality,
-    account_of,
-    as_labels,
-    content_of,
-    counted,
-    objects_of_classes,
-    quality,
-)
-from ..outlines.extract import AT_BORDER, TOO_SMALL, has_holes, label_plane
+from ..outlines import Ensemble, Finding, Outlines, PixelFeatures, Quality, content_of, objects_of_classes, quality
+from ..outlines.ensemble import account_of, counted
 from ..outlines.finders import model_of
+from ..outlines.methods import NEIGHBOURS
 from ..outlines.proposals import best_recipe
-from ..outlines.recognise import Content, drawn_outlines
-from ..outlines.segment import NEIGHBOURS
+from ..outlines.recipe import TILINGS
+from ..outlines.recognise import Content, as_labels, drawn_outlines
+from ..outlines.tracing import AT_BORDER, TOO_SMALL, has_holes, label_plane
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from .choices import Choices, ChosenLayer

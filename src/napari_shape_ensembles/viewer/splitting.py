@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from ..comparison.display import LayerData
 from ..io.image_parts import WHOLE, Box, ImagePart, polygon_of
 from ..io.sources import feature_text
-from ..outlines import conversion_factor, objects_of_classes
-from ..outlines.extract import AT_BORDER
+from ..outlines import objects_of_classes
+from ..outlines.tracing import AT_BORDER
+from ..outlines.units import conversion_factor
 from ..palette import OUTLINE
 from .inputs import PARTS, PartOf, shown_plane, source_of, symbol
 

@@ -6,13 +6,13 @@ Plugins cannot extend napari's own tours (*Help > Take a tour*), so this one has
 from dataclasses import replace
 
 import napari
-from qtpy.QtCore import QEvent, QPoint, Qt
+from qtpy.QtCore import QEvent, QPoint, Qt, Signal
 from qtpy.QtGui import QKeyEvent
 from qtpy.QtWidgets import QFrame, QLabel, QWidget
 
-from .docks.bench import Bench
 from .page_status import STEPS
 from .panels.widgets import button, column, row, single_shot_timer, wrapped_label
+from .session import Session
 
 PLUGIN, PAIR = "napari-shape-ensembles", "powder"
 # Threshold for the pair, chosen by eye: Otsu's fragments its particles (docs/samples.md).
@@ -46,16 +46,19 @@ def start_tour() -> None:
         choices.set(replace(choices.recipe, method="manual", threshold=_THRESHOLD))
     frame.show()
     frame.raise_()
-    Tour(bench).start()
+    bench.start_tour()
 
 
 class Tour(QFrame):
     """A callout beside the bench for each of its pages; arrow keys or Enter navigate, Esc ends."""
 
-    def __init__(self, bench: Bench) -> None:
+    page_requested = Signal(int)  #: int: place of the page among the steps
+    answer_requested = Signal()  #: the page *Answer*, and a comparison for it
+
+    def __init__(self, bench: QWidget, session: Session) -> None:
         super().__init__(bench.window())
         self.setObjectName("tour")
-        self.bench, self.place = bench, 0
+        self.bench, self.session, self.place = bench, session, 0
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAutoFillBackground(True)
         self.setFixedWidth(_WIDTH)
@@ -88,10 +91,10 @@ class Tour(QFrame):
         """Show a page and its explanation; run the comparison first if the answer is missing."""
         self.place = place
         name = STEPS[place]
-        if name == "Answer" and self.bench.session.comparison.result is None:
-            self.bench.compare()
+        if name == "Answer" and self.session.comparison.result is None:
+            self.answer_requested.emit()
         else:
-            self.bench.show_page(place)
+            self.page_requested.emit(place)
         self.title.setText(name)
         self.text.setText(_STOPS[name])
         self.count.setText(f"{place + 1} of {len(STEPS)}")

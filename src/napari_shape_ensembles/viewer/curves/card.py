@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
 from ...comparison import Comparison
 from ...explanation.single_curves import aligned, mean_outline, nearest_curves
-from ...outlines.ensemble import UNIT_SYMBOLS
+from ...outlines.units import UNIT_SYMBOLS
 from ..layers import COLOR_FEATURES
 from ..panels.shape_canvas import OutlineButton, ShapeCanvas, StyledOutline, radius
 from ..panels.widgets import button, clear_layout, column, wrapped_label

@@ -5,7 +5,7 @@ from pathlib import Path
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QFileDialog
 
-from ...comparison import INCONCLUSIVE
+from ...comparison.verdict import INCONCLUSIVE
 from ..panels.results import ROWS
 from ..panels.verdict import VerdictPanel
 from ..panels.widgets import ScrollColumn, Section, button, column, scrolling

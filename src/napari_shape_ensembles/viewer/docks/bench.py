@@ -27,6 +27,7 @@ from ..curves.canvas_overlays import CanvasOverlays
 from ..page_status import STATES, STEPS, PageStatus, page_statuses
 from ..panels.widgets import FOCUS, ScrollColumn, SteadyTabs, button, column, single_shot_timer, tip, wrapped_label
 from ..session import Session
+from ..tour import Tour, start_tour
 from .answer import AnswerPage
 from .base import Dock, Page
 from .experiment import ExperimentPage
@@ -83,7 +84,7 @@ class Bench(Page):
             heading.torn_off.connect(self.tear_off)
         group.idClicked.connect(self.show_page)
         makers: Pages = {
-            "Images": ImagesPage,
+            "Images": _images_page,
             "Outlines": partial(TabbedPage, OUTLINES),
             "Answer": partial(TabbedPage, ANSWER),
             "Why": WhyPage,
@@ -207,6 +208,13 @@ class Bench(Page):
         if isinstance(page := self.pages[name], TabbedPage):
             page.show_tab(tab)
 
+    def start_tour(self) -> None:
+        """Start the tour of the pages beside the bench."""
+        tour = Tour(self, self.session)
+        tour.page_requested.connect(self.show_page)
+        tour.answer_requested.connect(self.compare)
+        tour.start()
+
     def tear_off(self, name: str) -> None:
         """Show the page of a step, or its current tab, in a separate dock, if there is a window."""
         page, window = self.pages[name], getattr(self.viewer, "window", None)
@@ -281,6 +289,13 @@ def dock_of(widget: QWidget) -> QDockWidget | None:
     while frame is not None and not isinstance(frame, QDockWidget):
         frame = frame.parentWidget()
     return frame
+
+
+def _images_page(viewer: ViewerModel) -> ImagesPage:
+    """Return a page of images whose button starts the tour."""
+    page = ImagesPage(viewer)
+    page.tour_requested.connect(start_tour)
+    return page
 
 
 def _start_automation(session: Session) -> None:

@@ -27,8 +27,8 @@ from qtpy.QtWidgets import (
 
 from ...comparison.design import GROUP
 from ...io.calibration import Calibration
-from ...outlines.ensemble import UNIT_SYMBOLS
 from ...outlines.recognise import content_of
+from ...outlines.units import UNIT_SYMBOLS
 from ..designing import Row
 from ..dialogs import Dialogs
 from ..inputs import ImageRow, fingerprint
@@ -76,6 +76,8 @@ _CHECK_DEBOUNCE_MS = 400  # debounce of layer list changes before images are che
 class ImagesPage(Page):
     """A table of images with their group, replicate, block, covariates and pixel size."""
 
+    tour_requested = Signal()
+
     def __init__(self, napari_viewer: ViewerModel) -> None:
         super().__init__(Session.of(napari_viewer))
         self._check_runner = JobRunner()
@@ -95,7 +97,7 @@ class ImagesPage(Page):
         self.fill = button("Fill from &names", "Fill columns from the names of the layers by the pattern")
         self.fill.clicked.connect(self._fill_from_names)
         self.tour = button("Take a to&ur", "Walk through the five pages with a sample pair, in two minutes")
-        self.tour.clicked.connect(_start_tour)
+        self.tour.clicked.connect(self._request_tour)
         self.dialogs = Dialogs(self, self.session, self.session.design_work.post_message)
         self.split = button(
             "Spl&it into …", "Make rows from the planes, regions, classes or kinds of objects of one image"
@@ -125,6 +127,9 @@ class ImagesPage(Page):
         )
         self._check_timer.setInterval(_CHECK_DEBOUNCE_MS)
         self.attach()
+
+    def _request_tour(self) -> None:
+        self.tour_requested.emit()
 
     def sync_with_session(self) -> None:
         self.refresh()
@@ -273,12 +278,6 @@ class ImagesPage(Page):
         name, chosen = QInputDialog.getText(self, "Add column", "Name, such as dose")
         if chosen:
             self.design.add_column(name.strip())
-
-
-def _start_tour() -> None:
-    from ..tour import start_tour  # circular: it imports the bench
-
-    start_tour()
 
 
 def _pixels_of(row: Row, dims: Dims) -> str:

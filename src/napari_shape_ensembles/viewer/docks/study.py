@@ -8,7 +8,7 @@ import numpy as np
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QCheckBox, QLabel, QLayout, QLineEdit, QWidget
 
-from ...outlines import counted
+from ...outlines.ensemble import counted
 from ...progress import Progress
 from ...studies import DecisionLandscape, SmoothingStudy
 from ...studies.figures import plot_landscape, plot_study

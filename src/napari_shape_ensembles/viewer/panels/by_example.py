@@ -6,7 +6,8 @@ from qtpy.QtCore import QRect, QSignalBlocker, QSize, Qt, Signal
 from qtpy.QtGui import QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QCheckBox, QListView, QListWidget, QListWidgetItem, QSizePolicy, QWidget
 
-from ...outlines import Proposal, counted
+from ...outlines import Proposal
+from ...outlines.ensemble import counted
 from ...outlines.proposals import describe_finding, distinguishing_descriptions
 from ...palette import OUTLINE
 from ..dialogs import Dialogs

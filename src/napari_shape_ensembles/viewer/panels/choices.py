@@ -4,7 +4,8 @@ from qtpy.QtCore import QEvent, QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QHelpEvent, QPainter, QPen
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from ...comparison import INCONCLUSIVE, Settings
+from ...comparison import Settings
+from ...comparison.verdict import INCONCLUSIVE
 from ...outlines import Outlines
 from ...parameters import parameters_of
 from ...studies import Choice, ChoiceStudy

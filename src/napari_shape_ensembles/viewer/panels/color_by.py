@@ -7,7 +7,7 @@ from qtpy.QtGui import QImage, QPainter, QPen
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...comparison import Comparison
-from ...outlines.ensemble import UNIT_SYMBOLS
+from ...outlines.units import UNIT_SYMBOLS
 from ..layers import COLOR_FEATURES, DEFAULT_PERCENTILE, ColorFeature
 from .distributions import bin_shares, paint_labels, paint_steps
 from .fonts import Drawing, WholeBox

@@ -9,7 +9,7 @@ from qtpy.QtGui import QBrush, QColor, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...mmd import MMDTest
-from ...outlines.ensemble import UNIT_SYMBOLS
+from ...outlines.units import UNIT_SYMBOLS
 from ...palette import COLOR_A, COLOR_B
 from .fonts import Drawing
 

@@ -13,7 +13,7 @@ from ...explanation import Explanation
 from ...explanation.components import COMPONENTS
 from ...explanation.modes import Modes, along_mode, exaggeration
 from ...mmd.witness import most_typical
-from ...outlines import counted
+from ...outlines.ensemble import counted
 from .distributions import PairedHistogram, ShareBar
 from .shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
 from .widgets import NarrowList, PickTable, Section, SteadyTabs, column, wrapped_label

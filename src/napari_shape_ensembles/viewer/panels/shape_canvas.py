@@ -9,7 +9,7 @@ from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from qtpy.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
-from ...outlines.ensemble import UNIT_SYMBOLS
+from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
 from .fonts import Drawing, painting
 from .widgets import clear_layout

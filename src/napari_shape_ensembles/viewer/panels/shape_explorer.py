@@ -8,7 +8,7 @@ from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QSlider, QWidget
 
 from ...explanation.shape_paths import SCALE_AXES, Geodesic, Place, ShapePlaces, lipschitz
-from ...outlines.ensemble import UNIT_SYMBOLS
+from ...outlines.units import UNIT_SYMBOLS
 from .fonts import SteadyLabel, WholeBox
 from .shape_canvas import ShapeCanvas, StyledOutline, radius
 from .widgets import NarrowList, SteadyTabs, button, column, pass_wheel, row, wrapped_label

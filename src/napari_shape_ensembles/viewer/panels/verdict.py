@@ -7,7 +7,7 @@ from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...comparison import Comparison
 from ...explanation.headline import Headline
-from ...outlines.ensemble import UNIT_SYMBOLS
+from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
 from .distributions import paint_labels
 from .fonts import Drawing
