@@ -863,8 +863,7 @@ def _samples(
 
     That of a folder is named after it, made unique by parent folder.
     """
-    from .outlines import Ensemble
-    from .outlines.extract import at_one_pixel_size
+    from .outlines import Ensemble, at_one_pixel_size
 
     a, b = (_ensembles(paths, reading) for paths in files)
     if not groups:

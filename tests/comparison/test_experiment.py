@@ -18,7 +18,7 @@ from napari_shape_ensembles.archive import read_archive, write_archive
 from napari_shape_ensembles.comparison.compare import FORMAT, LAYOUT
 from napari_shape_ensembles.comparison.experiment import t_test_power
 from napari_shape_ensembles.comparison.quantities import quantities
-from napari_shape_ensembles.outlines.extract import at_one_pixel_size
+from napari_shape_ensembles.outlines import at_one_pixel_size
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 
 QUICK = Settings(landmarks=64, rank=10, significance=0.05)

@@ -27,9 +27,8 @@ from ..mmd.replicates import (
 )
 from ..mmd.two_sample import FEATURES, pooled_mmd_test
 from ..mmd.witness import witness
-from ..outlines import Ensemble, Quality, exchange, quality
+from ..outlines import Ensemble, Quality, at_one_pixel_size, exchange, quality
 from ..outlines.ensemble import counted
-from ..outlines.extract import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting

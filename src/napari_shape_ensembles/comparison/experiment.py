@@ -28,9 +28,8 @@ from ..mmd.replicates import (
     replicate_test,
     small_sample_test,
 )
-from ..outlines import Ensemble
+from ..outlines import Ensemble, at_one_pixel_size
 from ..outlines.ensemble import counted
-from ..outlines.extract import at_one_pixel_size
 from ..outlines.gate import reasons_of_sets
 from ..parameters import from_tree
 from ..parameters import tree as tree_of

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ..archive import ContentError, StrPath, Tree, file_checksum, is_archive, read_archive
 from ..comparison import Comparison, InputFile, Inputs, Settings, compare, experiment, records
 from ..comparison.compare import comparable, software_versions
-from ..outlines import Ensemble, ObjectModel, Outlines
-from ..outlines.extract import at_one_pixel_size
+from ..outlines import Ensemble, ObjectModel, Outlines, at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting

@@ -1,7 +1,7 @@
 """From images to closed curves: segmentation, tracing, and cleaning into an ensemble."""
 
 from .ensemble import Ensemble
-from .extract import at_pixel_size, extract_curves, level_curves, trace_mask
+from .extract import at_one_pixel_size, at_pixel_size, extract_curves, level_curves, trace_mask
 from .finders import segmenters
 from .gate import Finding, Quality, quality
 from .learned import ObjectModel, PixelFeatures, learn_objects
@@ -25,6 +25,7 @@ __all__ = [
     "Proposal",
     "Quality",
     "Tiling",
+    "at_one_pixel_size",
     "at_pixel_size",
     "content_of",
     "extract_curves",

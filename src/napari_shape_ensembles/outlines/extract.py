@@ -348,6 +348,17 @@ def at_one_pixel_size(a: Any, b: Any) -> tuple[Any, Any, str]:
 
     Samples are ensembles, or lists or iterators of them; anything else is returned unchanged (iterators as lists), as
     are all images where some pixel sizes are unknown, with a message that names these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import extract_curves
+    >>> from napari_shape_ensembles.outlines import at_one_pixel_size
+    >>> rows, columns = np.indices((100, 100)) - 50
+    >>> fine, coarse = (extract_curves(np.hypot(rows, columns) < 40, scale=(s, s), unit="µm") for s in (0.5, 1))
+    >>> (fine,), (coarse,), message = at_one_pixel_size(fine, coarse)
+    >>> fine.pixel_size, message.partition(":")[0]
+    ((1.0, 1.0), 'Pixels measure 0.5 to 1 µm')
     """
     a, b = (list(side) if isinstance(side, Iterator | ValuesView) else side for side in (a, b))
     sides = [list(side) if isinstance(side, list | tuple) else [side] for side in (a, b)]

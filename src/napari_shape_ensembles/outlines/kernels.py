@@ -58,7 +58,7 @@ def _blurred(plane, label, box, down, across, first, level):
 
 @njit(cache=True, nogil=True)
 def _has_holes(plane, label, box, seen, stack):
-    """Whether 4-connected background is enclosed; as `extract.has_holes`."""
+    """Whether 4-connected background is enclosed; as `tracing.has_holes`."""
     rows, columns = box[2] - box[0] + 2, box[3] - box[1] + 2
     width = columns
     outside = 0

@@ -35,9 +35,8 @@ from ..comparison.verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_
 from ..compiled import as_part_of
 from ..io.sources import Reading
 from ..mmd import MMDTest
-from ..outlines import Ensemble
+from ..outlines import Ensemble, at_one_pixel_size
 from ..outlines.ensemble import counted, distinct
-from ..outlines.extract import at_one_pixel_size
 from ..parameters import tree as tree_of
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting
 from ..shapes import Registration, ShapeSpace, choose_archetype, decompose, grassmann, spd

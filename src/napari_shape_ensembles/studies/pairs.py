@@ -19,9 +19,8 @@ from ..comparison.parts import Part, form_parts, scale_parts
 from ..comparison.verdict import INCONCLUSIVE, inconclusive, table_row
 from ..mmd import combined_mmd_test
 from ..mmd.kernel import KERNELS
-from ..outlines import Ensemble
+from ..outlines import Ensemble, at_one_pixel_size
 from ..outlines.ensemble import counted
-from ..outlines.extract import at_one_pixel_size
 from ..outlines.gate import reasons_of_sets
 from ..palette import COLORMAP
 from ..progress import Listener, Progress, report, reporting

@@ -26,8 +26,7 @@ from ..io.image_parts import WHOLE, Box, ImagePart, objects_inside
 from ..io.rerun import recipe_tree
 from ..io.settings_file import SettingsFile
 from ..io.sources import Reading, also_left_out, ensemble_of_file, labelled
-from ..outlines import Ensemble, Outlines
-from ..outlines.extract import at_one_pixel_size
+from ..outlines import Ensemble, Outlines, at_one_pixel_size
 from ..outlines.tracing import AT_BORDER
 from ..outlines.units import conversion_factor, unit_name
 from ..progress import as_part, report
