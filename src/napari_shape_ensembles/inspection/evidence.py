@@ -16,7 +16,7 @@ from skimage.measure import label as connected
 from skimage.segmentation import watershed
 
 from ..checks import unmasked
-from ..outlines.segment import segment
+from ..outlines import segment
 from ..outlines.tracing import label_plane
 from ..progress import cancellation_check
 

@@ -1,17 +1,16 @@
 """From images to closed curves: segmentation, tracing, and cleaning into an ensemble."""
 
-from .ensemble import Ensemble
-from .extract import at_one_pixel_size, at_pixel_size, extract_curves, level_curves, trace_mask
+from .ensemble import Ensemble, at_one_pixel_size, at_pixel_size
+from .extract import extract_curves, level_curves, trace_mask
 from .finders import segmenters
 from .gate import Finding, Quality, quality
 from .learned import ObjectModel, PixelFeatures, learn_objects
 from .matching import Matching, match_labels
-from .outlines import Outlines
+from .outlines import Outlines, segment, segment_stack
 from .proposals import Proposal
 from .propose import propose
 from .recognise import content_of, objects_of_classes
 from .repair import repaired
-from .segment import segment, segment_stack
 from .tiling import Boundary, Tiling
 
 __all__ = [

@@ -20,13 +20,12 @@ from ..budget import limit_of
 from ..checks import unmasked
 from ..progress import each_block, one_processor, processors, report
 from .ensemble import Ensemble
-from .extract import outlines_of_labels
 from .methods import above_neighbourhood, closed_by_disc, gray_plane, opened_by_disc, refuse_wider, separated, upwards
 from .multi_otsu import multi_otsu
 from .packed import Box, ConnectedComponents, Mask, PackedMask, components_of, of_components, pack, unpack
 from .recipe import TILINGS, Recipe
 from .tiles import Boxes, joined, tiles_of
-from .tracing import pixel_of
+from .tracing import pixel_of, traced_labels
 
 Real = NDArray[np.float64]
 Item = TypeVar("Item")
@@ -140,7 +139,7 @@ class ObjectWindow:
         with one_processor():
             labels = separated(heights, mask, recipe, self.lowest)
             labels[~own[clusters]] = 0
-            found = outlines_of_labels(labels, recipe, scale=scale, unit=unit, name=name)
+            found = Ensemble(**traced_labels(labels, recipe, scale=scale, unit=unit, name=name))
         ids, places = found.ids.copy(), np.flatnonzero(labels)[::-1]
         first = np.zeros(labels.max(initial=0) + 1, np.int64)
         first[labels.ravel()[places]] = places  # assigned in reverse: the first pixel is written last
@@ -226,7 +225,9 @@ def outlines_of_large_image(
     """
     windows = object_windows(image, recipe, tile=tile, memory=memory)
     trace = partial(_traced, scale=scale, unit=unit, name=name)
-    found = [outlines_of_labels(np.zeros((1, 1), np.int32), recipe, scale=scale, unit=unit)]  # without any object
+    found = [
+        Ensemble(**traced_labels(np.zeros((1, 1), np.int32), recipe, scale=scale, unit=unit))
+    ]  # without any object
     report("tracing outlines", 0, len(windows))
     for place, ensemble in enumerate(_retrying_alone(trace, windows), start=1):
         report("tracing outlines", place, len(windows))

@@ -1,7 +1,7 @@
-"""The whole pipeline from an image to its outlines, as one callable object."""
+"""The whole pipeline from an image to its outlines, as one callable object; its first half as a function."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,13 +9,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import parameters
 from ..archive import ContentError, StrPath
+from ..checks import unmasked
 from ..parameters import documented
 from .ensemble import Ensemble
-from .extract import outlines_of_labels
+from .finders import labels_by
 from .large_images import outlines_of_large_image
+from .methods import Labels, labels_by_method, only_largest
+from .proposals import best_recipe
 from .recipe import Recipe
-from .segment import segment
 from .tiling import Tiling
+from .tracing import traced_labels
 
 _TABLE = "outlines"
 # Tables of the first file format, and options of its [outlines] that were renamed: old name -> new name.
@@ -63,8 +66,11 @@ class Outlines(Recipe):
         return self.trace(self.labels(image), name=name)
 
     def labels(self, image: ArrayLike) -> NDArray[np.int32]:
-        """Return the labels of the objects of an image, 0 for the background, as `segment` does."""
-        return segment(image, self)
+        """Return the labels of the objects of an image, 0 for the background; see `segment`."""
+        if self.find is not None:
+            found = labels_by(self.find, image)
+            return only_largest(found) if self.largest else found
+        return labels_by_method(image, best_recipe([image], self) if self.method == "auto" else self)
 
     def in_tiles(
         self,
@@ -134,7 +140,7 @@ class Outlines(Recipe):
         pixel = self.pixel_scale or tuple(scale or (1.0, 1.0))
         unit = self.unit or unit or "pixel"
         if not self.is_tiling:
-            return outlines_of_labels(labels, self, scale=pixel, unit=unit, name=name)
+            return Ensemble(**traced_labels(labels, self, scale=pixel, unit=unit, name=name))
         kept: dict[str, Any] = {"holes": self.holes, "min_area": self.min_area}
         found = (
             Tiling.of(labels)
@@ -199,3 +205,74 @@ def _is_old(tables: Mapping[str, Any], table: Mapping[str, Any]) -> bool:
             f"[{_TABLE}], where the smoothing of outlines is `outline_smoothing`, or write version = 1"
         )
     return version == 1 or (version is None and (has_old_table or "border" in table))
+
+
+def segment(image: ArrayLike, recipe: Outlines | None = None, **changes: Any) -> Labels:
+    """Label the objects of an image.
+
+    Parameters
+    ----------
+    image : (rows, columns) array of any real type, or with a last axis of 3 or 4 for RGB(A)
+        A boolean image is taken as the mask itself.
+    recipe : Outlines, optional
+        All parameters together; those of tracing are ignored.
+    **changes
+        Single parameters that override those of `recipe`: `method="local"`, `objects="dark"`, `smoothing=2`, ...; see
+        `Outlines` for all of them.
+
+    Returns
+    -------
+    (rows, columns) int32 array
+        1, 2, … for the objects, 0 for the background. Objects that touch the border are kept; `extract_curves` removes
+        and counts them.
+
+    Raises
+    ------
+    ValueError
+        For an empty image, a stack, NaNs, a constant image, or parameters out of range.
+
+    References
+    ----------
+    N. Otsu, "A threshold selection method from gray-level histograms", IEEE Transactions on Systems, Man, and
+    Cybernetics 9 (1979) 62-66.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import segment
+    >>> rows, columns = np.indices((60, 120))
+    >>> image = 1.0 * (np.hypot(rows - 30, columns - 30) < 15) + 1.0 * (np.hypot(rows - 30, columns - 85) < 20)
+    >>> np.bincount(segment(image).ravel())
+    array([5242,  705, 1253])
+    """
+    return replace(recipe or Outlines(), **changes).labels(image)
+
+
+def segment_stack(stack: ArrayLike, recipe: Outlines | None = None, **changes: Any) -> Iterator[Labels]:
+    """Segment the planes along the first axis of a stack one by one, in time or in depth.
+
+    Parameters
+    ----------
+    stack : (planes, rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
+    recipe, **changes
+        As for `segment`; all planes are treated alike, each independently.
+
+    Yields
+    ------
+    (rows, columns) int32 array
+        Labels of one plane, numbered separately.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import segment_stack
+    >>> rows, columns = np.indices((60, 60)) - 30
+    >>> stack = [1.0 * (np.hypot(rows, columns) < radius) for radius in (10, 15, 20)]
+    >>> [int((labels > 0).sum()) for labels in segment_stack(stack)]
+    [313, 705, 1253]
+    """
+    for index, plane in enumerate(stack if isinstance(stack, Sequence) else unmasked(stack, "the stack")):
+        try:
+            yield segment(plane, recipe, **changes)
+        except ValueError as error:
+            raise ValueError(f"plane {index}: {error}") from error

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from ..budget import reserve_labels
 from ..progress import each_block, report
 from .ensemble import Ensemble
-from .extract import outlines_of_labels
 from .recipe import Recipe
-from .tracing import AT_BORDER, NEGATIVE, TOO_SMALL, pixel_of
+from .tracing import AT_BORDER, NEGATIVE, TOO_SMALL, pixel_of, traced_labels
 
 Index = NDArray[np.int64]
 
@@ -161,8 +160,8 @@ def trace_window(
     beside: Counter[str] = Counter()
     if len(window.values) == 1:  # a single label would be split like a mask; a pixel of another label prevents this
         own[0, 0] = 2
-        beside.update(outlines_of_labels(np.pad([[1]], 1), whole, scale=scale).dropped)
-    traced = outlines_of_labels(own, whole, scale=scale, unit=unit, name=name)
+        beside.update(Ensemble(**traced_labels(np.pad([[1]], 1), whole, scale=scale)).dropped)
+    traced = Ensemble(**traced_labels(own, whole, scale=scale, unit=unit, name=name))
     if len(window.values) == 1:
         traced = traced[traced.ids < 2]
     ids = traced.ids.copy()
@@ -185,7 +184,7 @@ def outlines_in_tiles(
     name: str = "",
     tile: int = TILE,
 ) -> Ensemble:
-    """Trace labels of any size tile by tile; the result is that of `outlines_of_labels`.
+    """Trace labels of any size tile by tile; the result is that of `extract_curves`.
 
     Parameters
     ----------
