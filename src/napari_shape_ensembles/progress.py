@@ -279,6 +279,10 @@ def _in_parallel(work: Callable[[Block], Result], blocks: list[Block]) -> Iterat
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+    except RuntimeError as error:
+        if "interpreter shutdown" not in str(error):
+            raise
+        raise SystemExit from None  # ends a daemon thread without a traceback, whose output would abort the exit
     finally:
         wait([future for future in waiting if not future.cancel()])
         _idle[threads].append(pool)
