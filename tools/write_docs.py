@@ -443,7 +443,7 @@ def of_replicates(what):
 
 
 def dock_table(results):
-    """The docks and their menus in the manifest."""
+    """The docks, and the menus with their pages of the bench, in the manifest."""
     manifest = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))["contributions"]
     menus = {
         item["command"]: " > ".join(part.capitalize() for part in menu.removeprefix("napari/").split("/"))
@@ -452,7 +452,8 @@ def dock_table(results):
     }
     lines = ["| dock | menu | purpose | more |", "|---|---|---|---|"]
     for widget in manifest["widgets"]:
-        name, menu = widget["display_name"], menus.get(widget["command"], "Plugins > napari-shape-ensembles")
+        name, command = widget["display_name"], widget["command"]
+        menu = menus.get(command) or menus[command.replace(".", ".show_")]  # opens the bench at the page
         if name not in DOCKS:
             sys.exit(f"DOCKS in {__file__} does not say what the dock {name!r} is for")
         purpose, page = DOCKS[name]

@@ -42,10 +42,11 @@ from napari_shape_ensembles.viewer.curves.canvas_overlays import FloatingCard
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.inputs import is_own
+from napari_shape_ensembles.viewer.menu import take_tour
 from napari_shape_ensembles.viewer.page_status import STATES, STEPS, PageStatus, page_statuses
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 from napari_shape_ensembles.viewer.session import Session
-from napari_shape_ensembles.viewer.tour import Tour, start_tour
+from napari_shape_ensembles.viewer.tour import Tour
 
 QUICK = {"permutations": 199, "landmarks": 50, "rank": 10}
 
@@ -191,7 +192,9 @@ def test_closing_a_detached_page_does_not_stop_the_bench(viewer, qtbot, monkeypa
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed, rows=3), name=name)
     bench.show_page(STEPS.index("Answer"))
-    assert not bench.headings["Images"].actions()
+    for _ in range(2):  # the second time, the same dock is raised
+        bench.headings["Images"].actions()[0].trigger()
+    assert viewer.window.dock_widgets["Images"].table.rowCount() == 2
     (tear,) = bench.headings["Answer"].actions()
     assert "tear off" in bench.headings["Answer"].toolTip()
     tear.trigger()
@@ -214,6 +217,43 @@ def test_closing_a_detached_page_does_not_stop_the_bench(viewer, qtbot, monkeypa
     gone = weakref.ref(dock)
     del dock
     wait_until_released(qtbot, gone)
+
+
+def menu_entries(viewer):
+    """The plugin's entries in the menu *Layers*, by title."""
+    (layers,) = (entry.menu() for entry in viewer.window._qt_window.menuBar().actions() if entry.text() == "&Layers")
+    menus = [entry.menu() for entry in layers.actions() if entry.menu()]
+    entries = [entry for menu in menus for entry in menu.actions() if f"({PLUGIN})" in entry.text()]
+    return {entry.text().removesuffix(f" ({PLUGIN})"): entry for entry in entries}
+
+
+def test_every_menu_entry_opens_the_bench_at_its_page(viewer, monkeypatch, qtbot):
+    monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
+    viewer.window._qt_window.resize(1280, 800)
+    viewer.window._qt_window.show()
+    entries = menu_entries(viewer)
+    pages = {
+        "compare shapes": ("Answer", "A and B"),
+        "shape space": ("Why", ""),
+        "decision landscape": ("Trust", "Rank"),
+        "smoothing study": ("Trust", "Smoothing"),
+        "segment curves": ("Outlines", "Settings and preview"),
+        "inspect curves": ("Outlines", "Inspect"),
+        "pixel size": ("Images", ""),
+    }
+    assert {*entries} == {"Shape bench", "Shape bench: take a tour", *(f"Shape bench: {name}" for name in pages)}
+    for name, (step, tab) in pages.items():
+        entries[f"Shape bench: {name}"].trigger()
+        (bench,) = viewer.window.dock_widgets.values()  # no further dock
+        assert bench.step == step
+        page = bench.pages[step]
+        assert not tab or page.tabText(page.currentIndex()) == tab
+    form = page.pixels.content
+    qtbot.waitUntil(lambda: form.isVisible() and not form.visibleRegion().isEmpty(), timeout=5000)
+    viewer.window.remove_dock_widget(bench)
+    entries["Shape bench: compare shapes"].trigger()  # opens it again
+    (bench,) = viewer.window.dock_widgets.values()
+    assert bench.step == "Answer"
 
 
 @pytest.mark.parametrize(("width", "height", "beside"), [(1280, 800, False), (1920, 1080, True)])
@@ -967,7 +1007,7 @@ def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot, monkeypatch):
     monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
     viewer.window._qt_window.show()
     set_choices(Session.of(viewer).choices, **QUICK)
-    start_tour()
+    take_tour()
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
     (tour,) = bench.window().findChildren(Tour)
     seen = []
@@ -980,13 +1020,13 @@ def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot, monkeypatch):
     qtbot.waitUntil(lambda: not bench.window().findChildren(Tour), timeout=5000)
     wait_until_idle(bench.session.comparison, qtbot)
     assert bench.session.comparison.result is not None
-    start_tour()
+    take_tour()
     (tour,) = bench.window().findChildren(Tour)
     qtbot.keyClick(tour, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: not bench.window().findChildren(Tour), timeout=5000)
     assert bench.session.choices.recipe.method == "otsu"
     viewer.layers.clear()
-    start_tour()  # with its own image pair and a suitable threshold
+    take_tour()  # with its own image pair and a suitable threshold
     assert [layer.name for layer in viewer.layers][:2] == ["Powder, field 1", "Powder, field 2"]
     assert (bench.session.choices.recipe.method, bench.session.choices.recipe.threshold) == ("manual", 50)
     bench.window().findChild(Tour).close()

@@ -1,11 +1,8 @@
-"""A guided tour of the bench: one stop per page, on a real pair of images.
+"""A guided tour of the bench: one stop per page.
 
 Plugins cannot extend napari's own tours (*Help > Take a tour*), so this one has a menu entry next to the bench.
 """
 
-from dataclasses import replace
-
-import napari
 from qtpy.QtCore import QEvent, QPoint, Qt, Signal
 from qtpy.QtGui import QKeyEvent
 from qtpy.QtWidgets import QFrame, QLabel, QWidget
@@ -14,9 +11,6 @@ from .page_status import STEPS
 from .panels.widgets import button, column, row, single_shot_timer, wrapped_label
 from .session import Session
 
-PLUGIN, PAIR = "napari-shape-ensembles", "powder"
-# Threshold for the pair, chosen by eye: Otsu's fragments its particles (docs/samples.md).
-_THRESHOLD = 50
 _WIDTH, _GAP = 300, 16  # pixels
 _SETTLE_MS = 400  # ms until a newly shown page has its final width
 _STOPS = {
@@ -30,23 +24,6 @@ _STOPS = {
     "Trust": "Try other choices repeats the comparison under about thirty settings and shows whether the answer "
     "holds. It takes a minute.",
 }
-
-
-def start_tour() -> None:
-    """Open the bench, with a sample pair if there are no layers, and start the tour."""
-    viewer = napari.current_viewer()
-    if viewer is None:
-        return
-    empty = not len(viewer.layers)
-    if empty:
-        viewer.open_sample(PLUGIN, PAIR)
-    frame, bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")
-    if empty:
-        choices = bench.session.choices
-        choices.set(replace(choices.recipe, method="manual", threshold=_THRESHOLD))
-    frame.show()
-    frame.raise_()
-    bench.start_tour()
 
 
 class Tour(QFrame):

@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -27,7 +28,7 @@ from ..curves.canvas_overlays import CanvasOverlays
 from ..page_status import STATES, STEPS, PageStatus, page_statuses
 from ..panels.widgets import FOCUS, ScrollColumn, SteadyTabs, button, column, single_shot_timer, tip, wrapped_label
 from ..session import Session
-from ..tour import Tour, start_tour
+from ..tour import Tour
 from .answer import AnswerPage
 from .base import Dock, Page
 from .experiment import ExperimentPage
@@ -48,8 +49,9 @@ TRUST: Pages = {
     "Rank": partial(LandscapeDock, folded=True),
     "Smoothing": partial(SmoothingDock, folded=True),
 }
-#: Titles of the docks whose place a page takes, one per tab; "" for a tab without a dock in the manifest.
+#: Titles of the docks whose place a page takes, one per tab; "" for a page or tab without a dock in the manifest.
 _DOCKS = {
+    "Images": ("",),
     "Outlines": ("Segment curves", "Inspect curves"),
     "Answer": ("Compare shapes", ""),
     "Why": ("Shape space",),
@@ -63,6 +65,9 @@ _NEXT_BUTTONS = {
     "Trust": ("‹ Back to the answer", "Show the answer again"),
 }
 _CHOOSING = "Choosing the best recipe …"
+_TOUR_PAIR = "powder"
+# Threshold for the pair, chosen by eye: Otsu's fragments its particles (docs/samples.md).
+_TOUR_THRESHOLD = 50
 _MIN_CANVAS_PX = 480  # minimum canvas width in pixels for a torn-off page beside the bench
 _DEBOUNCE_MS = 100  # debounce of heading updates, which hash the layers, in ms
 
@@ -84,7 +89,7 @@ class Bench(Page):
             heading.torn_off.connect(self.tear_off)
         group.idClicked.connect(self.show_page)
         makers: Pages = {
-            "Images": _images_page,
+            "Images": ImagesPage,
             "Outlines": partial(TabbedPage, OUTLINES),
             "Answer": partial(TabbedPage, ANSWER),
             "Why": WhyPage,
@@ -139,7 +144,7 @@ class Bench(Page):
     def page(self, name: str) -> QWidget:
         """Return the page of a step, created lazily."""
         if name not in self.pages:
-            page, place = self._page_factories[name](self.viewer), STEPS.index(name)
+            page, place = self._new_page(name), STEPS.index(name)
             before = self.stack.widget(place)
             self.pages[name] = page
             if isinstance(page, Dock | TabbedPage):
@@ -149,6 +154,12 @@ class Bench(Page):
             before.deleteLater()
             self.stack.insertWidget(place, page)
         return self.pages[name]
+
+    def _new_page(self, name: str) -> QWidget:
+        page = self._page_factories[name](self.viewer)
+        if isinstance(page, ImagesPage):
+            page.tour_requested.connect(self.start_tour)
+        return page
 
     def show_page(self, place: int) -> None:
         """Show the page of a step, counted from 0."""
@@ -203,13 +214,23 @@ class Bench(Page):
 
     def show_instead_of(self, title: str) -> None:
         """Show the page, and its tab, that takes the place of a dock."""
+        if title == "Pixel size":
+            self.show_page(STEPS.index("Images"))
+            images = self.pages["Images"]
+            assert isinstance(images, ImagesPage)
+            images.show_pixel_size()
+            return
         name, tab = next((name, titles.index(title)) for name, titles in _DOCKS.items() if title in titles)
         self.show_page(STEPS.index(name))
         if isinstance(page := self.pages[name], TabbedPage):
             page.show_tab(tab)
 
     def start_tour(self) -> None:
-        """Start the tour of the pages beside the bench."""
+        """Start the tour of the pages, with a sample pair if there are no layers."""
+        if not len(self.viewer.layers):
+            self.viewer.open_sample(PLUGIN, _TOUR_PAIR)
+            choices = self.session.choices
+            choices.set(replace(choices.recipe, method="manual", threshold=_TOUR_THRESHOLD))
         tour = Tour(self, self.session)
         tour.page_requested.connect(self.show_page)
         tour.answer_requested.connect(self.compare)
@@ -217,17 +238,19 @@ class Bench(Page):
 
     def tear_off(self, name: str) -> None:
         """Show the page of a step, or its current tab, in a separate dock, if there is a window."""
-        page, window = self.pages[name], getattr(self.viewer, "window", None)
-        title = _DOCKS[name][page.currentIndex() if isinstance(page, TabbedPage) else 0]
+        page, window = self.page(name), getattr(self.viewer, "window", None)
         if window is None:
             return
+        tab = page.currentIndex() if isinstance(page, TabbedPage) else 0
         known = list(window.dock_widgets.values())
-        if title:
+        if title := _DOCKS[name][tab]:
             inner = window.add_plugin_dock_widget(PLUGIN, title)[1]
         else:
-            assert isinstance(page, TabbedPage)
-            inner = page.new_instance()
-            window.add_dock_widget(inner, name=f"{name}: {page.tabText(page.currentIndex())}", area="right")
+            title = f"{name}: {page.tabText(tab)}" if isinstance(page, TabbedPage) else name
+            inner = window.dock_widgets.get(title)
+            if inner is None:
+                inner = page.new_instance() if isinstance(page, TabbedPage) else self._new_page(name)
+                window.add_dock_widget(inner, name=title, area="right")
         if (dock := dock_of(inner)) is None:
             return
         if inner not in known:
@@ -291,13 +314,6 @@ def dock_of(widget: QWidget) -> QDockWidget | None:
     return frame
 
 
-def _images_page(viewer: ViewerModel) -> ImagesPage:
-    """Return a page of images whose button starts the tour."""
-    page = ImagesPage(viewer)
-    page.tour_requested.connect(start_tour)
-    return page
-
-
 def _start_automation(session: Session) -> None:
     """Show all images side by side, and propose recipes and explain results automatically."""
     session.comparison.arrange(True, captioned=True)
@@ -350,17 +366,16 @@ class Heading(QPushButton):
         self._key = QShortcut(QKeySequence(f"Alt+{number}"), self)
         self._key.activated.connect(self._pressed_by_key)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        if name in _DOCKS:
-            self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-            self.addAction(tear := QAction("Tear off as a dock", self))
-            tear.triggered.connect(self._tear_off)
-            self.setAccessibleDescription("The menu key tears it off as a dock")
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.addAction(tear := QAction("Tear off as a dock", self))
+        tear.triggered.connect(self._tear_off)
+        self.setAccessibleDescription("The menu key tears it off as a dock")
         self.show_status(PageStatus("open"))
 
     def show_status(self, step: PageStatus) -> None:
         self.setText(f"{self._name}\n{STATES[step.state]}")
         told = f"{self._name} ({self._key.key().toString()}){f': {step.reason}' if step.reason else ''}"
-        self.setToolTip(tip(f"{told}\nRight click: tear off as a dock" if self.actions() else told))
+        self.setToolTip(tip(f"{told}\nRight click: tear off as a dock"))
         self.setAccessibleName(f"{self._name}: {STATES[step.state]}")
 
     def _tear_off(self) -> None:

@@ -117,7 +117,7 @@ class ImagesPage(Page):
         self.pixels = Section("Pixel size from a file", PixelSize(napari_viewer))
         said = self.reason, self.message, self.warnings
         buttons = row(self.split, self.table_menu)
-        scrolling(self, self.table, buttons, *said, self.tour, names, self.pixels, grows=self.table)
+        self._area = scrolling(self, self.table, buttons, *said, self.tour, names, self.pixels, grows=self.table)
         for signal in (self.design.changed, self.session.choices.sides.changed):
             self.link(signal, self._schedule_refresh)
         self.link(self.session.design_work.message_posted, self._show_message)
@@ -126,7 +126,16 @@ class ImagesPage(Page):
             single_shot_timer(self, self.check_images),
         )
         self._check_timer.setInterval(_CHECK_DEBOUNCE_MS)
+        self._scroll_timer = single_shot_timer(self, self._scroll_to_pixel_size)
         self.attach()
+
+    def show_pixel_size(self) -> None:
+        """Expand and scroll to the form that sets the pixel size of a layer, or reads it from its file."""
+        self.pixels.fold(False)
+        self._scroll_timer.start()  # once the section is laid out
+
+    def _scroll_to_pixel_size(self) -> None:
+        self._area.ensureWidgetVisible(self.pixels)
 
     def _request_tour(self) -> None:
         self.tour_requested.emit()
