@@ -3,8 +3,9 @@
 Run on a screen or a virtual one:
     xvfb-run -a -s "-screen 0 1280x800x24" python benchmarks/many_images.py [--images 24]
 
-From opening the bench over groups from names and outlines to the answer, and another recipe after it. Below each step
-are the three longest stalls of the event loop, and whose code they were spent in (see `stalls.py`).
+From opening the bench over groups from names and outlines to the answer; after it another recipe, the page *Why*, and
+an inspection of the first image. Below each step are the three longest stalls of the event loop, and whose code they
+were spent in (see `stalls.py`).
 """
 
 import argparse
@@ -16,6 +17,7 @@ from pathlib import Path
 import napari
 from qtpy.QtCore import QEventLoop, QTimer
 
+from napari_shape_ensembles.viewer.docks.inspect import InspectPage
 from stalls import StallMeter
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -88,6 +90,13 @@ def main():
     print(f"{count} images, to the answer: processor {total:.1f} s")
     counts = session.segmentation.verdict
     meter.step("new recipe", renewed, settled)
+    meter.step("why", lambda: bench.show_page(3), lambda: session.explanation.result is not None)
+    bench.show_instead_of("Inspect curves")
+    inspection = bench.pages["Outlines"].currentWidget().findChild(InspectPage)
+    task = session.inspection
+    task.a.choose(viewer.layers["a_00"])
+    task.b.choose(None)
+    meter.step("inspect", inspection.run, lambda: task.result is not None and not task.busy)
     viewer.close()
 
 

@@ -328,6 +328,7 @@ class Choices:
         self.sides = Sides(viewer)
         self.exclusions = Exclusions(self.dims)
         self.batch_depth = 0  #: number of active batches of layer list changes, which may interleave
+        self.canvas_paused = False  #: whether the canvas is not drawn until the batch ends
         self.to_be_shown: weakref.WeakSet[Layer] = weakref.WeakSet()  #: layers added hidden, soon to be shown
         self.batch_contexts = ExitStack()  #: contexts of the batches, so that napari handles the changes once
 

@@ -171,9 +171,14 @@ def batched_changes(choices: Choices) -> Iterator[None]:
 
     For every layer added or removed, napari lays out the canvas, in a time cubic in the number of layers in a grid,
     and then collects garbage. Within this context, which may span event loop turns and nest, it does so once at the
-    end, and Python's automatic garbage collection is disabled; it runs only after a layer was removed, as drivers crash
-    where the canvas is drawn several times before the graphics memory of a layer is freed.
+    end, and Python's automatic garbage collection is disabled. Unless the canvas is paused, it runs after a layer was
+    removed, as drivers crash where the canvas is drawn several times before the graphics memory of a layer is freed.
     """
+
+    def free_visuals(event: object) -> None:
+        if not choices.canvas_paused:
+            gc.collect()
+
     choices.batch_depth += 1
     if choices.batch_depth == 1:
         if gc.isenabled():
@@ -181,8 +186,8 @@ def batched_changes(choices: Choices) -> Iterator[None]:
             choices.batch_contexts.callback(gc.enable)
         choices.batch_contexts.callback(choices.batch_changed.emit, False)
         removed = choices.layers.events.removed
-        removed.connect(_collect_garbage, position="last")  # after napari has released the layer
-        choices.batch_contexts.callback(removed.disconnect, _collect_garbage)
+        removed.connect(free_visuals, position="last")  # after napari has released the layer
+        choices.batch_contexts.callback(removed.disconnect, free_visuals)
         batched_update = getattr(choices.layers, "batched_update", nullcontext)  # since napari 0.9
         choices.batch_contexts.enter_context(batched_update())
         choices.batch_changed.emit(True)
@@ -194,10 +199,6 @@ def batched_changes(choices: Choices) -> Iterator[None]:
                 choices.batch_contexts.close()
         finally:
             choices.batch_depth -= 1
-
-
-def _collect_garbage(event: object) -> None:
-    gc.collect()
 
 
 def remove_in_turns(refs: "Iterable[weakref.ref[Layer]]", choices: Choices) -> Iterator[None]:

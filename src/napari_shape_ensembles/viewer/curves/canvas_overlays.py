@@ -1,5 +1,6 @@
 """Overlays on the canvas: captions, outlines in view, the card of the selected curve, and the lasso line."""
 
+import gc
 import weakref
 from abc import abstractmethod
 from typing import TypeVar
@@ -124,6 +125,7 @@ class CanvasOverlays:
         if begins and canvas is not None and len(self._comparison.choices.layers) > _SLOW_LAYER_COUNT:
             self._paused_canvas = canvas
             canvas.setUpdatesEnabled(False)
+            self._comparison.choices.canvas_paused = True
         elif self._paused_canvas is not None and not begins and isalive(self._resume_timer):
             self._resume_timer.start()  # in a later event loop iteration
 
@@ -134,7 +136,11 @@ class CanvasOverlays:
     def resume_updates(self) -> None:
         """Enable updates of the canvas again."""
         canvas, self._paused_canvas = self._paused_canvas, None
+        choices = self._comparison.choices
+        choices.canvas_paused = False
         if canvas is not None and isalive(canvas):
+            if choices.batch_depth:
+                gc.collect()  # the graphics memory of the layers removed in the batch, before they are drawn again
             canvas.setUpdatesEnabled(True)
 
     def _on_layers_changed(self, _: object = None) -> None:
