@@ -28,36 +28,36 @@ def take_tour() -> None:
         bench.start_tour()
 
 
-def set_pixel_size() -> None:
+def open_pixel_size() -> None:
     """Open the bench at the pixel sizes of the page *Images*."""
     _open_bench("Pixel size")
 
 
-def segment_curves() -> None:
+def open_outlines() -> None:
     """Open the bench at the page *Outlines*."""
     _open_bench("Segment curves")
 
 
-def inspect_curves() -> None:
+def open_inspection() -> None:
     """Open the bench at the tab *Inspect* of the page *Outlines*."""
     _open_bench("Inspect curves")
 
 
-def compare_shapes() -> None:
+def open_answer() -> None:
     """Open the bench at the page *Answer*."""
     _open_bench("Compare shapes")
 
 
-def explore_shape_space() -> None:
+def open_why() -> None:
     """Open the bench at the page *Why*."""
     _open_bench("Shape space")
 
 
-def study_rank() -> None:
+def open_rank_study() -> None:
     """Open the bench at the tab *Rank* of the page *Trust*."""
     _open_bench("Decision landscape")
 
 
-def study_smoothing() -> None:
+def open_smoothing_study() -> None:
     """Open the bench at the tab *Smoothing* of the page *Trust*."""
     _open_bench("Smoothing study")
