@@ -5,7 +5,7 @@ import pytest
 
 from curve_makers import blobs
 from image_makers import labels_of
-from napari_shape_ensembles import Ensemble, Outlines, Settings, Stopped, compare
+from napari_shape_ensembles import Ensemble, Outlines, Settings, Stopped, at_pixel_size, compare
 from napari_shape_ensembles.studies import Choice, ChoiceStudy, choice_study
 
 QUICK = Settings(landmarks=50, rank=10, permutations=299)
@@ -30,6 +30,27 @@ def test_each_choice_is_a_comparison_with_that_setting():
     assert study.summary() == (
         "1∧0 in 3 of 5 choices; no difference in size or elongation is detected from outline smoothing 2 px."
     )
+
+
+@pytest.mark.parametrize("unit", ["pixel", "physical"])
+def test_larger_pixels_are_those_of_an_image_of_lower_resolution(unit):
+    recipe = Outlines(outline_smoothing=0.5, smoothing_unit=unit)
+    a, b = (
+        recipe.trace(labels_of(seed), scale=(size, size), unit=name)
+        for seed, size, name in ((1, 0.5, "µm"), (2, 500, "nm"))
+    )
+    study = choice_study(lambda recipe: (a, b), recipe, QUICK, choices={"coarsening": (1, 2)})
+    (one,) = study.choices
+    smoothing = 0.5 if unit == "pixel" else 0.0
+    expected = compare(at_pixel_size(a, 1.0, smoothing=smoothing), at_pixel_size(b, 1000, smoothing=smoothing), QUICK)
+    assert (one.undulation_p, one.scale_p) == (expected.undulation.p_value, expected.scale.p_value)
+    assert [choice.label for choice in study.rows()["coarsening"]] == ["× 1", "× 2"]
+
+
+def test_larger_pixels_need_a_known_pixel_size():
+    (one,) = choice_study(pair, settings=QUICK, choices={"coarsening": (2,)}).choices
+    assert one.case == "inconclusive"
+    assert "pixel size" in one.reason
 
 
 def made(used, *others):

@@ -155,6 +155,17 @@ def test_a_study_of_choices_reports_resampling_to_one_pixel_size(session, model,
     assert "Pixels measure 0.25 to 0.5 µm: all outlines were brought to the largest" in session.trust.result.summary()
 
 
+@pytest.mark.parametrize("drawn", [False, True])
+def test_a_study_of_choices_has_larger_pixels_unless_outlines_are_drawn(session, model, qtbot, monkeypatch, drawn):
+    if drawn:
+        corners = np.array([[0, 0], [0, 8], [5, 9], [9, 3]])
+        shapes = model.add_shapes([corners + 20 * place for place in range(6)], shape_type="polygon")
+        session.choices.sides.choose_several([model.layers["one"]], [shapes])
+    monkeypatch.setattr(studying, "CHOICES", {"coarsening": (2.0,), "landmarks": (30,)})
+    run(session.trust, qtbot)
+    assert [one.name for one in session.trust.result.choices] == ["coarsening", "landmarks"][drawn:]
+
+
 def test_manually_excluded_curves_are_omitted_from_a_landscape(landscape, model, qtbot):
     choices = landscape.choices
     run(landscape, qtbot)

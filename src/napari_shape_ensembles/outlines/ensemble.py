@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skimage.draw import polygon2mask
 
 from ..checks import expect, seal, text
+from ..progress import cancellation_check
 from . import exchange
 from .recipe import Recipe
 from .spline import Complex, Index, Real, following
@@ -900,7 +901,9 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
     left = smoothing * float(np.sqrt(1 - (own / size) ** 2))
     recipe = Recipe(outline_smoothing=left, keep_border=True)
     curves, kept, dropped = [], [], dict(ensemble.dropped)
+    leave_if_cancelled = cancellation_check()
     for index, curve in enumerate(ensemble.curves):
+        leave_if_cancelled()
         corner = np.floor(curve.min(axis=0) / size) - 2
         shape = (np.ceil(curve.max(axis=0) / size) - corner + 3).astype(int)
         mask = polygon2mask(tuple(shape), curve / size - corner)

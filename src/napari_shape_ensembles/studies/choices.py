@@ -4,19 +4,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..comparison import Settings, compare
 from ..comparison.learning import COMPARISON_STEPS
 from ..comparison.verdict import INCONCLUSIVE
-from ..outlines import Ensemble, Outlines
+from ..outlines import Ensemble, Outlines, at_pixel_size
 from ..palette import axes_of
-from ..parameters import matters, parameters_of
+from ..parameters import Parameter, matters, parameters_of
 from ..progress import Listener, as_part, report, reporting
 from .marks import ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Field of the recipe or of the settings -> values to try in addition to the one in use.
+#: Name of the choice of larger pixels, whose values are multiples of the pixel size.
+COARSENING = "coarsening"
+#: Field of the recipe or of the settings, or `COARSENING` -> values to try in addition to the one in use.
 CHOICES: Mapping[str, Sequence[Any]] = {
     "method": ("otsu", "li", "triangle", "local"),
     "smoothing": (0.0, 1.0, 2.0, 3.0),
@@ -26,6 +30,7 @@ CHOICES: Mapping[str, Sequence[Any]] = {
     "landmarks": (100, 200, 500),
     "rank": (20, 50, 100, 150),
     "archetype": ("asymmetric", "mean", 0, 1),
+    COARSENING: (1.5, 2.0, 3.0),
 }
 _NAMES = {"undulation": "form", "scale": "size or elongation"}
 _MAX_LISTED = 4
@@ -38,7 +43,7 @@ class Choice:
     Attributes
     ----------
     name, value : str and object
-        The field, and its value.
+        The field of the recipe or of the settings, or "coarsening"; and its value.
     case : str
         Row of the truth table; "inconclusive" also if there is no result.
     undulation_p, scale_p : float
@@ -67,7 +72,9 @@ class Choice:
     @property
     def label(self) -> str:
         """The value as shown in forms."""
-        field = _FIELDS[self.name]
+        if self.name == COARSENING:
+            return f"× {self.value:g}"
+        field = FIELDS[self.name]
         if isinstance(self.value, str) and field.choices:
             return field.choices.get(self.value, self.value)
         return f"outline {self.value}" if self.name == "archetype" else f"{self.value:g}"
@@ -75,11 +82,15 @@ class Choice:
     @property
     def field_label(self) -> str:
         """The field as shown in forms, with its unit."""
-        field = _FIELDS[self.name]
+        field = FIELDS[self.name]
         return f"{field.label}, {field.unit}" if field.unit else field.label
 
 
-_FIELDS = {**parameters_of(Outlines), **parameters_of(Settings)}
+_COARSENING = Parameter(
+    COARSENING, (float,), 1.0, "Multiple of the pixel size at which outlines are compared.", label="Pixel size"
+)
+#: What can be chosen, by name.
+FIELDS = {**parameters_of(Outlines), **parameters_of(Settings), COARSENING: _COARSENING}
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +139,10 @@ class ChoiceStudy:
             found.setdefault(one.name, []).append(one)
         for name, own in found.items():
             own.append(replace(self.used, name=name, value=self.values[name]))
-            if not _FIELDS[name].choices:
+            if not FIELDS[name].choices:
                 own.sort(key=lambda one: one.value)
             elif name != "archetype":
-                own.sort(key=lambda one: list(_FIELDS[one.name].choices or ()).index(one.value))
+                own.sort(key=lambda one: list(FIELDS[one.name].choices or ()).index(one.value))
         return found
 
     def summary(self) -> str:
@@ -185,10 +196,10 @@ class ChoiceStudy:
         found = f"{_NAMES[test]} differs" if differs else f"no difference in {_NAMES[test]} is detected"
         names = {one.name for one in others}
         name = next(iter(names))
-        if len(names) == 1 and not _FIELDS[name].choices:
+        if len(names) == 1 and not FIELDS[name].choices:
             row = [one for one in self.rows()[name] if one.case != INCONCLUSIVE]
             flags = [one.case[sign] != self.used.case[sign] for one in row]
-            field, turn = _FIELDS[name], flags.index(not flags[0])
+            field, turn = FIELDS[name], flags.index(not flags[0])
             if flags == [flags[0]] * turn + [not flags[0]] * (len(flags) - turn):  # a single threshold on the values
                 side, edge = ("up to", row[turn - 1]) if flags[0] else ("from", row[turn])
                 where = f"{side} {field.label.lower()} {edge.label} {field.unit}".rstrip()
@@ -200,7 +211,7 @@ def _listed(choices: Sequence[Choice]) -> str:
     """Describe choices in words, grouped by field."""
     values: dict[str, list[str]] = {}
     for one in choices[:_MAX_LISTED]:
-        values.setdefault(_FIELDS[one.name].label.lower(), []).append(one.label)
+        values.setdefault(FIELDS[one.name].label.lower(), []).append(one.label)
     named = [f"{name} {' or '.join(labels)}" for name, labels in values.items()]
     more = f" and {len(choices) - _MAX_LISTED} more" if len(choices) > _MAX_LISTED else ""
     return f"{', '.join(named)}{more}"
@@ -225,8 +236,9 @@ def choice_study(
     settings : Settings
         The settings in use.
     choices : mapping of str to sequence
-        Field of the recipe or the settings -> its values. Fields that are irrelevant given the others, and values in
-        use, are skipped.
+        Field of the recipe or the settings -> its values; "coarsening" -> multiples of the pixel size, at which the
+        outlines are compared as they would appear in images of lower resolution (see `at_pixel_size`). Fields that
+        are irrelevant given the others, and values in use, are skipped.
     progress : callable, optional
         Called with the `Progress` of each step, whose result is the study so far; an exception aborts the computation.
 
@@ -254,14 +266,14 @@ def choice_study(
     >>> study.summary()
     '1∧0 in 4 of 4 choices.'
     """
-    known = {**vars(outlines), **vars(settings)}
-    if unknown := [name for name in choices if name not in _FIELDS]:
-        raise ValueError(f"there is no setting {unknown[0]!r}: use fields of Outlines and Settings")
+    known = {**vars(outlines), **vars(settings), COARSENING: 1.0}
+    if unknown := [name for name in choices if name not in FIELDS]:
+        raise ValueError(f"there is no setting {unknown[0]!r}: use fields of Outlines and Settings, or {COARSENING!r}")
     parts = (outlines, settings)
     items = [
         (name, value)
         for name, values in choices.items()
-        if any(hasattr(part, name) and matters(part, name) for part in parts)
+        if name == COARSENING or any(hasattr(part, name) and matters(part, name) for part in parts)
         for value in values
         if value != known[name]
     ]
@@ -273,11 +285,13 @@ def choice_study(
             used, note = _compared("", None, pair, settings)
         study = ChoiceStudy(used, (), {name: known[name] for name in choices}, note, len(items))
         for place, (name, value) in enumerate(items, 1):
-            words = f"{_FIELDS[name].label.lower()} {value}"
+            words = f"{FIELDS[name].label.lower()} {Choice(name, value, '').label}"
             report(words, steps * place, total, study)
             with as_part(steps * place, total, f"{words}: "):
                 try:
-                    if hasattr(settings, name):
+                    if name == COARSENING:
+                        found, _ = _compared(name, value, _coarsened(pair, value, outlines), settings)
+                    elif hasattr(settings, name):
                         found, _ = _compared(name, value, pair, replace(settings, **{name: value}))
                     else:
                         found, _ = _compared(name, value, trace(replace(outlines, **{name: value})), settings)
@@ -285,6 +299,15 @@ def choice_study(
                     found = Choice(name, value, INCONCLUSIVE, reason=str(error))
             study = replace(study, choices=(*study.choices, found), missing=len(items) - place)
     return study
+
+
+def _coarsened(pair: tuple[Ensemble, Ensemble], factor: float, recipe: Outlines) -> tuple[Ensemble, Ensemble]:
+    """Return both samples as they would appear with pixels larger by this factor than the largest of theirs."""
+    a, b = pair[0], pair[1].to(pair[0].unit)
+    sizes = [float(np.sqrt(np.prod(side.pixel_size or 1))) for side in (a, b)]
+    smoothing = 0.0 if recipe.smoothing_unit == "physical" else recipe.outline_smoothing
+    coarse = [at_pixel_size(side, factor * max(sizes), smoothing=smoothing) for side in (a, b)]
+    return coarse[0], coarse[1]
 
 
 def _compared(name: str, value: Any, pair: tuple[Ensemble, Ensemble], settings: Settings) -> tuple[Choice, str]:

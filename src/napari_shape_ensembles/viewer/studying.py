@@ -16,7 +16,7 @@ from ..comparison.parts import FORM
 from ..outlines import Ensemble, Outlines
 from ..progress import Progress, report
 from ..studies import ChoiceStudy, DecisionLandscape, SmoothingStudy, choice_study, decision_landscape, smoothing_study
-from ..studies.choices import CHOICES
+from ..studies.choices import CHOICES, COARSENING
 from ..studies.ranges import LANDSCAPE, SMOOTHING, numbers
 from .choices import Choices
 from .inputs import Excluded, LayersOfSides, Sources, trace_sides
@@ -262,6 +262,8 @@ def choices_of(sources: Sources, recipe: Outlines, settings: Settings, excluded:
     kinds = {source.kind for source in chain(*sources)}
     found_in = {"image": (), "labels": _IMAGE_FIELDS, "shapes": (*_IMAGE_FIELDS, *_LABEL_FIELDS)}
     without = set(found_in["image"] if "image" in kinds else found_in["labels" if "labels" in kinds else "shapes"])
+    if "shapes" in kinds:
+        without.add(COARSENING)  # outlines drawn by hand have no pixels
     asked = {name: values for name, values in CHOICES.items() if name not in without}
 
     notes = []

@@ -4,17 +4,14 @@ from qtpy.QtCore import QEvent, QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QHelpEvent, QPainter, QPen
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from ...comparison import Settings
 from ...comparison.verdict import INCONCLUSIVE
-from ...outlines import Outlines
-from ...parameters import parameters_of
 from ...studies import Choice, ChoiceStudy
+from ...studies.choices import FIELDS
 from .fonts import Drawing
 from .widgets import tip
 
 _GAP = 4  # pixels between cells
 _CELLS_PER_ROW = 5  # cells per row, unless their labels need more width
-_FIELDS = {**parameters_of(Outlines), **parameters_of(Settings)}
 
 
 class ChoicePicture(Drawing):
@@ -79,7 +76,7 @@ class ChoicePicture(Drawing):
 
     def sentence_of(self, one: Choice) -> str:
         """Return a sentence with the result for a choice."""
-        field = _FIELDS[one.name]
+        field = FIELDS[one.name]
         named = f"{field.label}: {one.label} {field.unit}".rstrip()
         if one.case == INCONCLUSIVE:
             return f"{named}: no answer{f' ({one.reason})' if one.reason else ''}."
