@@ -1,13 +1,14 @@
 """The bench as a user operates it: from two images to a result, its explanation and its robustness."""
 
 import weakref
+from types import SimpleNamespace
 
 import napari
 import numpy as np
 import pytest
 from napari.components import ViewerModel
-from qtpy.QtCore import QPointF, Qt
-from qtpy.QtGui import QWheelEvent
+from qtpy.QtCore import QEvent, QPointF, Qt
+from qtpy.QtGui import QIcon, QKeyEvent, QWheelEvent
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -18,6 +19,7 @@ from qtpy.QtWidgets import (
     QInputDialog,
     QLabel,
     QLineEdit,
+    QListView,
     QSlider,
     QTabBar,
     QWidget,
@@ -37,6 +39,7 @@ from docks import (
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.io import save_settings
+from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.viewer.camera_flight import camera_of
 from napari_shape_ensembles.viewer.curves.canvas_overlays import FloatingCard
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
@@ -458,6 +461,85 @@ def test_pixel_sizes_are_edited_in_the_table(bench, model):
     page.table.item(1, last).setText("half a metre")
     assert "is not a pixel size" in page.message.text()
     np.testing.assert_allclose(model.layers["a_2"].scale, (1, 1))
+
+
+def type_in(table, text, qtbot):
+    """Type in the current cell, and press Enter."""
+    none, letter = Qt.KeyboardModifier.NoModifier, text[0]
+    QApplication.sendEvent(table, QKeyEvent(QEvent.Type.KeyPress, ord(letter.upper()), none, letter))
+    (editor,) = [one for one in table.viewport().findChildren(QLineEdit) if one.isVisible()]
+    editor.setText(text)
+    QApplication.sendEvent(editor, QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Return, none))
+    qtbot.waitUntil(lambda: table.state() != QAbstractItemView.State.EditingState)
+
+
+def test_a_text_is_entered_in_all_selected_rows(bench, model, qtbot, shown):
+    shown(bench)
+    table, design = bench.pages["Images"].table, bench.session.design
+    table.setCurrentCell(0, 0)
+    for row in (1, 3):
+        table.item(row, 0).setSelected(True)  # the names, by Ctrl and a click
+    told = []
+    design.changed.connect(lambda: told.append(len(design.groups().get("drug", []))))
+    type_in(table, "drug", qtbot)
+    assert [row.name for row in design.groups()["drug"]] == ["a_1", "a_2", "b_2"]
+    assert told[0] == 3  # at once: each row on its own would start a preview
+    qtbot.waitUntil(lambda: table.item(3, 1).text() == "drug")
+    table.clearSelection()
+    last = table.columnCount() - 1
+    table.setCurrentCell(5, last)
+    for row in range(6):
+        table.item(row, last).setSelected(True)
+    type_in(table, "0.5 um", qtbot)
+    assert all(layer.scale.tolist() == [0.5, 0.5] for layer in model.layers)
+    table.clearSelection()
+    table.setCurrentCell(1, 1)
+    for row in (1, 3):
+        table.item(row, 1).setSelected(True)
+    type_in(table, "drug", qtbot)  # as it is
+    assert len(design.groups()["drug"]) == 3
+    QApplication.sendEvent(table, QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Delete, Qt.KeyboardModifier.NoModifier))
+    assert [row.name for row in design.groups()["drug"]] == ["a_1"]
+
+
+def test_the_groups_that_are_a_and_b_have_their_colors_in_the_table(bench, qtbot, shown):
+    shown(bench)
+    table = bench.pages["Images"].table
+    bench.session.design.paste("group\nctrl\nctrl\ndrug\ndrug\nother\nother", 0, 0)
+    qtbot.waitUntil(lambda: table.item(2, 1).text() == "drug" and not table.item(2, 1).icon().isNull())
+    said = [table.item(row, 1).data(Qt.ItemDataRole.AccessibleDescriptionRole) for row in range(6)]
+    assert [one or "" for one in said] == [*["sample A"] * 2, *["sample B"] * 2, "", ""]
+    for row, color in ((0, COLOR_A), (2, COLOR_B)):
+        for mode in (QIcon.Mode.Normal, QIcon.Mode.Selected):
+            picture = table.item(row, 1).icon().pixmap(14, 14, mode).toImage()
+            assert picture.pixelColor(1, 1).name() == color
+            assert len({picture.pixel(x, y) for x in range(14) for y in range(14)}) > 1  # a letter, too
+    assert table.item(4, 1).icon().isNull()
+    bench.session.choices.sides.swap()
+    qtbot.waitUntil(lambda: table.item(0, 1).icon().pixmap(14, 14).toImage().pixelColor(1, 1).name() == COLOR_B)
+
+
+def test_layers_dropped_on_a_row_join_its_group(bench, model):
+    page = bench.pages["Images"]
+    table, design = page.table, bench.session.design
+    table.item(0, 1).setText("ctrl")
+    table.item(2, 1).setText("drug")
+    page.refresh()
+    points = model.add_points([[0, 0]])
+    model.layers.selection = {model.layers["c_1"], model.layers["c_2"], points}
+
+    def drop_on(row):
+        where = QPointF(table.visualItemRect(table.item(row, 0)).center())
+        event = SimpleNamespace(position=lambda: where, source=QListView, acceptProposedAction=lambda: None)
+        for handle in (table.dragEnterEvent, table.dragMoveEvent, table.dropEvent):
+            handle(event)
+
+    drop_on(2)
+    assert [row.name for row in design.groups()["drug"]] == ["b_1", "c_1", "c_2"]
+    assert table.selectedIndexes()[0].row() == 2
+    drop_on(3)
+    assert len(design.groups()["drug"]) == 3
+    assert "row that has a group" in page.message.text()
 
 
 def test_the_pixel_size_of_a_stack_is_that_of_displayed_planes(bench, model):

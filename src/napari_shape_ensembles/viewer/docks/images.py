@@ -2,7 +2,7 @@
 
 import re
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import product, takewhile
 
@@ -10,8 +10,18 @@ import numpy as np
 from napari.components import Dims, ViewerModel
 from napari.layers import Image, Labels, Layer
 from qtpy.compat import isalive
-from qtpy.QtCore import QEvent, QModelIndex, QSignalBlocker, Qt, Signal
-from qtpy.QtGui import QAction, QKeySequence, QResizeEvent
+from qtpy.QtCore import QAbstractItemModel, QEvent, QModelIndex, QSignalBlocker, QSize, Qt, Signal
+from qtpy.QtGui import (
+    QAction,
+    QColor,
+    QDragEnterEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QIcon,
+    QKeySequence,
+    QPixmap,
+    QResizeEvent,
+)
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -23,17 +33,19 @@ from qtpy.QtWidgets import (
     QStyleOptionViewItem,
     QTableWidget,
     QTableWidgetItem,
+    QWidget,
 )
 
-from ...comparison.design import GROUP
+from ...comparison.design import GROUP, IMAGE
 from ...io.calibration import Calibration
 from ...outlines.recognise import content_of
 from ...outlines.units import UNIT_SYMBOLS
+from ...palette import SIDE_COLORS
 from ..designing import Row
 from ..dialogs import Dialogs
 from ..inputs import ImageRow, fingerprint
 from ..page_status import images_status
-from ..panels.fonts import with_label_font
+from ..panels.fonts import painting, with_label_font
 from ..panels.widgets import (
     Entries,
     Section,
@@ -59,9 +71,10 @@ _PARTS_NOTE = (
 )
 _PIXEL_COLUMN = "pixel"
 _COLUMN_TOOLTIPS = {
-    "image": "Layers that can be compared.",
+    IMAGE: "Layers that can be compared.",
     GROUP: "Condition, such as control or drug. The first two groups are A and B, unless a group is named A or B. "
-    "Empty: not compared.",
+    "Empty: not compared. Type a group to enter it in all selected rows, or drop layers from the layer list on a row "
+    "of the group.",
     "replicate": (
         "Dish, animal or specimen; images of the same one are not independent. Empty: each image is a replicate."
     ),
@@ -70,6 +83,9 @@ _COLUMN_TOOLTIPS = {
 }
 _SIZE = re.compile(r"\s*([\d.eE+-]+)\s*(?:[×x*]\s*([\d.eE+-]+))?\s*([^\d\s].*?)?\s*")
 _MAX_COLUMN_WIDTH, _MIN_NAME_WIDTH = 170, 90  # maximum column width, and minimum width of the names, in pixels
+_ICON_PX = 14  # side length of the mark of A or B in a cell, in pixels
+_SIDE_INKS = {"A": "white", "B": "black"}  # color of the letter on the color of its side
+_SIDE = Qt.ItemDataRole.UserRole
 _CHECK_DEBOUNCE_MS = 400  # debounce of layer list changes before images are checked, in ms
 
 
@@ -84,8 +100,10 @@ class ImagesPage(Page):
         self.add_close_handler(self._check_runner.cancel)
         self.design = self.session.design
         self.table = DesignView()
-        self.table.itemChanged.connect(self._write)
+        self.table.itemChanged.connect(self._write_item)
+        self.table.filled.connect(self._write)
         self.table.pasted.connect(self._paste)
+        self.table.layers_dropped.connect(self._group_with)
         self.pattern = QLineEdit(self.design.pattern)
         with_label_font(self.pattern)
         self.pattern.setToolTip(
@@ -158,7 +176,7 @@ class ImagesPage(Page):
     def refresh(self) -> None:
         """Refresh the table, and show why nothing can be compared."""
         design = self.design
-        columns = ["image", *design.columns, _PIXEL_COLUMN]
+        columns = [IMAGE, *design.columns, _PIXEL_COLUMN]
         layers = design.layers()
         first_two = {name: side for name, side in zip(design.names, "AB", strict=True) if name in design.groups()}
         cells = []
@@ -168,7 +186,7 @@ class ImagesPage(Page):
             except ValueError as error:
                 pixels = f"⚠ {error}"
             cells.append([layer.name, *(design.cell(layer, name) for name in design.columns), pixels])
-        self.table.show_cells(columns, cells, layers)
+        self.table.show_cells(columns, cells, layers, first_two)
         named = "; ".join(f"{side} is {group}" for group, side in first_two.items() if group != side)
         task = self.session.experiment if design.is_experiment else self.session.comparison
         reason, step = task.blocking_reason(), images_status(self.session)
@@ -220,17 +238,35 @@ class ImagesPage(Page):
 
     # User edits.
 
-    def _write(self, item: QTableWidgetItem) -> None:
-        layer, name = self.table.layer(item.row()), self.table.heading(item.column())
-        if layer is None:
+    def _write_item(self, item: QTableWidgetItem) -> None:
+        self._write([item.row()], item.column(), item.text())
+
+    def _write(self, rows: list[int], place: int, text: str) -> None:
+        """Set the cells of a column in some rows."""
+        name = self.table.heading(place)
+        layers = [layer for row in rows if (layer := self.table.layer(row)) is not None]
+        if not layers:
             return
         self.message.setText("")
         if name == _PIXEL_COLUMN:
-            if isinstance(layer, Layer):
-                self._calibrate(layer, item.text())
+            for layer in layers:
+                if isinstance(layer, Layer):
+                    self._calibrate(layer, text)
             self._refresh_timer.start()
         else:
-            self.design.write([(layer, name, item.text())])
+            self.design.write([(layer, name, text) for layer in layers])
+
+    def _group_with(self, row: int) -> None:
+        """Move the layers selected in the layer list, which were dropped on a row, to its group."""
+        target, listed = self.table.layer(row), self.design.layers()
+        group = "" if target is None else self.design.cell(target, GROUP)
+        layers = [layer for layer in self.session.choices.layers.selection if layer in listed]
+        if group and layers:
+            self.message.setText("")
+            self.design.write([(layer, GROUP, group) for layer in layers])
+        else:
+            self.message.setText("Drop images, labels or shapes on a row that has a group.")
+        self._refresh_timer.start()
 
     def _calibrate(self, layer: Layer, text: str) -> None:
         match = _SIZE.fullmatch(text)
@@ -308,31 +344,65 @@ def _common_prefix_length(names: Iterable[str]) -> int:
     return len(list(takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))))
 
 
+def _side_icon(side: str) -> QIcon:
+    """Return a square in the color of A or B with its letter, as colors alone do not tell them apart."""
+    picture = QPixmap(2 * _ICON_PX, 2 * _ICON_PX)  # twice the size, for screens with a high resolution
+    picture.fill(QColor(SIDE_COLORS[side]))
+    with painting(picture) as painter:
+        font = painter.font()
+        font.setPixelSize(int(1.6 * _ICON_PX))
+        font.setBold(True)
+        painter.setFont(font)
+        painter.setPen(QColor(_SIDE_INKS[side]))
+        painter.drawText(picture.rect(), Qt.AlignmentFlag.AlignCenter, side)
+    icon = QIcon(picture)
+    icon.addPixmap(picture, QIcon.Mode.Selected)  # else tinted in a selected cell
+    return icon
+
+
 class CellView(QStyledItemDelegate):
     """Delegate that elides texts in the middle, except for names, which follow the table's elide mode."""
+
+    committed = Signal(int, int, str)  #: (int, int, str): row and column of an edited cell, and the text entered
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         super().initStyleOption(option, index)
         if index.column():
             option.textElideMode = Qt.TextElideMode.ElideMiddle
 
+    def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, _: QModelIndex) -> None:
+        """Give the editor the whole cell: beside the mark of A or B, few letters would be visible."""
+        editor.setGeometry(option.rect)
+
+    def setModelData(self, editor: QLineEdit, _: QAbstractItemModel, index: QModelIndex) -> None:
+        """Leave it to the view to enter the text, maybe in several rows."""
+        self.committed.emit(index.row(), index.column(), editor.text())
+
 
 class DesignView(QTableWidget):
-    """Editable table widget; Ctrl+V pastes from a spreadsheet, Delete clears the selected cells."""
+    """Editable table widget; Ctrl+V pastes from a spreadsheet, Delete clears the selected cells.
 
+    What is entered while several rows are selected is entered in all of them. Layers can be dropped on a row.
+    """
+
+    filled = Signal(list, int, str)  #: (list, int, str): rows, and the column in which the text was entered
+    layers_dropped = Signal(int)  #: int: the row on which the layers selected in the layer list were dropped
     pasted = Signal(str, int, int)  #: (str, int, int): text, and the row and column where it was pasted
 
     def __init__(self) -> None:
         super().__init__(0, 0)
         with_label_font(self)
         self.verticalHeader().hide()
-        self.setItemDelegate(CellView(self))
+        self.setItemDelegate(cells := CellView(self))
+        cells.committed.connect(self._fill)
         self.setWordWrap(False)
         # As in a spreadsheet, typing edits the current cell; Tab moves the focus out of the table.
         triggers = QAbstractItemView.EditTrigger
         self.setEditTriggers(triggers.DoubleClicked | triggers.EditKeyPressed | triggers.AnyKeyPressed)
         self.setTabKeyNavigation(False)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setDragDropMode(QAbstractItemView.DragDropMode.DropOnly)
+        self.setIconSize(QSize(_ICON_PX, _ICON_PX))
         self.setMinimumHeight(150)
         self.setAccessibleName("Design table")
         self._headings: list[str] = []
@@ -344,8 +414,13 @@ class DesignView(QTableWidget):
     def layer(self, row: int) -> Row | None:
         return self._layers[row]() if 0 <= row < len(self._layers) else None
 
-    def show_cells(self, headings: list[str], cells: list[list[str]], layers: list[Row]) -> None:
-        """Replace the texts without emitting signals; unchanged cells are left alone, as one may be in edit mode."""
+    def show_cells(
+        self, headings: list[str], cells: list[list[str]], layers: list[Row], sides: Mapping[str, str]
+    ) -> None:
+        """Replace the texts, and mark the groups that are A and B, without emitting signals.
+
+        Unchanged cells are left alone, as one may be in edit mode.
+        """
         with QSignalBlocker(self):
             self._layers = list(map(weakref.ref, layers))
             names, ends = [layer.name for layer in layers], Qt.TextElideMode
@@ -374,6 +449,11 @@ class DesignView(QTableWidget):
                         item.setText(text)
                     if item.toolTip() != tip(text):  # checked separately: an edited cell already has the text
                         item.setToolTip(tip(text))
+                    side = sides.get(text, "") if headings[place] == GROUP else ""
+                    if (item.data(_SIDE) or "") != side:
+                        item.setData(_SIDE, side)
+                        item.setIcon(_side_icon(side) if side else QIcon())
+                        item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, f"sample {side}" if side else "")
         self.fit()
 
     def fit(self) -> None:
@@ -399,13 +479,43 @@ class DesignView(QTableWidget):
         super().resizeEvent(event)
         self.fit()
 
+    def edit(self, index: QModelIndex, trigger: QAbstractItemView.EditTrigger, event: QEvent | None) -> bool:
+        """Edit a cell; what is typed on a name is the group of the image."""
+        if trigger == QAbstractItemView.EditTrigger.AnyKeyPressed and self._headings[index.column()] == IMAGE:
+            index = index.siblingAtColumn(self._headings.index(GROUP))
+        return bool(super().edit(index, trigger, event))
+
+    def _fill(self, row: int, column: int, text: str) -> None:
+        """Enter a text in a cell, or in this column of all selected rows."""
+        rows = sorted({one.row() for one in self.selectedIndexes()})
+        rows = rows if row in rows else [row]
+        if any(self.item(one, column).text() != text for one in rows):
+            self.filled.emit(rows, column, text)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Accept layers of the layer list; what is dragged is its selection."""
+        if isinstance(event.source(), QAbstractItemView):
+            event.acceptProposedAction()
+        else:
+            event.ignore()
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        """Select the row on which the layers would be dropped."""
+        self.selectRow(self.rowAt(int(event.position().y())))
+        event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        self.layers_dropped.emit(self.rowAt(int(event.position().y())))
+        event.acceptProposedAction()
+
     def keyPressEvent(self, event: QEvent) -> None:
         """Paste into or clear cells; Enter is not passed on to the page."""
         if event.matches(QKeySequence.StandardKey.Paste):
             self.pasted.emit(QApplication.clipboard().text(), max(self.currentRow(), 0), max(self.currentColumn(), 0))
         elif event.matches(QKeySequence.StandardKey.Delete):
-            for item in self.selectedItems():
-                if item.column() and self.heading(item.column()) != _PIXEL_COLUMN:
-                    item.setText("")
+            chosen = [(one.row(), one.column()) for one in self.selectedIndexes()]
+            for place in sorted({column for _, column in chosen}):
+                if self.heading(place) not in (IMAGE, _PIXEL_COLUMN):
+                    self.filled.emit([row for row, column in chosen if column == place], place, "")
         else:
             super().keyPressEvent(event)
