@@ -265,3 +265,21 @@ def test_text_for_a_paper_states_what_a_referee_asks_for(larger):
         words = methods(alike, None, headline(alike))
         assert f" {said} " in words
         assert "intervals" not in words
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.8, 3.0])
+def test_tick_labels_of_the_figure_do_not_overlap(spread):
+    sizes = np.exp(spread * np.random.default_rng(0).normal(size=(2, 30)))
+    a, b = (
+        Ensemble([curve * size for curve, size in zip(blobs(30, 80, seed=side), own, strict=True)], unit="µm")
+        for side, own in enumerate(sizes)
+    )
+    result = compare(a, b, QUICK)
+    figure = answer_figure(result, headline(result))
+    figure.draw_without_rendering()
+    for axis in figure.axes[1:]:
+        low, high = axis.get_ylim()
+        shown = [label for label in axis.get_yticklabels() if low <= label.get_position()[1] <= high]
+        boxes = [label.get_window_extent() for label in shown if label.get_text()]
+        assert boxes
+        assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
