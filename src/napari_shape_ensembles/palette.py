@@ -23,6 +23,8 @@ RANKED, EXCLUDED = "#9aa0a6", "#e0529c"
 #: Selected outlines: a color outside all color maps used for outlines.
 PICKED = "#ff40ff"
 
+_DECADE = 10
+
 
 def axes_of(ax: "Axes | None", *, width: float = 7.0, height: float = 5.0) -> "Axes":
     """Return the given axes, or those of a new figure (size in inches) that is not registered with pyplot."""
@@ -34,10 +36,12 @@ def axes_of(ax: "Axes | None", *, width: float = 7.0, height: float = 5.0) -> "A
 
 
 def with_log_ticks(axis: "Axes") -> None:
-    """Make the y axis logarithmic, with plain numbers as tick labels."""
+    """Make the y axis logarithmic, with plain numbers as tick labels, fewer per decade for a wider range."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     axis.set_yscale("log")
-    axis.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5)))
+    low, high = axis.get_ylim()
+    subs = (1, 1.5, 2, 3, 5) if high < _DECADE * low else (1, 2, 5) if high < _DECADE**3 * low else (1,)
+    axis.yaxis.set_major_locator(LogLocator(subs=subs))
     axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.yaxis.set_minor_formatter(NullFormatter())

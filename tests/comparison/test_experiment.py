@@ -248,6 +248,9 @@ def test_sentences_grade_the_results(alike):
     # A difference may be significant and yet smaller than the margin.
     assert "scale differs but is equivalent within 50 % in size and elongation" in result.sentences(0.5)[1]
     assert all("the same" not in sentence for sentence in result.sentences(0.001))
+    # Scale may differ in elongation alone.
+    _, low, high = found = result.effects.query("quantity == 'elongation'")[["ratio", "low", "high"]].to_numpy()[1]
+    assert f"; elongation ratio {found[0]:.3g}, 95 % interval {low:.3g} to {high:.3g})" in larger
 
 
 def test_power_grows_with_replicates_and_ratio(three):

@@ -259,3 +259,25 @@ def test_explanations_are_identical_for_any_number_of_threads():
         for name, one in vars(getattr(found[0], part)).items():
             if isinstance(one, np.ndarray):
                 assert one.tobytes() == getattr(getattr(found[1], part), name).tobytes(), f"{part}.{name}"
+
+
+def test_modes_that_differ_against_the_answer_are_called_a_hint(small, explained):
+    """The answer of two images said that no difference in form was detected, and the next page that modes differ."""
+    level = explained.comparison.settings.significance
+    modes = replace(explained.modes, variance=np.where(np.arange(20) == 3, 0.001, explained.modes.variance))
+    adjusted = np.full(20, 0.5)
+    adjusted[[3, 4]] = level / 3, level / 2
+    seen = replace(
+        explained,
+        comparison=small,
+        modes=replace(modes, tests=replace(modes.tests, adjusted=adjusted)),
+        components=replace(explained.components, tests=replace(explained.components.tests, adjusted=np.ones(4))),
+    )
+    said = next(one for one in seen.statements() if one.about.startswith("mode"))
+    assert said.about == "mode 5"  # mode 4 has no visible effect
+    assert said.text.startswith("2 of 20 modes of undulation differ. Mode 5 ")
+    hint = "The answer's test of form as a whole did not detect this difference: treat it as a hint."
+    assert hint in seen.sentences()
+    rejected = replace(small, undulation=small.scale)
+    assert not any("hint" in words for words in replace(seen, comparison=rejected).sentences())
+    assert seen.modes.by_relevance(level)[:2] == [4, 3]

@@ -172,7 +172,7 @@ def test_text_for_a_paper_has_every_number(images):
         "60 landmarks",
         "whole images",
         "all 924 permutations of whole images",
-        "otsu",
+        "Otsu threshold",
         "numpy",
         "72 outlines in 6 images",
         known.sentence,
@@ -197,9 +197,13 @@ def test_text_for_a_paper_has_every_number(images):
 @pytest.mark.parametrize(
     ("kinds", "said", "unsaid"),
     [
-        (("image",), ("Objects were segmented", "method otsu", "smallest object"), ("labels", "as they are")),
-        (("labels",), ("Given labels were not segmented", "smallest object"), ("otsu", "neck", "Objects were")),
-        (("shapes",), ("Given outlines were used as they are",), ("otsu", "smallest object", "segmented")),
+        (
+            ("image",),
+            ("Objects were segmented", "method: Otsu threshold", "smallest object"),
+            ("labels", "as they are"),
+        ),
+        (("labels",), ("Given labels were not segmented", "smallest object"), ("Otsu", "neck", "Objects were")),
+        (("shapes",), ("Given outlines were used as they are",), ("Otsu", "smallest object", "segmented")),
         (("labels", "image"), ("Objects were segmented", "Given labels were not segmented"), ("as they are",)),
     ],
 )
@@ -243,3 +247,39 @@ def test_the_scope_of_one_image_against_several():
     assert scope.startswith("It holds for the one image of A, compared with the condition of B: whole images were per")
     scope = headline(compare(others, [one], replace(QUICK, significance=0.05))).scope
     assert scope.startswith("It holds for the one image of B, compared with the condition of A")
+
+
+def test_text_for_a_paper_states_what_a_referee_asks_for(larger):
+    words = methods(larger, Outlines(fill_holes=False, split_touching="distance"), headline(larger))
+    assert "fill holes: off; noise below:" in words
+    assert "; split touching: at necks;" in words
+    assert "landmarks, equally spaced in affine arc length" in words
+    assert "their 95 % intervals are symmetric bootstrap-t over outlines" in words
+    assert "brackets hold 95 % intervals" in words
+    for options, said in (
+        ({"unit": "µm", "pixel_size": (0.25, 0.5)}, "Pixels were 0.25 × 0.5 µm."),
+        ({"unit": "µm"}, "Sizes are in µm."),
+        ({}, "Sizes are in pixels."),
+    ):
+        alike = compare(*[Ensemble(side.curves, **options) for side in (larger.a, larger.a)], QUICK)
+        words = methods(alike, None, headline(alike))
+        assert f" {said} " in words
+        assert "intervals" not in words
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.8, 3.0])
+def test_tick_labels_of_the_figure_do_not_overlap(spread):
+    sizes = np.exp(spread * np.random.default_rng(0).normal(size=(2, 30)))
+    a, b = (
+        Ensemble([curve * size for curve, size in zip(blobs(30, 80, seed=side), own, strict=True)], unit="µm")
+        for side, own in enumerate(sizes)
+    )
+    result = compare(a, b, QUICK)
+    figure = answer_figure(result, headline(result))
+    figure.draw_without_rendering()
+    for axis in figure.axes[1:]:
+        low, high = axis.get_ylim()
+        shown = [label for label in axis.get_yticklabels() if low <= label.get_position()[1] <= high]
+        boxes = [label.get_window_extent() for label in shown if label.get_text()]
+        assert boxes
+        assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))

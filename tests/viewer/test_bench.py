@@ -1,6 +1,7 @@
 """The bench as a user operates it: from two images to a result, its explanation and its robustness."""
 
 import weakref
+from dataclasses import replace
 from types import SimpleNamespace
 
 import napari
@@ -741,6 +742,24 @@ def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
     set_choices(session.choices, rank=9)
     qtbot.waitUntil(lambda: not page.stale.isHidden(), timeout=5000)
     assert page.run_button.isHidden()  # since *Run again* is shown
+
+
+def test_doubts_that_most_results_have_are_stated_by_trust_only(bench, qtbot):
+    comparison = bench.session.comparison
+    set_choices(bench.session.choices, **QUICK)
+    answer = bench.page("Answer").show_tab(0)
+    comparison.run()
+    wait_until_idle(comparison, qtbot)
+    shown = comparison.shown
+    far = shown.result.t.copy()
+    far[0, 0] = 2.0
+    doubtful = replace(shown, result=replace(shown.result, t=far))
+    list(comparison.show_in_turns(doubtful))
+    doubt = "1 curve lies more than π/4 from the mean undulation: check for outliers."
+    assert doubt in doubtful.result.warnings
+    assert "π/4" not in answer.results.warnings.text()
+    bench.show_page(STEPS.index("Trust"))
+    assert doubt in bench.pages["Trust"].show_tab(0).notes.text()
 
 
 def test_trust_is_dimmed_if_the_result_is_outdated(bench, qtbot):

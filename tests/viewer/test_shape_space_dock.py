@@ -172,10 +172,11 @@ def test_explaining_fills_the_pages(explained, result):
     assert "B's outlines are larger" in panel.sentences.text()
     assert panel.shares.lines()[0].startswith("size ")
     assert panel.table.rowCount() == len(panel.explanation.modes) == 20
-    top = int(panel.explanation.modes.order()[0])
+    modes = panel.explanation.modes.by_relevance(0.01)
+    top = modes[0]
     assert panel.table.item(0, 0).text() == f"{top + 1}"
     labels = [panel.table.item(row, panel.table.columnCount() - 1).text() for row in range(20)]
-    assert labels == [panel.explanation.modes.label(mode) for mode in panel.explanation.modes.order().tolist()]
+    assert labels == [panel.explanation.modes.label(mode) for mode in modes]
     assert explained.explorer.mode_boxes[0].value() == top + 1
     assert f"Mode {top + 1} " in panel.mode_sentence.text()
     assert len(panel.mode_canvas.outlines) == 3

@@ -280,7 +280,7 @@ def test_methods_text_for_labels_mentions_no_segmentation(session, model, tmp_pa
     wait_until_idle(session.comparison, qtbot)
     said = (tmp_path / "first" / "methods.txt").read_text()
     assert "Given labels were not segmented" in said
-    assert "otsu" not in said
+    assert "Otsu" not in said
 
     model.layers.clear()
     session.comparison.open(tmp_path / "first" / "pair.comparison.npz")

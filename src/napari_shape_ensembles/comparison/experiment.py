@@ -808,11 +808,13 @@ class Experiment:
             ("scale", "scale", f"{100 * margin:.3g} % in size and elongation"),
         ):
             p, low, high = (found[f"{test}_{name}"] for name in ("p_adjusted", "low", "high"))
-            effect = f"{EFFECTS[test]} ratio {found[f'{test}_effect']:.3g}"
+            effect = _ratio_words(EFFECTS[test], found[f"{test}_effect"], low, high)
             if np.isnan(found[f"{test}_effect"]):
                 effect = "no block contains both groups"
-            elif np.isfinite(high):
-                effect += f", 95 % interval {low:.3g} to {high:.3g}"
+            elif test == "scale":  # which may differ in elongation alone
+                groups = list(self.design.groups)
+                ratio = self._difference("elongation", groups.index(found["a"]), groups.index(found["b"]))
+                effect += f"; {_ratio_words('elongation', *np.exp([ratio.value, *ratio.interval()]).tolist())}"
             small = found[f"{test}_small_sample_p_adjusted"]
             beside = f"; small-sample test p = {small:.2g}" if found["case"] == INCONCLUSIVE and small == small else ""
             reachable = self._reachable(found[f"{test}_least_p"], found["permuted"])
@@ -828,7 +830,8 @@ class Experiment:
                 words.append(f"{what} differs (p = {p:.2g}; {effect})")
             else:
                 missed = max(high, 1 / low) if low > 0 else np.inf
-                could = f", a ratio up to {missed:.3g} could have been missed" if np.isfinite(missed) else ""
+                of = f"of {EFFECTS[test]} " if test == "scale" else ""
+                could = f", a ratio {of}up to {missed:.3g} could have been missed" if np.isfinite(missed) else ""
                 words.append(f"no difference in {what} detected (p = {p:.2g}; {effect}{could})")
         alone = " (for these images only)" if found["permuted"] == "curves" else ""
         return f"{found['b']} against {found['a']}{alone}: {'; '.join(words)}."
@@ -1185,6 +1188,12 @@ def _ranks(columns: Real) -> Real:
 def _basis(columns: Real) -> Real:
     u, values, _ = np.linalg.svd(columns, full_matrices=False)
     return u[:, values > 1e-8 * values.max(initial=1)]
+
+
+def _ratio_words(quantity: str, ratio: float, low: float, high: float) -> str:
+    """State a ratio, with its interval if it is finite."""
+    interval = f", 95 % interval {low:.3g} to {high:.3g}" if np.isfinite(high) else ""
+    return f"{quantity} ratio {ratio:.3g}{interval}"
 
 
 def _slope(x: Real, y: Real, hypothesis: Hypothesis) -> Difference:

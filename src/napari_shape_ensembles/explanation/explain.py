@@ -56,6 +56,22 @@ EXPLANATION_STEPS = (
 )
 
 
+@dataclass(frozen=True)
+class Statement:
+    """A sentence of an explanation, and what a picture of it shows.
+
+    Attributes
+    ----------
+    text : str
+    about : str
+        A component of `COMPONENTS`, a mode as in `Modes.tests` ("mode 1"), "mean form" or "variability" along the
+        outline, or empty.
+    """
+
+    text: str
+    about: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Descriptors:
     """Hand-picked descriptors, tested for comparison with the shape tensors.
@@ -87,6 +103,8 @@ class Explanation:
         The undulation's is that of the deciding part of its test.
     properties : dict of str to (N,) array
         Measurements of every curve; see `explanation.properties`.
+    coordinates : dict of str to array
+        Coordinates of every curve in each component; see `explanation.components.components`.
     components : Components
     modes : Modes
     form : OutlineDifference
@@ -106,6 +124,7 @@ class Explanation:
     comparison: Comparison
     witness: "pd.DataFrame"
     properties: dict[str, Real]
+    coordinates: dict[str, Real]
     components: Components
     modes: Modes
     form: OutlineDifference
@@ -126,19 +145,27 @@ class Explanation:
 
     def sentences(self) -> tuple[str, ...]:
         """Return the explanation in plain sentences, strongest statements first."""
+        return tuple(one.text for one in self.statements())
+
+    def statements(self) -> tuple[Statement, ...]:
+        """Return the sentences with what each is about, strongest first."""
         level, by_images = self.comparison.settings.significance, self.comparison.permuted == "images"
-        said = [self.components.sentence(name) for name in self.components.differing(level)]
+        said = [Statement(self.components.sentence(name), name) for name in self.components.differing(level)]
         if self.comparison.case == INCONCLUSIVE and by_images:
-            return (_NO_P_VALUES, self.components.ratio_sentence())
+            return Statement(_NO_P_VALUES), Statement(self.components.ratio_sentence(), "size")
         counts = " and ".join(map(str, self.comparison.image_counts))
+        over_images = f"P-values and intervals are over images ({counts}), each with the same weight."
         return (
-            *([_INCONCLUSIVE] if self.comparison.case == INCONCLUSIVE else []),
-            *([*said, *self._disagreements_with_tests(level)] or ["No component of shape differs detectably."]),
-            *([f"P-values and intervals are over images ({counts}), each with the same weight."] if by_images else []),
-            *self._form_sentences(level),
+            *([Statement(_INCONCLUSIVE)] if self.comparison.case == INCONCLUSIVE else []),
+            *(
+                [*said, *self._disagreements_with_tests(level)]
+                or [Statement("No component of shape differs detectably.")]
+            ),
+            *([Statement(over_images)] if by_images else []),
+            *self._form_statements(level),
         )
 
-    def _disagreements_with_tests(self, level: float) -> list[str]:
+    def _disagreements_with_tests(self, level: float) -> list[Statement]:
         """List where a test of the answer and the tests of its individual components disagree."""
         if self.comparison.case == INCONCLUSIVE:
             return []  # there is no answer
@@ -150,17 +177,21 @@ class Explanation:
             if test.rejected and not seen:
                 parts = ", ".join(differing_parts(test, level))
                 p = " and ".join(f"{self.components.tests.adjusted[COMPONENTS.index(one)]:.2g}" for one in own)
-                said.append(
+                words = (
                     f"{whole} found a difference{f': {parts}' if parts else ''}. Separate tests of "
                     f"{' and '.join(own)}, each on its whole distribution, found none at {level:g} (adjusted p = "
                     f"{p})."
                 )
+                said.append(Statement(words, next(iter(self._named(test, own, level)), own[0])))
             elif test.rejected:
                 said += [
-                    self._only_in_the_answer(one, level) for one in self._named(test, own, level) if one not in seen
+                    Statement(self._only_in_the_answer(one, level), one)
+                    for one in self._named(test, own, level)
+                    if one not in seen
                 ]
             elif seen:
-                said.append(f"{whole} did not detect this difference in {' and '.join(seen)}: treat it as a hint.")
+                words = f"{whole} did not detect this difference in {' and '.join(seen)}: treat it as a hint."
+                said.append(Statement(words, seen[0]))
         return said
 
     def _named(self, test: MMDTest, own: Sequence[str], level: float) -> list[str]:
@@ -177,21 +208,26 @@ class Explanation:
             f"{level:g} (adjusted p = {p:.2g})."
         )
 
-    def _form_sentences(self, level: float) -> list[str]:
-        said = []
-        found = [m for m in self.modes.order().tolist() if self.modes.tests.adjusted[m] <= level]
+    def _form_statements(self, level: float) -> list[Statement]:
+        said, undetected = [], not (self.comparison.undulation.rejected or self.comparison.case == INCONCLUSIVE)
+        found = [m for m in self.modes.by_relevance(level) if self.modes.tests.adjusted[m] <= level]
         if found:
-            said.append(
+            words = (
                 f"{len(found)} of {len(self.modes)} modes of undulation {'differs' if len(found) == 1 else 'differ'}. "
                 f"{self.modes.sentence(found[0])}"
             )
-        for where, words in (
-            (self.form.shifted, "the mean form differs"),
-            (self.form.spread, "the variability differs"),
+            said.append(Statement(words, self.modes.tests.names[found[0]]))
+        for where, about, words in (
+            (self.form.shifted, "mean form", "the mean form differs"),
+            (self.form.spread, "variability", "the variability differs"),
         ):
             if where.any():
                 share = where.mean()
-                said.append(f"On {f'{share:.0%}' if share >= 0.01 else 'less than 1%'} of the outline {words}.")
+                on = f"{share:.0%}" if share >= 0.01 else "less than 1%"
+                said.append(Statement(f"On {on} of the outline {words}.", about))
+        if said and undetected and not any(name in OF_FORM for name in self.components.differing(level)):
+            whole = f"The answer's test of {TEST_QUANTITIES['undulation']} as a whole"
+            said.append(Statement(f"{whole} did not detect this difference: treat it as a hint.", said[0].about))
         return said
 
 
@@ -248,14 +284,15 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
         _report_step("finding typical curves")
         typical = comparison.witnesses
         _report_step("testing components")
-        parts = component_tests(components(space, t, l), first, **draws)
+        coordinates = components(space, t, l)
+        parts = component_tests(coordinates, first, **draws)
         _report_step("testing modes")
         modes = mode_tests(t, first, measured, bands=bands(space.undulation_mean, space.basis), **draws)
         _report_step("testing along the outline")
         form = outline_difference(space, t, np.zeros_like(l), first, significance=level, **draws)
         _report_step("testing descriptors")
         descriptors = descriptor_tests(comparison, image)
-    return Explanation(comparison, typical, measured, parts, modes, form, descriptors)
+    return Explanation(comparison, typical, measured, coordinates, parts, modes, form, descriptors)
 
 
 class _Draws(TypedDict):

@@ -71,6 +71,10 @@ class Modes(Sealed):
         """As `order`, but with visible modes first."""
         return sorted(self.order().tolist(), key=lambda mode: self.variance[mode] < _MIN_VISIBLE_SHARE)
 
+    def by_relevance(self, significance: float) -> list[int]:
+        """As `order`, but with modes that differ first, and among these and the others the visible ones."""
+        return sorted(self.visible_first(), key=lambda mode: self.tests.adjusted[mode] > significance)
+
     def named(self, mode: int) -> tuple[Property, float] | None:
         """The property that mode (from 0) correlates with, and the correlation; None if no property supports a name."""
         best = PROPERTIES.index(_clearest(np.abs(self.correlation[mode])))

@@ -26,6 +26,7 @@ Real = NDArray[np.float64]
 
 _COLORS = {"A": COLOR_A, "B": COLOR_B}
 _QUANTITIES = ("size", "elongation", "roughness")
+_MEASURES = {"affine": "affine arc length (that of the whitened outline)", "arc-length": "arc length"}
 _MAX_DOTS = 2000  # outlines drawn of each side at most
 
 
@@ -100,6 +101,7 @@ def methods(
             f"Sample {letter} ({side.name}) had {counted(len(side), 'outline')} in {counted(images, 'image')}"
             f"{f' ({left_out})' if left_out else ''}."
         )
+    said.append(_pixels(result))
     if outlines is not None:
         said += _origin(outlines, kinds)
     if result.note:
@@ -107,22 +109,36 @@ def methods(
     if result.settings.overrule and (faults := [one.text for one in result.quality.findings if one.serious]):
         said.append(f"The result is given despite faults of the outlines: {'; '.join(faults)}.")
     said.append(
-        f"Each outline was sampled at {settings.landmarks} landmarks, split into undulation (form) and scale (size and "
-        f"elongation) as separable shape tensors (Grey et al.), and registered; {result.space.rank} undulation "
-        "coordinates were kept."
+        f"Each outline was sampled at {settings.landmarks} landmarks, equally spaced in {_MEASURES[settings.measure]}, "
+        "split into undulation (form) and scale (size and elongation) as separable shape tensors (Grey et al. 2024), "
+        f"and registered; {result.space.rank} undulation coordinates were kept."
     )
     said.append(
         f"Both were compared by the maximum mean discrepancy (Gretton et al. 2012), with p-values from "
         f"{_null(result)}, at a level of {settings.significance:g} each (seed {settings.seed}).{_combination(result)}"
     )
+    if has_ratios := "times" in known.sentence:
+        how = "Student's (Welch's) over the means of images"
+        if result.permuted != "images":
+            how = "symmetric bootstrap-t over outlines, or Student's (Welch's) for fewer than five"
+        said.append(f"Ratios are those of geometric means; their 95 % intervals are {how}.")
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     said.append(f"Software: {versions}.")
     p = f"undulation p = {result.undulation.p_value:.2g}, scale p = {result.scale.p_value:.2g}"
     found = " ".join(words for words in (known.sentence, known.missed, known.scope) if words)
-    intervals = "" if result.inconclusive else "; brackets hold 95 % intervals"
+    intervals = "; brackets hold 95 % intervals" if has_ratios else ""
     answer = f"{found} ({result.case}; {p}{intervals}.)"
     used = f"All settings of the comparison: {_described(settings)}."
     return "\n\n".join(["Methods", " ".join(said), "Result", answer, used]) + "\n"
+
+
+def _pixels(result: Comparison) -> str:
+    """State the pixel size if both samples have the same, as they do after a comparison of images, or the unit."""
+    unit, size = result.a.unit, result.a.pixel_size
+    if unit == "pixel" or size is None or size != result.b.pixel_size:
+        return f"Sizes are in {'pixels' if unit == 'pixel' else unit}."
+    height, width = size
+    return f"Pixels were {height:g} × {width:g} {unit}."
 
 
 def _null(result: Comparison) -> str:
@@ -178,8 +194,8 @@ def _described(choices: Outlines | object, groups: Collection[str] = ()) -> str:
         if declared.group in (groups or (declared.group,))
     }
     values = {name: getattr(choices, name) for name in fields if matters(choices, name)}
-    return ", ".join(
-        f"{fields[name].label.lower()} {value} {fields[name].unit}".rstrip()
+    return "; ".join(
+        f"{fields[name].label.lower()}: {fields[name].shown(value)} {fields[name].unit}".rstrip()
         for name, value in values.items()
         if value is not None
     )

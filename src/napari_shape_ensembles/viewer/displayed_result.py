@@ -185,6 +185,11 @@ def tests_of(result: Comparison) -> Iterator[tuple[str, MMDTest]]:
         yield from ((words.get(part, f"– {part}"), of_part) for part, of_part in test.parts.items())
 
 
+def doubts_of(result: Comparison) -> list[str]:
+    """Return the warnings that most results have: ambiguous matches with the archetype, curves far from the mean."""
+    return [words for words in result.warnings if "in two ways" in words or "π/4" in words]
+
+
 def counts_of(ensemble: Ensemble) -> list[str]:
     """Return the numbers of curves per image, if several, and the numbers left out with reasons."""
     images = Counter(ensemble.images.tolist())

@@ -142,16 +142,83 @@ def test_the_button_requests_the_selected_curve(explorer, qtbot):
 
 
 def test_an_explanation_fills_all_pages_and_selects_the_most_different_mode(panel, explanation):
-    top = int(explanation.modes.order()[0])
+    top = explanation.modes.by_relevance(explanation.comparison.settings.significance)[0]
     assert panel.isEnabled()
     assert panel.table.mode() == top
     assert panel.table.rowCount() == len(explanation.modes)
     told = panel.sentences.text(), panel.others.text()
-    assert sum(words.count("•") for words in told) == len(explanation.sentences())
+    assert sum(words.count("•") + words.count("►") for words in told) == len(explanation.sentences())
     assert len(told[0].split()) <= 90
     assert panel.further.isVisibleTo(panel) == bool(told[1])
     of_a, of_b = typical(panel.gallery)
     assert max(of_a) < 30 <= min(of_b)
+
+
+@pytest.fixture
+def many(explanation):
+    """An explanation with a sentence of every kind."""
+    return replace(
+        explanation,
+        components=replace(explanation.components, tests=all_rejected(explanation.components.tests)),
+        modes=replace(explanation.modes, tests=all_rejected(explanation.modes.tests)),
+        form=replace(explanation.form, effect_threshold=0.0, spread_threshold=0.0),
+    )
+
+
+def all_rejected(tests):
+    return replace(tests, adjusted=np.full(len(tests.names), 0.001))
+
+
+def test_every_sentence_shows_itself(panel, many, qtbot):
+    panel.show_explanation(many)
+    labels = [*panel.sentences.labels, *panel.others.labels]
+    said = many.statements()
+    assert [one.about for one in said[:4]] == ["size", "elongation", "coarse form", "roughness"]
+    assert panel.picture.isVisibleTo(panel)
+    assert labels[0].text().startswith("►")
+    drawn = set()
+    for label, one in zip(labels, said, strict=True):
+        if one.about:
+            qtbot.mouseClick(label, Qt.MouseButton.LeftButton)
+            assert [other.text()[0] == "►" for other in labels] == [other is label for other in labels]
+            drawn.add(panel.picture.title)
+    starts = "Outlines of average", "Mode", "Mean forms"
+    assert [sum(title.startswith(start) for title in drawn) for start in starts] == [4, 1, 2]
+    labels[0].setFocus()
+    qtbot.keyClick(labels[0], Qt.Key.Key_Space)
+    assert "average size" in panel.picture.title
+
+
+def test_the_outlines_of_average_size_are_drawn_at_their_size(panel, explanation):
+    comparison = explanation.comparison
+    of_a, of_b = ([np.ptp(one.curve, axis=0) for one in panel.picture.outlines if one.side == side] for side in "AB")
+    assert len(of_a) == len(of_b) == 3
+    extents = [np.ptp(curve, axis=0).tolist() for curve in (*comparison.a.curves, *comparison.b.curves)]
+    for one in (*of_a, *of_b):
+        assert np.abs(np.array(extents) - one).max(axis=1).min() == pytest.approx(0, abs=1e-9)
+    ratio = np.exp(np.log(of_b).mean() - np.log(of_a).mean())
+    assert ratio == pytest.approx(explanation.components.ratio[0], rel=0.15)
+
+
+def test_the_mode_of_a_sentence_moves_and_comes_to_rest(panel, many, qtbot):
+    panel.show_explanation(many)
+    place, one = next((place, one) for place, one in enumerate(many.statements()) if one.about.startswith("mode"))
+    label = next(label for label in (*panel.sentences.labels, *panel.others.labels) if label.place == place)
+    panel.table.selectRow(5)
+    qtbot.mouseClick(label, Qt.MouseButton.LeftButton)
+    assert f"mode {panel.table.mode() + 1}" == one.about
+    at_rest = panel.picture.outlines[-1].curve
+    qtbot.waitUntil(lambda: not np.allclose(panel.picture.outlines[-1].curve, at_rest))
+    panel.animation.setInterval(0)
+    qtbot.waitUntil(lambda: not panel.animation.isActive())
+    np.testing.assert_allclose(panel.picture.outlines[-1].curve, at_rest, atol=1e-9)
+
+
+def test_the_picture_stays_at_the_chosen_sentence_when_the_sentences_are_updated(panel, many, qtbot):
+    panel.show_explanation(many)
+    qtbot.mouseClick(panel.sentences.labels[1], Qt.MouseButton.LeftButton)
+    panel.update_sentences(replace(many, comparison=replace(many.comparison, row_depends_on_archetype=True)))
+    assert "average elongation" in panel.picture.title
 
 
 def test_choosing_a_mode_draws_it_and_emits_a_signal(panel, qtbot):
@@ -168,6 +235,7 @@ def test_a_cleared_panel_is_empty(panel):
     assert panel.table.rowCount() == 0
     assert panel.sentences.text() == panel.others.text() == panel.mode_sentence.text() == ""
     assert not panel.further.isVisibleTo(panel)
+    assert not panel.picture.isVisibleTo(panel)
     assert typical(panel.gallery) == [[], []]
     panel.kind.setCurrentIndex(1)
     assert typical(panel.gallery) == [[], []]

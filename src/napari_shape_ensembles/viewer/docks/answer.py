@@ -16,6 +16,8 @@ from .compare import CompareShapes
 class AnswerPage(CompareShapes):
     """The contents of *Compare shapes*, ordered by importance."""
 
+    shows_doubts = False  # the page *Trust* does
+
     def __init__(self, napari_viewer: ViewerModel) -> None:
         self.explanation = Session.of(napari_viewer).explanation
         super().__init__(napari_viewer)

@@ -24,6 +24,8 @@ FOLDED = ("Clean up and split", "Trace", "Analysis", "Advanced")
 class CompareShapes(SamplesDock):
     """Compare the outlines of two layers, or of several images per side."""
 
+    shows_doubts = True  #: whether warnings that most results have are listed
+
     def __init__(self, napari_viewer: ViewerModel) -> None:
         task = self.comparison = Session.of(napari_viewer).comparison
         super().__init__(
@@ -39,7 +41,7 @@ class CompareShapes(SamplesDock):
         self.dialogs = Dialogs(self, self.session, task.message_posted.emit)
         tooltip = "Open a saved comparison; load or save the settings"
         self.files = menu_button("Ope&n …", tooltip, self.dialogs.file_entries())
-        results = self.results = ResultsPanel(self.dialogs.result_entries())
+        results = self.results = ResultsPanel(self.dialogs.result_entries(), doubts=self.shows_doubts)
         self.excluded, self.recover_notice = excluded_notice(), Notice("Undo", "Show the previous result again")
         self.faults = Notice("Answer anyway", "The outlines have been checked and are correct: show the result")
         self.color_by = ColorBy()

@@ -2,6 +2,7 @@
 
 from napari.components import ViewerModel
 
+from ..displayed_result import doubts_of
 from ..panels.choices import ChoicePicture
 from ..panels.widgets import headline_label, scrolling, wrapped_label
 from ..session import Session
@@ -51,7 +52,7 @@ class TrustPage(Dock):
         # Not beside *Run again*, but after a cancelled run, which leaves a partial result.
         self.run_button.setVisible(self.state != "stale" and (self.state != "done" or bool(self.task.message)))
         shown = self.comparison.result
-        doubts = () if shown is None else [words for words in shown.warnings if "archetype" in words or "π/4" in words]
+        doubts = [] if shown is None else doubts_of(shown)
         self.notes.setText("\n".join(doubts))
         self.notes.setVisible(bool(doubts))
         for part in (self.position, self.notes):  # they are about the answer, which may be out of date

@@ -2,11 +2,12 @@
 
 import itertools
 import re
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QSignalBlocker, Qt, Signal
-from qtpy.QtGui import QResizeEvent
+from qtpy.QtCore import QSignalBlocker, Qt, QTimer, Signal
+from qtpy.QtGui import QHideEvent, QKeyEvent, QMouseEvent, QResizeEvent
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...explanation import Explanation
@@ -16,7 +17,7 @@ from ...mmd.witness import most_typical
 from ...outlines.ensemble import counted
 from .distributions import PairedHistogram, ShareBar
 from .shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
-from .widgets import NarrowList, PickTable, Section, SteadyTabs, column, wrapped_label
+from .widgets import NarrowList, PickTable, Section, SteadyTabs, WrappedLabel, clear_layout, column, wrapped_label
 
 Real = NDArray[np.float64]
 
@@ -31,6 +32,9 @@ _HEADINGS = {
 _MAX_THUMBNAILS = 8
 _MAX_WORDS = 75  # shown at once; weaker findings go into a collapsed section
 _INTERVAL = re.compile(r", 95 % interval (\S+) to ([\d.]+\d)")
+_PER_SIDE = 3  # outlines of each side drawn for a component
+# Frames of an animated mode: it ends after two periods, so that nothing moves beside the text for long.
+_PERIOD, _FRAMES, _FRAME_MS = 40, 80, 50
 _TYPICAL = "The curves most typical of each side and not of the other. Click one to see it above."
 _WIDE_TABLE_COLUMNS = {"var.": 23, "sd B/A": 16}  # columns hidden in tables narrower than this many line heights
 
@@ -44,10 +48,17 @@ class ExplanationPanel(SteadyTabs):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.explanation: Explanation | None = None
-        self.sentences, self.mode_sentence = wrapped_label(), wrapped_label()
-        self.sentences.setToolTip("In brackets: 95 % intervals. p: adjusted for multiple testing.")
-        self.others = wrapped_label()
+        self.mode_sentence, self.picture = wrapped_label(), ShapeCanvas()
+        self.sentences, self.others = SentenceList(), SentenceList()
+        for listed in (self.sentences, self.others):
+            listed.chosen.connect(self._choose_statement)
         self.further = Section("", self.others)
+        self.picture.setMinimumHeight(150)
+        self.picture.setMaximumHeight(190)
+        self._about, self._moving, self._frame = "", np.empty((0, 0, 2)), 0
+        self.animation = QTimer(self)  #: moves the mode that the picture shows
+        self.animation.setInterval(_FRAME_MS)
+        self.animation.timeout.connect(self._advance)
         self.shares, self.densities, self.gallery = ShareBar(), PairedHistogram(), Thumbnails()
         self.table = ModeTable()
         self.table.itemSelectionChanged.connect(self._choose_mode)
@@ -59,7 +70,7 @@ class ExplanationPanel(SteadyTabs):
         self.kind.currentIndexChanged.connect(lambda _: self._show_typical())
         self.gallery.chosen.connect(self.curve_chosen)
         for title, parts in (
-            ("Why", (self.sentences, self.shares, self.further)),
+            ("Why", (self.sentences, self.picture, self.shares, self.further)),
             ("Modes", (self.table, self.mode_sentence, self.densities, self.mode_canvas)),
             ("Typical curves", (self.kind, self.gallery)),
         ):
@@ -77,32 +88,129 @@ class ExplanationPanel(SteadyTabs):
 
     def show_explanation(self, explanation: Explanation) -> None:
         self.setEnabled(True)
+        self._about = ""
         self.update_sentences(explanation)
         found = explanation.components
         parts = zip(COMPONENTS, found.share, found.share_interval.T, strict=True)
         self.shares.show_shares([(name, float(share), (float(i[0]), float(i[1]))) for name, share, i in parts])
         self.shares.setVisible(bool(found.differing(explanation.comparison.settings.significance)))
-        self.table.show_modes(explanation.modes)
+        self.table.show_modes(explanation.modes, explanation.comparison.settings.significance)
         self._show_mode()
         self._show_typical()
 
     def update_sentences(self, explanation: Explanation) -> None:
         """Update the sentences for the same comparison, after further results have become available."""
         self.explanation = explanation
-        brief = [_INTERVAL.sub(r" (\1 to \2)", one).replace("adjusted p", "p") for one in explanation.sentences()]
+        said = explanation.statements()
+        brief = [_INTERVAL.sub(r" (\1 to \2)", one.text).replace("adjusted p", "p") for one in said]
         words = itertools.accumulate(len(sentence.split()) for sentence in brief)
         first = max(sum(total <= _MAX_WORDS for total in words), 1)
-        for label, part in ((self.sentences, brief[:first]), (self.others, brief[first:])):
-            label.setText("\n".join(f"• {sentence}" for sentence in part))
+        shown = [(place, text, bool(one.about)) for place, (text, one) in enumerate(zip(brief, said, strict=True))]
+        self.sentences.show_sentences(shown[:first])
+        self.others.show_sentences(shown[first:])
         self.further.rename(f"{counted(len(brief) - first, 'further finding')}")
         self.further.setVisible(first < len(brief))
+        pictured = {one.about: place for place, one in reversed(list(enumerate(said))) if one.about}
+        self._show_statement(pictured.get(self._about, min(pictured.values(), default=-1)))
+
+    def _choose_statement(self, place: int) -> None:
+        """Show the picture of a sentence; a mode is set in motion, and shown in the table and by the explorer."""
+        self._show_statement(place)
+        if self.explanation is not None and len(self._moving):
+            number = self.explanation.statements()[place].about.split()[-1]
+            self.table.select_mode(int(number) - 1)
+            self._frame = 0
+            self.animation.start()
+
+    def _show_statement(self, place: int) -> None:
+        """Draw what the sentence at this place is about, and mark it; -1 draws nothing."""
+        assert self.explanation is not None
+        self.animation.stop()
+        self._moving = np.empty((0, 0, 2))
+        for listed in (self.sentences, self.others):
+            listed.mark(place)
+        self.picture.setVisible(place >= 0)
+        if place < 0:
+            return
+        about = self._about = self.explanation.statements()[place].about
+        if about in COMPONENTS:
+            self._draw_component(about)
+        elif about.startswith("mode "):
+            self._draw_mode(self.picture, int(about.split()[-1]) - 1)
+        else:
+            self._draw_place(about)
+
+    def _draw_component(self, name: str) -> None:
+        """Draw outlines of A, above, and of B, whose value of a component is closest to their side's mean."""
+        assert self.explanation is not None
+        comparison, first = self.explanation.comparison, len(self.explanation.comparison.a)
+        values, curves = self.explanation.coordinates[name], [*comparison.a.curves, *comparison.b.curves]
+        rows = []
+        for side in (slice(first), slice(first, None)):
+            own = values[side].reshape(len(values[side]), -1)
+            away = np.linalg.norm(own - own.mean(axis=0), axis=1)
+            rows.append((np.argsort(away, kind="stable")[:_PER_SIDE] + (side.start or 0)).tolist())
+        to_scale = name == "size"
+        drawn = []
+        for of_side in rows:
+            centered = (curves[row] - (curves[row].min(axis=0) + curves[row].max(axis=0)) / 2 for row in of_side)
+            drawn.append([curve if to_scale else curve / radius([curve]) for curve in centered])
+        step = 2.1 * radius([curve for side in drawn for curve in side])
+        styled = [
+            StyledOutline(curve + step * np.array([line - 0.5, place - (len(side) - 1) / 2]), letter, filled=True)
+            for line, (letter, side) in enumerate(zip("AB", drawn, strict=True))
+            for place, curve in enumerate(side)
+        ]
+        self.picture.set_scale(step, comparison.a.unit if to_scale else "")
+        size = "at the same scale" if to_scale else "each at its own size"
+        self.picture.show_shapes(styled, f"Outlines of average {name}, A above B, {size}")
+
+    def _draw_mode(self, canvas: ShapeCanvas, mode: int) -> None:
+        """Draw the outline along a mode; on the picture of the sentences it can be set in motion."""
+        assert self.explanation is not None
+        comparison = self.explanation.comparison
+        times = exaggeration(comparison.space, comparison.t, mode)
+        low, mean, high = along_mode(comparison.space, comparison.t, mode, (-2 * times, 0, 2 * times))
+        canvas.set_scale(1.1 * radius([low, mean, high]), comparison.a.unit)
+        styled = StyledOutline(low, dashed=True, width=1.5), StyledOutline(mean, width=0.7), StyledOutline(high)
+        enlarged = f"; {times} × enlarged" if times > 1 else ""
+        canvas.show_shapes(styled, f"Mode {mode + 1}: −2 sd dashed, +2 bold{enlarged}")
+        if canvas is self.picture:
+            turns = 2 * times * np.sin(2 * np.pi * np.arange(_PERIOD) / _PERIOD)
+            self._moving = along_mode(comparison.space, comparison.t, mode, tuple(turns))
+
+    def _draw_place(self, about: str) -> None:
+        """Draw both mean forms with dots where along the outline these, or the variabilities, differ."""
+        assert self.explanation is not None
+        form = self.explanation.form
+        where = form.shifted if about == "mean form" else form.spread
+        self.picture.set_scale(1.1 * radius([form.mean_a, form.mean_b]), self.explanation.comparison.a.unit)
+        styled = StyledOutline(form.mean_a, "A", filled=True), StyledOutline(form.mean_b, "B", dashed=True)
+        self.picture.show_shapes(styled, f"Mean forms at one size; dots: the {about} differs", form.mean[where])
+
+    def _advance(self) -> None:
+        """Draw the next frame of the moving mode; at the end, its resting picture."""
+        self._frame += 1
+        still, mean, _ = self.picture.outlines
+        if self._frame > _FRAMES:
+            self.animation.stop()
+            moved = self._moving[_PERIOD // 4]
+        else:
+            moved = self._moving[self._frame % _PERIOD]
+        self.picture.show_shapes((still, mean, StyledOutline(moved)), self.picture.title)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        self.animation.stop()
+        super().hideEvent(event)
 
     def clear_explanation(self) -> None:
         """Clear the panel: the comparison it explains has been replaced."""
-        self.explanation = None
+        self.explanation, self._about = None, ""
         self.setEnabled(False)
-        self.sentences.setText("")
-        self.others.setText("")
+        self.animation.stop()
+        self.sentences.show_sentences([])
+        self.others.show_sentences([])
+        self.picture.hide()
         self.further.hide()
         self.shares.show_shares([])
         self.table.setRowCount(0)
@@ -121,11 +229,7 @@ class ExplanationPanel(SteadyTabs):
         if self.explanation is None or mode is None:
             return
         comparison, modes = self.explanation.comparison, self.explanation.modes
-        times = exaggeration(comparison.space, comparison.t, mode)
-        low, mean, high = along_mode(comparison.space, comparison.t, mode, (-2 * times, 0, 2 * times))
-        self.mode_canvas.set_scale(1.1 * radius([low, mean, high]), comparison.a.unit)
-        styled = StyledOutline(low, dashed=True, width=1.5), StyledOutline(mean, width=0.7), StyledOutline(high)
-        self.mode_canvas.show_shapes(styled, f"−2 sd dashed, +2 bold{f'; {times} × enlarged' if times > 1 else ''}")
+        self._draw_mode(self.mode_canvas, mode)
         values, first = comparison.t[:, mode], len(comparison.a)
         self.densities.show_samples(values[:first], values[first:])
         self.mode_sentence.setText(modes.sentence(mode))
@@ -159,8 +263,8 @@ class ModeTable(PickTable):
         self.setAccessibleName("Modes of undulation")
         self.setToolTip("Choose a mode to see it below, and on the first slider above")
 
-    def show_modes(self, modes: Modes) -> None:
-        """List the modes, the most different first, and select that one."""
+    def show_modes(self, modes: Modes, significance: float) -> None:
+        """List the modes, those that differ and are visible first, and select the first one."""
         rows = [
             (
                 f"{mode + 1}",
@@ -170,7 +274,7 @@ class ModeTable(PickTable):
                 f"{modes.variance[mode]:.1%}",
                 modes.label(mode),
             )
-            for mode in modes.order().tolist()
+            for mode in modes.by_relevance(significance)
         ]
         self.show_rows(rows)
         with QSignalBlocker(self):
@@ -181,8 +285,73 @@ class ModeTable(PickTable):
         items = self.selectedItems()
         return int(self.item(items[0].row(), 0).text()) - 1 if items else None
 
+    def select_mode(self, mode: int) -> None:
+        """Select a mode, from 0."""
+        for row in range(self.rowCount()):
+            if self.item(row, 0).text() == f"{mode + 1}":
+                self.selectRow(row)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         lines = self.width() / self.fontMetrics().height()
         for heading, needed in _WIDE_TABLE_COLUMNS.items():
             self.setColumnHidden(list(_HEADINGS).index(heading), lines < needed)
+
+
+class SentenceList(QWidget):
+    """Sentences, one of which is marked; a click or the space bar chooses one that can be shown."""
+
+    chosen = Signal(int)  #: int: place of the sentence
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.labels: list[_Sentence] = []
+        self._layout = column(page=self).layout()
+        self._layout.setSpacing(4)
+
+    def show_sentences(self, said: Sequence[tuple[int, str, bool]]) -> None:
+        """List sentences, each with its place and whether it can be shown."""
+        clear_layout(self._layout)
+        self.labels = [_Sentence(place, text, shows=shows) for place, text, shows in said]
+        for label in self.labels:
+            label.pressed.connect(self.chosen)
+            self._layout.addWidget(label)
+
+    def mark(self, place: int) -> None:
+        """Mark the sentence at this place, if it is in the list."""
+        for label in self.labels:
+            label.mark(label.place == place)
+
+    def text(self) -> str:
+        return "\n".join(label.text() for label in self.labels)
+
+
+class _Sentence(WrappedLabel):
+    """A sentence, with a triangle instead of the bullet while its picture is shown."""
+
+    pressed = Signal(int)  #: int: its place
+
+    def __init__(self, place: int, sentence: str, *, shows: bool) -> None:
+        super().__init__(f"• {sentence}")
+        self.place, self._sentence, self._shows = place, sentence, shows
+        bracket = "In brackets: 95 % intervals. p: adjusted for multiple testing."
+        self.setToolTip(f"Click to see it. {bracket}" if shows else bracket)
+        self.setAccessibleName(sentence)
+        if shows:
+            self.setCursor(Qt.CursorShape.PointingHandCursor)
+            self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            self.setStyleSheet("QLabel:focus { border: 1px solid #a864d6; }")  # as in `FOCUS`
+
+    def mark(self, marked: bool) -> None:
+        self.setText(f"{'►' if marked else '•'} {self._sentence}")
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        if self._shows and event.button() == Qt.MouseButton.LeftButton and not self.selectedText():
+            self.pressed.emit(self.place)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self._shows and event.key() == Qt.Key.Key_Space:  # Enter runs the dock's task
+            self.pressed.emit(self.place)
+        else:
+            super().keyPressEvent(event)

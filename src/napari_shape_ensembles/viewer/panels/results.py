@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
 from ...comparison.verdict import INCONCLUSIVE
 from ...outlines.ensemble import counted
-from ..displayed_result import DisplayedResult, counts_of, settings_lines, tests_of
+from ..displayed_result import DisplayedResult, counts_of, doubts_of, settings_lines, tests_of
 from .distributions import NullPlot
 from .widgets import Entries, Section, button, column, headline_label, menu_button, tip, wrapped_label
 
@@ -26,12 +26,16 @@ _NUMBERS = ("MMD", "threshold", "p")
 
 
 class ResultsPanel(QWidget):
-    """Shows a `Comparison`, or a message if there is none; a menu offers what can be saved."""
+    """Shows a `Comparison`, or a message if there is none; a menu offers what can be saved.
+
+    Without `doubts`, the warnings that most results have are left to the page *Trust*.
+    """
 
     note_shown = Signal()  #: a message was shown below the result
 
-    def __init__(self, entries: Entries) -> None:
+    def __init__(self, entries: Entries, *, doubts: bool = True) -> None:
         super().__init__()
+        self._doubts = doubts
         self._checkable = False
         self.answer, self.origin, self.warnings = headline_label(), wrapped_label(), wrapped_label()
         self.details, self.used, self.message = wrapped_label(rich=True), wrapped_label(), wrapped_label()
@@ -93,7 +97,9 @@ class ResultsPanel(QWidget):
             result = shown.result
             decided = result.case != INCONCLUSIVE
             answer, origin = result.summary(), shown.origin
-            lines = [*([said] if said else []), *shown.notes, *result.warnings]
+            doubts = [] if self._doubts else doubts_of(result)
+            found = [words for words in result.warnings if words not in doubts]
+            lines = [*([said] if said else []), *shown.notes, *found]
             warnings = "\n".join(line if line.startswith("✓") else f"⚠ {line}" for line in lines)
             tests = "<table cellspacing=0 cellpadding=3><tr><td><small>difference</small>"
             tests += "".join(f"<td align=right><small>{heading}</small>" for heading in _NUMBERS)

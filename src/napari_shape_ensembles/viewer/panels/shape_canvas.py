@@ -16,7 +16,7 @@ from .widgets import clear_layout
 
 Real = NDArray[np.float64]
 
-_MARGIN = 10
+_MARGIN, _DOT = 10, 4.0  # pixels
 _THUMBNAILS_PER_ROW = 4  # thumbnails per row
 
 
@@ -59,7 +59,9 @@ class ShapeCanvas(Drawing):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.outlines: tuple[StyledOutline, ...] = ()  #: outlines drawn, the last one on top
-        self._reach, self._unit, self._title = 1.0, "", ""
+        self.dots: Real = np.empty((0, 2))  #: (row, column) of marked points
+        self._reach, self._unit = 1.0, ""
+        self.title = ""  #: text above the outlines
         self.frames = 0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumSize(200, 200)
@@ -69,9 +71,9 @@ class ShapeCanvas(Drawing):
         self._reach, self._unit = max(reach, 1e-12), UNIT_SYMBOLS.get(unit, unit)
         self.update()
 
-    def show_shapes(self, outlines: Sequence[StyledOutline], title: str = "") -> None:
-        """Draw these outlines, the last one on top, and a title."""
-        self.outlines, self._title = tuple(outlines), title
+    def show_shapes(self, outlines: Sequence[StyledOutline], title: str = "", dots: Real | tuple[()] = ()) -> None:
+        """Draw these outlines, the last one on top, a title, and dots at marked points."""
+        self.outlines, self.title, self.dots = tuple(outlines), title, np.reshape(dots, (-1, 2))
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -82,14 +84,17 @@ class ShapeCanvas(Drawing):
         line = painter.fontMetrics().height() + 4
         whole = self.rect().adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
         wrap = Qt.TextFlag.TextWordWrap.value
-        above = painter.boundingRect(whole, wrap, self._title).height() if self._title else 0
+        above = painter.boundingRect(whole, wrap, self.title).height() if self.title else 0
         room = QRectF(whole).adjusted(0, above, 0, -line)
         scale = min(room.width(), room.height()) / (2 * self._reach)
         ink = self.palette().windowText().color()
         for outline in self.outlines:
             paint_outline(painter, outline, room.center(), scale, ink)
+        painter.setPen(QPen(ink, _DOT, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+        for row, column in (self.dots * scale).tolist():
+            painter.drawPoint(room.center() + QPointF(column, row))
         painter.setPen(ink)
-        painter.drawText(whole, wrap, self._title)
+        painter.drawText(whole, wrap, self.title)
         if self._unit and self.outlines:
             bar = QRectF(room.left(), room.bottom(), room.width(), line)
             length = round_length(bar.width() / 5 / scale)
