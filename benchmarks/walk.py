@@ -221,7 +221,7 @@ def powder(walk):
     walk.click(bench.next, lambda: bench.step == "Trust", "trust")
     trust = bench.pages["Trust"].show_tab(0)
     walk.click(trust.run_button, lambda: session.trust.result is not None and not session.trust.busy, "other choices")
-    print(trust.sentence.text())
+    print(trust.sentence.text(), trust.exceptions.text())
 
 
 def in_front(widget):
@@ -264,7 +264,8 @@ def by_keys(walk):
     walk.key("alt+4", lambda: walk.bench.step == "Why" and session.explanation.result is not None, "why (Alt+4)")
     walk.key("alt+5", lambda: walk.bench.step == "Trust", "trust (Alt+5)")
     walk.key("alt+y", lambda: session.trust.result is not None and not session.trust.busy, "other choices (Alt+Y)")
-    print(walk.bench.pages["Trust"].show_tab(0).sentence.text())
+    trust = walk.bench.pages["Trust"].show_tab(0)
+    print(trust.sentence.text(), trust.exceptions.text())
 
 
 def experiment(walk):

@@ -736,9 +736,12 @@ def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
     wait_until_idle(session.trust, qtbot)
     assert page.run_button.isHidden()
     study = session.trust.result
-    assert {one.name for one in study.choices} == {"min_area", "outline_smoothing", "landmarks", "rank", "archetype"}
-    assert page.sentence.text() == study.summary()
+    of_labels = {"min_area", "outline_smoothing", "landmarks", "rank", "archetype", "coarsening"}
+    assert {one.name for one in study.choices} == of_labels
     assert page.sentence.text().startswith(f"{study.used.case} in ")
+    others = [line.removeprefix("• ").rstrip(".").lower() for line in page.exceptions.text().splitlines()]
+    assert page.exceptions.isHidden() == (not others)
+    assert study.summary().lower() == "; ".join([page.sentence.text().rstrip("."), *others]).lower() + "."
     set_choices(session.choices, rank=9)
     qtbot.waitUntil(lambda: not page.stale.isHidden(), timeout=5000)
     assert page.run_button.isHidden()  # since *Run again* is shown

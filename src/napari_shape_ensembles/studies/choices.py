@@ -147,20 +147,22 @@ class ChoiceStudy:
 
     def summary(self) -> str:
         """Summarize in how many choices the row is unchanged, where each decision changes, and any resampling."""
-        return f"{self._summary()} {self.note}." if self.note else self._summary()
+        said = f"{'; '.join(self.statements())}."
+        return f"{said} {self.note}." if self.note else said
 
-    def _summary(self) -> str:
+    def statements(self) -> list[str]:
+        """Return the parts of the summary, without resampling: the number of unchanged rows first."""
         every = [self.used, *self.choices]
         counts = {case: [one.case for one in every].count(case) for case in dict.fromkeys(one.case for one in every)}
         said = [f"{self.used.case} in {counts[self.used.case]} of {len(every)} choices"]
         if self.missing:
             said[0] += f" ({self.missing} more not compared)"
         if self.used.case == INCONCLUSIVE:
-            return f"{said[0]}{f': {self.used.reason}' if self.used.reason else ''}."
+            return [f"{said[0]}{f': {self.used.reason}' if self.used.reason else ''}"]
         said += [words for place, test in enumerate(_NAMES) if (words := self._exceptions(test, 2 * place))]
         if unanswered := [one for one in self.choices if one.case == INCONCLUSIVE]:
             said.append(f"no answer with {_listed(unanswered)}")
-        return f"{'; '.join(said)}."
+        return said
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Plot the row for each choice, one line per field; see `studies.figures.plot_choices`."""

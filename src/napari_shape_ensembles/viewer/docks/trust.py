@@ -23,7 +23,8 @@ class TrustPage(Dock):
             run_again="Try the choices again, on the current samples",
         )
         self.run_button.setText("Tr&y other choices")
-        self.sentence, self.message, self.notes = headline_label(), wrapped_label(), wrapped_label()
+        self.sentence, self.exceptions = headline_label(), wrapped_label()
+        self.message, self.notes = wrapped_label(), wrapped_label()
         self.picture = ChoicePicture()
         self.position = wrapped_label()
         self.position.setToolTip("Where shape depends on position, images of two places differ for that reason alone.")
@@ -31,7 +32,8 @@ class TrustPage(Dock):
         self.link(self.session.position.changed, self._show_position)
         self.link(self.comparison.changed, self.show_result)
         state = self.reason, self.step, self.progress, self.stale, self.message
-        scrolling(self, self.sentence, self.buttons(), *state, self.picture, self.position, self.notes)
+        said = self.sentence, self.exceptions
+        scrolling(self, *said, self.buttons(), *state, self.picture, self.position, self.notes)
         self.attach()
 
     def _show_position(self) -> None:
@@ -43,8 +45,11 @@ class TrustPage(Dock):
         self.session.position.run_once()
         self._show_position()
         result = self.result
-        self.sentence.setText("" if result is None else result.summary())
+        first, *others = [""] if result is None else [*result.statements(), *filter(None, [result.note])]
+        self.sentence.setText(f"{first}.")
         self.sentence.setVisible(result is not None)
+        self.exceptions.setText("\n".join(f"• {words[0].upper()}{words[1:]}." for words in others))
+        self.exceptions.setVisible(bool(others))
         self.message.setText(self.task.message or (_WHAT if result is None else ""))
         self.message.setVisible(bool(self.message.text()) and not self.busy)
         self.picture.show_study(result)
