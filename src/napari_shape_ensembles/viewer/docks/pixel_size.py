@@ -91,7 +91,9 @@ class PixelSize(QWidget):
 
     def _show(self, calibration: Calibration) -> None:
         height, width = calibration.scale
-        self.form.update(height=height, width=width, unit=calibration.unit)
+        # Not `update`, which magicgui 0.8 confuses with the height and width of the form itself.
+        for name, value in zip(_CONTROLS, (height, width, calibration.unit), strict=True):
+            self.form[name].value = value
         self.message.setText(f"{calibration}.")
 
     def read_file(self) -> None:
