@@ -138,7 +138,7 @@ def _pixels(result: Comparison) -> str:
     if unit == "pixel" or size is None or size != result.b.pixel_size:
         return f"Sizes are in {'pixels' if unit == 'pixel' else unit}."
     height, width = size
-    return f"Pixels were {height:g} × {width:g} {unit}."
+    return f"Outlines were compared at pixels of {height:g} × {width:g} {unit}."
 
 
 def _null(result: Comparison) -> str:

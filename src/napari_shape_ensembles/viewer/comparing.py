@@ -560,12 +560,13 @@ def write_paper_files(shown: DisplayedResult, painted: str, folder: Path) -> lis
             write_bytes(paths[3], object_table(result).to_csv(index=False).encode())
             write_bytes(paths[4], image_table(result).to_csv(index=False).encode())
             written += paths
-            report("writing the script", 3, 5)
-            if script := script_of(shown):
-                write_bytes(code, script.encode())
-                written.append(code)
-        report("saving the comparison", 4, 5)
+        report("saving the comparison", 3, 5)
         written += write_comparison_file(shown, painted, whole)
+        report("writing the script", 4, 5)
+        with file_errors_named(code):
+            # Without its inputs, it loads the comparison of this folder, not the file that was opened.
+            write_bytes(code, script_of(replace(shown, path=str(whole.absolute()))).encode())
+            written.append(code)
     return written
 
 
