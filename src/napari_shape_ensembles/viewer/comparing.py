@@ -21,7 +21,7 @@ from ..comparison.compare import read_view
 from ..comparison.display import MARK
 from ..comparison.learning import COMPARISON_STEPS
 from ..comparison.verdict import INCONCLUSIVE
-from ..explanation import Explanation, explain
+from ..explanation import Explanation, Swap, explain
 from ..explanation.explain import EXPLANATION_STEPS
 from ..explanation.headline import headline
 from ..io import CurveTable, write_curves
@@ -526,13 +526,13 @@ def write_report(result: Comparison, path: Path) -> list[Path]:
     return [write_explanation_report(explanation, path)]
 
 
-def write_explanation_report(explanation: Explanation, path: Path) -> Path:
-    """Write the report of an explanation."""
+def write_explanation_report(explanation: Explanation, path: Path, swaps: tuple[Swap, ...] = ()) -> Path:
+    """Write the report of an explanation, and of its control experiment if there was one."""
     from ..explanation.report import save_report  # imports Matplotlib, which is slow
 
     report("saving the report", len(EXPLANATION_STEPS), len(EXPLANATION_STEPS) + 1)
     with file_errors_named(path):
-        save_report(explanation, path)
+        save_report(explanation, path, swaps=swaps)
     return path
 
 
