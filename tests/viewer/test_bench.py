@@ -640,6 +640,11 @@ def test_doubts_that_most_results_have_are_stated_by_trust_only(bench, qtbot):
     assert doubt in bench.pages["Trust"].show_tab(0).notes.text()
 
 
+def test_a_study_names_the_page_that_its_settings_are_loaded_into(bench):
+    page = bench.page("Trust").show_tab(1)
+    assert page.picked.text() == "Click a point in the plot to load its settings into Answer."
+
+
 def test_trust_is_dimmed_if_the_result_is_outdated(bench, qtbot):
     comparison = bench.session.comparison
     set_choices(bench.session.choices, **QUICK)
