@@ -144,6 +144,7 @@ class WhyPage(ShapeSpaceDock):
     def lay_out(self) -> None:
         self.explorer.canvas.setMinimumHeight(150)
         self.folded_explorer = Section("Explore the shape space", self.explorer)
+        self.stale.button.setToolTip("Compare A and B as they are now")  # no dock of its own here
         self.compare = button("Compare A and B", "Compare the first two groups, and explain what differs")
         self.compare.clicked.connect(self.run_again)
         above = self.reason, self.compare, self.stale, self.buttons(), self.step, self.progress, self.panel
