@@ -318,6 +318,7 @@ class ComparisonTask(Task[Comparison]):
 
     def _on_overruled(self, shown: DisplayedResult) -> Iterator[None]:
         self.choices.set(settings=replace(self.choices.settings, overrule=True))
+        self.message_posted.emit("", "")
         yield from self.show_in_turns(shown)
 
     def open(self, path: Path) -> None:
