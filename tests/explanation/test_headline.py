@@ -256,8 +256,9 @@ def test_text_for_a_paper_states_what_a_referee_asks_for(larger):
     assert "landmarks, equally spaced in affine arc length" in words
     assert "their 95 % intervals are symmetric bootstrap-t over outlines" in words
     assert "brackets hold 95 % intervals" in words
+    assert "Differences that could have been missed are those with a power below 0.8." in words
     for options, said in (
-        ({"unit": "µm", "pixel_size": (0.25, 0.5)}, "Pixels were 0.25 × 0.5 µm."),
+        ({"unit": "µm", "pixel_size": (0.25, 0.5)}, "Outlines were compared at pixels of 0.25 × 0.5 µm."),
         ({"unit": "µm"}, "Sizes are in µm."),
         ({}, "Sizes are in pixels."),
     ):

@@ -765,6 +765,25 @@ def test_doubts_that_most_results_have_are_stated_by_trust_only(bench, qtbot):
     assert doubt in bench.pages["Trust"].show_tab(0).notes.text()
 
 
+def test_an_answer_shown_despite_faults_says_so(bench_of_two, qtbot, model):
+    session = bench_of_two.session
+    set_choices(session.choices, **QUICK, significance=0.05)
+    model.layers[1].data = model.layers[0].data.copy()
+    answer = bench_of_two.page("Answer").show_tab(0)
+    session.comparison.run()
+    qtbot.waitUntil(lambda: session.explanation.result is not None, timeout=60_000)
+    assert "No answer until" in answer.faults.label.text()
+    assert "despite" not in answer.verdict.beside.text()
+    press(answer.faults.button, qtbot)
+    qtbot.waitUntil(lambda: answer.verdict.sentence.text().startswith("No difference"), timeout=60_000)
+    assert "⚠ Shown despite faults of the outlines." in answer.verdict.beside.text()
+
+
+def test_a_study_names_the_page_that_its_settings_are_loaded_into(bench):
+    page = bench.page("Trust").show_tab(1)
+    assert page.picked.text() == "Click a point in the plot to load its settings into Answer."
+
+
 def test_trust_is_dimmed_if_the_result_is_outdated(bench, qtbot):
     comparison = bench.session.comparison
     set_choices(bench.session.choices, **QUICK)

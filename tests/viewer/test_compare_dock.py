@@ -411,3 +411,4 @@ def test_a_withheld_row_is_shown_after_confirmation(bare_dock, qtbot):
     assert bare_dock.state == "done"
     assert bare_dock.faults.label.text() == ""
     assert bare_dock.session.choices.settings.overrule
+    assert bare_dock.results.message.isHidden()  # the progress of this step stayed

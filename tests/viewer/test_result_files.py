@@ -273,6 +273,7 @@ def test_an_unsaved_result_replaced_by_a_file_can_be_restored(finished_dock, mod
         press(finished_dock.recover_notice.button, qtbot)
     assert finished_dock.result is result
     assert finished_dock.results.text() == text
+    assert finished_dock.results.origin.text() == ""  # not added from outside
     assert finished_dock.settings_form.value.rank == 10
     assert finished_dock.color_by.choice.currentData() == "area"
     assert finished_dock.state == "done"

@@ -388,6 +388,26 @@ def test_the_why_page_reports_that_no_curve_is_selected(model, qtbot, result):
 
 
 @pytest.mark.usefixtures("blank_figures")
+def test_form_and_scale_are_exchanged_on_request(explained, result, model, qtbot, tmp_path, answer):
+    explained.folded_control.heading.click()
+    assert explained.controlled.isHidden()
+    with qtbot.waitSignal(explained.finished, timeout=60_000):
+        press(explained.control, qtbot)
+    lines = explained.controlled.text().splitlines()
+    assert lines[0] == "✓ Curves with one part exchanged differ in no other part: form and scale are separated."
+    assert lines[1:] == [
+        f"Form of {form}, scale of {scale}: {first} against A, {second} against B."
+        for form, scale, first, second in (("A", "B", "1∧0", "1∧1"), ("B", "A", "1∧1", "1∧0"))
+    ]
+    path = answer(tmp_path / "why.html")
+    with qtbot.waitSignal(explained.finished, timeout=60_000):
+        press(explained.save_report, qtbot)
+    assert "Control experiment: forms and scales exchanged" in path.read_text()
+    show_given_result(compare(result.b, result.a, QUICK), model)
+    assert explained.controlled.isHidden()
+
+
+@pytest.mark.usefixtures("blank_figures")
 def test_the_report_is_saved_at_the_chosen_path(explained, qtbot, tmp_path, answer):
     path = answer(tmp_path / "why.html")
     with qtbot.waitSignal(explained.finished, timeout=60_000):

@@ -288,6 +288,8 @@ def test_methods_text_for_labels_mentions_no_segmentation(session, model, tmp_pa
     session.comparison.export_for_paper(tmp_path / "again")
     wait_until_idle(session.comparison, qtbot)
     assert (tmp_path / "again" / "methods.txt").read_text() == said
+    code = (tmp_path / "again" / "compare.py").read_text()  # the layers are gone
+    assert repr(str(tmp_path / "again" / "pair.comparison.npz")) in code
     for table in ("objects.csv", "images.csv"):
         assert (tmp_path / "again" / table).read_text() == (tmp_path / "first" / table).read_text()
 

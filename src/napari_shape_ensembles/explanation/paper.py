@@ -122,6 +122,9 @@ def methods(
         if result.permuted != "images":
             how = "symmetric bootstrap-t over outlines, or Student's (Welch's) for fewer than five"
         said.append(f"Ratios are those of geometric means; their 95 % intervals are {how}.")
+    if known.missed:
+        how = "the ends of 95 % intervals" if result.permuted == "images" else "those with a power below 0.8"
+        said.append(f"Differences that could have been missed are {how}.")
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     said.append(f"Software: {versions}.")
     p = f"undulation p = {result.undulation.p_value:.2g}, scale p = {result.scale.p_value:.2g}"
@@ -138,7 +141,7 @@ def _pixels(result: Comparison) -> str:
     if unit == "pixel" or size is None or size != result.b.pixel_size:
         return f"Sizes are in {'pixels' if unit == 'pixel' else unit}."
     height, width = size
-    return f"Pixels were {height:g} × {width:g} {unit}."
+    return f"Outlines were compared at pixels of {height:g} × {width:g} {unit}."
 
 
 def _null(result: Comparison) -> str:

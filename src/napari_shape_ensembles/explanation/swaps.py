@@ -1,5 +1,6 @@
 """Control experiment: forms and scales of two samples exchanged, and the new curves compared."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -127,6 +128,23 @@ def resynthesis(comparison: Comparison, *, random_state: RandomState = 0, seed: 
     by_curves = replace(comparison.settings, permute="curves")
     mixer = _Mixer(given, *polar_factors(comparison), comparison.a.unit, by_curves, rng)
     return tuple(mixer.swap(form, scale, against) for form, scale in ("AB", "BA") for against in "AB")
+
+
+def swap_sentences(swaps: Sequence[Swap]) -> tuple[str, ...]:
+    """State whether only the replaced part differs in the swaps of `resynthesis`, and their rows."""
+    kept = [swap.of_form.undulation if swap.form == swap.against else swap.of_scale.scale for swap in swaps]
+    said = (
+        "⚠ Curves with one part exchanged differ in the part that was kept, too: form and scale are not separated here."
+        if any(test.rejected for test in kept)
+        else "✓ Curves with one part exchanged differ in no other part: form and scale are separated."
+    )
+    pairs = [[one for one in swaps if one.form == form] for form in dict.fromkeys(swap.form for swap in swaps)]
+    rows = [
+        f"Form of {own[0].form}, scale of {own[0].scale}: "
+        f"{', '.join(f'{swap.case} against {swap.against}' for swap in own)}."
+        for own in pairs
+    ]
+    return said, *rows
 
 
 @dataclass(frozen=True, eq=False)

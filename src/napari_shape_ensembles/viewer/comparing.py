@@ -21,7 +21,7 @@ from ..comparison.compare import read_view
 from ..comparison.display import MARK
 from ..comparison.learning import COMPARISON_STEPS
 from ..comparison.verdict import INCONCLUSIVE
-from ..explanation import Explanation, explain
+from ..explanation import Explanation, Swap, explain
 from ..explanation.explain import EXPLANATION_STEPS
 from ..explanation.headline import headline
 from ..io import CurveTable, write_curves
@@ -318,6 +318,7 @@ class ComparisonTask(Task[Comparison]):
 
     def _on_overruled(self, shown: DisplayedResult) -> Iterator[None]:
         self.choices.set(settings=replace(self.choices.settings, overrule=True))
+        self.message_posted.emit("", "")
         yield from self.show_in_turns(shown)
 
     def open(self, path: Path) -> None:
@@ -526,13 +527,13 @@ def write_report(result: Comparison, path: Path) -> list[Path]:
     return [write_explanation_report(explanation, path)]
 
 
-def write_explanation_report(explanation: Explanation, path: Path) -> Path:
-    """Write the report of an explanation."""
+def write_explanation_report(explanation: Explanation, path: Path, swaps: tuple[Swap, ...] = ()) -> Path:
+    """Write the report of an explanation, and of its control experiment if there was one."""
     from ..explanation.report import save_report  # imports Matplotlib, which is slow
 
     report("saving the report", len(EXPLANATION_STEPS), len(EXPLANATION_STEPS) + 1)
     with file_errors_named(path):
-        save_report(explanation, path)
+        save_report(explanation, path, swaps=swaps)
     return path
 
 
@@ -560,12 +561,13 @@ def write_paper_files(shown: DisplayedResult, painted: str, folder: Path) -> lis
             write_bytes(paths[3], object_table(result).to_csv(index=False).encode())
             write_bytes(paths[4], image_table(result).to_csv(index=False).encode())
             written += paths
-            report("writing the script", 3, 5)
-            if script := script_of(shown):
-                write_bytes(code, script.encode())
-                written.append(code)
-        report("saving the comparison", 4, 5)
+        report("saving the comparison", 3, 5)
         written += write_comparison_file(shown, painted, whole)
+        report("writing the script", 4, 5)
+        with file_errors_named(code):
+            # Without its inputs, it loads the comparison of this folder, not the file that was opened.
+            write_bytes(code, script_of(replace(shown, path=str(whole.absolute()))).encode())
+            written.append(code)
     return written
 
 

@@ -129,7 +129,8 @@ class DisplayedResult:
             fingerprints=self.fingerprints,
             planes=tuple(plane_of(layer, dims) for layer in chosen),
         )
-        return replace(self, run_inputs=run_inputs, sources=(copies[:first], copies[first:]), origin=_origin(self.path))
+        origin = _origin(self.path) if self.origin else ""  # empty if computed in this session, and recovered
+        return replace(self, run_inputs=run_inputs, sources=(copies[:first], copies[first:]), origin=origin)
 
     def with_copies(self) -> "DisplayedResult":
         """Return a copy with large images copied as well, which is slow."""

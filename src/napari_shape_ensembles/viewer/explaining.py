@@ -12,7 +12,7 @@ from napari.layers import Shapes
 
 from ..comparison import Comparison
 from ..comparison.display import MARK
-from ..explanation import Explanation, explain
+from ..explanation import Explanation, Swap, explain, resynthesis
 from ..explanation.headline import Headline, headline
 from .choices import Choices
 from .comparing import ComparisonTask, write_explanation_report
@@ -32,6 +32,7 @@ class ExplanationTask(Task[Explanation]):
         super().__init__(choices)
         self.comparison = comparison
         self.explained_comparison: Comparison | None = None
+        self.swaps: tuple[Swap, ...] = ()  #: the control experiment, if it was requested
         self.headline: Headline | None = None  #: the answer in a sentence, computed before the explanation
         self.automatic = False  #: whether to run automatically after each comparison, when idle
         self._idle_debouncer = Debouncer(self._begin_automatically, _IDLE_MS)
@@ -71,7 +72,17 @@ class ExplanationTask(Task[Explanation]):
     def save_report(self, path: Path) -> None:
         if self.result is not None and not self.busy:
             self.message = ""
-            self.start_secondary_job(partial(write_explanation_report, self.result, path), self._on_saved)
+            self.start_secondary_job(partial(write_explanation_report, self.result, path, self.swaps), self._on_saved)
+
+    def run_control(self) -> None:
+        """Exchange forms and scales of A and B, and compare the new curves with both."""
+        if self.explained_comparison is not None and not self.busy:
+            self.message = ""
+            self.start_secondary_job(partial(resynthesis, self.explained_comparison), self._on_swapped)
+
+    def _on_swapped(self, swaps: tuple[Swap, ...]) -> Iterable[None]:
+        self.swaps = swaps
+        return ()
 
     def _on_saved(self, path: Path) -> Iterable[None]:
         self.message = f"Report saved: {path.name}"
@@ -129,7 +140,7 @@ class ExplanationTask(Task[Explanation]):
             self.explained_comparison = found
             if before is None or not same_data(before, found):
                 self.cancel()
-                self.result, self.headline, self.message, self.failed = None, None, "", False
+                self.result, self.headline, self.swaps, self.message, self.failed = None, None, (), "", False
             elif self.result is not None:
                 self.result = replace(self.result, comparison=found)
             if self._active:

@@ -9,10 +9,11 @@ from qtpy.QtWidgets import QComboBox, QFileDialog
 
 from ...comparison.display import MARK
 from ...explanation.shape_paths import ShapePlaces
+from ...explanation.swaps import swap_sentences
 from ..explaining import same_data
 from ..panels.explanation import ExplanationPanel
 from ..panels.shape_explorer import ShapeExplorer
-from ..panels.widgets import Section, button, scrolling, wrapped_label
+from ..panels.widgets import Section, button, column, scrolling, wrapped_label
 from ..session import Session
 from .base import Dock
 
@@ -42,6 +43,14 @@ class ShapeSpaceDock(Dock):
             "S&ave report …", "Save everything as one HTML page, or as PDF, with figures and text"
         )
         self.save_report.clicked.connect(self._ask_for_report)
+        self.control = button(
+            "E&xchange form and scale",
+            "Compare curves with the form of A and the scale of B, and the reverse, with A and B: only the exchanged "
+            "part may differ. Takes about eight comparisons",
+        )
+        self.control.clicked.connect(task.run_control)
+        self.controlled = wrapped_label()
+        self.folded_control = Section("Control experiment", column(self.control, self.controlled))
         self.lay_out()
         self.attach()
 
@@ -49,7 +58,7 @@ class ShapeSpaceDock(Dock):
         """Lay out the parts in a column."""
         above = self.reason, self.status, self.stale, self.open_compare, self.explorer
         below = self.step, self.progress, self.save_report, self.panel
-        scrolling(self, *above, self.buttons(), *below, grows=self.explorer)
+        scrolling(self, *above, self.buttons(), *below, self.folded_control, grows=self.explorer)
 
     def _show_mode(self, mode: int) -> None:
         self.explorer.choose_modes([mode])
@@ -71,6 +80,10 @@ class ShapeSpaceDock(Dock):
             part.setVisible(explained_comparison is not None)
         self.save_report.setVisible(explanation is not None)
         self.save_report.setEnabled(not task.busy)
+        self.folded_control.setVisible(explanation is not None)
+        self.control.setEnabled(not task.busy)
+        self.controlled.setText("\n".join(swap_sentences(task.swaps)) if task.swaps else "")
+        self.controlled.setVisible(bool(task.swaps))
         if explained_comparison is not None:
             self.status.setText(task.message or explained_comparison.summary())
             if places is None or not same_data(places.comparison, explained_comparison):
@@ -131,10 +144,13 @@ class WhyPage(ShapeSpaceDock):
     def lay_out(self) -> None:
         self.explorer.canvas.setMinimumHeight(150)
         self.folded_explorer = Section("Explore the shape space", self.explorer)
+        self.stale.button.setToolTip("Compare A and B as they are now")  # no dock of its own here
         self.compare = button("Compare A and B", "Compare the first two groups, and explain what differs")
         self.compare.clicked.connect(self.run_again)
         above = self.reason, self.compare, self.stale, self.buttons(), self.step, self.progress, self.panel
-        scrolling(self, *above, self.folded_explorer, self.save_report, self.open_compare, self.status)
+        scrolling(
+            self, *above, self.folded_explorer, self.folded_control, self.save_report, self.open_compare, self.status
+        )
 
     def show_result(self) -> None:
         """Show the explanation, which is computed without a request, and offer Compare if there is none to explain."""

@@ -34,8 +34,6 @@ _FOLDED = ("Find", "Clean up and split", "Trace", "Analysis", "Advanced")
 _REDRAW_MS = 1000
 _PROGRESS_MS = 150  # milliseconds between updates of the progress bar (throttled)
 _GRID = 1  # index of the axes with the heat map of a landscape
-_CLICK = "Click a point in the plot to load its settings into Compare shapes."
-_LOADED = "Loaded into Compare shapes: press Run there for its curves."
 _SYNTAX = "Numbers and ranges, separated by commas: 2-20:2 means 2, 4, … 20."
 
 
@@ -43,7 +41,7 @@ class StudyDock(SamplesDock):
     """A dock for a study of the two samples.
 
     `marked` maps the settings that the study sweeps to words on how the plot marks their current values. `own` are
-    controls of this study only. `folded` collapses the controls that other pages show too.
+    controls of this study only. `folded` collapses the controls that other pages show too, on a page of the bench.
     """
 
     def __init__(
@@ -59,6 +57,9 @@ class StudyDock(SamplesDock):
         self.study = study
         self._drawn_state: tuple[Any, ...] = ()
         self._folded = folded
+        target, start = ("Answer", "Run again") if folded else ("Compare shapes", "Run")
+        self._click = f"Click a point in the plot to load its settings into {target}."
+        self._loaded = f"Loaded into {target}: press {start} there for its curves."
         self.cancel_button.setToolTip("Stop the study; results so far are kept (Esc)")
         self.ranges: dict[str, QLineEdit] = {}  #: line edits of the swept ranges
         rows = form()
@@ -77,13 +78,13 @@ class StudyDock(SamplesDock):
             control.setToolTip(f"<qt>{tip}<br>{words}; the study varies it.</qt>")
         self.excluded = excluded_notice()
         self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
-        self.answer, self.picked = wrapped_label(), wrapped_label(_CLICK)
+        self.answer, self.picked = wrapped_label(), wrapped_label(self._click)
         shown = self.shown = NarrowList("Test to draw", TESTS)
         shown.setAccessibleName("Test that is drawn")
         shown.currentIndexChanged.connect(lambda _: study.draw(shown.currentData()))
         self.shown_row = column(row(QLabel("Test drawn"), shown, grows=shown))
         self.view = PlotView()
-        self.view.setToolTip("Click a point to load its settings into Compare shapes")
+        self.view.setToolTip(f"Click a point to load its settings into {target}")
         self.view.describe = self.describe
         self.view.clicked.connect(self._pick)
         self._redraw_timer, self._progress_timer = (
@@ -123,7 +124,7 @@ class StudyDock(SamplesDock):
         return self.view.busy or self._redraw_timer.isActive()
 
     def run(self) -> None:
-        self.picked.setText(_CLICK)
+        self.picked.setText(self._click)
         super().run()
 
     def show_result(self) -> None:
@@ -176,7 +177,7 @@ class StudyDock(SamplesDock):
         place = None if self.result is None else self.index_at(axes, x, y)
         if place is not None:
             self.study.load(place)
-            self.picked.setText(f"{self.sentence_at(place)}\n{_LOADED}")
+            self.picked.setText(f"{self.sentence_at(place)}\n{self._loaded}")
             self.open_dock("Compare shapes", tabify=True)
 
 

@@ -50,10 +50,16 @@ class VerdictPanel(QWidget):
             tested = f"Tested at a level of {level}; in brackets: 95\N{NO-BREAK SPACE}% intervals."
             interval = tested if "times" in known.sentence else ""
             note = f"⚠ {result.note}." if result.note else ""
-            beside = " ".join(words for words in (said, known.missed, known.scope, note, interval) if words)
+            faults = "⚠ Shown despite faults of the outlines." if overruled(result) else ""
+            beside = " ".join(words for words in (said, known.missed, known.scope, note, faults, interval) if words)
         for label, text in ((self.sentence, words), (self.beside, beside)):
             label.setText(text)
             label.setVisible(bool(text))
+
+
+def overruled(result: Comparison) -> bool:
+    """Return whether a result is shown despite faults of the outlines that would withhold it."""
+    return result.settings.overrule and bool(result.quality.serious)
 
 
 class ImageDots(Drawing):
