@@ -37,6 +37,7 @@ class DesignTable:
     """
 
     changed = Signal()  #: cells, columns or layers have changed
+    warned = Signal()  #: `warnings` have changed
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
@@ -47,6 +48,7 @@ class DesignTable:
         self.names = list(_SIDES)  #: names of the groups A and B
         self.requested = NO_REQUESTED_TESTS  #: covariates to adjust for, and interactions to test
         self.control = ""  #: the control group; empty for all pairs
+        self.warnings: list[str] = []  #: on duplicate images, and labels that are listed as images
         self._is_updating = False
         sides.changed.connect(self._on_sides_changed)
         sides.layer_replaced.connect(self._move_cells)
@@ -222,6 +224,12 @@ class DesignTable:
         if name and name not in (*self.columns, IMAGE):
             self.columns.append(name)
             self.changed.emit()
+
+    def warn(self, warnings: list[str]) -> None:
+        """Set the warnings on the images."""
+        if warnings != self.warnings:
+            self.warnings = warnings
+            self.warned.emit()
 
     # Derived state.
 

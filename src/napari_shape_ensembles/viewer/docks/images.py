@@ -136,7 +136,8 @@ class ImagesPage(Page):
         said = self.reason, self.message, self.warnings
         buttons = row(self.split, self.table_menu)
         scrolling(self, self.table, buttons, *said, self.tour, names, self.pixels, grows=self.table)
-        for signal in (self.design.changed, self.session.choices.sides.changed):
+        sides = self.session.choices.sides
+        for signal in (self.design.changed, sides.changed, sides.calibrated):
             self.link(signal, self._schedule_refresh)
         self.link(self.session.design_work.message_posted, self._show_message)
         self._refresh_timer, self._check_timer = (
@@ -153,7 +154,7 @@ class ImagesPage(Page):
         self.refresh()
 
     def showEvent(self, event: QEvent | None) -> None:
-        """Refresh the table: changes of pixel sizes emit no signal."""
+        """Refresh the table: the displayed axes, which have the pixel size, may have changed."""
         super().showEvent(event)
         self.refresh()
 
@@ -210,6 +211,7 @@ class ImagesPage(Page):
                 if kind in ("labels", "mask", "classes"):
                     remedy = "Convert to Labels in the layer's menu, so that it is not segmented."
                     words.append(f"⚠ {name} looks like {'a mask' if kind == 'mask' else kind}. {remedy}")
+        self.design.warn(words)
         if isalive(self):
             self.warnings.setText("\n".join(words))
             self.warnings.setVisible(bool(words))
