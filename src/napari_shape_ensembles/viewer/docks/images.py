@@ -209,7 +209,7 @@ class ImagesPage(Page):
                 data, layer = layer.data, None
                 kind = yield partial(content_of, data)
                 if kind in ("labels", "mask", "classes"):
-                    remedy = "Convert to Labels in the layer's menu, so that it is not segmented."
+                    remedy = "Press Use as labels in Outlines, so that it is not segmented."
                     words.append(f"⚠ {name} looks like {'a mask' if kind == 'mask' else kind}. {remedy}")
         self.design.warn(words)
         if isalive(self):

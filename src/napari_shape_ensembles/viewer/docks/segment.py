@@ -134,7 +134,7 @@ class SegmentCurves(Dock):
         self.verdict.setText("<br>".join(map(escape, [*found[:_MAX_LISTED], *more, *rest])))
         self.verdict.setDisabled(task.is_preview_pending)  # it refers to the previous outlines
         self.verdict.setToolTip(tip("\n".join(found)) if more else "")
-        holds = [f"{name} holds {what}" for name, what in task.contents.items()]
+        holds = [f"{name} holds {'a mask' if what == 'mask' else what}" for name, what in task.contents.items()]
         classes = "classes" in task.contents.values()
         self.labels.set_message(f"⚠ {'; '.join(holds)}, not gray levels." if holds else "")
         self.classes.set_message("Two classes can be the two samples." if classes else "")
