@@ -624,6 +624,14 @@ def test_duplicate_images_and_labels_opened_as_images_are_reported(qtbot):
     assert page_statuses(bench.session)["Images"].state == "done"
 
 
+def test_labels_opened_as_a_stack_of_images_are_reported(bench_of_two, model, qtbot):
+    model.add_image(np.stack([labels_of(1), labels_of(2)]), name="stack")
+    bench_of_two.session.design.write([(model.layers["stack"], "group", "B")])
+    page = bench_of_two.pages["Images"]
+    page.check_images()
+    qtbot.waitUntil(lambda: "stack looks like labels" in page.warnings.text(), timeout=5000)
+
+
 def test_an_image_with_labels_of_several_annotators_has_one_cell(model, qtbot):
     model.add_image(spots(1, rows=4), name="field")
     for name in ("Ada", "Ben", "Cem"):

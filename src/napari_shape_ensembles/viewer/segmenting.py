@@ -46,6 +46,7 @@ LabelImage = NDArray[np.integer]
 _MAX_UNDRAFTED_PX, _DRAFT_PX, _SECOND_DRAFT_PX = 1024, 400, 1600
 # Size of the feature cache in bytes; the features of a gray level image of 1024 × 1024 pixels take 90 MB.
 _CACHE_BYTES = 1.5e9
+_MIN_COMPONENT_PX = 10  # minimum mean size of the components of a mask of objects, in pixels
 _KEPT, _LEFT_OUT = 1, 2
 _COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segmentation preview", interpolation="zero")
 # Debounce of changes before a preview starts, in milliseconds.
@@ -569,8 +570,15 @@ def exact_preview(source: Source, recipe: Outlines, features: FeatureCache) -> P
 
 def contents_of(sources: Mapping[Ref, Source]) -> dict[Ref, Content]:
     """Return the contents of images that contain labels, a mask or classes."""
-    contents = {ref: content_of(source.data) for ref, source in sources.items() if source.kind == "image"}
+    contents = {ref: content_of_objects(source.data) for ref, source in sources.items() if source.kind == "image"}
     return {ref: content for ref, content in contents.items() if content != "grey"}
+
+
+def content_of_objects(image: NDArray[Any]) -> Content:
+    """Return the content of an image; a mask of single bright pixels counts as gray levels."""
+    content = content_of(image)
+    few = content == "mask" and np.count_nonzero(image) < _MIN_COMPONENT_PX * ndimage.label(image)[1]
+    return "grey" if few else content
 
 
 @dataclass(frozen=True)
