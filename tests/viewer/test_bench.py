@@ -621,6 +621,32 @@ def test_comparing_needs_two_layers(model, qtbot, shown):
     assert bench.next.isEnabled()  # to the existing result
 
 
+def test_the_heading_of_the_images_follows_their_pixel_sizes(bench_of_two, model, qtbot, shown):
+    shown(bench_of_two)
+    heading, table = bench_of_two.headings["Images"], bench_of_two.pages["Images"].table
+
+    def told(state):
+        qtbot.waitUntil(lambda: heading.text() == f"Images\n{STATES[state]}")
+
+    told("done")
+    last = table.columnCount() - 1
+    table.item(0, last).setText("0.5 µm")
+    told("look")
+    table.item(1, last).setText("0.5 µm")
+    told("done")
+    model.layers["two"].scale = 2, 2
+    told("look")
+    assert table.item(1, last).text() == "2 µm"
+    form = bench_of_two.pages["Images"].pixels
+    form.fold(False)
+    form.content.layer.setCurrentText("two")
+    form.content.height.setValue(0.5)
+    form.content.width.setValue(0.5)
+    form.content.apply.click()
+    told("done")
+    assert table.item(1, last).text() == "0.5 µm"
+
+
 def test_duplicate_images_and_labels_opened_as_images_are_reported(qtbot):
     model = ViewerModel()
     model.add_image(labels_of(1), name="one")
@@ -631,6 +657,20 @@ def test_duplicate_images_and_labels_opened_as_images_are_reported(qtbot):
     page.check_images()
     qtbot.waitUntil(lambda: "one and two show the same" in page.warnings.text(), timeout=5000)
     assert "one looks like labels" in page.warnings.text()
+    assert page_statuses(bench.session)["Images"].state == "look"
+    for layer, seed in zip(list(model.layers), (1, 2), strict=True):
+        layer.data = spots(seed)
+    page.check_images()
+    qtbot.waitUntil(lambda: not page.warnings.text(), timeout=5000)
+    assert page_statuses(bench.session)["Images"].state == "done"
+
+
+def test_labels_opened_as_a_stack_of_images_are_reported(bench_of_two, model, qtbot):
+    model.add_image(np.stack([labels_of(1), labels_of(2)]), name="stack")
+    bench_of_two.session.design.write([(model.layers["stack"], "group", "B")])
+    page = bench_of_two.pages["Images"]
+    page.check_images()
+    qtbot.waitUntil(lambda: "stack looks like labels" in page.warnings.text(), timeout=5000)
 
 
 def test_an_image_with_labels_of_several_annotators_has_one_cell(model, qtbot):

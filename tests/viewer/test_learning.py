@@ -303,6 +303,13 @@ def test_labels_and_classes_opened_as_images_are_recognized(session, qtbot):
         "phases class 1",
         "phases class 2",
     ]
+    mask = model.add_image(TRUTH[1] > 0, name="mask")
+    session.segmentation.image.choose(mask)
+    task = previewed(session, qtbot, lambda: session.choices.sides.choose([mask], [model.layers["two"]]))
+    assert task.contents == {"mask": "mask"}
+    task.use_as_labels()
+    assert model.layers["mask labels"].data.max() == TRUTH[1].max()  # the components of the mask are its objects
+    assert session.choices.sides.chosen() == ((model.layers["mask labels"],), (model.layers["two"],))
 
 
 def test_painting_training_and_previewing_in_a_window(viewer, qtbot):

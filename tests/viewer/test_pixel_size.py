@@ -49,6 +49,26 @@ def test_the_chosen_layer_is_shown(viewer, widget):
     assert widget.layer.currentText() == "one"
 
 
+def test_the_dock_of_the_menu_sets_the_size_of_the_layer(make_napari_viewer, qtbot):
+    """Napari gives it a proxy of the viewer, whose layers are proxies, too."""
+    viewer = make_napari_viewer()
+    layer = viewer.add_image(IMAGE, name="one")
+    _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Pixel size")
+    typed(widget, 0.5, 0.25, "nm")
+    press(widget.apply, qtbot)
+    assert layer.scale.tolist() == [0.5, 0.25]
+
+
+def test_a_pixel_size_that_is_changed_elsewhere_is_shown(viewer, widget):
+    layer = viewer.add_image(IMAGE, name="one")
+    layer.units, layer.scale = ("nm", "nm"), (0.5, 0.25)
+    assert (widget.height.value(), widget.width.value(), widget.unit.text()) == (0.5, 0.25, "nm")
+    widget.hide()
+    layer.scale = 3, 3
+    widget.show()
+    assert widget.height.value() == 3
+
+
 def test_a_typed_pixel_size_is_applied_to_the_layer(viewer, widget, qtbot):
     layer = viewer.add_image(np.zeros((3, 20, 30)), name="stack", scale=(2, 1, 1), translate=(0, 10, 0))
     typed(widget, 0.5, 0.25, "nm")

@@ -403,5 +403,11 @@ def test_the_worst_findings_are_listed_and_others_in_the_tooltip(dock):
     assert listed == ["⚠ specks in image 6", "• specks in image 1"]
     assert more == "… and 4 more, in the tooltip"
     assert "specks in image 5" in dock.verdict.toolTip()
+    dock.segmentation.verdict = Verdict(Quality(()), {"one": 5, "two": 3, "three": 4})
+    dock.show_state()
+    assert "three" not in dock.verdict.text()
+    assert "three: 4 outlines" in dock.verdict.toolTip()
+    dock.segmentation.verdict = Verdict(Quality(tuple(notes)), {"image": 5, "image 1": 3, "fine": 4})
+    dock.show_state()
     assert "fine: 4 outlines" in fine
     assert "image 1" not in fine

@@ -64,6 +64,20 @@ def test_planes_of_a_stack_replace_its_row(session, model, qtbot):
     model.layers.remove(first)
     model.layers.remove(second)
     assert session.design.layers() == [stack]
+    assert session.design.groups() == {"A": [stack]}
+
+
+@pytest.mark.parametrize("group", ["B", "cells"])
+def test_a_layer_of_regions_is_no_sample_unless_it_has_a_group_of_its_own(session, model, qtbot, group):
+    image = model.add_image(spots(1, rows=4), name="slide")
+    box = np.array([[-0.5, -0.5], [-0.5, 90], [181, 90], [181, -0.5]])
+    drawn = model.add_shapes([box, box + np.array([0, 90.5])], name="zones", shape_type="polygon")  # of a file
+    session.design.write([(drawn, "group", group)])
+    first, second = split(session, image, "Regions of zones", qtbot)
+    own = {"cells": [drawn]} if group == "cells" else {}
+    assert session.design.groups() == {**own, "region 1": [first], "region 2": [second]}
+    if not own:
+        assert list(map(list, session.choices.sides.chosen())) == [[first], [second]]
 
 
 def test_objects_of_a_region_are_segmented_in_the_whole_plane(session, model, qtbot):

@@ -25,6 +25,8 @@ PREFERRED = ("significance", "permutations", "landmarks", "rank")
 _DIGITS = re.compile(r"([0-9]+)")
 # Types of layer list events handled; the event for a rename depends on the version of napari.
 _LAYER_LIST_EVENTS = ("inserted", "removed", "reordered", "renamed", "name")
+#: Types of events of a layer, passed on by the layer list, that may change its pixel size.
+PIXEL_SIZE_EVENTS = ("scale", "units", "affine", "rotate", "shear")
 
 
 class LayerListFollower:
@@ -90,6 +92,7 @@ class Sides(LayerListFollower):
 
     comparison_opened = Signal()  #: a layer of a saved comparison was added, or may exist already
     layer_replaced = Signal(object, object)  #: (before, after): a layer inherits another's place and row in the design
+    calibrated = Signal()  #: the pixel size of a layer may have changed
     layer_removing = Signal()  #: a layer that is not ours is about to be removed from the list
     original_restored = Signal(str)  #: str: message that a replacement was deleted and the original layer is used again
 
@@ -181,6 +184,8 @@ class Sides(LayerListFollower):
         if event is not None and event.type not in (*_LAYER_LIST_EVENTS, "changed"):
             if event.type == "removing" and not is_own(self._layers[event.index]):
                 self.layer_removing.emit()
+            if event.type in PIXEL_SIZE_EVENTS:
+                self.calibrated.emit()
             return
         if event is not None and event.type in ("inserted", "removed") and is_own(event.value):
             known = event.value.metadata.get(MARK)

@@ -79,7 +79,7 @@ class DesignWork(JobRunner):
             self.choices.viewer.add_layer(layer)
             yield None
         whole.visible = False
-        self.design.replace_by_parts(whole, [piece.label for piece in pieces], parts)
+        self.design.replace_by_parts(whole, [piece.label for piece in pieces], parts, way.regions)
         self.message_posted.emit(left_out_sentence(pieces))
 
     # Saving.

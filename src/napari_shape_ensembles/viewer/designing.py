@@ -37,6 +37,7 @@ class DesignTable:
     """
 
     changed = Signal()  #: cells, columns or layers have changed
+    warned = Signal()  #: `warnings` have changed
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
@@ -47,6 +48,7 @@ class DesignTable:
         self.names = list(_SIDES)  #: names of the groups A and B
         self.requested = NO_REQUESTED_TESTS  #: covariates to adjust for, and interactions to test
         self.control = ""  #: the control group; empty for all pairs
+        self.warnings: list[str] = []  #: on duplicate images, and labels that are listed as images
         self._is_updating = False
         sides.changed.connect(self._on_sides_changed)
         sides.layer_replaced.connect(self._move_cells)
@@ -128,16 +130,23 @@ class DesignTable:
             for layer, value in zip(layers, table[name].tolist(), strict=True)
         )
 
-    def replace_by_parts(self, whole: Layer, labels: Sequence[str], parts: Sequence[Layer]) -> None:
+    def replace_by_parts(
+        self, whole: Layer, labels: Sequence[str], parts: Sequence[Layer], regions: Layer | None = None
+    ) -> None:
         """Replace a layer by its parts: each in its own group, or in the group that the user gave to the layer.
 
         As parts are not independent, the image is their replicate. A part named A or B is renamed if an image has
-        that group already.
+        that group already. The layer of the regions is no sample, unless the user gave it a group.
         """
+        if regions is not None and self.cell(regions, GROUP) in _SIDES:
+            self.write([(regions, GROUP, "")])
         given = {name: self.cell(whole, name) for name in self.columns}
         taken = {self.cell(row, GROUP) for row in self.layers() if row not in PARTS} & {*_SIDES}
         labels = [f"{whole.name} {label}" if label in taken else label for label in labels]
-        given[GROUP] = "" if given[GROUP] in _SIDES else given[GROUP]
+        if given[GROUP] in _SIDES:
+            given[GROUP] = ""
+            if whole not in self.layers():  # when its parts are deleted, it gets a letter again
+                self._cells[whole][GROUP] = ""
         given[REPLICATE] = given[REPLICATE] or root_of(whole)[0].name
         self.names = [*(name for name in self.names if name not in _SIDES), *labels]
         self.write(
@@ -222,6 +231,12 @@ class DesignTable:
         if name and name not in (*self.columns, IMAGE):
             self.columns.append(name)
             self.changed.emit()
+
+    def warn(self, warnings: list[str]) -> None:
+        """Set the warnings on the images."""
+        if warnings != self.warnings:
+            self.warnings = warnings
+            self.warned.emit()
 
     # Derived state.
 

@@ -39,6 +39,8 @@ def page_statuses(session: Session) -> dict[str, PageStatus]:
     reason, segmentation, preview = asked.blocking_reason(), session.segmentation, session.segmentation.preview
     verdict = segmentation.verdict if segmentation.verdict.counts or result else segmentation.cached_verdict()
     images = PageStatus("open", reason) if reason else images_status(session)
+    if images.state == "done" and session.design.warnings:
+        images = PageStatus("look", session.design.warnings[0])
     findings = (verdict.quality if result is None else result.quality).findings
     if findings:
         outlines = PageStatus("look", findings[0].text)

@@ -46,6 +46,7 @@ LabelImage = NDArray[np.integer]
 _MAX_UNDRAFTED_PX, _DRAFT_PX, _SECOND_DRAFT_PX = 1024, 400, 1600
 # Size of the feature cache in bytes; the features of a gray level image of 1024 × 1024 pixels take 90 MB.
 _CACHE_BYTES = 1.5e9
+_MIN_COMPONENT_PX = 10  # minimum mean size of the components of a mask of objects, in pixels
 _KEPT, _LEFT_OUT = 1, 2
 _COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segmentation preview", interpolation="zero")
 # Debounce of changes before a preview starts, in milliseconds.
@@ -78,7 +79,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.preview: Preview | None = None
         self.preview_error = self._snapshot_error = ""
         self.verdict = Verdict()  #: on the outlines of all previewed images
-        self._contents: Mapping[Ref, Content] = {}  # of previewed images that contain labels or classes
+        self._contents: Mapping[Ref, Content] = {}  # of previewed images that contain labels, a mask or classes
         self._last_verdict: tuple[tuple[object, ...], Verdict] | None = None  # the last verdict, and its inputs
         self.is_preview_pending = False  #: whether a preview is pending, so that verdict and counts are out of date
         self.features = FeatureCache()
@@ -452,11 +453,11 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     @property
     def contents(self) -> dict[str, Content]:
-        """Contents of previewed images that contain labels or classes, by their current name."""
+        """Contents of previewed images that contain labels, a mask or classes, by their current name."""
         return {layer.name: content for ref, content in self._contents.items() if (layer := ref()) is not None}
 
     def use_as_labels(self, *, classes_apart: bool = False) -> None:
-        """Convert images that contain labels or classes to Labels layers, and choose these instead.
+        """Convert images that contain labels, a mask or classes to Labels layers, and choose these instead.
 
         With `classes_apart`, the components of the first class of the chosen image become A, those of the second B.
         """
@@ -467,7 +468,7 @@ class SegmentationTask(Task[list[Ensemble]]):
                 continue
             source, made = source_of(image, self.choices.dims), []
             values = [value for value in np.unique(source.data).tolist() if value > 0]
-            planes = {"labels": as_labels(source.data)[0]}
+            planes: dict[str, Any] = {"labels": label_plane(np.asarray(as_labels(source.data, insist=True)[0]))}
             if classes_apart:
                 planes = {f"class {value:g}": objects_of_classes(source.data, [value]) for value in values[:2]}
             for words, plane in planes.items():
@@ -568,9 +569,16 @@ def exact_preview(source: Source, recipe: Outlines, features: FeatureCache) -> P
 
 
 def contents_of(sources: Mapping[Ref, Source]) -> dict[Ref, Content]:
-    """Return the contents of images that contain labels or classes."""
-    contents = {ref: content_of(source.data) for ref, source in sources.items() if source.kind == "image"}
-    return {ref: content for ref, content in contents.items() if content in ("labels", "classes")}
+    """Return the contents of images that contain labels, a mask or classes."""
+    contents = {ref: content_of_objects(source.data) for ref, source in sources.items() if source.kind == "image"}
+    return {ref: content for ref, content in contents.items() if content != "grey"}
+
+
+def content_of_objects(image: NDArray[Any]) -> Content:
+    """Return the content of an image; a mask of single bright pixels counts as gray levels."""
+    content = content_of(image)
+    few = content == "mask" and np.count_nonzero(image) < _MIN_COMPONENT_PX * ndimage.label(image)[1]
+    return "grey" if few else content
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ class SplitOption:
 
     title: str
     pieces: Callable[[], list[NewPart]]  #: slow: call it in the background
+    regions: Layer | None = None  #: the layer whose shapes or labels are the regions
 
 
 def split_options(layer: Layer, others: Iterable[Layer], dims: "Dims") -> list[SplitOption]:
@@ -77,7 +78,9 @@ def split_options(layer: Layer, others: Iterable[Layer], dims: "Dims") -> list[S
         )
     if not hidden:
         regions = [one for one in others if one is not layer and isinstance(one, Shapes | Labels) and one.ndim >= 2]
-        found += [SplitOption(f"Regions of {one.name}", partial(_region_parts, layer, one, dims)) for one in regions]
+        found += [
+            SplitOption(f"Regions of {one.name}", partial(_region_parts, layer, one, dims), one) for one in regions
+        ]
     return found
 
 

@@ -38,12 +38,11 @@ from qtpy.QtWidgets import (
 
 from ...comparison.design import GROUP, IMAGE
 from ...io.calibration import Calibration
-from ...outlines.recognise import content_of
 from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
 from ..designing import Row
 from ..dialogs import Dialogs
-from ..inputs import ImageRow, fingerprint
+from ..inputs import ImageRow, fingerprint, source_of
 from ..page_status import images_status
 from ..panels.fonts import painting, with_label_font
 from ..panels.widgets import (
@@ -58,6 +57,7 @@ from ..panels.widgets import (
     tip,
     wrapped_label,
 )
+from ..segmenting import content_of_objects
 from ..session import Session
 from ..splitting import SplitOption, split_options
 from ..task import JobRunner, JobSteps
@@ -136,7 +136,8 @@ class ImagesPage(Page):
         said = self.reason, self.message, self.warnings
         buttons = row(self.split, self.table_menu)
         self._area = scrolling(self, self.table, buttons, *said, self.tour, names, self.pixels, grows=self.table)
-        for signal in (self.design.changed, self.session.choices.sides.changed):
+        sides = self.session.choices.sides
+        for signal in (self.design.changed, sides.changed, sides.calibrated):
             self.link(signal, self._schedule_refresh)
         self.link(self.session.design_work.message_posted, self._show_message)
         self._refresh_timer, self._check_timer = (
@@ -162,7 +163,7 @@ class ImagesPage(Page):
         self.refresh()
 
     def showEvent(self, event: QEvent | None) -> None:
-        """Refresh the table: changes of pixel sizes emit no signal."""
+        """Refresh the table: the displayed axes, which have the pixel size, may have changed."""
         super().showEvent(event)
         self.refresh()
 
@@ -213,12 +214,17 @@ class ImagesPage(Page):
             if mark in fingerprints:
                 words.append(f"⚠ {fingerprints[mark]} and {name} show the same image.")
             fingerprints.setdefault(mark, name)
-            if isinstance(layer, Image) and isinstance(layer.data, np.ndarray) and layer.ndim == 2 and not layer.rgb:
-                data, layer = layer.data, None
-                kind = yield partial(content_of, data)
-                if kind in ("labels", "mask", "classes"):
-                    remedy = "Convert to Labels in the layer's menu, so that it is not segmented."
+            if isinstance(layer, Image) and isinstance(layer.data, np.ndarray) and not layer.rgb:
+                try:
+                    data = layer.data if layer.ndim == 2 else source_of(layer, dims).data
+                except ValueError:  # it shows no plane, as the table says
+                    continue
+                layer = None
+                kind = yield partial(content_of_objects, data)
+                if kind != "grey":
+                    remedy = "Press Use as labels in Outlines, so that it is not segmented."
                     words.append(f"⚠ {name} looks like {'a mask' if kind == 'mask' else kind}. {remedy}")
+        self.design.warn(words)
         if isalive(self):
             self.warnings.setText("\n".join(words))
             self.warnings.setVisible(bool(words))

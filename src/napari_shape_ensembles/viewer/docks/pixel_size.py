@@ -7,15 +7,17 @@ import numpy as np
 from magicgui import magicgui
 from napari.components import ViewerModel
 from napari.layers import Layer
+from napari.utils.events import Event
 from qtpy.QtGui import QHideEvent, QShowEvent
 from qtpy.QtWidgets import QFormLayout, QWidget
 
 from ...io.calibration import Calibration, read_calibration
-from ..choices import ChosenLayer
+from ..choices import PIXEL_SIZE_EVENTS, ChosenLayer
 from ..inputs import ACCEPTED, pixel_size_of, unit_factors
 from ..layer_choice import LayerChoice
 from ..panels.fonts import with_label_font
 from ..panels.widgets import button, pass_wheel, row, wrapped_label
+from ..session import Session
 from ..world import drawn_axes
 
 if TYPE_CHECKING:
@@ -37,8 +39,9 @@ class PixelSize(QWidget):
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         super().__init__()
-        self._dims = napari_viewer.dims
-        self._chosen = ChosenLayer(napari_viewer, lambda layer: isinstance(layer, ACCEPTED))
+        viewer = Session.of(napari_viewer).choices.viewer  # not its proxy, whose layers are proxies that exist briefly
+        self._dims, self._layers = viewer.dims, viewer.layers
+        self._chosen = ChosenLayer(viewer, lambda layer: isinstance(layer, ACCEPTED))
         self.layer = LayerChoice(self._chosen, "Image, labels or shapes whose pixel size is set.")
         self.form = magicgui(_entered, call_button=False, **_CONTROLS)
         self.form.native.setParent(self)  # its controls stand in the rows below; it goes with this widget
@@ -63,16 +66,28 @@ class PixelSize(QWidget):
         self._chosen.changed.connect(self.show_layer)
         self.read.clicked.connect(self.read_file)
         self.apply.clicked.connect(self.set_layer)
+        self._connect_events()
+
+    def _connect_events(self) -> None:
+        if not self._chosen.is_connected:
+            self._layers.events.connect(self._on_layer_event)
         self._chosen.connect_events()
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
-        self._chosen.connect_events()
+        self._connect_events()
 
     def hideEvent(self, event: QHideEvent | None) -> None:
         """Disconnect, so that a closed dock leaves no callbacks behind."""
         super().hideEvent(event)
+        if self._chosen.is_connected:
+            self._layers.events.disconnect(self._on_layer_event)
         self._chosen.disconnect_events()
+
+    def _on_layer_event(self, event: Event) -> None:
+        """Show a pixel size that was changed elsewhere."""
+        if event.type in PIXEL_SIZE_EVENTS:
+            self.show_layer()
 
     def show_layer(self) -> None:
         """Show the chosen layer and its current pixel size."""

@@ -133,8 +133,9 @@ class SegmentCurves(Dock):
         more = [f"… and {len(found) - _MAX_LISTED} more, in the tooltip"] if len(found) > _MAX_LISTED else []
         self.verdict.setText("<br>".join(map(escape, [*found[:_MAX_LISTED], *more, *rest])))
         self.verdict.setDisabled(task.is_preview_pending)  # it refers to the previous outlines
-        self.verdict.setToolTip(tip("\n".join(found)) if more else "")
-        holds = [f"{name} holds {what}" for name, what in task.contents.items()]
+        counts = [f"{name}: {counted(count, 'outline')}" for name, count in task.verdict.counts.items()]
+        self.verdict.setToolTip(tip("\n".join([*found, *counts])) if more or len(counts) > _MAX_LISTED else "")
+        holds = [f"{name} holds {'a mask' if what == 'mask' else what}" for name, what in task.contents.items()]
         classes = "classes" in task.contents.values()
         self.labels.set_message(f"⚠ {'; '.join(holds)}, not gray levels." if holds else "")
         self.classes.set_message("Two classes can be the two samples." if classes else "")
