@@ -32,7 +32,7 @@ def view_of(viewer: ViewerModel, drawn: Real, around: float = _VIEW_EXTENT) -> t
     """
     camera = camera_of(viewer)
     before = camera.center, camera.zoom
-    viewer.reset_view()
+    viewer.reset_view(reset_camera_angle=False)
     whole = np.ptp(rows_and_columns(viewer.layers.extent.world, viewer.dims), axis=0)
     size = np.maximum(np.ptp(drawn, axis=0), 1e-9)
     zoom = float(camera.zoom) * max(float((whole / (around * size)).min()), 1.0)
