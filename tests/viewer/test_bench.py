@@ -6,8 +6,7 @@ import napari
 import numpy as np
 import pytest
 from napari.components import ViewerModel
-from qtpy.QtCore import QPointF, Qt
-from qtpy.QtGui import QWheelEvent
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -33,6 +32,7 @@ from docks import (
     show_given_result,
     wait_until_idle,
     wait_until_released,
+    wheel,
 )
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings
@@ -66,14 +66,6 @@ def captions(viewer):
         left, top, width, height = caption.cell
         found[round(top / height), round(left / width)] = caption.text
     return found
-
-
-def wheel(control):
-    """Turn the mouse wheel over a control."""
-    where = QPointF(control.rect().center())
-    everywhere = Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase
-    event = QWheelEvent(where, where, *[QPointF(0, -120).toPoint()] * 2, Qt.MouseButton.NoButton, *everywhere, False)
-    QApplication.sendEvent(control, event)
 
 
 def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path, monkeypatch, shown):

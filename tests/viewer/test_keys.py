@@ -124,6 +124,7 @@ def test_enter_presses_the_focused_button(ready, qtbot, key):
     section.heading.setFocus()
     qtbot.keyClick(section.heading, key)
     assert section.unfolded != unfolded
+    assert section.heading.accessibleName().endswith(", folded" if unfolded else ", unfolded")
     assert not dock.busy
 
 
