@@ -6,7 +6,7 @@ import napari
 import numpy as np
 import pytest
 from napari.components import ViewerModel
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QEvent, Qt
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -714,8 +714,12 @@ def test_a_selected_curve_is_highlighted_for_any_active_layer_until_esc(make_nap
     viewer.layers.selection.active = one  # napari highlights curves of the active layer only
     np.testing.assert_array_equal(before, viewer.screenshot(canvas_only=True, flash=False))
     qtbot.waitUntil(lambda: bench.canvas_overlays.outlines is not None, timeout=5000)
-    qtbot.keyClick(bench.canvas_overlays.outlines.parentWidget(), Qt.Key.Key_Escape)
-    assert len(bench.session.comparison.selection.rows) == 0
+    canvas, selection = bench.canvas_overlays.outlines.parentWidget(), bench.session.comparison.selection
+    qtbot.keyClick(canvas, Qt.Key.Key_Escape)
+    assert len(selection.rows) == 0
+    selection.hover(2)
+    QApplication.sendEvent(canvas, QEvent(QEvent.Type.Leave))
+    assert selection.hovered_row == -1
 
 
 def test_proposals_are_unfolded_once_if_a_threshold_fragments_objects(model, qtbot, shown):

@@ -15,7 +15,7 @@ from scipy import ndimage
 
 from docks import grid_of, reusing_results, set_choices, wait_until_idle
 from image_makers import spots
-from napari_shape_ensembles.viewer.camera_flight import camera_of, view_of
+from napari_shape_ensembles.viewer.camera_flight import Flight, camera_of, move_camera, view_of
 from napari_shape_ensembles.viewer.curves.canvas_overlays import Captions
 from napari_shape_ensembles.viewer.curves.side_by_side import CellGrid
 from napari_shape_ensembles.viewer.docks.bench import Bench
@@ -96,6 +96,22 @@ def test_the_camera_is_restored_unless_the_user_has_moved_it(model):
     camera.center = 0, 5, 6
     comparison.arrange(False)
     assert camera.center == (0, 5, 6)
+    comparison.arrange(True, captioned=True)
+    move_camera(model, np.array([0.0, 20.0, 30.0]), 9.0)  # to a curve that was clicked in another view
+    comparison.arrange(False)
+    assert camera.center == (0, 5, 6)
+
+
+def test_a_flight_ends_where_the_user_moves_the_camera(model, qtbot):
+    model.add_image(np.zeros((60, 80)))
+    flight, camera = Flight(model), camera_of(model)
+    flight.to(np.array([0.0, 20.0, 30.0]), 9.0)
+    camera.center = 0, 5, 6
+    qtbot.wait(400)  # longer than a flight
+    assert camera.center == (0, 5, 6)
+    flight.to(np.array([0.0, 20.0, 30.0]), 9.0)
+    qtbot.waitUntil(lambda: camera.center == (0, 20, 30), timeout=5000)
+    assert camera.zoom == pytest.approx(9)
 
 
 def test_a_3d_view_is_not_turned(model):

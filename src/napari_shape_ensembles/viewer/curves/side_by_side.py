@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from ...palette import SIDE_COLORS
-from ..camera_flight import camera_of
+from ..camera_flight import camera_of, is_where_moved
 from ..choices import Choices
 from ..inputs import is_own
 from ..layers import batched_changes
@@ -369,7 +369,8 @@ class SideBySide:
         """Restore the previous grid; unless the user has changed them since, layer order, camera and selection too."""
         if not self.on:
             return
-        is_camera_fitted = self._camera_state() == self._fitted_camera
+        viewer = self._viewer()
+        is_camera_ours = self._camera_state() == self._fitted_camera or (viewer is not None and is_where_moved(viewer))
         self._grid_before["enabled"] = self._grid_before["enabled"] and not self._is_suspended
         self.on, self._cell_count, self._is_suspended = False, 0, False
         self._grid.events.enabled.disconnect(self._on_grid_switched)
@@ -390,7 +391,7 @@ class SideBySide:
             if kept:
                 first = self._existing(self._order_before)
                 self._reorder([*first, *(layer for layer in self._layers if layer not in first)])
-        if is_camera_fitted:
+        if is_camera_ours:
             self._restore_camera()
         selected = self._layers.selection
         if selected and all(map(is_own, selected)):  # napari has selected our layers as they were added
