@@ -988,6 +988,22 @@ def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot, monkeypatch):
     bench.window().findChild(Tour).close()
 
 
+def test_the_tour_stays_in_the_window_and_ends_with_the_bench(viewer, qtbot, monkeypatch):
+    viewer.add_labels(labels_of(1), name="one")
+    monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
+    window = viewer.window._qt_window
+    window.resize(1200, 800)
+    window.show()
+    start_tour()
+    bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    (tour,) = window.findChildren(Tour)
+    qtbot.waitUntil(lambda: tour.x() > 500, timeout=5000)
+    window.resize(700, 600)
+    qtbot.waitUntil(lambda: window.rect().contains(tour.geometry()), timeout=5000)
+    bench.parentWidget().hide()  # as by the button in its title bar
+    qtbot.waitUntil(lambda: not window.findChildren(Tour), timeout=5000)
+
+
 def test_manual_outlines_are_in_the_cell_of_their_image(model, qtbot):
     for place, name in enumerate(("left", "right")):
         model.add_image(np.zeros((60, 60)), name=name, translate=(0, 80 * place))

@@ -4,8 +4,8 @@ import gc
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QPoint, QPointF, Qt
-from qtpy.QtGui import QMouseEvent
+from qtpy.QtCore import QPoint, QPointF, QRect, Qt
+from qtpy.QtGui import QMouseEvent, QScreen
 from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
 
 from docks import (
@@ -20,6 +20,7 @@ from docks import (
     run,
     selected_in_table,
     selected_rows,
+    show_given_result,
 )
 from image_makers import spots
 from napari_shape_ensembles.explanation.single_curves import (
@@ -244,6 +245,15 @@ def test_the_explorer_opens_in_the_viewer_and_again_after_closing(viewer, qtbot)
     gc.collect()
     press(dock.results.explore, qtbot)
     assert not dock.curve_window.explorer.parentWidget().isHidden()
+
+
+@pytest.mark.parametrize(("height", "floats"), [(2000, False), (500, True)])
+def test_the_explorer_floats_on_a_low_screen(viewer, qtbot, comparison, monkeypatch, height, floats):
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 1280, height))
+    dock = open_bare_dock(viewer, qtbot)
+    show_given_result(comparison, viewer)
+    press(dock.results.explore, qtbot)
+    assert dock.curve_window.explorer.parentWidget().isFloating() == floats
 
 
 # The card ------------------------------------------------------------------------------------------------------

@@ -142,7 +142,11 @@ class CurveWindow:
             self._comparison.curve_explorer = weakref.ref(explorer)
             explorer.connect_to(self._comparison)
             if (window := getattr(self._viewer, "window", None)) is not None:
-                window.add_dock_widget(explorer, name="Curves", area="bottom")
+                dock = window.add_dock_widget(explorer, name="Curves", area="bottom")
+                main = dock.window()
+                height = main.minimumSizeHint().height() + dock.minimumSizeHint().height()
+                # Else the window would outgrow the screen.
+                dock.setFloating(height > main.screen().availableGeometry().height())
         frame: Any = explorer.parentWidget() or explorer
         frame.show()
         frame.raise_()
