@@ -13,7 +13,9 @@ import npe2
 import numpy as np
 import pytest
 from qtpy.compat import isalive
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QPointF, Qt
+from qtpy.QtGui import QWheelEvent
+from qtpy.QtWidgets import QApplication
 
 from napari_shape_ensembles.inspection import ranking, suspects
 from napari_shape_ensembles.viewer import comparing, inspecting, learning
@@ -59,6 +61,14 @@ def show_docks(viewer):
 
 def press(button, qtbot):
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def wheel(control):
+    """Turn the mouse wheel over a control."""
+    where = QPointF(control.rect().center())
+    everywhere = Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase
+    event = QWheelEvent(where, where, *[QPointF(0, -120).toPoint()] * 2, Qt.MouseButton.NoButton, *everywhere, False)
+    QApplication.sendEvent(control, event)
 
 
 def run(widget, qtbot):

@@ -36,6 +36,7 @@ from docks import (
     show_given_result,
     wait_until_idle,
     wait_until_released,
+    wheel,
 )
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings
@@ -71,14 +72,6 @@ def captions(viewer):
         left, top, width, height = caption.cell
         found[round(top / height), round(left / width)] = caption.text
     return found
-
-
-def wheel(control):
-    """Turn the mouse wheel over a control."""
-    where = QPointF(control.rect().center())
-    everywhere = Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase
-    event = QWheelEvent(where, where, *[QPointF(0, -120).toPoint()] * 2, Qt.MouseButton.NoButton, *everywhere, False)
-    QApplication.sendEvent(control, event)
 
 
 def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path, monkeypatch, shown):
@@ -925,8 +918,12 @@ def test_a_selected_curve_is_highlighted_for_any_active_layer_until_esc(make_nap
     viewer.layers.selection.active = one  # napari highlights curves of the active layer only
     np.testing.assert_array_equal(before, viewer.screenshot(canvas_only=True, flash=False))
     qtbot.waitUntil(lambda: bench.canvas_overlays.outlines is not None, timeout=5000)
-    qtbot.keyClick(bench.canvas_overlays.outlines.parentWidget(), Qt.Key.Key_Escape)
-    assert len(bench.session.comparison.selection.rows) == 0
+    canvas, selection = bench.canvas_overlays.outlines.parentWidget(), bench.session.comparison.selection
+    qtbot.keyClick(canvas, Qt.Key.Key_Escape)
+    assert len(selection.rows) == 0
+    selection.hover(2)
+    QApplication.sendEvent(canvas, QEvent(QEvent.Type.Leave))
+    assert selection.hovered_row == -1
 
 
 def test_proposals_are_unfolded_once_if_a_threshold_fragments_objects(model, qtbot, shown):
@@ -1193,6 +1190,22 @@ def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot, monkeypatch):
     assert [layer.name for layer in viewer.layers][:2] == ["Powder, field 1", "Powder, field 2"]
     assert (bench.session.choices.recipe.method, bench.session.choices.recipe.threshold) == ("manual", 50)
     bench.window().findChild(Tour).close()
+
+
+def test_the_tour_stays_in_the_window_and_ends_with_the_bench(viewer, qtbot, monkeypatch):
+    viewer.add_labels(labels_of(1), name="one")
+    monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
+    window = viewer.window._qt_window
+    window.resize(1200, 800)
+    window.show()
+    start_tour()
+    bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    (tour,) = window.findChildren(Tour)
+    qtbot.waitUntil(lambda: tour.x() > 500, timeout=5000)
+    window.resize(700, 600)
+    qtbot.waitUntil(lambda: window.rect().contains(tour.geometry()), timeout=5000)
+    bench.parentWidget().hide()  # as by the button in its title bar
+    qtbot.waitUntil(lambda: not window.findChildren(Tour), timeout=5000)
 
 
 def test_manual_outlines_are_in_the_cell_of_their_image(model, qtbot):

@@ -4,8 +4,8 @@ import gc
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QPoint, QPointF, Qt
-from qtpy.QtGui import QMouseEvent
+from qtpy.QtCore import QPoint, QPointF, QRect, Qt
+from qtpy.QtGui import QMouseEvent, QScreen
 from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
 
 from docks import (
@@ -20,6 +20,7 @@ from docks import (
     run,
     selected_in_table,
     selected_rows,
+    show_given_result,
 )
 from image_makers import spots
 from napari_shape_ensembles.explanation.single_curves import (
@@ -246,6 +247,15 @@ def test_the_explorer_opens_in_the_viewer_and_again_after_closing(viewer, qtbot)
     assert not dock.curve_window.explorer.parentWidget().isHidden()
 
 
+@pytest.mark.parametrize(("height", "floats"), [(2000, False), (500, True)])
+def test_the_explorer_floats_on_a_low_screen(viewer, qtbot, comparison, monkeypatch, height, floats):
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 1280, height))
+    dock = open_bare_dock(viewer, qtbot)
+    show_given_result(comparison, viewer)
+    press(dock.results.explore, qtbot)
+    assert dock.curve_window.explorer.parentWidget().isFloating() == floats
+
+
 # The card ------------------------------------------------------------------------------------------------------
 
 
@@ -403,7 +413,7 @@ def test_every_control_is_described(finished_dock, explorer):
         for kind in (QAbstractButton, QAbstractSpinBox, QComboBox):
             for control in parent.findChildren(kind):
                 name = control.objectName()
-                if name.startswith("qt_") or "qt_" in str(control.parentWidget().objectName()):
+                if name.startswith(("qt_", "Scroll")) or "qt_" in str(control.parentWidget().objectName()):
                     continue
                 assert control.toolTip() or control.parentWidget().toolTip(), (kind, control.text(), name)
 

@@ -116,6 +116,19 @@ def test_enter_in_a_field_of_segment_curves_adds_no_layers(ready, qtbot):
 
 
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
+@pytest.mark.parametrize("ready", [DOCKS["segment"], DOCKS["inspect"], DOCKS["landscape"]], indirect=True)
+def test_enter_presses_the_focused_button(ready, qtbot, key):
+    dock, _, _ = ready
+    section = next(one for one in dock.findChildren(Section) if one.heading.isVisible())
+    unfolded = section.unfolded
+    section.heading.setFocus()
+    qtbot.keyClick(section.heading, key)
+    assert section.unfolded != unfolded
+    assert section.heading.accessibleName().endswith(", folded" if unfolded else ", unfolded")
+    assert not dock.busy
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
 def test_enter_runs_and_escape_cancels_from_another_control(ready, qtbot, key):
     dock, button, control = ready
     if isinstance(dock, SegmentCurves):  # only from its button

@@ -19,10 +19,30 @@ Real = NDArray[np.float64]
 _DURATION_S, _FRAME_MS = 0.3, 25  # duration of the animation, and minimum milliseconds per frame
 _VIEW_EXTENT = 3.0  # extent of the view relative to the curve
 
+# Viewer -> center and zoom of its camera as last set by `move_camera`.
+_moved: "weakref.WeakKeyDictionary[ViewerModel, object]" = weakref.WeakKeyDictionary()
+
 
 def camera_of(viewer: ViewerModel) -> "Camera":
     """Return the camera of a viewer."""
     return getattr(viewer, "scene", viewer).camera  # part of the scene since napari 0.9
+
+
+def move_camera(viewer: ViewerModel, center: Real, zoom: float) -> None:
+    """Move the camera of a viewer on behalf of the plugin."""
+    camera = camera_of(viewer)
+    camera.center, camera.zoom = tuple(center), zoom
+    _moved[viewer] = _camera_state(viewer)
+
+
+def is_where_moved(viewer: ViewerModel) -> bool:
+    """Whether the user has not moved the camera since `move_camera`."""
+    return _moved.get(viewer) == _camera_state(viewer)
+
+
+def _camera_state(viewer: ViewerModel) -> object:
+    camera = camera_of(viewer)
+    return tuple(camera.center), camera.zoom
 
 
 def view_of(viewer: ViewerModel, drawn: Real, around: float = _VIEW_EXTENT) -> tuple[Real, float]:
@@ -32,7 +52,7 @@ def view_of(viewer: ViewerModel, drawn: Real, around: float = _VIEW_EXTENT) -> t
     """
     camera = camera_of(viewer)
     before = camera.center, camera.zoom
-    viewer.reset_view()
+    viewer.reset_view(reset_camera_angle=False)
     whole = np.ptp(rows_and_columns(viewer.layers.extent.world, viewer.dims), axis=0)
     size = np.maximum(np.ptp(drawn, axis=0), 1e-9)
     zoom = float(camera.zoom) * max(float((whole / (around * size)).min()), 1.0)
@@ -41,7 +61,7 @@ def view_of(viewer: ViewerModel, drawn: Real, around: float = _VIEW_EXTENT) -> t
 
 
 class Flight:
-    """Animates the camera of a viewer, at the frame rate that the canvas can draw."""
+    """Animates the camera of a viewer, at the frame rate that the canvas can draw, until it is moved otherwise."""
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._viewer = weakref.ref(viewer)
@@ -55,18 +75,18 @@ class Flight:
             camera = camera_of(viewer)
             start = np.asarray(camera.center, dtype=np.float64), float(camera.zoom)
             self._ends, self._start_time = (start, (centre, zoom)), time.perf_counter()
+            move_camera(viewer, *start)
             self._frame()
 
     def _frame(self) -> None:
         viewer = self._viewer()
-        if viewer is None or self._ends is None:
+        if viewer is None or self._ends is None or not is_where_moved(viewer):
+            self._ends = None
             return
         (centre, zoom), (last, nearest) = self._ends
         share = min((time.perf_counter() - self._start_time) / _DURATION_S, 1.0)
         eased = share * share * (3 - 2 * share)
-        camera = camera_of(viewer)
-        camera.center = tuple(centre + eased * (last - centre))
-        camera.zoom = zoom * (nearest / zoom) ** eased
+        move_camera(viewer, centre + eased * (last - centre), zoom * (nearest / zoom) ** eased)
         if share < 1:
             self._frame_debouncer.start()
         else:

@@ -29,7 +29,7 @@ from ..io.corrected import read_log, write_corrected
 from ..outlines import Outlines
 from ..palette import EXCLUDED, OUTLINE, RANKED
 from ..progress import report
-from .camera_flight import camera_of, view_of
+from .camera_flight import move_camera, view_of
 from .choices import Choices, ChosenLayer
 from .inputs import (
     ACCEPTED,
@@ -409,8 +409,7 @@ class InspectionTask(Task[Inspection]):
         if layer is not None:
             shape = index if index >= 0 else layer.features["id"].tolist().index(label)
             drawn = drawn_at(layer, np.asarray(layer.data[shape]), viewer)
-            camera = camera_of(viewer)
-            camera.center, camera.zoom = view_of(viewer, drawn)
+            move_camera(viewer, *view_of(viewer, drawn))
             if viewer.layers.selection.active is not copy or copy is None:  # keep a copy being painted active
                 viewer.layers.selection.active = layer
             layer.selected_data = {shape}

@@ -57,6 +57,7 @@ class SidesChoice(QWidget):
             "On: tick images; whole images are permuted, not single curves.\nOff: one layer each. Default off."
         )
         self.swap = button("⇅", "Swap A and B")
+        self.swap.setAccessibleName("Swap A and B")
         self.swap.setFixedWidth(32)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)

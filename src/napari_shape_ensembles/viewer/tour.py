@@ -3,7 +3,7 @@
 Plugins cannot extend napari's own tours (*Help > Take a tour*), so this one has a menu entry next to the bench.
 """
 
-from qtpy.QtCore import QEvent, QPoint, Qt, Signal
+from qtpy.QtCore import QEvent, QObject, QPoint, Qt, Signal
 from qtpy.QtGui import QKeyEvent
 from qtpy.QtWidgets import QFrame, QLabel, QWidget
 
@@ -56,6 +56,7 @@ class Tour(QFrame):
         self._reposition_timer = single_shot_timer(self, self.reposition)
         self._reposition_timer.setInterval(_SETTLE_MS)
         bench.destroyed.connect(self.deleteLater)
+        self.parentWidget().installEventFilter(self)
 
     def start(self) -> None:
         """Start at the first page, and close a tour already running."""
@@ -92,6 +93,12 @@ class Tour(QFrame):
         self.move(max(corner.x() - self.width() - _GAP, 0), max(corner.y() + 2 * _GAP, 0))
         self.show()
         self.raise_()
+
+    def eventFilter(self, window: QObject, event: QEvent) -> bool:
+        """Follow the size of the window, which may become smaller than the place of the callout."""
+        if event.type() == QEvent.Type.Resize and self.isVisible():
+            self._reposition_timer.start()
+        return super().eventFilter(window, event)
 
     def show_next(self) -> None:
         """Go to the next page, or end after the last one."""

@@ -15,10 +15,11 @@ from scipy import ndimage
 
 from docks import grid_of, reusing_results, set_choices, wait_until_idle
 from image_makers import spots
-from napari_shape_ensembles.viewer.camera_flight import camera_of
+from napari_shape_ensembles.viewer.camera_flight import Flight, camera_of, move_camera, view_of
 from napari_shape_ensembles.viewer.curves.canvas_overlays import Captions
 from napari_shape_ensembles.viewer.curves.side_by_side import CellGrid
 from napari_shape_ensembles.viewer.docks.bench import Bench
+from napari_shape_ensembles.viewer.inputs import OWN
 from napari_shape_ensembles.viewer.session import Session
 
 needs_grid_aware_of_layers = pytest.mark.skipif(
@@ -95,6 +96,50 @@ def test_the_camera_is_restored_unless_the_user_has_moved_it(model):
     camera.center = 0, 5, 6
     comparison.arrange(False)
     assert camera.center == (0, 5, 6)
+    comparison.arrange(True, captioned=True)
+    move_camera(model, np.array([0.0, 20.0, 30.0]), 9.0)  # to a curve that was clicked in another view
+    comparison.arrange(False)
+    assert camera.center == (0, 5, 6)
+
+
+def test_a_flight_ends_where_the_user_moves_the_camera(model, qtbot):
+    model.add_image(np.zeros((60, 80)))
+    flight, camera = Flight(model), camera_of(model)
+    flight.to(np.array([0.0, 20.0, 30.0]), 9.0)
+    camera.center = 0, 5, 6
+    qtbot.wait(400)  # longer than a flight
+    assert camera.center == (0, 5, 6)
+    flight.to(np.array([0.0, 20.0, 30.0]), 9.0)
+    qtbot.waitUntil(lambda: camera.center == (0, 20, 30), timeout=5000)
+    assert camera.zoom == pytest.approx(9)
+
+
+def test_a_3d_view_is_not_turned(model):
+    for name in ("one", "two"):
+        model.add_image(np.zeros((4, 60, 80)), name=name)
+    comparison, camera = Session.of(model).comparison, camera_of(model)
+    model.dims.ndisplay = 3
+    camera.angles = 10, 20, 30
+    comparison.arrange(True, captioned=True)
+    assert camera.angles == (10, 20, 30)
+    view_of(model, np.array([[10.0, 10.0], [20.0, 20.0]]))
+    model.add_image(np.zeros((4, 90, 80)), name="three")  # the view is fitted afterwards, as its extent has changed
+    comparison.arrange(False)
+    assert camera.angles == (10, 20, 30)
+
+
+@pytest.mark.parametrize("selected", [[], ["one"], ["one", "two"]])
+def test_the_selected_layers_are_restored_unless_the_user_has_selected_others(two, model, selected):
+    model.layers.selection = before = {model.layers[name] for name in selected}
+    two.comparison.arrange(False)
+    two.comparison.arrange(True, captioned=True)
+    OWN.add(model.add_points(name="ours"))  # napari selects it
+    two.comparison.arrange(False)
+    assert set(model.layers.selection) == before
+    two.comparison.arrange(True, captioned=True)
+    model.layers.selection = [model.layers["two"]]
+    two.comparison.arrange(False)
+    assert list(model.layers.selection) == [model.layers["two"]]
 
 
 def test_images_opened_in_between_are_in_view_afterwards(model):

@@ -6,7 +6,7 @@ from qtpy.QtCore import QPoint, QRect, Qt
 from qtpy.QtGui import QFont, QFontMetrics
 
 from curve_makers import blobs
-from docks import press
+from docks import press, wheel
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.viewer.curves.card import CurveCard
 from napari_shape_ensembles.viewer.curves.scatter import ScatterPlot
@@ -34,6 +34,14 @@ def test_the_selection_is_shown_in_every_view(explorer):
     explorer.selection.pick([2, 40])
     assert marked(explorer) == [2, 40]
     assert explorer.card.numbers.text() == "2 curves selected."
+
+
+def test_the_wheel_over_the_tabs_or_axes_changes_nothing(explorer):
+    explorer.show()
+    for control in (explorer.tabs.tabBar(), explorer.x, explorer.y):
+        wheel(control)
+    assert explorer.tabs.currentIndex() == 0
+    assert explorer.x.currentText() == "undulation distance from the mean"
 
 
 def test_axes_can_be_changed_and_are_kept_for_the_next_result(explorer, comparison):

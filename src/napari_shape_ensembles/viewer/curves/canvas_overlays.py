@@ -266,7 +266,12 @@ class OutlinesInView(CanvasOverlay):
         self._polygons: tuple[Comparison | None, dict[int, QPolygonF]] = None, {}  # cached per result, in layer pixels
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Clear the selection on Esc, as a click on the background does; napari receives the event too."""
+        """Clear the selection on Esc, as a click on the background does, and the highlight when the mouse leaves.
+
+        napari receives the events too.
+        """
+        if event.type() == QEvent.Type.Leave:
+            self._comparison.selection.hover(-1)
         if event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Escape:
             self._comparison.selection.pick([])
         return super().eventFilter(watched, event)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from ...palette import SIDE_COLORS
-from ..camera_flight import camera_of
+from ..camera_flight import camera_of, is_where_moved
 from ..choices import Choices
 from ..inputs import is_own
 from ..layers import batched_changes
@@ -143,6 +143,7 @@ class SideBySide:
         self._is_suspended = self._needs_no_grid = False  # the user, or `arrange` (no overlap), switched the grid off
         self._grid_before: dict[str, object] = {}
         self._order_before: list[weakref.ref[Layer]] = []
+        self._selected_before: list[weakref.ref[Layer]] = []
         self._arranged_order: list[weakref.ref[Layer]] = []
         self._cell_of: weakref.WeakKeyDictionary[Layer, int] = weakref.WeakKeyDictionary()
         self._captions: list[tuple[str, str, list[weakref.ref[Layer]]]] = []  # captions: text, color, and layers
@@ -239,6 +240,7 @@ class SideBySide:
         self.on = True
         self._grid_before = {name: getattr(self._grid, name) for name in ("enabled", "stride", "shape", "spacing")}
         self._order_before = list(map(weakref.ref, self._layers))
+        self._selected_before = list(map(weakref.ref, self._layers.selection))
         if (viewer := self._viewer()) is not None:
             camera = camera_of(viewer)
             self._view_before = self._layers.extent.world.tobytes(), camera.center, camera.zoom
@@ -334,7 +336,7 @@ class SideBySide:
                 return  # updating the cameras of all cells is slow
             margin = min(max(_MARGIN, room * shape[0] / height), _LARGEST_MARGIN)
             with camera.events.center.blocker():
-                viewer.reset_view(margin=margin)
+                viewer.reset_view(margin=margin, reset_camera_angle=False)
                 depth, row, column = camera.center
                 camera.center = depth, row - _axis_signs(camera)[0] * room / 2 / camera.zoom, column
             camera.events.center(value=camera.center)  # emitted once, as it updates the cameras of all cells
@@ -364,10 +366,11 @@ class SideBySide:
             self.arrange()
 
     def restore(self) -> None:
-        """Restore the previous grid; unless the user has changed them since, the layer order and the camera too."""
+        """Restore the previous grid; unless the user has changed them since, layer order, camera and selection too."""
         if not self.on:
             return
-        is_camera_fitted = self._camera_state() == self._fitted_camera
+        viewer = self._viewer()
+        is_camera_ours = self._camera_state() == self._fitted_camera or (viewer is not None and is_where_moved(viewer))
         self._grid_before["enabled"] = self._grid_before["enabled"] and not self._is_suspended
         self.on, self._cell_count, self._is_suspended = False, 0, False
         self._grid.events.enabled.disconnect(self._on_grid_switched)
@@ -388,8 +391,11 @@ class SideBySide:
             if kept:
                 first = self._existing(self._order_before)
                 self._reorder([*first, *(layer for layer in self._layers if layer not in first)])
-        if is_camera_fitted:
+        if is_camera_ours:
             self._restore_camera()
+        selected = self._layers.selection
+        if selected and all(map(is_own, selected)):  # napari has selected our layers as they were added
+            self._layers.selection = self._existing(self._selected_before)
         self.arranged.emit()
 
     def _restore_camera(self) -> None:
@@ -401,7 +407,7 @@ class SideBySide:
         if extent == self._layers.extent.world.tobytes():
             camera_of(viewer).center, camera_of(viewer).zoom = center, zoom
         else:
-            viewer.reset_view()
+            viewer.reset_view(reset_camera_angle=False)
 
     def _reorder(self, layers: Sequence[Layer]) -> None:
         """Reorder the layers, with a single `reordered` event: each takes tens of milliseconds.

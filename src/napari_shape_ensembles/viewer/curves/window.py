@@ -9,12 +9,12 @@ from napari.components import ViewerModel
 from numpy.typing import NDArray
 from qtpy.compat import isalive
 from qtpy.QtCore import QSignalBlocker, Signal
-from qtpy.QtWidgets import QFrame, QScrollArea, QTabWidget, QWidget
+from qtpy.QtWidgets import QFrame, QScrollArea, QWidget
 
 from ...comparison import Comparison
 from ..comparing import ComparisonTask
 from ..layers import COLOR_FEATURES, CurveSelection
-from ..panels.widgets import NarrowList, ScrollColumn, buddy_label, column, row
+from ..panels.widgets import NarrowList, ScrollColumn, SteadyTabs, buddy_label, column, row
 from .card import CurveCard
 from .gallery import CurveGallery
 from .scatter import ScatterPlot
@@ -47,7 +47,7 @@ class CurveExplorer(QWidget):
         gallery.setWidgetResizable(True)
         gallery.setFrameShape(QFrame.Shape.NoFrame)
         gallery.setWidget(self.gallery)
-        self.tabs = QTabWidget()
+        self.tabs = SteadyTabs()
         self.tabs.addTab(column(axes, self.scatter, margins=(9, 9, 9, 9), grows=self.scatter), "Scatter")
         self.tabs.addTab(self.table, "Table")
         self.tabs.addTab(gallery, "Gallery")
@@ -142,7 +142,11 @@ class CurveWindow:
             self._comparison.curve_explorer = weakref.ref(explorer)
             explorer.connect_to(self._comparison)
             if (window := getattr(self._viewer, "window", None)) is not None:
-                window.add_dock_widget(explorer, name="Curves", area="bottom")
+                dock = window.add_dock_widget(explorer, name="Curves", area="bottom")
+                main = dock.window()
+                height = main.minimumSizeHint().height() + dock.minimumSizeHint().height()
+                # Else the window would outgrow the screen.
+                dock.setFloating(height > main.screen().availableGeometry().height())
         frame: Any = explorer.parentWidget() or explorer
         frame.show()
         frame.raise_()

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from napari.components import ViewerModel
 from psygnal import SignalInstance
 from qtpy.QtCore import QEvent, Signal
-from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QWidget
+from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from ...progress import Progress
 from ..choices import PLUGIN
@@ -110,7 +110,7 @@ class Dock(Page):
         self.run_button.clicked.connect(self.run)
         self.stale.button.clicked.connect(self.run_again)
         self.cancel_button.clicked.connect(self.cancel)
-        self._cancel_shortcut = run_keys(self, self.run_by_key, self.cancel)
+        self._cancel_shortcut = run_keys(self, self._on_enter, self.cancel)
         self._forms: dict[str, Form[Any]] = {}
         self._shown_values: dict[str, Any] = {}  # values last set on the forms
         self._was_busy = False
@@ -177,8 +177,19 @@ class Dock(Page):
         if not self._invalid_reason:
             self.task.run()
 
+    def _on_enter(self) -> None:
+        """Press the focused button, which may save or unfold something, or else run.
+
+        Not *Cancel*, which takes the focus from *Run*: a key pressed twice would cancel the run.
+        """
+        focused = QApplication.focusWidget()
+        if isinstance(focused, QPushButton) and focused is not self.cancel_button:
+            focused.click()
+        else:
+            self.run_by_key()
+
     def run_by_key(self) -> None:
-        """Handle Enter."""
+        """Handle Enter in a control other than a button."""
         self.run()
 
     def cancel(self) -> None:

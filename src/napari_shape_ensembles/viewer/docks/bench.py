@@ -235,6 +235,7 @@ class Bench(Page):
         tour = Tour(self, self.session)
         tour.page_requested.connect(self.show_page)
         tour.answer_requested.connect(self.compare)
+        self.add_close_handler(partial(_end_tour, weakref.ref(tour)))
         tour.start()
 
     def tear_off(self, name: str) -> None:
@@ -327,6 +328,12 @@ def _stop_automation(session: Session) -> None:
     session.comparison.arrange(False)
     session.explanation.set_automatic(False)
     session.proposing.automatic = False
+
+
+def _end_tour(ref: "weakref.ref[Tour]") -> None:
+    """Close a tour, if it still exists."""
+    if (tour := ref()) is not None and isalive(tour):
+        tour.close()
 
 
 def is_tab_stop(widget: QWidget) -> bool:

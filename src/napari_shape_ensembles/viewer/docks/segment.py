@@ -77,9 +77,7 @@ class SegmentCurves(Dock):
             part.show_state()
 
     def run_by_key(self) -> None:
-        """Run only if the button has the focus: Enter in a spin box commits its value, and every run adds layers."""
-        if self.run_button.hasFocus():
-            self.run()
+        """Do not run: Enter in a spin box commits its value, and every run adds layers."""
 
     def lay_out(self) -> None:
         """Lay out the form, which scrolls, above the results, which stay visible."""

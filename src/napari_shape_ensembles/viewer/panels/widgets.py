@@ -128,8 +128,10 @@ class Section(QWidget):
         self.toggled.emit(self.unfolded)
 
     def _show_title(self) -> None:
+        title = self._title.replace("&", "")
         self.heading.setText(f"{'▾' if self.unfolded else '▸'}  {self._title}")
-        self.heading.setToolTip(f"{'Fold' if self.unfolded else 'Unfold'} {self._title.replace('&', '').lower()}")
+        self.heading.setToolTip(f"{'Fold' if self.unfolded else 'Unfold'} {title.lower()}")
+        self.heading.setAccessibleName(f"{title}, {'unfolded' if self.unfolded else 'folded'}")
 
 
 def button(text: str, tooltip: str, *, checkable: bool = False) -> QPushButton:
