@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from napari.components import ViewerModel
 from qtpy.QtCore import QEvent, QPointF, Qt
-from qtpy.QtGui import QIcon, QKeyEvent, QWheelEvent
+from qtpy.QtGui import QIcon, QKeyEvent
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -1198,7 +1198,7 @@ def test_the_tour_stays_in_the_window_and_ends_with_the_bench(viewer, qtbot, mon
     window = viewer.window._qt_window
     window.resize(1200, 800)
     window.show()
-    start_tour()
+    take_tour()
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
     (tour,) = window.findChildren(Tour)
     qtbot.waitUntil(lambda: tour.x() > 500, timeout=5000)
