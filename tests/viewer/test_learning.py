@@ -284,6 +284,12 @@ def test_outlines_drawn_on_a_figure_are_reported_in_the_preview(session, qtbot):
     assert finding.text.startswith("figure: 3 closed colored lines are drawn on it")
 
 
+def convert(task, qtbot, **options):
+    """Use images as labels."""
+    task.use_as_labels(**options)
+    qtbot.waitUntil(lambda: not task.converter.busy, timeout=20_000)
+
+
 def test_labels_and_classes_opened_as_images_are_recognized(session, qtbot):
     model = session.choices.viewer
     labels = model.add_image(TRUTH[1].astype(np.uint16), name="numbers")
@@ -291,14 +297,14 @@ def test_labels_and_classes_opened_as_images_are_recognized(session, qtbot):
     session.segmentation.image.choose(labels)
     task = previewed(session, qtbot, lambda: session.choices.sides.choose([labels], [model.layers["two"]]))
     assert task.contents == {"numbers": "labels"}
-    task.use_as_labels()
+    convert(task, qtbot)
     a, b = session.choices.sides.chosen()
     assert isinstance(a[0], Labels)
     np.testing.assert_array_equal(a[0].data, TRUTH[1])
     assert b == (model.layers["two"],)
     task = previewed(session, qtbot, lambda: session.segmentation.image.choose(classes))
     assert task.contents == {"phases": "classes"}
-    task.use_as_labels(classes_apart=True)
+    convert(task, qtbot, classes_apart=True)
     assert [layer.name for side in session.choices.sides.chosen() for layer in side] == [
         "phases class 1",
         "phases class 2",
@@ -307,9 +313,40 @@ def test_labels_and_classes_opened_as_images_are_recognized(session, qtbot):
     session.segmentation.image.choose(mask)
     task = previewed(session, qtbot, lambda: session.choices.sides.choose([mask], [model.layers["two"]]))
     assert task.contents == {"mask": "mask"}
-    task.use_as_labels()
+    convert(task, qtbot)
     assert model.layers["mask labels"].data.max() == TRUTH[1].max()  # the components of the mask are its objects
     assert session.choices.sides.chosen() == ((model.layers["mask labels"],), (model.layers["two"],))
+
+
+def test_images_of_labels_are_converted_in_a_window_that_draws_them(viewer, qtbot):
+    """The driver crashed, as the images were hidden when their previews were removed."""
+    viewer.window._qt_window.show()
+    for seed, name in ((1, "one"), (2, "two")):
+        viewer.add_image(TRUTH[seed].astype(np.uint16), name=name)
+    bench = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape bench")[1]
+    bench.show_page(1)
+    page, task = bench.pages["Outlines"].show_tab(0), bench.session.segmentation
+    qtbot.waitUntil(page.labels.isVisible, timeout=30_000)
+    press(page.labels.button, qtbot)
+    qtbot.waitUntil(lambda: not task.converter.busy, timeout=20_000)
+    qtbot.wait(500)
+    chosen = [layer.name for side in bench.session.choices.sides.chosen() for layer in side]
+    assert chosen == ["one labels", "two labels"]
+    assert task.image.chosen() is None  # nothing is left to segment
+    assert page.labels.isHidden()
+    viewer.layers.remove("two labels")
+    assert task.image.chosen() is viewer.layers["two"]
+
+
+def test_a_stack_moved_out_of_view_is_not_converted(session, qtbot):
+    model = session.choices.viewer
+    image = model.add_image(TRUTH[1].astype(np.uint16), name="numbers")
+    session.segmentation.image.choose(image)
+    task = previewed(session, qtbot, lambda: session.choices.sides.choose([image], [model.layers["two"]]))
+    image.shear = [0.5]
+    convert(task, qtbot)
+    assert "sheared" in task.message
+    assert "numbers labels" not in model.layers
 
 
 def test_painting_training_and_previewing_in_a_window(viewer, qtbot):
@@ -351,7 +388,7 @@ def test_renaming_keeps_an_image_recognized_as_labels(session, model, qtbot):
     model.layers["one"].name = "cells"
     (usable,) = session.proposing.current_inputs().layers[0]
     assert usable().name == "two"
-    task.use_as_labels()
+    convert(task, qtbot)
     assert model.layers["cells labels"].data.max() == TRUTH[1].max()
 
 

@@ -156,6 +156,10 @@ class Sides(LayerListFollower):
         self.opted_out.update(places)
         self._apply_replacements(places)
 
+    def is_replaced(self, layer: Layer) -> bool:
+        """Whether another layer in the viewer has replaced this one."""
+        return any(before() is layer for after, before in self.originals.items() if after in self._layers)
+
     def _restore_originals(self) -> None:
         """Put the original layers back in place of deleted replacements."""
         for layer in [layer for layer in self.originals if layer not in self._layers]:

@@ -71,7 +71,10 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
-        self.image = ChosenLayer(choices.viewer, lambda layer: isinstance(layer, Image) and not is_own(layer))
+        self.image = ChosenLayer(
+            choices.viewer,
+            lambda layer: isinstance(layer, Image) and not (is_own(layer) or choices.sides.is_replaced(layer)),
+        )
         self.extra_layers: Callable[[], Sequence[Layer]] = tuple  #: returns layers to preview besides the samples
         self.source: Source | None = None  #: snapshot of the image
         self.live = True  #: whether previews are shown
@@ -84,7 +87,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.is_preview_pending = False  #: whether a preview is pending, so that verdict and counts are out of date
         self.features = FeatureCache()
         self._other_preview_layers: weakref.WeakKeyDictionary[Layer, Image] = weakref.WeakKeyDictionary()
-        self.previewer, self._removal_runner = JobRunner(), JobRunner()
+        self.previewer, self._removal_runner, self.converter = JobRunner(), JobRunner(), JobRunner()
         self._watched_image: Layer | None = None
         self._previewed_recipe = choices.recipe
         self._created_layers: weakref.WeakKeyDictionary[Layer, list[weakref.ref[Layer]]] = weakref.WeakKeyDictionary()
@@ -137,6 +140,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             self.source, self._snapshot_error, self.is_preview_pending, self._contents = None, "", False, {}
             self._preview_debouncer.stop()
             self._labels_debouncer.stop()
+            self.converter.cancel()
             self._clear_preview()
 
     def _on_image_chosen(self) -> None:
@@ -462,24 +466,40 @@ class SegmentationTask(Task[list[Ensemble]]):
         With `classes_apart`, the components of the first class of the chosen image become A, those of the second B.
         """
         a, b = self.choices.sides.chosen()
-        shown, places = self.image.chosen(), dict[Layer, Layer]()
-        for image in dict.fromkeys([*([shown] if shown is not None else []), *a, *b, *self.extra_layers()]):
-            if not isinstance(image, Image) or image.name not in self.contents:
-                continue
-            source, made = source_of(image, self.choices.dims), []
-            values = [value for value in np.unique(source.data).tolist() if value > 0]
-            planes: dict[str, Any] = {"labels": label_plane(np.asarray(as_labels(source.data, insist=True)[0]))}
-            if classes_apart:
-                planes = {f"class {value:g}": objects_of_classes(source.data, [value]) for value in values[:2]}
-            for words, plane in planes.items():
-                data = np.asarray(plane).astype(np.int64)
-                made.append(self.choices.viewer.add_labels(data, name=f"{image.name} {words}", **source.placement))
-            image.visible = False
-            if classes_apart:
-                self.choices.sides.choose([made[0]], [made[1]])
+        shown = self.image.chosen()
+        candidates = dict.fromkeys([*([shown] if shown is not None else []), *a, *b, *self.extra_layers()])
+        images = [weakref.ref(one) for one in candidates if isinstance(one, Image) and one.name in self.contents]
+        self.converter.begin(self._conversion_job(images[:1] if classes_apart else images, classes_apart))
+
+    def _conversion_job(self, refs: Sequence["weakref.ref[Image]"], classes_apart: bool) -> JobSteps:
+        """Convert images, which stay visible: drivers crash where they are hidden and previews are removed at once."""
+        viewer = self.choices.viewer
+        made: list[list[weakref.ref[Layer]]] = []
+        for ref in refs:
+            if (image := ref()) is None:
                 return
-            places[image] = made[0]
-        self.choices.sides.replace(places)
+            try:
+                source = source_of(image, self.choices.dims)
+                image = None
+                planes = yield partial(_label_planes, source.data, classes_apart)
+            except ValueError as error:
+                self.show_message(str(error))
+                return
+            made.append([])
+            for words, plane in planes.items():
+                if (image := ref()) is None:
+                    return
+                made[-1].append(weakref.ref(viewer.add_labels(plane, name=f"{image.name} {words}", **source.placement)))
+                image = None
+                yield None
+        layers = [[layer for one in own if (layer := one()) in self.choices.layers] for own in made]
+        if classes_apart:
+            if len(layers[0]) > 1:
+                self.choices.sides.choose(layers[0][:1], layers[0][1:2])
+        else:
+            pairs = zip([ref() for ref in refs], layers, strict=True)
+            self.choices.sides.replace({image: own[0] for image, own in pairs if image is not None and own})
+            self.image.refresh()
 
     # The run.
 
@@ -514,6 +534,17 @@ class SegmentationTask(Task[list[Ensemble]]):
     def changed_since(self) -> list[str]:
         """Return an empty list: layers added to the viewer are not updated."""
         return []
+
+
+def _label_planes(pixels: NDArray[Any], classes_apart: bool) -> dict[str, NDArray[np.int64]]:
+    """Return the labels that an image contains, or those of the components of each of two classes, by a name."""
+    planes: dict[str, NDArray[Any]]
+    if classes_apart:
+        values = [value for value in np.unique(pixels).tolist() if value > 0][:2]
+        planes = {f"class {value:g}": objects_of_classes(pixels, [value]) for value in values}
+    else:
+        planes = {"labels": label_plane(np.asarray(as_labels(pixels, insist=True)[0]))}
+    return {name: np.asarray(plane).astype(np.int64) for name, plane in planes.items()}
 
 
 def _blank(source: Source) -> NDArray[np.uint8]:
