@@ -33,6 +33,7 @@ class Page(QWidget):
         # A bound method, which PyQt holds weakly. A partial would be collected together with the page; if that is in a
         # worker thread, Qt destroys the widget later, and calling the collected partial crashes Python.
         self.destroyed.connect(self._connection.on_page_destroyed)
+        self._was_shown = False
         self._close_timer = single_shot_timer(self, self._disconnect_if_closed)
         self._orphan_timer = single_shot_timer(self, self._delete_if_orphaned)
 
@@ -55,14 +56,19 @@ class Page(QWidget):
 
     def showEvent(self, event: QEvent | None) -> None:
         """Reconnect to the session after the page was closed."""
+        self._was_shown = True
         self._close_timer.stop()
         self.attach()
         CloseConfirmation.watch(self, self.session)
         super().showEvent(event)
 
     def hideEvent(self, event: QEvent | None) -> None:
-        """Schedule a disconnect if this is due to closing, rather than a tab change or a minimized window."""
-        self._close_timer.start()
+        """Schedule a disconnect if this is due to closing, rather than a tab change or a minimized window.
+
+        A page that is put into another widget before it was ever shown is hidden, too, by Qt before 6.9.
+        """
+        if self._was_shown:
+            self._close_timer.start()
         super().hideEvent(event)
 
     def changeEvent(self, event: QEvent | None) -> None:
