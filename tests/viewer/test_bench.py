@@ -38,7 +38,7 @@ from docks import (
     wait_until_released,
 )
 from image_makers import labels_of, spots
-from napari_shape_ensembles import Settings
+from napari_shape_ensembles import Outlines, Settings
 from napari_shape_ensembles.io import save_settings
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.viewer.camera_flight import camera_of
@@ -593,9 +593,47 @@ def test_labels_show_no_segmentation_controls(model, qtbot, shown):
     bench.show_page(STEPS.index("Outlines"))
     page = bench.pages["Outlines"].show_tab(0)
     assert "Labels need no segmentation" in page.reason.text()
-    assert not any(part.isVisible() for part in (page.layer, page.count, page.sizes))
+    assert not any(part.isVisible() for part in (page.layer, page.sizes))
     model.add_image(spots(1), name="image")
     qtbot.waitUntil(lambda: page.layer.isVisible() and page.sizes.isVisible(), timeout=5000)
+
+
+@pytest.mark.parametrize("kind", ["labels", "shapes"])
+def test_outlines_without_an_image_are_counted_and_judged(model, qtbot, shown, kind):
+    counts = {}
+    for seed, name in ((1, "one"), (2, "two")):
+        labels = labels_of(seed)
+        curves = list(Outlines().trace(labels).curves)
+        counts[name] = len(curves)
+        if kind == "labels":
+            model.add_labels(labels, name=name)
+        else:
+            model.add_shapes(curves, shape_type="polygon", name=name)
+    bench = shown(Bench(model))
+    bench.show_page(STEPS.index("Outlines"))
+    page = bench.pages["Outlines"].show_tab(0)
+    wanted = "<br>".join(f"<b>{count} outlines</b> in {name}" for name, count in counts.items())
+    qtbot.waitUntil(lambda: page.count.text() == wanted and page.count.isVisible(), timeout=5000)
+    assert page.verdict.text() == "✓ No faults found."
+    qtbot.waitUntil(lambda: "✓" in bench.headings["Outlines"].text(), timeout=5000)
+    layer = model.layers["two"]
+    layer.data = np.where(layer.data == 1, 1, 0) if kind == "labels" else layer.data[:1]
+    qtbot.waitUntil(lambda: page.verdict.text().startswith("⚠ two has only 1 curve"), timeout=5000)
+    assert "<b>1 outline</b> in two" in page.count.text()
+    model.layers.clear()
+    qtbot.waitUntil(lambda: page.count.isHidden() and not page.verdict.text(), timeout=5000)
+
+
+@pytest.mark.parametrize("maker", [labels_of, spots])
+def test_outlines_in_units_that_cannot_be_pooled_are_reported(model, qtbot, shown, maker):
+    add = model.add_labels if maker is labels_of else model.add_image
+    layers = [add(maker(seed), name=f"{seed}") for seed in (1, 2, 3)]
+    layers[1].scale, layers[1].units = (0.5, 0.5), ("um", "um")
+    bench = shown(Bench(model))
+    bench.session.choices.sides.choose(layers[:2], layers[2:])
+    bench.show_page(STEPS.index("Outlines"))
+    page = bench.pages["Outlines"].show_tab(0)
+    qtbot.waitUntil(lambda: "cannot be compared" in page.verdict.text(), timeout=5000)
 
 
 def test_comparing_needs_two_layers(model, qtbot, shown):
