@@ -825,6 +825,30 @@ def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
     assert page.run_button.isHidden()  # since *Run again* is shown
 
 
+def test_choices_are_not_tried_with_too_few_images_for_any_result(bench, qtbot, model, shown):
+    session, layers = bench.session, list(model.layers)
+    set_choices(session.choices, **QUICK)
+    session.choices.sides.choose(layers[:3], layers[3:])
+    bench.show_page(STEPS.index("Trust"))
+    page = bench.pages["Trust"].show_tab(0)
+    press(page.run_button, qtbot)
+    assert not session.trust.busy
+    assert page.reason.text().startswith("With every choice, 3 and 3 images cannot reach p < 0.01 by permutation")
+    for changes in ({"permute": "curves"}, {"permute": "auto", "significance": 0.1}):
+        set_choices(session.choices, **changes)
+        assert page.run_button.isEnabled()
+
+
+def test_pages_on_two_of_three_groups_name_them(bench, qtbot, model):
+    for name in ("Why", "Trust"):
+        bench.show_page(STEPS.index(name))
+    pages = bench.pages["Why"], bench.pages["Trust"].show_tab(0)
+    assert all(page.pair.isHidden() for page in pages)
+    press(bench.page("Images").fill, qtbot)
+    assert [page.pair.text() for page in pages] == ["About a and b, two of the 3 groups."] * 2
+    assert not any(page.pair.isHidden() for page in pages)
+
+
 def test_doubts_that_most_results_have_are_stated_by_trust_only(bench, qtbot):
     comparison = bench.session.comparison
     set_choices(bench.session.choices, **QUICK)

@@ -150,6 +150,7 @@ def test_a_study_of_choices_reports_resampling_to_one_pixel_size(session, model,
         for seed, size in ((3, 0.25), (4, 0.25), (5, 0.5))
     ]
     session.choices.sides.choose_several(layers[:2], layers[2:])
+    set_choices(session.choices, permute="curves")
     monkeypatch.setattr(studying, "CHOICES", {"rank": (5,)})
     run(session.trust, qtbot)
     assert "Pixels measure 0.25 to 0.5 µm: all outlines were brought to the largest" in session.trust.result.summary()

@@ -344,6 +344,11 @@ class Choices:
         assert viewer is not None
         return viewer
 
+    def permutes_images(self) -> bool:
+        """Return whether a comparison of A and B permutes whole images, not single outlines."""
+        permute, several = self.settings.permute, max(map(len, self.sides.chosen())) > 1
+        return permute == "images" or (permute == "auto" and several)
+
     def set(self, recipe: Outlines | None = None, settings: Settings | None = None) -> None:
         """Set the recipe, the settings or both, and emit `changed` once."""
         chosen = recipe or self.recipe, settings or self.settings
