@@ -464,6 +464,23 @@ def test_pixel_sizes_are_edited_in_the_table(bench, model):
     np.testing.assert_allclose(model.layers["a_2"].scale, (1, 1))
 
 
+@pytest.mark.parametrize(
+    ("text", "scale", "shown"),
+    [
+        ("0,5 µm", (0.5, 0.5), "0.5 µm"),
+        ("0,5 × 0,25 nm", (0.5, 0.25), "0.5 × 0.25 nm"),
+        ("0.5 micron", (0.5, 0.5), "0.5 µm"),
+        ("0.5 Microns", (0.5, 0.5), "0.5 µm"),
+    ],
+)
+def test_pixel_sizes_are_understood_as_they_are_written(bench, model, text, scale, shown):
+    table = bench.pages["Images"].table
+    table.item(0, table.columnCount() - 1).setText(text)
+    bench.pages["Images"].refresh()
+    np.testing.assert_allclose(model.layers["a_1"].scale, scale)
+    assert table.item(0, table.columnCount() - 1).text() == shown
+
+
 def type_in(table, text, qtbot):
     """Type in the current cell, and press Enter."""
     none, letter = Qt.KeyboardModifier.NoModifier, text[0]
