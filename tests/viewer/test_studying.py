@@ -284,7 +284,7 @@ def test_swept_settings_do_not_outdate_the_result(landscape, smoothing, session,
     assert landscape.state == smoothing.state == "done"
     set_choices(session.choices, outline_smoothing=3.0)
     assert smoothing.state == "done"
-    assert landscape.changed_since() == ["outline smoothing was 1.0 and is 3.0"]
+    assert landscape.changed_since() == ["outline smoothing was 1 and is 3"]
 
 
 def test_merging_and_other_layers_make_a_smoothing_study_stale(smoothing, model, qtbot):
