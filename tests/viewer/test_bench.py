@@ -41,6 +41,7 @@ from image_makers import labels_of, spots
 from napari_shape_ensembles import Outlines, Settings
 from napari_shape_ensembles.io import save_settings
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
+from napari_shape_ensembles.viewer import studying
 from napari_shape_ensembles.viewer.camera_flight import camera_of
 from napari_shape_ensembles.viewer.curves.canvas_overlays import FloatingCard
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
@@ -864,6 +865,17 @@ def test_pages_on_two_of_three_groups_name_them(bench, qtbot, model):
     press(bench.page("Images").fill, qtbot)
     assert [page.pair.text() for page in pages] == ["About a and b, two of the 3 groups."] * 2
     assert not any(page.pair.isHidden() for page in pages)
+
+
+def test_a_failed_study_is_to_be_checked(bench, qtbot, monkeypatch):
+    def fail(*_):
+        raise ValueError("no memory left")
+
+    monkeypatch.setattr(studying, "choices_of", fail)
+    bench.show_page(STEPS.index("Trust"))
+    press(bench.pages["Trust"].show_tab(0).run_button, qtbot)
+    qtbot.waitUntil(lambda: bench.headings["Trust"].text() == f"Trust\n{STATES['look']}", timeout=5000)
+    assert "⚠ no memory left" in bench.headings["Trust"].toolTip()
 
 
 def test_doubts_that_most_results_have_are_stated_by_trust_only(bench, qtbot):
