@@ -878,6 +878,23 @@ def test_a_failed_study_is_to_be_checked(bench, qtbot, monkeypatch):
     assert "⚠ no memory left" in bench.headings["Trust"].toolTip()
 
 
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_cancelled_export_leaves_no_folder_behind(bench_of_two, qtbot, monkeypatch, tmp_path, exists):
+    task, folder = bench_of_two.session.comparison, tmp_path / "paper"
+    set_choices(bench_of_two.session.choices, **QUICK)
+    answer = bench_of_two.page("Answer").show_tab(0)
+    task.run()
+    wait_until_idle(task, qtbot)
+    if exists:
+        folder.mkdir()
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(folder))
+    task.progressed.connect(lambda step: task.cancel() if step.name == "measuring the difference" else None)
+    press(answer.paper, qtbot)
+    qtbot.waitUntil(lambda: not task.threads, timeout=20_000)
+    assert answer.results.message.text() == "Cancelled."
+    assert folder.exists() == exists
+
+
 def test_doubts_that_most_results_have_are_stated_by_trust_only(bench, qtbot):
     comparison = bench.session.comparison
     set_choices(bench.session.choices, **QUICK)
