@@ -538,6 +538,21 @@ def test_the_groups_that_are_a_and_b_have_their_colors_in_the_table(bench, qtbot
     qtbot.waitUntil(lambda: table.item(0, 1).icon().pixmap(14, 14).toImage().pixelColor(1, 1).name() == COLOR_B)
 
 
+def test_the_first_in_the_table_of_two_selected_images_is_a(bench_of_two, model, qtbot, shown):
+    shown(bench_of_two)
+    session, table = bench_of_two.session, bench_of_two.pages["Images"].table
+    for seed, name in ((3, "three"), (4, "four")):
+        model.add_image(spots(seed, rows=3), name=name)
+    for pair in (("three", "four"), ("one", "two"), ("four", "two"), ("one", "three"), ("two", "three")):
+        model.layers.selection = {model.layers[name] for name in pair}
+        wanted = [[name] for name in sorted(pair)]
+        assert [[layer.name for layer in side] for side in session.choices.sides.chosen()] == wanted
+        qtbot.waitUntil(lambda pair=pair: model.layers[-1].name == min(pair), timeout=5000)  # the canvas is arranged
+        qtbot.waitUntil(lambda: table.rowCount() == 4, timeout=5000)
+        rows = [table.item(row, 0).text() for row in range(4)]
+        assert [name for name in rows if name in pair] == sorted(pair)
+
+
 def test_layers_dropped_on_a_row_join_its_group(bench, model):
     page = bench.pages["Images"]
     table, design = page.table, bench.session.design
