@@ -34,6 +34,7 @@ _HEADER_OF_VERSION_1 = "# Settings of napari-shape-ensembles. What is left out h
 _LARGEST = 10**6
 # Maximum dots per line: parsing dotted keys takes quadratic time.
 _MAX_DOTS = 100
+NOT_SET = "not set"  #: display text of None in forms
 
 
 @dataclass(frozen=True)
@@ -214,11 +215,13 @@ class Parameter:
 
     def shown(self, value: Any) -> str:
         """Return the display text of a value: for choices the declared one, for booleans on or off."""
-        if value in self.choices:
+        if self.choices and value in self.choices:
             return self.choices[value]
         if isinstance(value, bool):
             return "on" if value else "off"
-        return f"{value:g}" if isinstance(value, float) else str(value)
+        if isinstance(value, tuple):
+            return ", ".join(map(self.shown, value))
+        return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def parameter(default: Any, help: str, *, needs: Needs = (), **declared: Any) -> Any:  # noqa: A002 - the usual name

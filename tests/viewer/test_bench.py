@@ -39,9 +39,10 @@ from docks import (
     wheel,
 )
 from image_makers import labels_of, spots
-from napari_shape_ensembles import Settings
+from napari_shape_ensembles import Outlines, Settings
 from napari_shape_ensembles.io import save_settings
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
+from napari_shape_ensembles.viewer import studying
 from napari_shape_ensembles.viewer.camera_flight import camera_of
 from napari_shape_ensembles.viewer.curves.canvas_overlays import FloatingCard
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
@@ -457,6 +458,23 @@ def test_pixel_sizes_are_edited_in_the_table(bench, model):
     np.testing.assert_allclose(model.layers["a_2"].scale, (1, 1))
 
 
+@pytest.mark.parametrize(
+    ("text", "scale", "shown"),
+    [
+        ("0,5 µm", (0.5, 0.5), "0.5 µm"),
+        ("0,5 × 0,25 nm", (0.5, 0.25), "0.5 × 0.25 nm"),
+        ("0.5 micron", (0.5, 0.5), "0.5 µm"),
+        ("0.5 Microns", (0.5, 0.5), "0.5 µm"),
+    ],
+)
+def test_pixel_sizes_are_understood_as_they_are_written(bench, model, text, scale, shown):
+    table = bench.pages["Images"].table
+    table.item(0, table.columnCount() - 1).setText(text)
+    bench.pages["Images"].refresh()
+    np.testing.assert_allclose(model.layers["a_1"].scale, scale)
+    assert table.item(0, table.columnCount() - 1).text() == shown
+
+
 def type_in(table, text, qtbot):
     """Type in the current cell, and press Enter."""
     none, letter = Qt.KeyboardModifier.NoModifier, text[0]
@@ -511,6 +529,21 @@ def test_the_groups_that_are_a_and_b_have_their_colors_in_the_table(bench, qtbot
     assert table.item(4, 1).icon().isNull()
     bench.session.choices.sides.swap()
     qtbot.waitUntil(lambda: table.item(0, 1).icon().pixmap(14, 14).toImage().pixelColor(1, 1).name() == COLOR_B)
+
+
+def test_the_first_in_the_table_of_two_selected_images_is_a(bench_of_two, model, qtbot, shown):
+    shown(bench_of_two)
+    session, table = bench_of_two.session, bench_of_two.pages["Images"].table
+    for seed, name in ((3, "three"), (4, "four")):
+        model.add_image(spots(seed, rows=3), name=name)
+    for pair in (("three", "four"), ("one", "two"), ("four", "two"), ("one", "three"), ("two", "three")):
+        model.layers.selection = {model.layers[name] for name in pair}
+        wanted = [[name] for name in sorted(pair)]
+        assert [[layer.name for layer in side] for side in session.choices.sides.chosen()] == wanted
+        qtbot.waitUntil(lambda pair=pair: model.layers[-1].name == min(pair), timeout=5000)  # the canvas is arranged
+        qtbot.waitUntil(lambda: table.rowCount() == 4, timeout=5000)
+        rows = [table.item(row, 0).text() for row in range(4)]
+        assert [name for name in rows if name in pair] == sorted(pair)
 
 
 def test_layers_dropped_on_a_row_join_its_group(bench, model):
@@ -586,9 +619,47 @@ def test_labels_show_no_segmentation_controls(model, qtbot, shown):
     bench.show_page(STEPS.index("Outlines"))
     page = bench.pages["Outlines"].show_tab(0)
     assert "Labels need no segmentation" in page.reason.text()
-    assert not any(part.isVisible() for part in (page.layer, page.count, page.sizes))
+    assert not any(part.isVisible() for part in (page.layer, page.sizes))
     model.add_image(spots(1), name="image")
     qtbot.waitUntil(lambda: page.layer.isVisible() and page.sizes.isVisible(), timeout=5000)
+
+
+@pytest.mark.parametrize("kind", ["labels", "shapes"])
+def test_outlines_without_an_image_are_counted_and_judged(model, qtbot, shown, kind):
+    counts = {}
+    for seed, name in ((1, "one"), (2, "two")):
+        labels = labels_of(seed)
+        curves = list(Outlines().trace(labels).curves)
+        counts[name] = len(curves)
+        if kind == "labels":
+            model.add_labels(labels, name=name)
+        else:
+            model.add_shapes(curves, shape_type="polygon", name=name)
+    bench = shown(Bench(model))
+    bench.show_page(STEPS.index("Outlines"))
+    page = bench.pages["Outlines"].show_tab(0)
+    wanted = "<br>".join(f"<b>{count} outlines</b> in {name}" for name, count in counts.items())
+    qtbot.waitUntil(lambda: page.count.text() == wanted and page.count.isVisible(), timeout=5000)
+    assert page.verdict.text() == "✓ No faults found."
+    qtbot.waitUntil(lambda: "✓" in bench.headings["Outlines"].text(), timeout=5000)
+    layer = model.layers["two"]
+    layer.data = np.where(layer.data == 1, 1, 0) if kind == "labels" else layer.data[:1]
+    qtbot.waitUntil(lambda: page.verdict.text().startswith("⚠ two has only 1 curve"), timeout=5000)
+    assert "<b>1 outline</b> in two" in page.count.text()
+    model.layers.clear()
+    qtbot.waitUntil(lambda: page.count.isHidden() and not page.verdict.text(), timeout=5000)
+
+
+@pytest.mark.parametrize("maker", [labels_of, spots])
+def test_outlines_in_units_that_cannot_be_pooled_are_reported(model, qtbot, shown, maker):
+    add = model.add_labels if maker is labels_of else model.add_image
+    layers = [add(maker(seed), name=f"{seed}") for seed in (1, 2, 3)]
+    layers[1].scale, layers[1].units = (0.5, 0.5), ("um", "um")
+    bench = shown(Bench(model))
+    bench.session.choices.sides.choose(layers[:2], layers[2:])
+    bench.show_page(STEPS.index("Outlines"))
+    page = bench.pages["Outlines"].show_tab(0)
+    qtbot.waitUntil(lambda: "cannot be compared" in page.verdict.text(), timeout=5000)
 
 
 def test_comparing_needs_two_layers(model, qtbot, shown):
@@ -778,6 +849,58 @@ def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
     set_choices(session.choices, rank=9)
     qtbot.waitUntil(lambda: not page.stale.isHidden(), timeout=5000)
     assert page.run_button.isHidden()  # since *Run again* is shown
+
+
+def test_choices_are_not_tried_with_too_few_images_for_any_result(bench, qtbot, model, shown):
+    session, layers = bench.session, list(model.layers)
+    set_choices(session.choices, **QUICK)
+    session.choices.sides.choose(layers[:3], layers[3:])
+    bench.show_page(STEPS.index("Trust"))
+    page = bench.pages["Trust"].show_tab(0)
+    press(page.run_button, qtbot)
+    assert not session.trust.busy
+    assert page.reason.text().startswith("With every choice, 3 and 3 images cannot reach p < 0.01 by permutation")
+    for changes in ({"permute": "curves"}, {"permute": "auto", "significance": 0.1}):
+        set_choices(session.choices, **changes)
+        assert page.run_button.isEnabled()
+
+
+def test_pages_on_two_of_three_groups_name_them(bench, qtbot, model):
+    for name in ("Why", "Trust"):
+        bench.show_page(STEPS.index(name))
+    pages = bench.pages["Why"], bench.pages["Trust"].show_tab(0)
+    assert all(page.pair.isHidden() for page in pages)
+    press(bench.page("Images").fill, qtbot)
+    assert [page.pair.text() for page in pages] == ["About a and b, two of the 3 groups."] * 2
+    assert not any(page.pair.isHidden() for page in pages)
+
+
+def test_a_failed_study_is_to_be_checked(bench, qtbot, monkeypatch):
+    def fail(*_):
+        raise ValueError("no memory left")
+
+    monkeypatch.setattr(studying, "choices_of", fail)
+    bench.show_page(STEPS.index("Trust"))
+    press(bench.pages["Trust"].show_tab(0).run_button, qtbot)
+    qtbot.waitUntil(lambda: bench.headings["Trust"].text() == f"Trust\n{STATES['look']}", timeout=5000)
+    assert "⚠ no memory left" in bench.headings["Trust"].toolTip()
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_cancelled_export_leaves_no_folder_behind(bench_of_two, qtbot, monkeypatch, tmp_path, exists):
+    task, folder = bench_of_two.session.comparison, tmp_path / "paper"
+    set_choices(bench_of_two.session.choices, **QUICK)
+    answer = bench_of_two.page("Answer").show_tab(0)
+    task.run()
+    wait_until_idle(task, qtbot)
+    if exists:
+        folder.mkdir()
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(folder))
+    task.progressed.connect(lambda step: task.cancel() if step.name == "measuring the difference" else None)
+    press(answer.paper, qtbot)
+    qtbot.waitUntil(lambda: not task.threads, timeout=20_000)
+    assert answer.results.message.text() == "Cancelled."
+    assert folder.exists() == exists
 
 
 def test_doubts_that_most_results_have_are_stated_by_trust_only(bench, qtbot):

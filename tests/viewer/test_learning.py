@@ -175,7 +175,7 @@ def test_a_comparison_is_saved_with_its_model(session, qtbot, tmp_path):
     assert task.result is not None, task.message
     model = session.choices.recipe.find
     session.learning.discard_model()
-    assert task.changed_since() == ["find was learned from 5 objects in 1 image and is None"]
+    assert task.changed_since() == ["find was learned from 5 objects in 1 image and is not set"]
     ended(task, qtbot, lambda: task.save(tmp_path / "pair.comparison.npz"))
     ended(task, qtbot, lambda: task.open(tmp_path / "pair.comparison.npz"))
     assert session.choices.recipe.find == model

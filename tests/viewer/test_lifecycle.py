@@ -286,7 +286,7 @@ def test_changed_settings_are_reported_until_reset(bare_dock, qtbot):
     rank, split = (bare_dock.controls[name] for name in ("rank", "split_touching"))
     rank.setValue(100)
     split.setCurrentIndex(split.findData("none"))
-    assert "split touching was distance and is none" in bare_dock.stale.label.text()
+    assert 'split touching was "at necks" and is "no"' in bare_dock.stale.label.text()
     assert "rank was 150 and is 100" in bare_dock.stale.label.text()
     rank.setValue(150)
     split.setCurrentIndex(split.findData("distance"))

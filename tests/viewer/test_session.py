@@ -160,9 +160,10 @@ def test_the_first_two_or_the_selected_layers_become_a_and_b(session, model):
     with_images(model, ("three", "four"), 3)
     assert names(sides.chosen()) == [["one"], ["two"]]
     model.layers.selection = {model.layers["four"], model.layers["two"]}
+    assert names(sides.chosen()) == [["four"], ["two"]]  # as in the table
+    sides.swap()
     assert names(sides.chosen()) == [["two"], ["four"]]
     sides.swap()
-    assert names(sides.chosen()) == [["four"], ["two"]]
     model.layers.remove("four")
     assert names(sides.chosen()) == [["one"], ["two"]]
 
@@ -415,6 +416,22 @@ def test_changed_inputs_outdate_a_result_until_restored(finished_task, session, 
     assert told[-1] == ["min area was 16 and is 30"]
     session.choices.sides.choose([model.layers["two"]], [model.layers["one"]])
     assert told[-1] == ["other layers are chosen"]
+
+
+def test_changed_values_are_told_as_the_forms_show_them(finished_task, session):
+    recipe = session.choices.recipe
+    session.choices.set(
+        replace(recipe, method="manual", threshold=300.0, smoothing=2.5, keep_border=True),
+        replace(QUICK, bandwidth=(1.0, 2.0), permute="curves"),
+    )
+    assert finished_task.changed_since() == [
+        'method was "Otsu threshold" and is "manual threshold"',
+        "smoothing was 1 and is 2.5",
+        "threshold was not set and is 300",
+        "keep border was off and is on",
+        'permute was "images, if there are several" and is "outlines: these images only"',
+        "bandwidth was 1 and is 1, 2",
+    ]
 
 
 # Exclusions ----------------------------------------------------------------------------------------------------

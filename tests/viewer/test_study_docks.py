@@ -185,7 +185,7 @@ def test_swept_settings_do_not_outdate_the_result(landscape_dock, smoothing_dock
     smoothing_dock.controls["outline_smoothing"].setValue(3)
     assert not out_of_date(smoothing_dock)
     assert landscape_dock.controls["outline_smoothing"].value() == 3
-    assert "outline smoothing was 1.0 and is 3.0" in out_of_date(landscape_dock)
+    assert "outline smoothing was 1 and is 3" in out_of_date(landscape_dock)
 
 
 def test_one_press_reruns_an_outdated_study(smoothing_dock, model, qtbot):

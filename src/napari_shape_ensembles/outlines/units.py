@@ -1,4 +1,4 @@
-"""Units of length: pixels under all their names, and what pint knows."""
+"""Units of length: pixels and microns under all their names, and what pint knows."""
 
 import re
 
@@ -8,6 +8,8 @@ from ..checks import ContentError, text
 _UNIT_NAME = re.compile(r"[^\W\d]\w*")
 # The most common units: recognized as lengths without pint, which is slow to import.
 _LENGTH_UNITS = frozenset(("µm", "um", "nm", "mm", "cm", "m"))
+# Of pint, "µ" is the symbol of the micron.
+_MICRON_UNITS = ("micron", "microns", "µ")
 # For pint, "px" is 1/96 inch, as in CSS.
 _PIXEL_UNITS = ("px", "pix", "pixel", "pixels")
 #: Symbols of units that are not written by name.
@@ -15,8 +17,9 @@ UNIT_SYMBOLS = {"pixel": "px"}
 
 
 def unit_name(unit: str) -> str:
-    """Normalize a unit: all names of pixels become "pixel", of others surrounding whitespace is removed."""
-    return "pixel" if unit.strip().lower() in _PIXEL_UNITS else unit.strip()
+    """Normalize a unit: all names of pixels become "pixel", of microns "µm"; of others, whitespace is removed."""
+    name = unit.strip()
+    return "pixel" if name.lower() in _PIXEL_UNITS else "µm" if name.lower() in _MICRON_UNITS else name
 
 
 def length_unit(unit: str) -> str:

@@ -183,7 +183,8 @@ class Sides(LayerListFollower):
     def refresh(self, event: Event | None = None) -> None:
         """Keep the chosen layers that still exist, and fill empty samples unless the user has ticked layers.
 
-        If exactly two layers are selected in the layer list, they become A and B, in list order.
+        If exactly two layers are selected in the layer list, they become A and B, in the order of the design table:
+        that of the layer list changes with the arrangement of the canvas.
         """
         if event is not None and event.type not in (*_LAYER_LIST_EVENTS, "changed"):
             if event.type == "removing" and not is_own(self._layers[event.index]):
@@ -210,7 +211,8 @@ class Sides(LayerListFollower):
         selected = [layer for layer in offered if layer in self._layers.selection]
         if event is not None and event.source is self._layers.selection:
             if not self.several and len(selected) == 2 and set(selected) != {*a, *b}:
-                self._set_chosen(selected[:1], selected[1:])
+                first, second = sorted_by_name(selected)
+                self._set_chosen([first], [second])
             return
         if self.several:
             if not (a or b or self._set_by_user) and len(free := self.offered_automatically()) > 1:
@@ -347,6 +349,11 @@ class Choices:
         viewer = self._viewer()
         assert viewer is not None
         return viewer
+
+    def permutes_images(self) -> bool:
+        """Return whether a comparison of A and B permutes whole images, not single outlines."""
+        permute, several = self.settings.permute, max(map(len, self.sides.chosen())) > 1
+        return permute == "images" or (permute == "auto" and several)
 
     def set(self, recipe: Outlines | None = None, settings: Settings | None = None) -> None:
         """Set the recipe, the settings or both, and emit `changed` once."""

@@ -550,9 +550,9 @@ def write_paper_files(shown: DisplayedResult, painted: str, folder: Path) -> lis
     refuse_overwriting(every, remedy=OTHER_FOLDER)
     with recording_outputs(folder, [path.name for path in every]) as written:
         with file_errors_named(paths[0]):
-            folder.mkdir(parents=True, exist_ok=True)
             report("drawing the figure", 1, 5)
             figure = answer_figure(result, known)
+            folder.mkdir(parents=True, exist_ok=True)  # as late as this: a cancelled export leaves no empty folder
             for path in paths[:2]:
                 with style(), replacing(path) as file:
                     figure.savefig(file, format=path.suffix[1:], dpi=300)

@@ -246,6 +246,11 @@ class DesignTable:
         rows = [row for row in self.open_layers() if row in PARTS and not self.cell(row, BLOCK)]
         return len({root_of(row)[0] for row in rows}) < len(rows)
 
+    def pair_in_words(self) -> str:
+        """Return which of more than two groups are A and B; empty for two groups."""
+        groups = self.groups()
+        return f"About {self.names[0]} and {self.names[1]}, two of the {len(groups)} groups." * (len(groups) > 2)
+
     def unused_by_images(self) -> str:
         """Return which columns a comparison that permutes the images of A and B does not use; empty for none."""
         rows = [row for row in self.open_layers() if self.cell(row, GROUP) in self.names]

@@ -10,13 +10,12 @@ from qtpy.QtGui import QValidator
 from qtpy.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QWidget
 
 from ..outlines import Outlines
-from ..parameters import Parameter, matters, parameters_of, tree
+from ..parameters import NOT_SET, Parameter, matters, parameters_of, tree
 from .panels.fonts import DecimalBox, with_label_font
 from .panels.widgets import NarrowList, Notice, Section, column, form, pass_wheel
 
 Chosen = TypeVar("Chosen")
 
-_NOT_SET = "not set"
 # Limits of a control whose parameter has none; extended by larger values that are set, up to the second.
 _DEFAULT_LIMIT, _MAX_LIMIT = 1e6, 1e12
 _DECIMALS, _MAX_DECIMALS = 3, 6
@@ -98,7 +97,7 @@ class NumberBox(DecimalBox):
             low, high = min(low, max(value, -_MAX_LIMIT)), max(high, min(value, _MAX_LIMIT))
         self.setDecimals(decimals)
         self.setRange(low - least if self.optional else low, high)
-        self.setSpecialValueText(_NOT_SET if self.optional else "")
+        self.setSpecialValueText(NOT_SET if self.optional else "")
         self.setValue(self.minimum() if value is None else value)
         self.fit()
 
@@ -136,7 +135,7 @@ class TextLine(QLineEdit):
         self._text = str in declared.kinds
         self._last_value: tuple[str, Any] = "", None  # an object without a text form, while its repr is shown
         self._optional = declared.optional
-        self.setPlaceholderText(_NOT_SET if declared.optional else "")
+        self.setPlaceholderText(NOT_SET if declared.optional else "")
 
     def read(self) -> Any:
         text = self.text().strip()
@@ -203,7 +202,7 @@ class Form(QWidget, Generic[Chosen]):
             control.show_value(self._values[name])
             control.edited.connect(lambda *_, name=name: self._on_edited(name))
             rows.addRow(declared.label, control)
-            default = f" Default: {_NOT_SET}." if declared.default is None else ""
+            default = f" Default: {NOT_SET}." if declared.default is None else ""
             words = escape(f"{declared.description.replace('`', '')}{default}", quote=False)
             for part in (control, rows.labelForField(control)):
                 part.setToolTip(f"<qt>{words}</qt>")  # rich text, so that lines are wrapped

@@ -61,15 +61,13 @@ def page_statuses(session: Session) -> dict[str, PageStatus]:
         answer = PageStatus("look", result.summary())
     elif asked is not comparison and answer.state == "done" and (words := _unanswered(session.experiment)):
         answer = PageStatus("look", words)
-    elif asked.failed and not asked.busy:
-        answer = PageStatus("look", asked.message)
     why = (
         _status_of_task(session.explanation)
         if session.explanation.explained_comparison is not None
         else PageStatus("open", "Compare first.")
     )
     trusted = [_status_of_task(task) for task in (session.trust, session.landscape, session.smoothing)]
-    trust = min(trusted, key=lambda step: ("running", "stale", "done", "open").index(step.state))
+    trust = min(trusted, key=lambda step: ("running", "look", "stale", "done", "open").index(step.state))
     return dict(zip(STEPS, (images, outlines, answer, why, trust), strict=True))
 
 
@@ -111,6 +109,8 @@ def _status_of_task(task: Task[Any]) -> PageStatus:
     """Return the state of a task as a step."""
     if task.busy:
         return PageStatus("running", task.step.text)
+    if task.failed:
+        return PageStatus("look", task.message)
     if task.result is None:
         return PageStatus("open", task.blocking_reason())
     changed = task.changed_since()

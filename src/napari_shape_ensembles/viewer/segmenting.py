@@ -1,7 +1,7 @@
 """Segmentation of an image: a live preview of the recipe, and labels and outlines as layers.
 
 For large images and slow methods, a draft at a lower resolution is shown first, and the full-resolution preview
-follows.
+follows. Labels and shapes without an image are not segmented: their outlines are counted and judged as they are.
 """
 
 import itertools
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ from ..outlines.tracing import AT_BORDER, TOO_SMALL, has_holes, label_plane
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from .choices import Choices, ChosenLayer
-from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, source_of
+from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, source_of, trace
 from .layers import batched_changes, name_after
 from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_axes
@@ -128,6 +128,8 @@ class SegmentationTask(Task[list[Ensemble]]):
         super().activate()
         if not self.image.is_connected:
             self.image.connect_events()
+            if self.image.chosen() is None:  # else the preview is scheduled with the image
+                self.schedule_preview()
 
     def deactivate(self) -> None:
         """Disconnect from all events, cancel the job, and remove the preview."""
@@ -183,7 +185,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.previewer.cancel()
         self._previewed_recipe = self.choices.recipe
         self.message, self.failed = "", False
-        self.is_preview_pending = self._active and self.live and self.source is not None
+        self.is_preview_pending = self._is_watching and (self.source is not None or any(self._samples()))
         if self._active:
             self._preview_debouncer.start()
         self.changed.emit()
@@ -196,31 +198,38 @@ class SegmentationTask(Task[list[Ensemble]]):
         """Update the previews if the samples have changed, except by renaming or by layers that a run adds."""
         if self._active and self.image.chosen() is None:
             self.changed.emit()  # `blocking_reason` depends on the layers
-        watching = self._active and self.live and self.source is not None and not self.delivering
-        if watching and self._samples() != self._previewed_samples:
+        if self._is_watching and not self.delivering and self._samples() != self._previewed_samples:
             self.schedule_preview()
 
+    @property
+    def _is_watching(self) -> bool:
+        """Whether a preview follows the samples, or, without an image, the verdict on labels and shapes."""
+        return self._active and self.live and (self.source is not None or self.image.chosen() is None)
+
     def _samples(self) -> tuple[Refs, ...]:
-        """Return the images and labels to preview, as weak references: a running preview must keep none alive."""
+        """Return the images and labels to preview, as weak references: a running preview must keep none alive.
+
+        Without an image, return the labels and shapes to judge.
+        """
+        kinds = Image | Labels if self.image.chosen() is not None else Labels | Shapes
         a, b = self.choices.sides.chosen()
         beside = [layer for layer in self.extra_layers() if layer not in (*a, *b)]
-        return tuple(
-            tuple(weakref.ref(layer) for layer in own if isinstance(layer, Image | Labels)) for own in (a, b, beside)
-        )
+        return tuple(tuple(weakref.ref(layer) for layer in own if isinstance(layer, kinds)) for own in (a, b, beside))
 
     def _watch_labels(self, samples: tuple[Refs, ...]) -> None:
-        """Connect to edits of labels in the samples, to update the preview."""
+        """Connect to edits of labels and shapes in the samples, to update the preview."""
         for event in self._watched_labels:
             event.disconnect(self._labels_debouncer.start)
-        layers = [layer for side in samples for ref in side if isinstance(layer := ref(), Labels)]
-        self._watched_labels = [getattr(layer.events, name) for layer in layers for name in PIXEL_EVENTS]
+        layers = [layer for side in samples for ref in side if isinstance(layer := ref(), Labels | Shapes)]
+        events = [(layer.events, name) for layer in layers for name in PIXEL_EVENTS]
+        self._watched_labels = [getattr(own, name) for own, name in events if hasattr(own, name)]
         for event in self._watched_labels:
             event.connect(self._labels_debouncer.start)
         self._previewed_labels = self._label_fingerprints()
 
     def _label_fingerprints(self) -> list[str]:
         dims, refs = self.choices.dims, itertools.chain(*self._previewed_samples)
-        return [fingerprint(layer, dims) for ref in refs if isinstance(layer := ref(), Labels)]
+        return [fingerprint(layer, dims) for ref in refs if isinstance(layer := ref(), Labels | Shapes)]
 
     def _follow_labels(self) -> None:
         """Update the preview if labels were edited; some of the events have other causes."""
@@ -244,8 +253,11 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._watch_labels(self._previewed_samples)
         self._watch_others(self._previewed_samples)
         if self.source is None or not self.live:
-            self._contents = {}
+            before, self._contents = self.verdict, {}
             self._clear_preview()
+            if self._is_watching and any(self._previewed_samples):
+                self.verdict = before  # until the new one
+                self.previewer.begin(self._verdict_job())
             self.changed.emit()
         else:
             self.previewer.begin(
@@ -298,7 +310,26 @@ class SegmentationTask(Task[list[Ensemble]]):
                 self._show_other_preview(ref, other, preview)
         *sides, beside = ([found[ref] for ref in own if ref in found] for own in samples)
         beside += [found[shown]] if shown in found and not any(shown in own for own in samples) else []
-        verdict = yield partial(verdict_on, sides, recipe, beside)
+        yield from self._judge(sides, recipe, beside, failed)
+
+    def _verdict_job(self) -> JobSteps:
+        """Judge the quality of labels and shapes, which need no preview."""
+        samples, recipe, failed = self._samples(), self.choices.recipe, list[Finding]()
+        sources = self._other_sources([ref for side in samples for ref in side], recipe, failed)
+        *sides, beside = ([(sources[ref], None) for ref in own if ref in sources] for own in samples)
+        yield from self._judge(sides, recipe, beside, failed)
+
+    def _judge(
+        self,
+        sides: "Sequence[Sequence[Judged]]",
+        recipe: Outlines,
+        beside: "Sequence[Judged]",
+        failed: Sequence[Finding],
+    ) -> JobSteps:
+        try:
+            verdict: Verdict = yield partial(verdict_on, sides, recipe, beside)
+        except ValueError as error:  # such as units that cannot be converted
+            verdict = Verdict(Quality((Finding(FAILED, "", True, str(error)),)))
         self.verdict = replace(verdict, quality=Quality((*failed, *verdict.quality.findings)))
         self._last_verdict = self._verdict_inputs(), self.verdict
         self.is_preview_pending = False
@@ -620,17 +651,20 @@ class Verdict:
     counts: Mapping[str, int] = field(default_factory=dict)  #: number of outlines of each image
 
 
-def verdict_on(
-    sides: Sequence[Sequence[tuple[Source, LabelImage]]],
-    recipe: Outlines,
-    beside: Sequence[tuple[Source, LabelImage]] = (),
-) -> Verdict:
+#: A source and the labels of its objects; without them, labels or shapes as they are.
+Judged: TypeAlias = tuple[Source, LabelImage | None]
+
+
+def verdict_on(sides: Sequence[Sequence[Judged]], recipe: Outlines, beside: Sequence[Judged] = ()) -> Verdict:
     """Trace the labels of two samples (maybe empty) and of further images, and judge the quality of the outlines."""
     samples, drawn, empty = [], [], list[Finding]()
     for side in (*sides, beside):
         traced = []
         for source, labels in side:
             report(f"checking {source.name}")
+            if labels is None:
+                traced.append(trace(source, recipe))
+                continue
             traced.append(recipe.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name))
             if count := drawn_outlines(source.data):
                 words = f"{source.name}: {count} closed colored lines are drawn on it and segmented with it"

@@ -68,9 +68,7 @@ class Session:
 
     def _update_comparison_inputs(self) -> None:
         """Tell the comparison what it leaves out of the design table, as changes to that outdate its result."""
-        permute, several = self.choices.settings.permute, max(map(len, self.choices.sides.chosen())) > 1
-        by_images = permute == "images" or (permute == "auto" and several)
-        unused = self.design.unused_by_images() if by_images else ""
+        unused = self.design.unused_by_images() if self.choices.permutes_images() else ""
         self.comparison.set_further_inputs(unused, self.design.count_unopened())
 
     @classmethod

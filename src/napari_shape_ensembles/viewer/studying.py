@@ -12,7 +12,9 @@ from napari.layers import Shapes
 from numpy.typing import NDArray
 
 from ..comparison import Settings
+from ..comparison.design import cannot_reach
 from ..comparison.parts import FORM
+from ..mmd.replicates import least_p
 from ..outlines import Ensemble, Outlines
 from ..progress import Progress, report
 from ..studies import ChoiceStudy, DecisionLandscape, SmoothingStudy, choice_study, decision_landscape, smoothing_study
@@ -249,6 +251,15 @@ class SmoothingTask(SweepTask[SmoothingStudy]):
 
 class ChoiceTask(StudyTask[ChoiceStudy]):
     """One-at-a-time sensitivity of the truth-table row to all settings."""
+
+    def blocking_reason(self) -> str:
+        """Return why nothing can be compared, or why every choice would be inconclusive: none changes these numbers."""
+        if reason := super().blocking_reason():
+            return reason
+        level, (a, b) = self.choices.settings.significance, map(len, self.choices.sides.chosen())
+        if self.choices.permutes_images() and (least := least_p(a, b)) > level:
+            return f"With every choice, {cannot_reach(a, b, level, least)}."
+        return ""
 
     def study_function(self, sources: Sources, run_inputs: RunInputs) -> JobFunction:
         return partial(choices_of, sources, run_inputs.recipe, run_inputs.settings, run_inputs.excluded)

@@ -21,7 +21,7 @@ from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 from ..comparison import Settings
 from ..outlines import Outlines
 from ..outlines.proposals import best_recipe
-from ..parameters import tree
+from ..parameters import NOT_SET, Parameter, parameters_of
 from ..progress import Progress, Stopped, reporting
 from .choices import Choices
 from .inputs import Excluded, LayersOfSides, Plane, Refs, Source, Sources, copy_pixels, fingerprint, plane_of, source_of
@@ -425,11 +425,12 @@ class Task(JobRunner, ABC, Generic[Result]):
             if layer is not None and fingerprint(layer, self.choices.dims) != before[ref]:
                 of_stack = isinstance(layer, Layer) and layer.ndim > 2
                 words.append(f"{layer.name} was changed{' or shows another plane' if of_stack else ''}")
-        switch = {"True": "on", "False": "off"}
-        for old, new in ((tree(then.recipe), tree(now.recipe)), (tree(then.settings), tree(now.settings))):
-            for name in (name for name in old if old[name] != new[name]):
-                one, other = (switch.get(str(choice), str(choice)) for choice in (old[name], new[name]))
-                words.append(f"{name.replace('_', ' ')} was {one} and is {other}")
+        for old, new in ((then.recipe, now.recipe), (then.settings, now.settings)):
+            for name, declared in parameters_of(type(old)).items():
+                pair = getattr(old, name), getattr(new, name)
+                if pair[0] != pair[1]:
+                    one, other = (_shown(declared, value) for value in pair)
+                    words.append(f"{name.replace('_', ' ')} was {one} and is {other}")
         left_out = [
             {ref: ids for ref, ids in zip(itertools.chain(*one.layers), one.excluded, strict=True) if ref not in moved}
             for one in (then, now)
@@ -479,3 +480,10 @@ class Task(JobRunner, ABC, Generic[Result]):
             if self._active:
                 self._watch_layers()
             self.changed.emit()
+
+
+def _shown(declared: Parameter, value: Any) -> str:
+    """Return a value as in the forms; the text of a choice, which may contain commas, in quotes."""
+    if value is None:
+        return NOT_SET
+    return f'"{declared.shown(value)}"' if declared.choices else declared.shown(value)

@@ -81,7 +81,7 @@ _COLUMN_TOOLTIPS = {
     "block": "Pair, batch or day; groups are compared only within blocks.",
     _PIXEL_COLUMN: "Height and width of a pixel with a unit, such as 0.5 µm or 0.5 × 0.4 µm. Sets the layer's scale.",
 }
-_SIZE = re.compile(r"\s*([\d.eE+-]+)\s*(?:[×x*]\s*([\d.eE+-]+))?\s*([^\d\s].*?)?\s*")
+_SIZE = re.compile(r"\s*([\d.,eE+-]+)\s*(?:[×x*]\s*([\d.,eE+-]+))?\s*([^\d\s].*?)?\s*")  # 0.5 or 0,5
 _MAX_COLUMN_WIDTH, _MIN_NAME_WIDTH = 170, 90  # maximum column width, and minimum width of the names, in pixels
 _ICON_PX = 14  # side length of the mark of A or B in a cell, in pixels
 _SIDE_INKS = {"A": "white", "B": "black"}  # color of the letter on the color of its side
@@ -279,7 +279,7 @@ class ImagesPage(Page):
         try:
             if match is None:
                 raise ValueError(f"{text!r} is not a pixel size: enter, for example, 0.5 µm or 0.5 × 0.4 µm")
-            height, width = float(match[1]), float(match[2] or match[1])
+            height, width = (float(side.replace(",", ".")) for side in (match[1], match[2] or match[1]))
             calibrate(layer, Calibration((height, width), match[3] or "pixel", "set"), self.session.choices.dims)
         except ValueError as error:
             self.message.setText(f"⚠ {error}")

@@ -21,6 +21,7 @@ from .base import Dock
 
 # Maximum number of findings listed, and of images without findings; a finding takes three lines.
 _MAX_LISTED = 2
+_MAX_COUNTED = 6  # maximum number of labels or shapes layers listed with their numbers of outlines
 
 
 class SegmentCurves(Dock):
@@ -126,8 +127,13 @@ class SegmentCurves(Dock):
             words = [f"<b>{counted(len(preview.diameters), 'object')}</b>{' (draft)' if preview.draft else ''}{told}"]
             words += [f"{count} left out: {escape(reason)} (dotted)" for reason, count in preview.left_out.items()]
             words += account_of({}, preview.filled)
-        self.count.setText("<br>".join(words))
         found, rest = verdict_lines(task.verdict)
+        if task.image.chosen() is None and task.verdict.counts:  # labels or shapes alone
+            listed = list(task.verdict.counts.items())
+            words = [f"<b>{counted(count, 'outline')}</b> in {escape(name)}" for name, count in listed[:_MAX_COUNTED]]
+            words += [f"… and {counted(len(listed) - _MAX_COUNTED, 'layer')} more"] * (len(listed) > _MAX_COUNTED)
+            rest = [] if found else ["✓ No faults found."]
+        self.count.setText("<br>".join(words))
         more = [f"… and {len(found) - _MAX_LISTED} more, in the tooltip"] if len(found) > _MAX_LISTED else []
         self.verdict.setText("<br>".join(map(escape, [*found[:_MAX_LISTED], *more, *rest])))
         self.verdict.setDisabled(task.is_preview_pending)  # it refers to the previous outlines
@@ -164,8 +170,8 @@ class OutlinesPage(SegmentCurves):
         super().show_result()
         segmented = self.segmentation.image.chosen() is not None  # else there are labels or curves alone
         self._top.setRowVisible(self.layer, segmented)
-        for part in (self.count, self.sizes):
-            part.setVisible(segmented)
+        self.count.setVisible(bool(self.count.text()))
+        self.sizes.setVisible(segmented)
         self.message.setVisible(bool(self.message.text()))
         broken = any(finding.check == "specks" for finding in self.segmentation.verdict.quality.serious)
         proposed = self.session.proposing.result

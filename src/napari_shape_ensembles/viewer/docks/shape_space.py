@@ -147,7 +147,9 @@ class WhyPage(ShapeSpaceDock):
         self.stale.button.setToolTip("Compare A and B as they are now")  # no dock of its own here
         self.compare = button("Compare A and B", "Compare the first two groups, and explain what differs")
         self.compare.clicked.connect(self.run_again)
-        above = self.reason, self.compare, self.stale, self.buttons(), self.step, self.progress, self.panel
+        self.pair = wrapped_label()
+        self.link(self.session.design.changed, self.show_result)
+        above = self.pair, self.reason, self.compare, self.stale, self.buttons(), self.step, self.progress, self.panel
         scrolling(
             self, *above, self.folded_explorer, self.folded_control, self.save_report, self.open_compare, self.status
         )
@@ -156,6 +158,8 @@ class WhyPage(ShapeSpaceDock):
         """Show the explanation, which is computed without a request, and offer Compare if there is none to explain."""
         super().show_result()
         task = self.explanation
+        self.pair.setText(self.session.design.pair_in_words())
+        self.pair.setVisible(bool(self.pair.text()))
         self.folded_explorer.setVisible(task.explained_comparison is not None)
         self.explorer.setVisible(self.folded_explorer.unfolded)
         self.open_compare.hide()

@@ -31,7 +31,9 @@ class TrustPage(Dock):
         self.comparison = self.session.comparison
         self.link(self.session.position.changed, self._show_position)
         self.link(self.comparison.changed, self.show_result)
-        state = self.reason, self.step, self.progress, self.stale, self.message
+        self.pair = wrapped_label()
+        self.link(self.session.design.changed, self.show_result)
+        state = self.pair, self.reason, self.step, self.progress, self.stale, self.message
         said = self.sentence, self.exceptions
         scrolling(self, *said, self.buttons(), *state, self.picture, self.position, self.notes)
         self.attach()
@@ -45,6 +47,8 @@ class TrustPage(Dock):
         self.session.position.run_once()
         self._show_position()
         result = self.result
+        self.pair.setText(self.session.design.pair_in_words())
+        self.pair.setVisible(bool(self.pair.text()))
         first, *others = [""] if result is None else [*result.statements(), *filter(None, [result.note])]
         self.sentence.setText(f"{first}.")
         self.sentence.setVisible(result is not None)
