@@ -2,6 +2,7 @@
 
 import weakref
 from dataclasses import replace
+from threading import Event
 from types import SimpleNamespace
 
 import napari
@@ -40,9 +41,10 @@ from docks import (
 )
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Outlines, Settings
+from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.io import save_settings
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
-from napari_shape_ensembles.viewer import studying
+from napari_shape_ensembles.viewer import comparing, studying
 from napari_shape_ensembles.viewer.camera_flight import camera_of
 from napari_shape_ensembles.viewer.curves.canvas_overlays import FloatingCard
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
@@ -896,8 +898,11 @@ def test_a_cancelled_export_leaves_no_folder_behind(bench_of_two, qtbot, monkeyp
     if exists:
         folder.mkdir()
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(folder))
-    task.progressed.connect(lambda step: task.cancel() if step.name == "measuring the difference" else None)
+    cancelled = Event()
+    monkeypatch.setattr(comparing, "headline", lambda result: cancelled.wait(20) and headline(result))
     press(answer.paper, qtbot)
+    task.cancel()
+    cancelled.set()
     qtbot.waitUntil(lambda: not task.threads, timeout=20_000)
     assert answer.results.message.text() == "Cancelled."
     assert folder.exists() == exists
