@@ -23,7 +23,8 @@ from napari_shape_ensembles import (
 from napari_shape_ensembles.comparison.learning import coordinate_precision, is_single
 from napari_shape_ensembles.comparison.parts import form_descriptors, form_parts, scale_parts, sides
 from napari_shape_ensembles.io import read_curves, write_curves
-from napari_shape_ensembles.mmd import combined_mmd_test
+from napari_shape_ensembles.mmd import combined_mmd_test, mmd_test
+from napari_shape_ensembles.shapes import spd
 
 QUICK = {"landmarks": 130, "rank": 20, "permutations": 300}
 
@@ -278,6 +279,36 @@ def test_detectable_sizes_match_the_power_of_the_scale_test():
         l[50:] += np.log(ratio) * np.array([1, 0, 1])
         hits += tested(l, seed).rejected
     assert 0.7 < hits / 150 < 0.93
+
+
+@pytest.mark.parametrize("change", ["size", "elongation"])
+def test_detectable_ratios_match_the_power_for_heavy_tails_and_elongated_outlines(change):
+    """Most sizes are similar and a third are not, so that many are winsorized; the mean outline is elongated."""
+    rng, mean = np.random.default_rng(0), spd.from_coordinates(np.eye(2), np.array([0.4, 0, -0.4]))
+
+    def draw(count):
+        sizes = rng.normal(size=(count, 1)) * np.where(rng.random((count, 1)) < 0.35, 0.75, 0.09)
+        return rng.normal(size=(count, 3)) * (0.03, 0.02, 0.03) + sizes * np.array([1, 0, 1])
+
+    def tested(l, seed):
+        samples, kernels = sides(scale_parts(l, mean, Settings()).tested, 40)
+        return combined_mmd_test(samples, kernels=kernels, permutations=999, seed=seed)
+
+    t = rng.normal(size=(90, 5))
+    form = mmd_test(t[:40], t[40:], permutations=199)
+    stated = []
+    for seed in range(20):
+        l = draw(90)
+        least = detectable_differences(t, l, 40, form, tested(l, seed), scale_mean=mean, random_state=seed)
+        stated.append(np.log(getattr(least, f"{change}_ratio")))
+    logs = np.mean(stated) * np.array([1, 1] if change == "size" else [-0.5, 0.5])
+    hits = 0
+    for seed in range(200):
+        l = draw(90)
+        extents, axes = np.linalg.eigh(spd.from_coordinates(mean, l[40:]))
+        l[40:] = spd.coordinates(mean, (axes * (extents * np.exp(logs))[:, None]) @ axes.swapaxes(1, 2))
+        hits += tested(l, seed).rejected
+    assert 0.7 < hits / 200 < 0.9
 
 
 def test_planned_power_matches_the_rejection_rate_of_comparisons():

@@ -1,5 +1,6 @@
 """Smallest detectable differences for given numbers of curves, and numbers of curves needed for given differences."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -12,16 +13,20 @@ from ..mmd import MMDTest, combined_mmd_test
 from ..mmd.dependence import coordinates_of
 from ..mmd.kernel import KERNELS, Distances, Kernel, Real, squared_distances
 from ..mmd.two_sample import joint_thresholds
-from ..progress import report
+from ..progress import one_library_thread, report
 from ..shapes import spd
 from .compare import Comparison
 from .parts import scale_measures, scale_parts, sides
 from .settings import Settings
 
-# Kernels of the parts other than the Gaussian.
-_KINDS: dict[str, Kernel] = {"coarse form": "energy", "mean size": "mean", "elongation": "mean"}
+# Kernels of the parts of form other than the Gaussian.
+_KINDS: dict[str, Kernel] = {"coarse form": "energy"}
 # Size of the sample that represents the population, and iterations of the bisection.
 _POINTS, _HALVINGS = 500, 40
+# Simulated tests of scale, which give a power of 0.8 to ± 0.06, and iterations of the bisection with these.
+_DRAWS, _SIMULATED_HALVINGS = 200, 11
+# Most copies of the outlines of the larger sample per outline of the smaller one.
+_MAX_COPIES = 10
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class Detectable:
     >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
     >>> found = detectable_differences(compare(a, b, Settings(landmarks=60, rank=10, permutations=199)))
     >>> round(found.size_ratio, 1), found.power
-    (1.6, 0.8)
+    (1.4, 0.8)
     """
 
     size_ratio: float
@@ -82,7 +87,7 @@ def detectable_differences(
     power : float
         Probability of detecting the difference, between 0.5 and 1.
     random_state : int, Generator or RandomState
-        Seed of the subset of 500 curves that represents the population.
+        Seed of the subset of 500 curves that represents the population, and of the simulated tests.
     seed : int, optional
         Former name of `random_state`.
     scale_mean : (2, 2) array, optional
@@ -103,10 +108,12 @@ def detectable_differences(
     -----
     For tests that permuted curves; for the number of images see `Experiment.planning`.
 
-    Based on the tests' own null, and the normal limit of the MMD of two samples of which one is shifted (Gretton et al.
-    2012, asymptotic distribution under the alternative). `benchmarks/calibration.py` checks it by simulation. In a
-    combined test, the part designed for the difference is used (mean size, elongation, coarse form or raw coordinates),
-    at the level that the combination leaves to it. Other parts may detect it too, so this is the worst case.
+    The thresholds are those of the tests' own null. For components of scale, outlines are resampled without the
+    difference between the samples, one sample is scaled or stretched, and all parts are tested, 200 times. Form, and
+    coordinates instead of components: the normal limit of the MMD of two samples of which one is shifted (Gretton et
+    al. 2012, asymptotic distribution under the alternative), by the coarse form or the raw coordinates, at the level
+    that a combined test leaves to them. Thresholds from 1000 permutations vary, and with them the power, by about 0.1;
+    `benchmarks/calibration.py` checks coordinates by simulation, `tests/comparison/test_parts.py` the parts.
 
     References
     ----------
@@ -120,7 +127,7 @@ def detectable_differences(
     >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> round(detectable_differences(result).size_ratio, 1)
-    1.6
+    1.4
     """
     if undulation is None or scale is None:
         coordinates_of(t, l, first)  # raises unless given a result alone, or all arguments
@@ -142,10 +149,14 @@ def detectable_differences(
     leading[int(t.std(axis=0).argmax())] = 1
     chances = partial(_shift, sizes=(first, len(t) - first), power=power, seed=seed)
     if "mean size" in scale.parts or "elongation" in scale.parts:
-        moved = _shifted_scales(l, mean)
+        experiments = _ScaleExperiments(l, mean, scale, (first, len(l) - first), seed)
+        spreads = dict(zip(("mean size", "elongation"), experiments.spreads, strict=True))
+        directions = {"mean size": (1.0, 0.0), "elongation": (0.0, 1.0)}
         size, elongation = (
-            chances(*moved[name], scale, name) if name in moved and name in scale.parts else float("inf")
-            for name in ("mean size", "elongation")
+            _least(partial(experiments.power, direction=directions[name]), 20 * spread, power, _SIMULATED_HALVINGS)
+            if name in scale.parts
+            else float("inf")
+            for name, spread in spreads.items()
         )
     else:
         # l along (1, 0, 1): log of both lengths; along (½, 0, -½): log of their ratio.
@@ -223,9 +234,7 @@ def planned_power(
         )
     settings, mean, seed = result.settings, result.space.scale_mean, seed_of(random_state)
     l = _without_difference(result.l, len(result.a))
-    extents, axes = np.linalg.eigh(spd.from_coordinates(mean, l))
-    extents = extents * size_ratio * elongation_ratio ** np.array([-0.5, 0.5])
-    moved = spd.coordinates(mean, (axes * extents[:, None]) @ axes.swapaxes(1, 2))
+    moved = _changed(l, mean, np.log(size_ratio), np.log(elongation_ratio))
     found = 0
     for draw in range(draws):
         report("simulating experiments", draw, draws)
@@ -249,26 +258,68 @@ def _without_difference(points: Real, first: int) -> Real:
     return np.concatenate([part - part.mean(axis=0) for part in (points[:first], points[first:])])
 
 
-def _shifted_scales(l: Real, mean: Real) -> dict[str, tuple[Real, Real]]:
-    """Points of two parts of scale, and their derivatives with respect to log size and log elongation."""
-    parts = scale_parts(l, mean, Settings()).tested
-    size, elongations = scale_measures(l, mean)
-    moved = {}
-    if "mean size" in parts:
-        # Extreme sizes are winsorized; those between the quartiles never are.
-        points = parts["mean size"].points
-        moved["mean size"] = (
-            points,
-            np.array([np.ptp(np.quantile(points, [0.25, 0.75]))])
-            / max(np.ptp(np.quantile(size, [0.25, 0.75])), np.finfo(float).tiny),
-        )
-    if "elongation" in parts:
-        points, spread = parts["elongation"].points, elongations.std(axis=0)
-        apart = np.maximum(np.hypot(elongations[:, 1], np.sqrt(2) * elongations[:, 2]), np.finfo(float).tiny)
-        along = np.array([1, (elongations[:, 1] / apart).mean(), (elongations[:, 2] / apart).mean()])
-        kept = np.sort(np.argsort(-spread, kind="stable")[: points.shape[1]])
-        moved["elongation"] = points, along[kept] * points.std(axis=0) / spread[kept]
-    return moved
+def _changed(l: Real, mean: Real, size: float, elongation: float) -> Real:
+    """Scale coordinates of outlines scaled, and stretched along their own axes, by ratios with these logarithms."""
+    extents, axes = np.linalg.eigh(spd.from_coordinates(mean, l))
+    extents = extents * np.exp(size + elongation * np.array([-0.5, 0.5]))
+    return spd.coordinates(mean, (axes * extents[:, None]) @ axes.swapaxes(1, 2))
+
+
+class _ScaleExperiments:
+    """Simulated tests of components of scale, on resampled outlines of which one sample is changed.
+
+    A linear approximation will not do: winsorized sizes follow only part of a change, and outlines that are elongated
+    on average change in the registered frame, too.
+    """
+
+    def __init__(self, l: Real, mean: Real, test: MMDTest, sizes: tuple[int, int], seed: int) -> None:
+        m, n = sizes
+        rng = np.random.default_rng(seed)
+        if len(l) > _POINTS:
+            l = rng.choice(l, _POINTS, replace=False, axis=0)
+        self._l, self._mean, self._test, self._thresholds = l, mean, test, joint_thresholds(test)
+        even = np.full(len(l), 1 / len(l))
+        self._a, self._b = (rng.multinomial(count, even, size=_DRAWS) / count for count in sizes)
+        self._signed = np.concatenate([self._a, -self._b], axis=1).astype(np.float32)
+        # The parts are learned from pooled curves: so many unchanged and changed ones.
+        self._copies = [min(_MAX_COPIES, max(1, round(ratio))) for ratio in (m / n, n / m)]
+        measured = scale_measures(l, mean)
+        #: Standard errors of a difference in mean log size and in mean log elongation.
+        self.spreads = [float(values[:, 0].std()) * np.sqrt(1 / m + 1 / n) for values in measured]
+
+    def power(self, amount: float, direction: tuple[float, float]) -> float:
+        """Share of tests that detect a change of log size and log elongation by a multiple of the direction."""
+        changed = _changed(self._l, self._mean, amount * direction[0], amount * direction[1])
+        both = np.concatenate([self._l] * self._copies[0] + [changed] * self._copies[1])
+        found = np.zeros(_DRAWS, dtype=bool)
+        for name, part in scale_parts(both, self._mean, Settings()).tested.items():
+            if name in self._test.parts:
+                x, y = part.points[: len(self._l)], part.points[-len(self._l) :]
+                found |= (
+                    self._squared(x, y, part.kernel, self._test.parts[name].bandwidth) > self._thresholds[name] ** 2
+                )
+        return float(found.mean())
+
+    def _squared(self, x: Real, y: Real, kind: Kernel, bandwidth: float) -> Real:
+        """Squared MMD of every simulated pair of samples, from points unchanged and changed."""
+        if kind == "mean":
+            return np.asarray((((self._a @ x - self._b @ y) / bandwidth) ** 2).sum(axis=1))
+        points = np.concatenate([x, y])
+        kernel = KERNELS[kind].kernel(squared_distances(points, points), bandwidth)
+        np.fill_diagonal(kernel, KERNELS[kind].kernel(np.zeros(1), bandwidth)[0])  # without rounding errors
+        with one_library_thread():  # small products, which several threads only slow down on a busy machine
+            return np.einsum("ij,ij->i", self._signed @ kernel.astype(np.float32), self._signed)
+
+
+def _least(found: Callable[[float], float], reach: float, power: float, halvings: int) -> float:
+    """Least amount up to `reach` that is found with the given power; infinite if none is."""
+    if found(reach) < power:
+        return float("inf")
+    low, high = 0.0, reach
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        low, high = (low, middle) if found(middle) >= power else (middle, high)
+    return high
 
 
 def _shift(
@@ -282,13 +333,7 @@ def _shift(
     if len(points) > _POINTS:
         some = np.random.default_rng(seed).choice(points, _POINTS, replace=False, axis=0)
     found = _Power(some, direction, part, KERNELS[_KINDS.get(name, "gaussian")], threshold, sizes)
-    if not np.isfinite(threshold) or found(reach) < power:
-        return float("inf")
-    low, high = 0.0, reach
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if found(middle) >= power else (middle, high)
-    return high
+    return _least(found, reach, power, _HALVINGS) if np.isfinite(threshold) else float("inf")
 
 
 class _Power:
