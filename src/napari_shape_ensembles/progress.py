@@ -280,7 +280,7 @@ def _in_parallel(work: Callable[[Block], Result], blocks: list[Block]) -> Iterat
         while waiting:
             yield waiting.popleft().result()
     except RuntimeError as error:
-        if "interpreter shutdown" not in str(error):
+        if "shutdown" not in str(error):  # of the interpreter, or of a pool that it has shut down
             raise
         raise SystemExit from None  # ends a daemon thread without a traceback, whose output would abort the exit
     finally:
