@@ -349,6 +349,18 @@ def test_a_stack_moved_out_of_view_is_not_converted(session, qtbot):
     assert "numbers labels" not in model.layers
 
 
+def test_a_second_click_adds_no_labels_and_an_image_that_fails_or_is_deleted_does_not_stop_the_others(session, qtbot):
+    model = session.choices.viewer
+    images = [model.add_image(TRUTH[seed].astype(np.uint16), name=f"numbers {seed}") for seed in (1, 2)]
+    session.segmentation.image.choose(images[0])
+    task = previewed(session, qtbot, lambda: session.choices.sides.choose(images[:1], images[1:]))
+    task.use_as_labels()
+    model.layers.remove(images[0])
+    convert(task, qtbot)
+    assert [layer.name for layer in model.layers if layer.name.endswith("labels")] == ["numbers 2 labels"]
+    assert model.layers["numbers 2 labels"] in [layer for side in session.choices.sides.chosen() for layer in side]
+
+
 def test_painting_training_and_previewing_in_a_window(viewer, qtbot):
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed, rows=5, noise=0.2), name=name)

@@ -500,27 +500,27 @@ class SegmentationTask(Task[list[Ensemble]]):
         shown = self.image.chosen()
         candidates = dict.fromkeys([*([shown] if shown is not None else []), *a, *b, *self.extra_layers()])
         images = [weakref.ref(one) for one in candidates if isinstance(one, Image) and one.name in self.contents]
-        self.converter.begin(self._conversion_job(images[:1] if classes_apart else images, classes_apart))
+        if images and not self.converter.busy:  # a second click would add the labels twice
+            self.converter.begin(self._conversion_job(images[:1] if classes_apart else images, classes_apart))
 
     def _conversion_job(self, refs: Sequence["weakref.ref[Image]"], classes_apart: bool) -> JobSteps:
         """Convert images, which stay visible: drivers crash where they are hidden and previews are removed at once."""
         viewer = self.choices.viewer
-        made: list[list[weakref.ref[Layer]]] = []
-        for ref in refs:
-            if (image := ref()) is None:
-                return
+        made: list[list[weakref.ref[Layer]]] = [[] for _ in refs]
+        for ref, own in zip(refs, made, strict=True):
+            if (image := ref()) is None or image not in viewer.layers:
+                continue
             try:
                 source = source_of(image, self.choices.dims)
                 image = None
                 planes = yield partial(_label_planes, source.data, classes_apart)
             except ValueError as error:
                 self.show_message(str(error))
-                return
-            made.append([])
+                continue
             for words, plane in planes.items():
-                if (image := ref()) is None:
-                    return
-                made[-1].append(weakref.ref(viewer.add_labels(plane, name=f"{image.name} {words}", **source.placement)))
+                if (image := ref()) is None or image not in viewer.layers:  # deleted meanwhile
+                    break
+                own.append(weakref.ref(viewer.add_labels(plane, name=f"{image.name} {words}", **source.placement)))
                 image = None
                 yield None
         layers = [[layer for one in own if (layer := one()) in self.choices.layers] for own in made]
