@@ -47,10 +47,10 @@ from .io.sources import (
     with_one_recipe,
 )
 from .outlines import Outlines
-from .outlines.ensemble import account_of, counted
 from .parameters import parameters_of
 from .progress import duration
 from .studies import ranges
+from .words import account_of, counted
 
 app = typer.Typer(
     name="shape-ensembles",

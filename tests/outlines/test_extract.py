@@ -11,8 +11,8 @@ from scipy import ndimage
 from skimage.io import imread
 
 from napari_shape_ensembles import Ensemble, Tiling, extract_curves, level_curves, segment, segment_stack, trace_mask
-from napari_shape_ensembles.outlines.ensemble import account_of
 from napari_shape_ensembles.outlines.tracing import has_holes, highest_level
+from napari_shape_ensembles.words import account_of
 
 
 def disc(radius, shape=(100, 100), centre=(50, 50), label=1):

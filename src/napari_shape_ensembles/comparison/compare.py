@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._types import Real
 from ..archive import StrPath, Tree, read_archive, write_archive
 from ..checks import Sealed
 from ..mmd import MMDTest, gretton_test
@@ -28,11 +29,11 @@ from ..mmd.replicates import (
 from ..mmd.two_sample import FEATURES, pooled_mmd_test
 from ..mmd.witness import witness
 from ..outlines import Ensemble, Quality, at_one_pixel_size, exchange, quality
-from ..outlines.ensemble import counted
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting
 from ..shapes import ShapeSpace, spd
+from ..words import counted
 from . import records
 from .design import cannot_reach
 from .display import MARK, LayerData, curve_layer_data, summary_html
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Real = NDArray[np.float64]
 Images = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
 
 #: Format name of a saved comparison, and the newest version of its layout (docs/files.md).

@@ -9,16 +9,16 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Index
 from ..archive import ContentError, Tree
 from ..checks import several
 from ..mmd.replicates import Hypothesis, labellings, replicates_needed
-from ..outlines.ensemble import counted
+from ..words import counted
 from . import records
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Index = NDArray[np.intp]
 
 #: Columns of a design with a special meaning; others are covariates (numbers) or factors (strings).
 GROUP, REPLICATE, BLOCK, IMAGE = "group", "replicate", "block", "image"

@@ -8,10 +8,11 @@ from typing import cast
 import numpy as np
 from scipy.special import ndtr
 
+from .._types import Real
 from ..checks import RandomState, expect, seed_of
 from ..mmd import MMDTest, combined_mmd_test
 from ..mmd.dependence import coordinates_of
-from ..mmd.kernel import KERNELS, Distances, Kernel, Real, squared_distances
+from ..mmd.kernel import KERNELS, Distances, Kernel, squared_distances
 from ..mmd.two_sample import joint_thresholds
 from ..progress import one_library_thread, report
 from ..shapes import spd

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..checks import RandomState, seed_of
 from ..mmd.contrasts import RESAMPLES, Estimate, bootstrap_counts, difference_of_means, percentile_ends, welch_interval
 from ..mmd.dependence import Compared, coordinates_of
-from ..mmd.kernel import Distances, Real, median_distance, quadratic_forms
+from ..mmd.kernel import Distances, median_distance, quadratic_forms
 from ..mmd.replicates import mean_kernels
 from ..outlines import Ensemble
 from .figures import plot_effects

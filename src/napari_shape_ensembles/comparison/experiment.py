@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, ndtr, stdtr, stdtrit
 
+from .._types import Index, Real
 from ..archive import ContentError, Tree
 from ..checks import several
 from ..mmd import combined_mmd_test
@@ -29,12 +30,12 @@ from ..mmd.replicates import (
     small_sample_test,
 )
 from ..outlines import Ensemble, at_one_pixel_size
-from ..outlines.ensemble import counted
 from ..outlines.gate import reasons_of_sets
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
 from ..shapes.lobes import band_name
+from ..words import counted
 from . import records
 from .compare import permutation_options, sample_of
 from .design import FEW_REPLICATES, Design, cannot_reach, checked_design, numbers_below
@@ -49,8 +50,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Real = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 #: The two tests, and the plain quantities that correspond to each.
 TESTS = {"undulation": tuple(band_name(*band) for band in LOBES), "scale": ("size", "elongation")}

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Real
 from ..mmd import DependenceTest, MMDTest
 from ..mmd.contrasts import Estimate
 from ..palette import axes_of
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Real = NDArray[np.float64]
 
 # Height of a null distribution, in rows.
 _HIGH = 0.7

@@ -5,8 +5,8 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Real
 from ..outlines import Ensemble
 from ..progress import one_library_thread, report
 from ..shapes import ShapeSpace, to_landmarks
@@ -14,8 +14,6 @@ from ..shapes.decomposition import curve_blocks
 from ..shapes.lobes import lobes_held
 from .parts import form_descriptors, tests_components
 from .settings import Settings
-
-Real = NDArray[np.float64]
 
 #: Lower limit of the relative precision of outlines: smaller variation is rounding and interpolation error.
 KNOWN = 1e-8

@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Real
 from ..mmd.kernel import Kernel
 from ..shapes import spd
 from ..shapes.lobes import BANDS, band_amplitudes, hull_measures
 from .settings import Settings
-
-Real = NDArray[np.float64]
 
 #: Parts of form, and of scale.
 FORM = ("coarse form", "roughness", "concavity")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..mmd import DependenceTest
 from ..mmd.dependence import independence_test
 from ..outlines import Ensemble
-from ..outlines.ensemble import counted
+from ..words import counted
 from .compare import Comparison
 from .effects import image_numbers
 from .figures import plot_position

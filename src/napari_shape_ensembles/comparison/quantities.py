@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Real
 from ..compiled import as_part_of
 from ..outlines import Ensemble
 from ..progress import one_library_thread, over_blocks
@@ -17,8 +17,6 @@ from ..shapes import decompose, to_landmarks
 from ..shapes.lobes import BANDS, band_name
 from .learning import KNOWN
 from .settings import Settings
-
-Real = NDArray[np.float64]
 
 #: Bands of lobes around the outline; more than 25 lobes are limited by the landmarks and the pixels.
 LOBES = BANDS

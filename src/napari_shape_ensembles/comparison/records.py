@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..archive import ContentError, Tree
 from ..budget import reserve_curves
 from ..checks import seal
 from ..mmd import MMDTest
 from ..outlines import Ensemble
 from ..shapes import ShapeSpace
-
-Real = NDArray[np.float64]
 
 _LEARNED, _ARCHETYPES = ("undulation_mean", "basis", "singular_values", "scale_mean"), ("archetype", "scale_archetype")
 _NUMBERS = ("mmd", "p_value", "threshold", "bandwidth", "significance")

@@ -6,8 +6,8 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Index, Real
 from ..checks import Sealed
 from ..comparison.effects import MIN_UNITS, resample, unbiased_of_images
 from ..comparison.learning import KNOWN
@@ -21,7 +21,7 @@ from ..mmd.contrasts import (
     welch_interval,
 )
 from ..mmd.family import FamilyTests, family_tests
-from ..mmd.kernel import PERMUTATIONS, SIGNIFICANCE, Index, gaussian, median_distance
+from ..mmd.kernel import PERMUTATIONS, SIGNIFICANCE, gaussian, median_distance
 from ..mmd.replicates import mean_kernels
 from ..palette import axes_of
 from ..progress import one_library_thread, over_blocks
@@ -31,7 +31,6 @@ from .properties import coarse_coordinates, fine_amplitude
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Real = NDArray[np.float64]
 
 #: The four components a difference is split into.
 COMPONENTS = ("size", "elongation", "coarse form", "roughness")

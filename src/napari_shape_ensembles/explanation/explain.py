@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..checks import expect
 from ..comparison import Comparison
 from ..comparison.effects import image_numbers
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Real = NDArray[np.float64]
 
 _INCONCLUSIVE = "The comparison is inconclusive: the following describes these curves and is not a test result."
 

@@ -17,6 +17,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..archive import replacing
 from ..mmd.witness import most_typical
 from ..palette import COLOR_A, COLOR_B
@@ -24,8 +25,6 @@ from .components import COMPONENTS, components
 from .explain import Explanation
 from .modes import along_mode, exaggeration
 from .outline import OutlineDifference
-
-Real = NDArray[np.float64]
 
 A, B, GREY = COLOR_A, COLOR_B, "0.35"
 FORMATS = ("svg", "png")  #: file formats of saved figures

@@ -3,16 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Real
 from ..checks import Sealed
 from ..comparison import Comparison, detectable_differences
 from ..comparison.verdict import INCONCLUSIVE
 from ..mmd.contrasts import bootstrap_counts, difference_of_means, welch_interval
 from .components import TEST_QUANTITIES, components, differences_named, ratio_words
 from .shape_paths import ShapePlaces
-
-Real = NDArray[np.float64]
 
 _WORDS = {
     "size": ("smaller", "larger"),

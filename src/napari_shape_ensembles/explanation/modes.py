@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..checks import Sealed
 from ..mmd.contrasts import spread_ratio, standardised_difference
 from ..mmd.family import FamilyTests, family_tests
@@ -12,8 +13,6 @@ from ..mmd.kernel import PERMUTATIONS
 from ..progress import one_library_thread
 from ..shapes import ShapeSpace
 from .properties import COARSE, PROPERTIES, Property
-
-Real = NDArray[np.float64]
 
 # A mode is named after a property only if their rank correlation over all curves is at least this.
 _MIN_CORRELATION = 0.6

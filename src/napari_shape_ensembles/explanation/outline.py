@@ -5,13 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..checks import Sealed
 from ..mmd.family import image_label_weights, label_weights
 from ..mmd.kernel import PERMUTATIONS, SIGNIFICANCE
 from ..progress import one_library_thread
 from ..shapes import ShapeSpace
-
-Real = NDArray[np.float64]
 
 # Relative precision of outlines; statistics closer than this fraction are equal.
 _PRECISION, _TIE = 1e-7, 1e-9

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from ..comparison import Comparison
 from ..mmd.permutations import bin_size
 from ..outlines import Outlines
-from ..outlines.ensemble import account_of, counted
 from ..outlines.recipe import PIXEL_SIZE, TRACING
 from ..palette import COLOR_A, COLOR_B, with_log_ticks
 from ..parameters import matters, parameters_of
+from ..words import account_of, counted
 from .components import PART_NAMES, components
 from .figures import style
 from .headline import Headline
@@ -22,7 +21,6 @@ from .headline import Headline
 if TYPE_CHECKING:
     import pandas as pd
 
-Real = NDArray[np.float64]
 
 _COLORS = {"A": COLOR_A, "B": COLOR_B}
 _QUANTITIES = ("size", "elongation", "roughness")

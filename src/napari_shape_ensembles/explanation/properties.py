@@ -6,11 +6,10 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from .._types import Complex, Real
 from ..progress import one_library_thread
 from ..shapes import decompose
-from ..shapes.lobes import LINEAR, Complex, harmonics
-
-Real = NDArray[np.float64]
+from ..shapes.lobes import LINEAR, harmonics
 
 #: Waves of up to this many lobes around the outline are its coarse form, higher ones are roughness.
 COARSE = 5

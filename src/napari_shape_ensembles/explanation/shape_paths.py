@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Real
 from ..comparison import Comparison
 from ..comparison.effects import image_numbers
 from ..outlines import Ensemble
 from ..shapes import decompose, grassmann, product, register, spd, to_landmarks
-
-Real = NDArray[np.float64]
 
 #: Interpretable directions in the scale coordinates (a, √2·b, c).
 SCALE_AXES = {

@@ -1,14 +1,12 @@
 """Single curves of a comparison: aligned with the mean, nearest to each other, typical and unusual."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._types import Index, Real
 from ..comparison import Comparison
 from ..outlines import Ensemble
 from ..shapes import register, to_landmarks
-
-Real = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 _LANDMARKS = 200  # enough for figures of a few centimeters
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..checks import RandomState, expect, seed_of
 from ..comparison import Comparison, Settings, compare
 from ..comparison.figures import plot_comparison
@@ -20,7 +21,6 @@ from .components import COMPONENTS, OF_FORM, OF_SCALE, components
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Real = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 

@@ -10,6 +10,7 @@ import scipy  # its subpackages load lazily: stats alone takes longer to import 
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
+from .._types import Real
 from ..checks import several
 from ..outlines import match_labels
 from ..progress import report
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Real = NDArray[np.float64]
 
 # Significance level of a tendency, for adjusted p-values.
 _LEVEL = 0.05

@@ -14,13 +14,13 @@ from scipy import ndimage
 from skimage.draw import polygon2mask
 from skimage.segmentation import watershed
 
+from .._types import Mask
 from ..outlines import Ensemble, Outlines
 from ..outlines.tracing import label_plane
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Mask = NDArray[np.bool_]
 #: Index of a plane along the other axes, and its own axes.
 Plane: TypeAlias = tuple[tuple[int, ...], tuple[int, int]]
 #: Columns of a log; that of a stack begins with the plane.

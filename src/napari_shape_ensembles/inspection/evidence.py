@@ -15,6 +15,7 @@ from scipy import ndimage
 from skimage.measure import label as connected
 from skimage.segmentation import watershed
 
+from .._types import Index, Mask, Real
 from ..checks import unmasked
 from ..outlines import segment
 from ..outlines.tracing import label_plane
@@ -23,9 +24,6 @@ from ..progress import cancellation_check
 if TYPE_CHECKING:
     import pandas as pd
 
-Real = NDArray[np.float64]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 # Limits of the reach of profiles across an outline, in pixels; it is half the typical radius of the objects.
 _MIN_REACH, _MAX_REACH = 3, 10

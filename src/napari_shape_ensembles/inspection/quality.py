@@ -7,6 +7,7 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
+from .._types import Real
 from ..checks import expect
 from ..outlines import Ensemble
 from ..outlines.repair import self_touching
@@ -15,7 +16,6 @@ from ..shapes import to_landmarks
 if TYPE_CHECKING:
     import pandas as pd
 
-Real = NDArray[np.float64]
 
 # Outlier limit in robust standard deviations (Iglewicz and Hoaglin 1993).
 _OUTLIER_SIGMAS = 3.5

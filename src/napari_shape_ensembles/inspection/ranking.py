@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._types import Real
 from ..checks import several
 from ..comparison import Comparison, Settings, compare
 from ..comparison.compare import require_curves
@@ -22,7 +23,6 @@ from .suspects import Suspects, Ticks
 if TYPE_CHECKING:
     import pandas as pd
 
-Real = NDArray[np.float64]
 
 # With fewer curves the mean shape is not meaningful.
 _MIN_CURVES = 8

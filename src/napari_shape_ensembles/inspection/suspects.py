@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._types import Real
 from ..archive import ContentError, StrPath, exact_csv_options, write_bytes
 from ..progress import report
 from .evidence import evidence, unlabelled
@@ -17,7 +18,6 @@ from .evidence import evidence, unlabelled
 if TYPE_CHECKING:
     import pandas as pd
 
-Real = NDArray[np.float64]
 
 # Statuses of a label found to be wrong, and of one found to be right.
 _WRONG_STATUSES = ("wrong", "modified", "deleted", "corrected")

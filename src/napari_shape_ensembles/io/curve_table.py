@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..archive import ContentError, Tree
 from ..outlines import Ensemble
 from ..outlines.extract import signed_area
@@ -16,7 +17,6 @@ from ..outlines.extract import signed_area
 if TYPE_CHECKING:
     import pandas as pd
 
-Real = NDArray[np.float64]
 
 #: Format name in our own curve files, and the newest version of their layout (docs/files.md).
 FORMAT, LAYOUT = "shape-ensembles curves", 1

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ..archive import ContentError, write_bytes
 from ..comparison import design_from_names
-from ..outlines.ensemble import counted
 from ..outlines.units import length_unit
+from ..words import counted
 from .ebsd import ENDINGS as MAPS
 from .image_parts import Box, ImagePart, polygon_of
 from .sources import distinct_names, feature_text, files_of

@@ -16,12 +16,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Index, Real
 from ..archive import ContentError, StrPath, opened
 from ..budget import budget, reserve
 from .content import bytes_of, errors_named
 
-Real = NDArray[np.float64]
-Index = NDArray[np.int64]
 Grid = Literal["square", "hexagonal"]
 
 #: File extensions of supported maps.

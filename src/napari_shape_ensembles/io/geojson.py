@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from .._types import Real
 from ..archive import ContentError, StrPath, Tree
 from .content import json_of
-from .curve_table import CENTRE, FORMAT, CurveTable, Found, Real, columns_of, largest_ring, metadata, positions
+from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, largest_ring, metadata, positions
 
 _NOT_POLYGON = "not a polygon"
 _PIECES = "extra pieces of an object"

@@ -9,12 +9,10 @@ from scipy import ndimage
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from .._types import Labels, Real
 from ..checks import expect
 from ..progress import over_blocks
 from .ebsd import EBSDMap
-
-Real = NDArray[np.float64]
-Labels = NDArray[np.int32]
 
 # Neighbor pairs per block: times 24 symmetries, a block about fits into the CPU cache.
 _PAIRS = 16384

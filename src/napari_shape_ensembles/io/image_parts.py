@@ -7,10 +7,10 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from .._types import Mask
 from ..archive import ContentError
 
 Box = tuple[int, int, int, int]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from .._types import Real
 from ..archive import ContentError, StrPath
 from ..budget import reserve_curves
 from .content import bytes_of, unpacked
-from .curve_table import CENTRE, FORMAT, CurveTable, Found, Real, columns_of, largest_ring, metadata
+from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, largest_ring, metadata
 
 _OPEN = "open"
 _PIECES = "extra pieces of an object"

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from .._types import Real
 from ..archive import ContentError, StrPath
 from ..budget import reserve, reserve_curves
 from .content import bytes_of
-from .curve_table import FORMAT, LAYOUT, Found, Real, positions
+from .curve_table import FORMAT, LAYOUT, Found, positions
 
 # Steps (row, column) of the eight directions, counterclockwise from the right: 3 2 1 / 4 * 0 / 5 6 7.
 _DIRECTIONS = np.array([(0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1)], dtype=np.float64)

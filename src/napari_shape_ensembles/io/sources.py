@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from ..archive import ContentError, array_of, is_archive, opened
 from ..budget import budget, reserve_labels, reserve_pixels
 from ..outlines import Ensemble, content_of, objects_of_classes
-from ..outlines.ensemble import counted
 from ..outlines.large_images import outlines_of_large_image
 from ..outlines.proposals import best_recipe, describe_finding, places_tried, reason_not_tried
 from ..outlines.recognise import as_labels
 from ..outlines.tiles import TILE, outlines_in_tiles
 from ..outlines.tracing import AT_BORDER
 from ..progress import report
+from ..words import counted
 from .calibration import Calibration
 from .content import errors_named, unpacked
 from .curve_files import FORMATS, read_curves

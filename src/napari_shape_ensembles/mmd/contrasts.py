@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
-Real = NDArray[np.float64]
+from .._types import Real
 
 #: Bootstrap resamples of all intervals, so that one quantity has the same interval wherever it is stated.
 RESAMPLES = 500

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..checks import RandomState, Sealed, seed_of
 from ..progress import over_blocks
 from .figures import plot_null
-from .kernel import PERMUTATIONS, SIGNIFICANCE, Real, median_distance
+from .kernel import PERMUTATIONS, SIGNIFICANCE, median_distance
 from .permutations import chunks, nystrom_features
 from .two_sample import check_level
 

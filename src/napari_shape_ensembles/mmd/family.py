@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Index, Real
 from ..checks import Sealed
 from ..progress import cancellation_check, over_blocks
-from .kernel import PERMUTATIONS, SIGNIFICANCE, Index, gaussian, median_distance
+from .kernel import PERMUTATIONS, SIGNIFICANCE, gaussian, median_distance
 from .replicates import mean_kernels, rearrangements
-
-Real = NDArray[np.float64]
 
 # Beyond this many standard deviations the Gaussian spectrum of the kernel is below 1e-12.
 _SPECTRUM_SIGMAS = 7.5

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from .._types import Real
 from ..palette import axes_of
-from .kernel import Real
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Index, Real
 from ..checks import unmasked
 from ..compiled import kernels
 from ..progress import each_block, one_library_thread, over_blocks
@@ -21,9 +22,7 @@ SIGNIFICANCE, PERMUTATIONS = 0.01, 1000
 
 Kernel = Literal["gaussian", "energy", "mean"]
 
-Real = NDArray[np.float64]
 Single = NDArray[np.float32]
-Index = NDArray[np.intp]
 
 # With more points than this the median distance is taken over a seeded subset of this size.
 SUBSET = 2000

@@ -9,15 +9,14 @@ from itertools import pairwise
 
 import numpy as np
 
+from .._types import Index, Real
 from ..progress import over_blocks
 from .kernel import (
     KERNELS,
     PERMUTATIONS,
     SIGNIFICANCE,
     Distances,
-    Index,
     Kernel,
-    Real,
     median_of,
     median_subset,
     pairwise_squared_distances,

@@ -12,20 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Index, Real
 from ..checks import whole
 from ..progress import cancellation_check, each_block, one_library_thread, over_blocks, timed
-from .kernel import (
-    Distances,
-    Index,
-    MeanDistances,
-    Real,
-    Single,
-    group_sums,
-    quadratic_forms,
-    row_blocks,
-    squared_distances,
-    tiles,
-)
+from .kernel import Distances, MeanDistances, Single, group_sums, quadratic_forms, row_blocks, squared_distances, tiles
 
 # Squared statistics closer than this are equal up to rounding error.
 TIE = 1e-13

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
+from .._types import Index, Real
 from ..progress import cancellation_check
-from .kernel import KERNELS, SIGNIFICANCE, Index, Kernel, Real, group_sums, median_distance
+from .kernel import KERNELS, SIGNIFICANCE, Kernel, group_sums, median_distance
 from .permutations import nystrom_features
 from .two_sample import MMDTest, Widths, widths
 

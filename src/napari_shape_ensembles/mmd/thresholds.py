@@ -13,8 +13,9 @@ from typing import Literal
 import numpy as np
 from scipy.special import gammaincc, gammainccinv
 
+from .._types import Real
 from ..progress import each_block
-from .kernel import SIGNIFICANCE, Real, median_distance, pooled, row_blocks, squared_distances
+from .kernel import SIGNIFICANCE, median_distance, pooled, row_blocks, squared_distances
 from .two_sample import MMDTest, Widths, check_level, common_sizes, widths
 
 Null = Literal["gamma", "bound"]

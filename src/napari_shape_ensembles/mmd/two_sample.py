@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._types import Real
 from ..checks import RandomState, Sealed, expect, seed_of
 from .figures import plot_null
-from .kernel import KERNELS, PERMUTATIONS, SIGNIFICANCE, Distances, Kernel, Real, pooled
+from .kernel import KERNELS, PERMUTATIONS, SIGNIFICANCE, Distances, Kernel, pooled
 from .permutations import Labellings, Statistics, nystrom_statistics, permuted_labels, permuted_statistics
 
 if TYPE_CHECKING:

@@ -1,14 +1,11 @@
 """The MMD witness function: which points are typical of one sample and not of the other."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Index, Real
 from ..progress import each_block, over_blocks
 from .kernel import Distances, median_distance, row_blocks
 from .permutations import projection
-
-Real = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 def witness(

@@ -11,18 +11,19 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 from skimage.draw import polygon2mask
 
+from .._types import Complex, Index, Mask, Real
 from ..checks import expect, seal, text
 from ..progress import cancellation_check
+from ..words import counted, distinct, listed
 from . import exchange
 from .recipe import Recipe
-from .spline import Complex, Index, Real, following
+from .spline import following
 from .tracing import TOO_SMALL, traced_labels, tracing_recipe
 from .units import conversion_factor, length_unit, unit_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Mask = NDArray[np.bool_]
 
 #: Tracing parameter of pooled images for which it is not the same.
 DIFFERS = "differs"
@@ -667,20 +668,6 @@ def _common(sizes: Sequence[tuple[float, float] | None]) -> tuple[float, float] 
     return known[0] if alike else None
 
 
-def distinct(names: list[str]) -> list[str]:
-    """Make names of images unique by numbers that yield no other image's name."""
-    whole = [name or "image" for name in names]
-    taken, found = set(whole), set[str]()
-    apart = []
-    for name in whole:
-        if name in found:
-            name = next(new for new in (f"{name} ({number})" for number in itertools.count(2)) if new not in taken)
-            taken.add(name)
-        found.add(name)
-        apart.append(name)
-    return apart
-
-
 def _pooled_images(images: Sequence[NDArray[np.str_]]) -> NDArray[np.str_]:
     """Names of the images of several ensembles, made unique: equal names in two ensembles are different images."""
     own = [list(dict.fromkeys(names.tolist())) for names in images]
@@ -844,17 +831,6 @@ def _centred(vertices: Complex, offsets: Index) -> Complex:
     return near - np.repeat(np.add.reduceat(near, offsets[:-1]) / counts, counts)
 
 
-def account_of(dropped: Mapping[str, int], filled: int = 0) -> list[str]:
-    """Describe rejected and filled objects in words: "12 objects have holes: filled"."""
-    holes = "1 object has holes: filled" if filled == 1 else f"{filled} objects have holes: filled"
-    return [*(f"{count} left out: {reason}" for reason, count in dropped.items()), *([holes] if filled else [])]
-
-
-def counted(count: int, noun: str) -> str:
-    """A number with its noun: "1 curve", "2 curves"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.outline_smoothing) -> Ensemble:
     """Return the outlines as they would appear in an image with larger pixels.
 
@@ -968,16 +944,10 @@ def _without_pixel_size(images: Sequence[Ensemble]) -> str:
     unequal, unknown = names[True], names[False]
     if len(unknown) == len(images):
         return ""
-    reasons = [f"that of {_listed(unknown)} is unknown"] if unknown else []
+    reasons = [f"that of {listed(unknown)} is unknown"] if unknown else []
     if unequal:
-        reasons.append(f"{_listed(unequal)} {'pools' if len(unequal) == 1 else 'pool'} images of unequal pixel size")
+        reasons.append(f"{listed(unequal)} {'pools' if len(unequal) == 1 else 'pool'} images of unequal pixel size")
     return (
         f"Outlines were not brought to one pixel size, as {' and '.join(reasons)}: differences in roughness may be "
         "those of the pixels"
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return up to three names, and the number of the others."""
-    more = [f"{len(names) - _MAX_NAMED} more"] if len(names) > _MAX_NAMED else []
-    return " and ".join([", ".join(names[:_MAX_NAMED]), *more])

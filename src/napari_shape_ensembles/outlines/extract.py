@@ -4,17 +4,16 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import ndimage
 from skimage.measure import find_contours
 
+from .._types import Real
 from ..checks import switch, unmasked
 from ..parameters import parameters_of
 from .ensemble import Ensemble
 from .recipe import Recipe, SmoothingUnit
 from .tracing import AT_BORDER, TOO_SMALL, blur, pixel_of, traced_labels, tracing_recipe
-
-Real = NDArray[np.float64]
 
 
 def extract_curves(

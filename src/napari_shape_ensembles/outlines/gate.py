@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ..checks import expect
 from ..palette import axes_of
-from .ensemble import Ensemble, counted
+from ..words import counted
+from .ensemble import Ensemble
 from .recipe import Recipe
 from .spline import following
 from .tracing import TOO_SMALL
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Real = NDArray[np.float64]
 
 # In the order of docs/segmentation.md; potentially serious ones first.
 _CHECKS = ("few curves", "duplicates", "open", "stands out", "specks", "merged", "cut", "vertices", "pixels")

@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from skimage import filters
 
+from .._types import Mask, Real
 from ..budget import limit_of
 from ..checks import unmasked
 from ..progress import each_block, one_processor, processors, report
 from .ensemble import Ensemble
 from .methods import above_neighbourhood, closed_by_disc, gray_plane, opened_by_disc, refuse_wider, separated, upwards
 from .multi_otsu import multi_otsu
-from .packed import Box, ConnectedComponents, Mask, PackedMask, components_of, of_components, pack, unpack
+from .packed import Box, ConnectedComponents, PackedMask, components_of, of_components, pack, unpack
 from .recipe import TILINGS, Recipe
 from .tiles import Boxes, joined, tiles_of
 from .tracing import pixel_of, traced_labels
 
-Real = NDArray[np.float64]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 #: Maps a function over items, in threads or other processes; results in the items' order.

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
+from .._types import Labels
 from ..archive import ContentError, StrPath, Tree, read_archive, write_archive
 from ..checks import RandomState, seed_of, unmasked
 from ..progress import over_blocks, report
-from .ensemble import counted
+from ..words import counted
 from .hierarchy import Candidates, object_features
 from .methods import gray_plane
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesClassifier
 
 Real = NDArray[np.float32]
-Labels = NDArray[np.int32]
 
 #: File format of a saved model.
 FORMAT, LAYOUT = "object-model", 1

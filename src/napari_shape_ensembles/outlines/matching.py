@@ -8,14 +8,13 @@ import scipy  # its subpackages load lazily: optimize alone takes longer to impo
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
+from .._types import Index, Real
 from .ensemble import Ensemble
 from .tracing import label_plane
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Real = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 # An object with more than this fraction of its pixels inside another one belongs to it.
 _MIN_CONTAINED_FRACTION = 0.5

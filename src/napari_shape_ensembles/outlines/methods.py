@@ -14,15 +14,12 @@ from skimage.exposure import histogram
 from skimage.morphology import isotropic_dilation, isotropic_erosion
 from skimage.segmentation import clear_border, slic, watershed
 
+from .._types import Index, Labels, Mask, Real
 from ..checks import unmasked
 from ..progress import over_blocks, processors, report
 from .multi_otsu import multi_otsu
 from .recipe import TILINGS, Recipe
 
-Real = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Labels = NDArray[np.int32]
-Index = NDArray[np.int64]
 Value = TypeVar("Value", bound=np.generic)
 
 #: Index pairs that align each pixel of a plane with its left, and with its upper, neighbor.

@@ -6,7 +6,7 @@ The exhaustive search of scikit-image takes seconds for five classes and minutes
 import numpy as np
 from numpy.typing import NDArray
 
-Real = NDArray[np.float64]
+from .._types import Real
 
 
 def multi_otsu(counts: NDArray[np.integer], levels: Real, classes: int) -> Real:

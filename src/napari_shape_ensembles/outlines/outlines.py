@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import parameters
+from .._types import Labels
 from ..archive import ContentError, StrPath
 from ..checks import unmasked
 from ..parameters import documented
 from .ensemble import Ensemble
 from .finders import labels_by
 from .large_images import outlines_of_large_image
-from .methods import Labels, labels_by_method, only_largest
+from .methods import labels_by_method, only_largest
 from .proposals import best_recipe
 from .recipe import Recipe
 from .tiling import Tiling

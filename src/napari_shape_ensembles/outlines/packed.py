@@ -13,11 +13,10 @@ from scipy import ndimage
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from .._types import Index, Mask
 from .tiles import Boxes, boxes_in, tiles_of
 
 Box = tuple[int, int, int, int]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 # The lowest level compresses round objects to a quarter of their bits, in a sixth of the time that a seventh takes.
 _LEVEL = 1

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from scipy.spatial import cKDTree
 
+from .._types import Labels, Real
 from ..checks import unmasked
 from ..parameters import matters, parameters_of
 from ..progress import over_blocks, report
@@ -17,8 +18,6 @@ from .matching import match_labels
 from .methods import NEIGHBOURS, gray_plane, heights_and_mask, separated
 from .recipe import Recipe, Split
 
-Real = NDArray[np.float64]
-Labels = NDArray[np.int32]
 _Tried: TypeAlias = tuple[Labels, dict[str, float]]
 
 # Search space: methods, each for bright and dark objects, without splitting and with two ways of splitting.

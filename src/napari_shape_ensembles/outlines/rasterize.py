@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-Real = NDArray[np.float64]
+from .._types import Real
 
 # Vertices, and pixels, per block, which fit in the CPU cache.
 _BLOCK = 2**16

@@ -2,12 +2,10 @@
 
 import numpy as np
 import shapely
-from numpy.typing import NDArray
 
+from .._types import Mask
 from ..checks import expect
 from .ensemble import Ensemble
-
-Mask = NDArray[np.bool_]
 
 LOOPS = "loops cut off self-touching outlines"
 

@@ -14,9 +14,8 @@ from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 from scipy.linalg import solveh_banded
 
-Complex = NDArray[np.complex128]
-Real = NDArray[np.float64]
-Index = NDArray[np.int64]
+from .._types import Complex, Index, Real
+
 Number = TypeVar("Number", np.float64, np.complex128)
 
 # A polygon has at most this many corners, of at least this angle, that make up at least this fraction of its total

@@ -12,15 +12,13 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Index
 from ..budget import reserve_labels
 from ..progress import each_block, report
 from .ensemble import Ensemble
 from .recipe import Recipe
 from .tracing import AT_BORDER, NEGATIVE, TOO_SMALL, pixel_of, traced_labels
-
-Index = NDArray[np.int64]
 
 #: Side of a tile in pixels.
 TILE = 2048

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 
+from .._types import Index, Mask, Real
 from ..checks import switch
 from ..parameters import parameters_of
-from .ensemble import Ensemble, Mask
+from .ensemble import Ensemble
 from .extract import signed_area
 from .recipe import Recipe
-from .spline import Index, Real
 from .tracing import AT_BORDER, EXTRA, TOO_SMALL, VANISHED, label_plane, pixel_of
 
 OUTSIDE = -1

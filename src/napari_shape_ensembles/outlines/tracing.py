@@ -14,13 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from skimage.measure import find_contours, points_in_poly
 
+from .._types import Index, Real
 from ..checks import unmasked
 from ..compiled import kernels
 from ..progress import over_blocks
 from .recipe import Recipe, SmoothingUnit
-from .spline import Index, following
-
-Real = NDArray[np.float64]
+from .spline import following
 
 AT_BORDER = "touching the image border"
 VANISHED = "vanished under smoothing"

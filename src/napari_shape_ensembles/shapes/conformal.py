@@ -9,9 +9,8 @@ from sklearn.covariance import LedoitWolf
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._types import Real
 from ..checks import RandomState, seed_of
-
-Real = NDArray[np.float64]
 
 # Minimum samples per class: two to fit, two to calibrate.
 _MIN_CLASS_SIZE = 4

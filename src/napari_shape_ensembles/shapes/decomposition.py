@@ -5,11 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..checks import unmasked
 from ..compiled import kernels
 from ..progress import over_blocks
-
-Real = NDArray[np.float64]
 
 # Curves per block, few enough to fit in the CPU cache.
 _BLOCK = 256

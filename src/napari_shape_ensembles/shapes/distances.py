@@ -5,13 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..checks import switch
 from ..progress import over_blocks
 from . import grassmann, spd
 from .decomposition import check_landmarks, decompose, planes
 from .registration import match, register
-
-Real = NDArray[np.float64]
 
 # Pairs of curves per block, few enough to fit in the CPU cache.
 _BLOCK = 64

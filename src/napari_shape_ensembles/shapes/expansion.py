@@ -13,11 +13,9 @@ from typing import Self
 import numpy as np
 import scipy.fft
 from numpy.polynomial import legendre
-from numpy.typing import NDArray
 
+from .._types import Real
 from .decomposition import check_landmarks, polar
-
-Real = NDArray[np.float64]
 
 # Degrees tried by default, and the reciprocal of the fraction of trailing coefficients that must be negligible.
 _DEGREES = (16, 32, 64, 128, 256, 512, 1024, 2048)

@@ -10,12 +10,10 @@ Advances in Computational Mathematics 50 (2024) 6.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Real
 from ..progress import over_blocks
 from .decomposition import curve_blocks, planes
-
-Real = NDArray[np.float64]
 
 _MAX_ITERATIONS = 100
 # Principal angles closer than this to π/2 are at the cut locus numerically: the logarithm is not unique there.

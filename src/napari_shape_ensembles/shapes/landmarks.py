@@ -16,10 +16,11 @@ from typing import Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Complex, Index, Real
 from ..checks import whole
 from ..compiled import kernels
 from ..outlines import Ensemble
-from ..outlines.spline import NODES, WEIGHTS, Complex, Index, RaggedSpline, Real, following, interpolate
+from ..outlines.spline import NODES, WEIGHTS, RaggedSpline, following, interpolate
 from ..progress import RELEASE_FROM_BYTES, over_blocks, release_memory
 
 Interpolation = Literal["auto", "spline", "polygon"]

@@ -12,12 +12,10 @@ import scipy.fft
 import shapely
 from numpy.typing import NDArray
 
+from .._types import Complex, Real
 from ..compiled import kernels
 from ..progress import over_blocks
 from .decomposition import curve_blocks, planes
-
-Real = NDArray[np.float64]
-Complex = NDArray[np.complex128]
 
 #: Minimum and maximum lobes of the bands of Fourier modes whose amplitudes are compared.
 BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (9, 13), (14, 24), (25, 60))

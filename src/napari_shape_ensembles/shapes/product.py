@@ -9,11 +9,10 @@ Z. Grey, N. Fisher, A. Glaws, "Explainable Binary Classification of Separable Sh
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Real
 from . import grassmann, spd
 
-Real = NDArray[np.float64]
 Point = tuple[Real, Real]
 
 

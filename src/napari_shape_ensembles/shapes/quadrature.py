@@ -9,12 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.fft
-from numpy.typing import NDArray
 
+from .._types import Real
 from .decomposition import check_landmarks, decompose
 from .landmarks import Measure
-
-Real = NDArray[np.float64]
 
 MAX_ITERATIONS = 100
 _TOLERANCE = 1e-13

@@ -15,15 +15,12 @@ import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
+from .._types import Complex, Index, Mask, Real
 from ..checks import switch
 from ..compiled import kernels
 from ..progress import over_blocks
 from .decomposition import check_landmarks, curve_blocks, planes
 
-Real = NDArray[np.float64]
-Complex = NDArray[np.complex128]
-Flags = NDArray[np.bool_]
-Index = NDArray[np.intp]
 Choice = Literal["asymmetric", "random", "mean"] | int
 
 # Distinctness below which a match is ambiguous: where the second best match has at most 2 % more misfit, pixel noise
@@ -83,10 +80,10 @@ class Registration:
     landmarks: Real
     shift: Real
     rotation: Real
-    reversed: Flags
+    reversed: Mask
     residual: Real
     distinctness: Real
-    ambiguous: Flags
+    ambiguous: Mask
     archetype_distinctness: float
 
     @property
@@ -194,7 +191,7 @@ def doubled_area(z: Complex) -> Real:
 
 def match(
     z: Complex, target: Complex, reflections: bool, registered: Real | None = None
-) -> tuple[Real, Real, Flags, Real, Real, Flags]:
+) -> tuple[Real, Real, Mask, Real, Real, Mask]:
     """Register one block of curves; returns all fields of a `Registration` except landmarks.
 
     Parameters
@@ -223,7 +220,7 @@ def match(
 
 def _match_fast(
     fast: Any, points: Real, target: Complex, reflections: bool, registered: Real | None
-) -> tuple[Real, Real, Flags, Real, Real, Flags]:
+) -> tuple[Real, Real, Mask, Real, Real, Mask]:
     """Compiled equivalent of `match`, for curves (N, 2, n) and one target."""
     count, _, n = points.shape
     z, against = np.empty((count, n), np.complex128), np.empty(count, dtype=bool)
@@ -239,14 +236,14 @@ def _match_fast(
 
 
 def _judged(
-    aligned: Callable[[Complex, Complex, Index], tuple[Complex, Real, Complex, Flags, Real]],
+    aligned: Callable[[Complex, Complex, Index], tuple[Complex, Real, Complex, Mask, Real]],
     spectrum: Complex,
     aim: Complex,
     places: tuple[Index, Index],
     margin: Real,
-    best: tuple[Real, Complex, Flags, Real],
-    against: Flags,
-) -> tuple[Real, Real, Flags, Real, Real, Flags]:
+    best: tuple[Real, Complex, Mask, Real],
+    against: Mask,
+) -> tuple[Real, Real, Mask, Real, Real, Mask]:
     """Fields of a `Registration` from each curve's best match; ties are aligned at both `places` and compared."""
     shift, turn, mirrored, residual = best
     # Relative improvement of the best match over the second best; 0 where both misfits vanish, as between circles.
@@ -265,7 +262,7 @@ def _judged(
     return np.where(against, -shift, shift), rotation, mirrored ^ against, residual, distinct, ambiguous
 
 
-def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Real, Complex, Flags, Real]:
+def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Real, Complex, Mask, Real]:
     """Spectra of curves moved to their places in `two_best` and rotated; refined shift, turn, mirrored, residual.
 
     Spectra of mirrored curves are conjugate. The turn is the complex factor of the curve or its mirror image. The
@@ -303,7 +300,7 @@ def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Re
 
 def _aligned_fast(
     fast: Any, spectrum: Complex, aim: Complex, place: Index
-) -> tuple[Complex, Real, Complex, Flags, Real]:
+) -> tuple[Complex, Real, Complex, Mask, Real]:
     """Compiled equivalent of `_aligned`, for one target."""
     moved, shift, residual = np.empty_like(spectrum), np.empty(len(place)), np.empty(len(place))
     turn, mirrored = np.empty(len(place), np.complex128), np.empty(len(place), dtype=bool)
@@ -543,7 +540,7 @@ def _iterated_mean(preshapes: Real, reflections: bool) -> Real:
         spectrum: Complex = scipy.fft.fft(z, overwrite_x=True)
         return spectrum
 
-    def matched(spectrum: Complex) -> tuple[Complex, Real, Flags]:
+    def matched(spectrum: Complex) -> tuple[Complex, Real, Mask]:
         waves = shift_scores(spectrum, aim, reflections)
         best = (waves.real**2 + waves.imag**2).reshape(len(waves), -1).argmax(axis=-1)
         moved, shift, _, mirrored, _ = (
@@ -553,7 +550,7 @@ def _iterated_mean(preshapes: Real, reflections: bool) -> Real:
 
     spectra = over_blocks(transformed, curve_blocks(len(points)))
     aim: Complex = scipy.fft.fft(target - target.mean())
-    before: tuple[Real, Flags] | None = None
+    before: tuple[Real, Mask] | None = None
     for _ in range(MAX_ITERATIONS):
         sums, *places = zip(*over_blocks(matched, spectra), strict=True)
         shift, mirrored = map(np.concatenate, places)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh_tridiagonal, lapack
 
+from .._types import Real
 from ..checks import RandomState, seal, seed_of
 from ..outlines import Ensemble
 from ..progress import RELEASE_FROM_BYTES, each_block, one_library_thread, over_blocks, release_memory
@@ -20,7 +21,6 @@ from .registration import Choice, Registration, archetype_index, choose_archetyp
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-Real = NDArray[np.float64]
 RegistrationKind = Literal["standardized", "raw", "none"]
 #: Default number of undulation coordinates.
 RANK = 150

@@ -7,11 +7,9 @@ Vision 66 (2006) 41-66.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Real
 from .decomposition import curve_blocks
-
-Real = NDArray[np.float64]
 
 _MAX_ITERATIONS = 100
 _ROOT2 = np.sqrt(2.0)

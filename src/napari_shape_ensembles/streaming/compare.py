@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..archive import StrPath
 from ..budget import DEFAULT_MEMORY_GIB
 from ..checks import Sealed, seal
@@ -36,7 +37,6 @@ from ..compiled import as_part_of
 from ..io.sources import Reading
 from ..mmd import MMDTest
 from ..outlines import Ensemble, at_one_pixel_size
-from ..outlines.ensemble import counted, distinct
 from ..parameters import tree as tree_of
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting
 from ..shapes import Registration, ShapeSpace, choose_archetype, decompose, grassmann, spd
@@ -44,6 +44,7 @@ from ..shapes.lobes import BANDS, lobes_held
 from ..shapes.registration import MAX_ITERATIONS, archetype_index
 from ..shapes.space import principal
 from ..studies.jobs import run_jobs, run_on_one_processor
+from ..words import counted, distinct
 from . import stages
 from .pieces import Piece, Sample, pieces_of
 from .stages import ARCHETYPES, LANDMARKS, MEAN, PLACED, REGISTERED, UNDULATION, PieceTask
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Real = NDArray[np.float64]
 
 #: If whole images are permuted, samples of more curves than this are subsampled equally per image for the tests.
 MAX_EXACT_CURVES = 100_000

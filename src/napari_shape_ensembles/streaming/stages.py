@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..comparison import Settings, records
 from ..comparison.learning import is_single
 from ..comparison.parts import form_descriptors
@@ -21,8 +22,6 @@ from ..progress import one_library_thread
 from ..shapes import decompose, distinctness, grassmann, register, to_landmarks
 from .pieces import Piece, Rows
 from .store import Store
-
-Real = NDArray[np.float64]
 
 #: Names of the arrays and archives of a piece.
 LANDMARKS, UNDULATION = "landmarks", "undulation"

@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
+from .._types import Real
 from ..archive import ContentError, Tree, npy_header, opened, read_archive, write_archive, write_bytes
-
-Real = NDArray[np.float64]
 
 _RUN_FILE = "run.json"
 _FORMAT, _LAYOUT = "shape-ensembles run in pieces", 1

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Real = NDArray[np.float64]
 
 _BAND = 0.25
 

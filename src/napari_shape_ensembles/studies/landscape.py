@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Mask, Real
 from ..checks import Sealed
 from ..comparison import Settings
 from ..comparison.compare import Images, comparable, exchangeable_images, permutation_options
@@ -23,9 +24,9 @@ from ..mmd import MMDTest, combined_mmd_test
 from ..mmd.nested import nested_mmd_tests
 from ..mmd.replicates import DRAWS, MeanKernels, least_p, mean_kernels_of_widths, replicate_mmd_test
 from ..outlines import Ensemble, quality
-from ..outlines.ensemble import counted
 from ..palette import COLORMAP, axes_of
 from ..progress import Listener, Progress, as_part, report, reporting
+from ..words import counted
 from .jobs import run_jobs
 from .marks import draw_frame, draw_marks, label_ranks
 
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Real = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 WholeNumbers = Sequence[int] | NDArray[np.int64]
 
 
@@ -62,10 +61,10 @@ class Decisions(Sealed):
     mmd: Real
     p_value: Real
     threshold: Real
-    rejected: Flags
+    rejected: Mask
 
     @property
-    def computed(self) -> Flags:
+    def computed(self) -> Mask:
         """Which cells have results, (L, R)."""
         return ~np.isnan(self.mmd)
 
@@ -86,7 +85,7 @@ class Decisions(Sealed):
         return _over_landmarks(np.where(self.computed, self.mmd, 0), self.computed)
 
 
-def _over_landmarks(values: Real | Flags, computed: Flags) -> Real:
+def _over_landmarks(values: Real | Mask, computed: Mask) -> Real:
     count = computed.sum(axis=0)
     return np.where(count > 0, values.sum(axis=0) / np.maximum(count, 1), np.nan)
 
@@ -153,7 +152,7 @@ class DecisionLandscape:
         return self.undulation.p_value
 
     @property
-    def rejected(self) -> Flags:
+    def rejected(self) -> Mask:
         """Where the undulation test rejects, (L, R)."""
         return self.undulation.rejected
 
@@ -180,7 +179,7 @@ class DecisionLandscape:
         return tests[name]
 
     @property
-    def feasible(self) -> Flags:
+    def feasible(self) -> Mask:
         """Cells that can have a result, (L, R): N curves of n landmarks have at most N - 1 and 2(n - 2) coordinates."""
         return self.ranks <= _highest_rank(self.landmarks[:, None], sum(self.sizes))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Mask, Real
 from ..checks import Sealed, several
 from ..comparison import Settings
 from ..comparison.compare import Images, permutation_options, sample_of
@@ -20,10 +21,10 @@ from ..comparison.verdict import INCONCLUSIVE, inconclusive, table_row
 from ..mmd import combined_mmd_test
 from ..mmd.kernel import KERNELS
 from ..outlines import Ensemble, at_one_pixel_size
-from ..outlines.ensemble import counted
 from ..outlines.gate import reasons_of_sets
 from ..palette import COLORMAP
 from ..progress import Listener, Progress, report, reporting
+from ..words import counted
 from .jobs import run_jobs
 from .marks import ink, tall_figure
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-Real = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 # Maximum number of pairs with faulty outlines in the summary.
 _LISTED = 3
@@ -120,12 +119,12 @@ class PairTable(Sealed):
         return np.hypot(self.undulation.kernel_mmd, self.scale.kernel_mmd)
 
     @property
-    def undulation_rejected(self) -> Flags:
+    def undulation_rejected(self) -> Mask:
         """Which pairs differ in undulation, (k, k), at a family-wise level of `settings.significance`."""
         return self.undulation.adjusted <= self.settings.significance
 
     @property
-    def scale_rejected(self) -> Flags:
+    def scale_rejected(self) -> Mask:
         """Which pairs differ in scale, (k, k), at the same family-wise level."""
         return self.scale.adjusted <= self.settings.significance
 

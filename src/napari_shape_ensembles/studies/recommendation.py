@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..comparison.verdict import INCONCLUSIVE
 
-Real = NDArray[np.float64]
 Answers = Sequence[NDArray[Any] | None]
 
 

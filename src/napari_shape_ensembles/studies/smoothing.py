@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._types import Real
 from ..checks import several
 from ..comparison import Settings
 from ..comparison.compare import permutation_options
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Real = NDArray[np.float64]
 Masks = ArrayLike | Sequence[ArrayLike]
 
 

@@ -9,13 +9,11 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from .._types import Real
 from ..comparison import Experiment
 from ..comparison.experiment import EFFECTS
 from ..palette import COLORMAP, with_log_ticks
-
-Real = NDArray[np.float64]
 
 # Quantities plotted, maximum number of outlines plotted per replicate, and markers of the replicates of a group.
 _DEFAULT_QUANTITIES, _OUTLINES = ("size", "elongation", "lobes 3", "lobes 4", "roughness"), 200

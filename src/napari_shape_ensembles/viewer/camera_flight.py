@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from napari.components import ViewerModel
-from numpy.typing import NDArray
 
+from .._types import Real
 from .task import Debouncer
 from .world import rows_and_columns
 
 if TYPE_CHECKING:
     from napari.components import Camera
 
-Real = NDArray[np.float64]
 
 _DURATION_S, _FRAME_MS = 0.3, 25  # duration of the animation, and minimum milliseconds per frame
 _VIEW_EXTENT = 3.0  # extent of the view relative to the curve

@@ -27,8 +27,8 @@ from ..explanation.headline import headline
 from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..mmd import DependenceTest, dependence_test
-from ..outlines.ensemble import counted
 from ..progress import as_part, report
+from ..words import counted
 from .choices import Choices
 from .curves.side_by_side import SideBySide
 from .displayed_result import DisplayedResult

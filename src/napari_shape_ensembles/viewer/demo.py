@@ -11,7 +11,7 @@ import napari
 from qtpy.QtCore import QEventLoop, QTimer
 
 from ..comparison import Comparison
-from ..outlines.ensemble import counted
+from ..words import counted
 
 PLUGIN = "napari-shape-ensembles"
 IMAGES, OUTLINES = "powder", "powder_outlines"

@@ -23,10 +23,10 @@ from ..io.outputs import LABELS
 from ..io.segmented import write_plane
 from ..io.sources import Reading, ensemble_of_file, labelled
 from ..outlines import Ensemble
-from ..outlines.ensemble import counted
 from ..outlines.recognise import as_labels
 from ..palette import OUTLINE
 from ..progress import report
+from ..words import counted
 from .choices import Choices
 from .designing import DesignTable, Row
 from .inputs import PARTS, ImageRow, PartOf, Source, is_unchanged_in_file, source_of

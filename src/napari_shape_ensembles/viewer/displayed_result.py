@@ -15,9 +15,9 @@ from ..comparison.display import image_names
 from ..io.rerun import find_inputs, recipe_of, recipe_tree
 from ..mmd import MMDTest
 from ..outlines import Ensemble, Outlines
-from ..outlines.ensemble import account_of, counted
 from ..outlines.units import conversion_factor
 from ..parameters import matters, tree
+from ..words import account_of, counted
 from .inputs import ACCEPTED, Excluded, Sources, copy_pixels, fingerprint, inputs_of_sources, plane_of, source_of
 from .task import MAX_SYNC_COPY_BYTES, RunInputs
 

@@ -16,10 +16,11 @@ from napari.layers import Image, Labels, Layer, Shapes
 from napari.settings import get_settings
 from napari.utils import Colormap
 from napari.utils.colormaps import ensure_colormap
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from psygnal import Signal
 from skimage.measure import points_in_poly
 
+from .._types import Index, Real
 from ..archive import Tree
 from ..comparison import Comparison
 from ..comparison.display import MARK, LayerData
@@ -34,8 +35,6 @@ from .world import drawn_at, pixels_at, rows_and_columns
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-Real = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 #: Shapes, or Labels for large numbers of curves; see `painting`.
 CurveLayer: TypeAlias = Shapes | Labels

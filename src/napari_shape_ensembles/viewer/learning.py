@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from skimage.measure import label
 
 from ..outlines import ObjectModel, Outlines, Proposal, learn_objects, propose
-from ..outlines.ensemble import counted
 from ..outlines.proposals import PROPOSED_FIELDS, describe_finding, places_tried, reason_not_tried, sets_finding, varied
 from ..progress import report
+from ..words import counted
 from .choices import Choices
 from .comparing import saved_message
 from .inputs import OWN, Refs, Sources, file_errors_named, is_own, pixel_size_of, source_of

@@ -7,8 +7,8 @@ import numpy as np
 from napari.layers import Shapes
 
 from ..comparison.verdict import INCONCLUSIVE
-from ..outlines.ensemble import counted
 from ..outlines.units import conversion_factor
+from ..words import counted
 from .experimenting import ExperimentTask, withheld_words
 from .inputs import pixel_size_of
 from .session import Session

@@ -15,11 +15,10 @@ from napari.utils.color import ColorValue
 from napari.utils.colormaps import CyclicLabelColormap
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..comparison.display import MARK, LayerData, simplified
 from ..outlines.rasterize import rasterize
 from ..palette import PICKED
-
-Real = NDArray[np.float64]
 
 #: Maximum number of outlines in Shapes layers: beyond, recoloring or selecting takes more than 0.1 s.
 MAX_SHAPES = 5_000

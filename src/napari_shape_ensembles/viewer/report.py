@@ -9,8 +9,8 @@ import numpy as np
 
 from ..comparison import Settings
 from ..outlines import ObjectModel, Outlines
-from ..outlines.ensemble import counted
 from ..outlines.units import UNIT_SYMBOLS
+from ..words import counted
 from .displayed_result import DisplayedResult, counts_of, settings_lines, tests_of
 from .inputs import Excluded, Source, Sources, pooled_name
 

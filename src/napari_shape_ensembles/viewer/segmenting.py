@@ -24,7 +24,6 @@ from scipy import ndimage
 from skimage.segmentation import relabel_sequential
 
 from ..outlines import Ensemble, Finding, Outlines, PixelFeatures, Quality, content_of, objects_of_classes, quality
-from ..outlines.ensemble import account_of, counted
 from ..outlines.finders import model_of
 from ..outlines.methods import NEIGHBOURS
 from ..outlines.proposals import best_recipe
@@ -33,6 +32,7 @@ from ..outlines.recognise import Content, as_labels, drawn_outlines
 from ..outlines.tracing import AT_BORDER, TOO_SMALL, has_holes, label_plane
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
+from ..words import account_of, counted
 from .choices import Choices, ChosenLayer
 from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, source_of, trace
 from .layers import batched_changes, name_after

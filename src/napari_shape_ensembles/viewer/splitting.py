@@ -14,6 +14,7 @@ import shapely
 from napari.layers import Image, Labels, Layer, Shapes
 from numpy.typing import NDArray
 
+from .._types import Real
 from ..comparison.display import LayerData
 from ..io.image_parts import WHOLE, Box, ImagePart, polygon_of
 from ..io.sources import feature_text
@@ -26,7 +27,6 @@ from .inputs import PARTS, PartOf, shown_plane, source_of, symbol
 if TYPE_CHECKING:
     from napari.components import Dims
 
-Real = NDArray[np.float64]
 
 # Maximum number of parts of a layer, and of distinct values of a categorical feature or class mask.
 _MAX_PARTS, _MAX_VALUES = 200, 20

@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from napari.components import LayerList, ViewerModel
 from napari.layers import Layer
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._types import Real
 from .choices import Choices
 from .inputs import unit_factors
 
 if TYPE_CHECKING:
     from napari.components import Dims
-
-Real = NDArray[np.float64]
 
 
 def world_scale(layer: Layer, layers: LayerList) -> Real:

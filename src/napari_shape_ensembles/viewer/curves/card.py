@@ -3,19 +3,17 @@
 from html import escape
 
 import numpy as np
-from numpy.typing import NDArray
 from qtpy.QtCore import QSize, Signal
 from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
+from ..._types import Index
 from ...comparison import Comparison
 from ...explanation.single_curves import aligned, mean_outline, nearest_curves
 from ...outlines.units import UNIT_SYMBOLS
 from ..layers import COLOR_FEATURES
 from ..panels.shape_canvas import OutlineButton, ShapeCanvas, StyledOutline, radius
 from ..panels.widgets import button, clear_layout, column, wrapped_label
-
-Index = NDArray[np.int64]
 
 _NARROW, _GAP, _MARGINS = 230, 3, 20  # pixels
 _MAX_NAME_LETTERS = 80

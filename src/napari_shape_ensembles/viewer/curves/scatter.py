@@ -1,18 +1,15 @@
 """A scatter plot of the curves: any two measurements, A and B distinguished by marker and color."""
 
 import numpy as np
-from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPen, QPixmap, QPolygonF, QResizeEvent
 from qtpy.QtWidgets import QWidget
 from skimage.measure import points_in_poly
 
+from ..._types import Index, Real
 from ...palette import COLOR_A, COLOR_B
 from ..panels.distributions import paint_labels
 from ..panels.fonts import Drawing, elided, painting
-
-Real = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 _RADIUS, _PICK_RADIUS = 3.0, 9.0
 _RING = 5.5  # radius of the ring around a selected point

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QAbstractTableModel, QEvent, QItemSelection, QItemSelectionModel, QModelIndex, Qt, Signal
 from qtpy.QtWidgets import QAbstractItemView, QApplication, QTableView, QWidget
 
+from ..._types import Index
 from ..panels.fonts import with_label_font
 
-Index = NDArray[np.int64]
 AnyIndex: TypeAlias = Any  # QModelIndex or QPersistentModelIndex
 
 _COLUMN_LINE_HEIGHTS = 11  # column width in line heights: two lines hold the longest heading, in bold where selected

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from napari.components import ViewerModel
-from numpy.typing import NDArray
 from qtpy.compat import isalive
 from qtpy.QtCore import QSignalBlocker, Signal
 from qtpy.QtWidgets import QFrame, QScrollArea, QWidget
 
+from ..._types import Real
 from ...comparison import Comparison
 from ..comparing import ComparisonTask
 from ..layers import COLOR_FEATURES, CurveSelection
@@ -19,8 +19,6 @@ from .card import CurveCard
 from .gallery import CurveGallery
 from .scatter import ScatterPlot
 from .table import CurveTableView
-
-Real = NDArray[np.float64]
 
 _MAX_COORDINATES = 6  # number of undulation coordinates offered for the axes
 

@@ -6,7 +6,7 @@ from typing import Any
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QApplication
 
-from ...outlines.ensemble import counted
+from ...words import counted
 from ..curves.window import CurveWindow
 from ..dialogs import Dialogs
 from ..panels.color_by import ColorBy

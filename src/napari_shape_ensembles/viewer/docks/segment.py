@@ -7,7 +7,7 @@ from napari.components import ViewerModel
 from qtpy.QtCore import QSignalBlocker, Signal
 from qtpy.QtWidgets import QCheckBox, QWidget
 
-from ...outlines.ensemble import account_of, counted
+from ...words import account_of, counted
 from ..dialogs import Dialogs
 from ..form import OutlinesForm
 from ..inspecting import SUSPICIOUS

@@ -8,10 +8,10 @@ import numpy as np
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QCheckBox, QLabel, QLayout, QLineEdit, QWidget
 
-from ...outlines.ensemble import counted
 from ...progress import Progress
 from ...studies import DecisionLandscape, SmoothingStudy
 from ...studies.figures import plot_landscape, plot_study
+from ...words import counted
 from ..panels.fonts import with_label_font
 from ..panels.plot_view import Plot, PlotView
 from ..panels.widgets import (

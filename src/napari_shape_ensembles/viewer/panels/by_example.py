@@ -7,9 +7,9 @@ from qtpy.QtGui import QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QCheckBox, QListView, QListWidget, QListWidgetItem, QSizePolicy, QWidget
 
 from ...outlines import Proposal
-from ...outlines.ensemble import counted
 from ...outlines.proposals import describe_finding, distinguishing_descriptions
 from ...palette import OUTLINE
+from ...words import counted
 from ..dialogs import Dialogs
 from ..session import Session
 from .fonts import with_label_font

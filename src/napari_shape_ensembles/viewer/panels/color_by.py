@@ -1,19 +1,17 @@
 """Color-by controls: the feature, the upper limit (percentile) of its color scale, and the color bar."""
 
 import numpy as np
-from numpy.typing import NDArray
 from qtpy.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
 from qtpy.QtGui import QImage, QPainter, QPen
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
+from ..._types import Real
 from ...comparison import Comparison
 from ...outlines.units import UNIT_SYMBOLS
 from ..layers import COLOR_FEATURES, DEFAULT_PERCENTILE, ColorFeature
 from .distributions import bin_shares, paint_labels, paint_steps
 from .fonts import Drawing, WholeBox
 from .widgets import NarrowList, buddy_label, column, pass_wheel, row
-
-Real = NDArray[np.float64]
 
 _BAR, _BINS, _NARROW = 14, 40, 200
 _ABOVE, _BESIDE = 4, 8  # pixels

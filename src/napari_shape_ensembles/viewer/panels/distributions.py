@@ -8,12 +8,11 @@ from qtpy.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from qtpy.QtGui import QBrush, QColor, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
+from ..._types import Real
 from ...mmd import MMDTest
 from ...outlines.units import UNIT_SYMBOLS
 from ...palette import COLOR_A, COLOR_B
 from .fonts import Drawing
-
-Real = NDArray[np.float64]
 
 _MARGIN, _PLOT, _NARROW = 8, 56, 200  # pixels
 _MARKER_HALF_WIDTH_PX = 5  # half the width of the triangular marker, in pixels

@@ -5,21 +5,19 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from qtpy.QtCore import QSignalBlocker, Qt, QTimer, Signal
 from qtpy.QtGui import QHideEvent, QKeyEvent, QMouseEvent, QResizeEvent
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
+from ..._types import Real
 from ...explanation import Explanation
 from ...explanation.components import COMPONENTS
 from ...explanation.modes import Modes, along_mode, exaggeration
 from ...mmd.witness import most_typical
-from ...outlines.ensemble import counted
+from ...words import counted
 from .distributions import PairedHistogram, ShareBar
 from .shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
 from .widgets import NarrowList, PickTable, Section, SteadyTabs, WrappedLabel, clear_layout, column, wrapped_label
-
-Real = NDArray[np.float64]
 
 _HEADINGS = {
     "mode": "Modes of undulation, numbered by decreasing variance",

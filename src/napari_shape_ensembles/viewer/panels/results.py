@@ -9,7 +9,7 @@ from qtpy.QtGui import QPainter, QPaintEvent, QPen
 from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
 from ...comparison.verdict import INCONCLUSIVE
-from ...outlines.ensemble import counted
+from ...words import counted
 from ..displayed_result import DisplayedResult, counts_of, doubts_of, settings_lines, tests_of
 from .distributions import NullPlot
 from .widgets import Entries, Section, button, column, headline_label, menu_button, tip, wrapped_label

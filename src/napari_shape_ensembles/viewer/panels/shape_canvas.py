@@ -4,17 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from qtpy.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
+from ..._types import Real
 from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
 from .fonts import Drawing, painting
 from .widgets import clear_layout
-
-Real = NDArray[np.float64]
 
 _MARGIN, _DOT = 10, 4.0  # pixels
 _THUMBNAILS_PER_ROW = 4  # thumbnails per row

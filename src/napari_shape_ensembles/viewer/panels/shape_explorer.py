@@ -3,17 +3,15 @@
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QSlider, QWidget
 
+from ..._types import Real
 from ...explanation.shape_paths import SCALE_AXES, Geodesic, Place, ShapePlaces, lipschitz
 from ...outlines.units import UNIT_SYMBOLS
 from .fonts import SteadyLabel, WholeBox
 from .shape_canvas import ShapeCanvas, StyledOutline, radius
 from .widgets import NarrowList, SteadyTabs, button, column, pass_wheel, row, wrapped_label
-
-Real = NDArray[np.float64]
 
 _MODES = 4
 # Sliders step by 0.1 standard deviations from −3 to 3; paths by hundredths of their length.

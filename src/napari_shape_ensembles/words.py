@@ -1,0 +1,38 @@
+"""Counts, names and lists in words."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+# Of more names than this, the others are counted.
+_MAX_NAMED = 3
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: "1 curve", "2 curves"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return up to three names, and the number of the others."""
+    more = [f"{len(names) - _MAX_NAMED} more"] if len(names) > _MAX_NAMED else []
+    return " and ".join([", ".join(names[:_MAX_NAMED]), *more])
+
+
+def account_of(dropped: Mapping[str, int], filled: int = 0) -> list[str]:
+    """Describe rejected and filled objects in words: "12 objects have holes: filled"."""
+    holes = "1 object has holes: filled" if filled == 1 else f"{filled} objects have holes: filled"
+    return [*(f"{count} left out: {reason}" for reason, count in dropped.items()), *([holes] if filled else [])]
+
+
+def distinct(names: list[str]) -> list[str]:
+    """Make names of images unique by numbers that yield no other image's name."""
+    whole = [name or "image" for name in names]
+    taken, found = set(whole), set[str]()
+    apart = []
+    for name in whole:
+        if name in found:
+            name = next(new for new in (f"{name} ({number})" for number in itertools.count(2)) if new not in taken)
+            taken.add(name)
+        found.add(name)
+        apart.append(name)
+    return apart
