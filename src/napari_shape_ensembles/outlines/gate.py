@@ -13,8 +13,8 @@ from ..checks import expect
 from ..palette import axes_of
 from ..words import counted
 from .ensemble import Ensemble
+from .offsets import following
 from .recipe import Recipe
-from .spline import following
 from .tracing import TOO_SMALL
 
 if TYPE_CHECKING:
