@@ -227,16 +227,6 @@ def test_single_settings_can_be_keyword_arguments():
         compare(*pair(10), ranks=3)
 
 
-def test_former_names_of_steps_still_work():
-    import napari_shape_ensembles as package
-
-    with pytest.warns(DeprecationWarning, match="use Progress"):
-        assert package.Step is Progress
-    with pytest.warns(DeprecationWarning, match="progress="):
-        steps = package.comparison_steps
-    assert [step.name for step in steps(*pair(10), Settings(**QUICK))] == list(COMPARISON_STEPS)
-
-
 def test_the_result_is_reproducible_exactly():
     one, other = (compare(*pair(), Settings(**QUICK)) for _ in range(2))
     assert (one.t == other.t).all()
