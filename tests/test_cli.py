@@ -255,7 +255,7 @@ ERRORS = {
         ["{a}", "{a}", "--set", "significance=5"],
         "--set significance must be a number strictly between 0",
     ),
-    "a rank that is none": (["{a}", "{a}", "--set", "rank=2.5"], "--set rank must be an integer of at least 1, not '2.5'"),
+    "a rank that is none": (["{a}", "{a}", "--set", "rank=2.5"], "rank must be an integer of at least 1, not '2.5'"),
     "a switch that is none": (["{a}", "{a}", "--set", "holes=2"], "--set holes must be True or False, not '2'"),
     "an unknown setting": (["{a}", "{a}", "--set", "ranks=3"], "has no setting 'ranks'; do you mean rank?"),
     "a setting without a value": (["{a}", "{a}", "--set", "rank"], "--set rank: write name=value, such as rank=20"),
@@ -464,15 +464,10 @@ def test_help_is_short_and_help_all_lists_every_setting():
 
 
 def test_a_command_refuses_settings_that_it_does_not_use(tmp_path):
-    for command, places, setting in (
-        ("segment", 1, "rank=5"),
-        ("landscape", 2, "rank=5"),
-        ("smoothing", 2, "landmarks=9"),
-    ):
-        given = [tmp_path / "none.tif"] * places
-        done = run(command, *given, "--set", setting, "--out", tmp_path / "r")
+    for command, places, name in (("segment", 1, "rank"), ("landscape", 2, "rank"), ("smoothing", 2, "landmarks")):
+        done = run(command, *[tmp_path / "none.tif"] * places, "--set", f"{name}=9", "--out", tmp_path / "r")
         assert done.exit_code == 2
-        assert f"this command has no setting {setting.split('=')[0]!r}" in done.stderr
+        assert f"this command has no setting {name!r}" in done.stderr
 
 
 def test_options_override_the_settings_file(tmp_path, images, quick):
@@ -500,24 +495,20 @@ def test_an_option_without_effect_is_rejected(tmp_path, images):
     pair = images / "one.ome.tif", images / "two.ome.tif"
     done = run("compare", *pair, "--set", "threshold=50")
     assert done.exit_code == 2
-    assert (
-        "--set threshold has no effect with these settings, it is for method manual, hysteresis, level: " in done.stderr
-    )
+    assert "threshold has no effect with these settings, it is for method manual, hysteresis, level: " in done.stderr
     (tmp_path / "manual.toml").write_text('[outlines]\nmethod = "manual"\nthreshold = 90\n', encoding="utf-8")
     given = "--settings", tmp_path / "manual.toml", "--set", "threshold=60", "--out", tmp_path / "r"
     done = run("segment", pair[0], *given)
     assert done.exit_code == 0, done.stderr
     done = run("compare", *pair, "--set", "bandwidth=0.5")
-    assert (
-        "--set bandwidth has no effect with these settings, it is for any coordinates except components" in done.stderr
-    )
+    assert "bandwidth has no effect with these settings, it is for any coordinates except components" in done.stderr
 
 
 def test_the_recipe_can_be_given_by_options_alone(tmp_path, images):
-    done = run(
-        "segment", images / "one.ome.tif", "--method", "manual", "--set", "threshold=60",
-        "--set", "split-touching=none", "--set", "objects=dark", "--set", "keep_border=true", "--pixel-size", "2,3", "--unit", "nm", "--out", tmp_path / "r",
-    )  # fmt: skip
+    given = "threshold=60", "split-touching=none", "objects=dark", "keep_border=true"
+    settings = [part for setting in given for part in ("--set", setting)]
+    done = run("segment", images / "one.ome.tif", "--method", "manual", *settings, "--pixel-size", "2,3",
+               "--unit", "nm", "--out", tmp_path / "r")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     assert "one.ome.tif: 1 curve" in done.stdout  # the dark background
     assert read_curves(tmp_path / "r" / "one.curves.csv").scale == (2, 3)

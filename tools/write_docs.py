@@ -344,9 +344,8 @@ def command_line(results):
                 else f"`{option.name.upper()}`"
             )
             rows.append(f"| {spelled} | {words}{defaults_of(option, words)} |")
-        more = (
-            " `--set` takes every [setting](settings.md)." if any(one.name == "set_" for one in command.params) else ""
-        )
+        sets = any(option.name == "set_" for option in command.params)
+        more = " `--set` takes every [setting](settings.md) that it uses." if sets else ""
         parts.append(
             "\n".join(
                 [
