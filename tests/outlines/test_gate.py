@@ -62,6 +62,8 @@ def test_many_specks_are_serious():
     (found,) = quality(extract_curves(many, name="field")).serious
     assert (found.check, found.where) == ("specks", "field")
     assert found.text.startswith("20 of 60 objects of field are smaller than 16 px²")
+    (same,) = quality(extract_curves(many, min_area=15, name="field")).serious
+    assert same.text == found.text.replace("16 px²", "15 px²")
     assert quality(extract_curves(many, min_area=20)).serious == ()  # as chosen by the user
     fine = extract_curves(np.where(apart < np.where(labels % 3 == 0, 8, 15), labels, 0), scale=(1.0, 1.0), unit="µm")
     coarse = at_pixel_size(fine, 5.0)
