@@ -65,6 +65,8 @@ class Parameter:
         Heading in forms and documentation.
     needs : tuple of mappings
         Values of other parameters for which this one has an effect: all entries of any one mapping; empty for always.
+    expert : bool
+        Whether it is seldom set: forms and short option lists omit it.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Parameter:
     choices: Mapping[Any, str] = field(default_factory=dict)
     group: str = ""
     needs: tuple[Mapping[str, tuple[Any, ...]], ...] = ()
+    expert: bool = False
 
     @property
     def optional(self) -> bool:
