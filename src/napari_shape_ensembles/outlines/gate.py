@@ -228,15 +228,8 @@ def _joined(sides: Sequence[_Checked]) -> Quality:
     for (one, other), count in pairs.items():
         if count > max(1, _MAX_DUPLICATE_FRACTION * min(totals[one], totals[other])):
             where = f"in {one}" if one == other else f"in {one} and in {other}"
-            found.append(
-                Finding(
-                    "duplicates",
-                    one,
-                    True,
-                    f"{counted(count, 'outline')} occur twice, {where}",
-                    _MAX_DUPLICATE_FRACTION,
-                )
-            )
+            text = f"{counted(count, 'outline')} occur twice, {where}"
+            found.append(Finding("duplicates", one, True, text, _MAX_DUPLICATE_FRACTION))
     compared = sorted((side for side in sides if side.vertices), key=lambda side: side.vertices)
     low, high = compared[0].vertices if compared else 0, compared[-1].vertices if compared else 0
     if len(compared) == 2 and low < _MIN_TRACED_VERTICES and high > _MAX_VERTEX_RATIO * low:
