@@ -525,7 +525,7 @@ class Ensemble:
         >>> masks[0, 5:20, 5:20], masks[1, 10:30, 10:30] = True, True
         >>> found = Ensemble.from_masks(masks, metadata={"score": [0.9, 0.8, 0.1]})
         >>> found.ids, found.dropped, found.metadata["score"].tolist()
-        (array([0, 1]), {'empty masks': 1}, [0.9, 0.8])
+        (array([0, 1]), {Reason('empty masks'): 1}, [0.9, 0.8])
         """
 
         def trace(mask: NDArray[np.bool_]) -> Ensemble:
@@ -553,7 +553,7 @@ class Ensemble:
         >>> from napari_shape_ensembles import Ensemble
         >>> ensemble = Ensemble.from_polygons([shapely.box(0, 0, 4, 1), shapely.Point(0, 0)], unit="µm")
         >>> ensemble, ensemble.dropped
-        (Ensemble('': 1 curve in µm, 1 left out), {'not a polygon': 1})
+        (Ensemble('': 1 curve in µm, 1 left out), {Reason('not a polygon'): 1})
         >>> ensemble[0].max(axis=0)
         array([1., 4.])
         """
