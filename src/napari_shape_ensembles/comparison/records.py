@@ -91,7 +91,7 @@ def space_tree(space: ShapeSpace) -> Tree:
 
 
 def space_of(tree: Mapping[str, Any]) -> ShapeSpace:
-    """Restore a shape space from `space_tree`; one of an earlier version has no archetype."""
+    """Restore a shape space from `space_tree`; one that was fitted to undulations has no archetype."""
     mean = real(tree, "undulation_mean", (None, 2))
     n = len(mean)
     basis = real(tree, "basis", (None, n, 2))
@@ -148,11 +148,6 @@ def mmd_test_of(tree: Mapping[str, Any]) -> MMDTest:
         left_out={str(name): str(reason) for name, reason in tree.get("left_out", {}).items()},
         **numbers,
     )
-
-
-def descriptors_of(coordinates: Mapping[str, Any], count: int) -> Real:
-    """Descriptors of the form of `count` curves; none in a comparison of an earlier version."""
-    return real(coordinates, "descriptors", (count, None)) if "descriptors" in coordinates else np.empty((count, 0))
 
 
 def json_number(number: float) -> float | str:
