@@ -27,8 +27,10 @@ KNOWN = 1e-8
 # Multiples of 1/16 of a pixel are exact in single precision, and tell nothing of the type they were stored in.
 _GRID = 16
 _EPS = np.finfo(np.float64).eps
-# Vertices examined per block; curves per chunk that is written to a file, or sent to a worker.
-_BLOCK, _CHUNK = 1 << 14, 2048
+#: Curves per chunk that is written to a file, or sent to a worker.
+CHUNK = 2048
+# Vertices examined per block.
+_BLOCK = 1 << 14
 _FACTORS = tuple(10.0**power for power in (0, -3, 3, -6, 6))
 
 #: Steps of a comparison, in order.
@@ -131,8 +133,8 @@ def _placed(ensemble: Ensemble, *, settings: Settings) -> tuple[Real, _Measures]
 
 def _chunks(ensembles: Iterable[Ensemble]) -> Iterator[Ensemble]:
     for ensemble in ensembles:
-        for start in range(0, len(ensemble), _CHUNK):
-            yield ensemble if len(ensemble) <= _CHUNK else ensemble[start : start + _CHUNK]
+        for start in range(0, len(ensemble), CHUNK):
+            yield ensemble if len(ensemble) <= CHUNK else ensemble[start : start + CHUNK]
 
 
 def _mapped(ensembles: Iterable[Ensemble], settings: Settings, path: Path, measures: list[_Measures]) -> Real:

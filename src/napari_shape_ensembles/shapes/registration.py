@@ -85,7 +85,9 @@ class Registration:
         """Return the registration of curves of which parts were registered to the same archetype."""
         if len(parts) == 1:
             return parts[0]
-        arrays = {one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)[:-1]}
+        arrays: Any = {
+            one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)[:-1]
+        }
         return replace(parts[0], **arrays)
 
     @property
