@@ -22,7 +22,10 @@ DIFFERENCES = {
     samples.simulated_fields: ((), "No difference was detected"),
     samples.simulated_sieving: (("size",), "B's size varies"),
     samples.simulated_treatment: (("roughness", "concavity"), "B's outlines are rougher"),
-    samples.simulated_rolling: (("elongation", "coarse form", "roughness", "concavity"), "B's outlines are more elongated"),
+    samples.simulated_rolling: (
+        ("elongation", "coarse form", "roughness", "concavity"),
+        "B's outlines are more elongated",
+    ),
 }
 # Module scope keeps the tests of a sample together, so that a single worker process simulates it.
 each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.__name__, scope="module")

@@ -351,8 +351,9 @@ class Comparison(Sealed):
         >>> from napari_shape_ensembles import Settings, compare, samples
         >>> a, b = samples.powder_outlines().ensembles()
         >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
-        >>> result.estimates.round(2).iloc[0].tolist()
-        ['size', 0.81, 'ratio', 0.69, 0.96, 0.0, 0.0]
+        >>> size = result.estimates.set_index("quantity").loc["size"]
+        >>> size["kind"], [round(float(size[name]), 2) for name in ("estimate", "low", "high")]
+        ('ratio', [0.81, 0.69, 0.96])
         """
         return self._estimates.copy()
 
