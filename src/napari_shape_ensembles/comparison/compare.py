@@ -660,6 +660,8 @@ def compare(
     b: Images,
     settings: Settings = Settings(),
     *,
+    scratch: StrPath | None = None,
+    client: Any = None,
     progress: Listener | None = None,
     **changes: Any,
 ) -> Comparison:
@@ -671,6 +673,10 @@ def compare(
         The two samples of curves. If a sample is several images (or a pooled ensemble of several), whole images are
         permuted, unless `settings.permute` overrides it. Arrays are the closed curves of one image, in pixels.
     settings : Settings
+    scratch : path, optional
+        Folder for a memory map of the landmarks, which is deleted again: for more curves than fit in memory.
+    client : dask.distributed.Client, optional
+        Its workers hold the landmarks, register the curves and learn from them.
     progress : callable, optional
         Called with the `Progress` of each step before it starts; an exception that it raises aborts the computation.
     **changes
@@ -727,7 +733,7 @@ def compare(
                 0,
                 len(COMPARISON_STEPS),
             )
-        learned = learn((a, b), settings)
+        learned = learn((a, b), settings, scratch=scratch, client=client)
         images = exchangeable_images(a, b, settings)
         undulation, scale = tests_of_learned(learned, len(a), settings, images)
         small_sample = None if images is None else small_sample_p_values(quantities((a, b), settings), images, len(a))
