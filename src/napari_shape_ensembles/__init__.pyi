@@ -15,7 +15,7 @@ from .comparison import (
     position_dependence,
 )
 from .explanation import Explanation, explain, resynthesis
-from .inspection import Agreement, Annotators, agreement, annotators, missing_objects, rank_suspects, suspicious
+from .inspection import Agreement, Annotators, agreement, annotators, missing_objects, rank_suspects
 from .mmd import DependenceTest, MMDTest, dependence_test, mmd_test
 from .outlines import (
     Ensemble,
@@ -34,7 +34,7 @@ from .outlines import (
     objects_of_classes,
     propose,
     quality,
-    repaired,
+    repair,
     segment,
     segment_stack,
     segmenters,
@@ -102,14 +102,13 @@ __all__ = [
     "quality",
     "rank_suspects",
     "register",
-    "repaired",
+    "repair",
     "reporting",
     "resynthesis",
     "segment",
     "segment_stack",
     "segmenters",
     "smoothing_study",
-    "suspicious",
     "to_landmarks",
     "trace_mask",
 ]

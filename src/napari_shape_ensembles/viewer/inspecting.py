@@ -21,7 +21,7 @@ from psygnal import Signal
 
 from ..comparison import Comparison, Settings, compare
 from ..comparison.display import MARK, simplified
-from ..inspection import CorrectedLabels, CorrectedStack, Entry, Inspection, Review, Ticks, inspect_curves
+from ..inspection import CorrectedLabels, CorrectedStack, Entry, Inspection, Review, Ticks
 from ..inspection.correcting import numbered_pieces, plane_at
 from ..inspection.ranking import disagreement, disputed
 from ..io import Calibration
@@ -929,7 +929,7 @@ def inspect_suspicious(
         for source, plane in zip(sources, planes, strict=True)
     ]
     ensembles = tuple(trace(source, recipe) for source in traced)
-    result = inspect_curves(ensembles, settings, labels=planes, images=pictures)
+    result = Inspection.of(ensembles, settings, labels=planes, images=pictures)
     review = Review(result, planes, pictures, outlines=recipe, corrected=going_on, **known)
     import_module("sklearn.linear_model")  # verdicts need it on the main thread, where its import would take a second
     layers, unlisted = both_layers(review, sources)
