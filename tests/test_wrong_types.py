@@ -29,7 +29,6 @@ GRID = {"ranks": [2], "landmarks": [20]}
         (package.repair, "give an Ensemble"),
         (package.resynthesis, "takes the Comparison that compare returns"),
         (lambda given: package.smoothing_study(given, given, sigmas=[1.0], **GRID), "takes a mask or a list of masks"),
-        (package.suspicious, "takes an Ensemble"),
         (Review, "takes the Inspection"),
         (disagreement, "takes two label images"),
         (Inspection.of, "takes a list of one ensemble or two"),

@@ -133,7 +133,7 @@ class Review:
         corrected: Sequence[CorrectedLabels | None] = (),
         verdicts: Sequence[Mapping[int, bool]] = (),
     ) -> None:
-        expect(inspection, Inspection, "a review takes an Inspection")
+        expect(inspection, Inspection, "a review takes the Inspection of one image or two")
         count = len(inspection.ensembles)
         planes = [*labels, *[None] * count][:count]
         going_on = [*corrected, *[None] * count][:count]
