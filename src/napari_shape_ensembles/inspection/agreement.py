@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,7 +58,7 @@ class Agreement:
         objects, matching = self.objects, self.matching
         ax = axes_of(ax, height=4.0)
         ax.plot(objects["boundary"], objects["iou"], "o", color="C0", alpha=0.6, markersize=5)
-        options = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": "x-small"}
+        options: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": "x-small"}
         for pair in objects.nsmallest(_MAX_ANNOTATED_PAIRS, "iou").itertuples():
             ax.annotate(f"{pair.a} in A, {pair.b} in B", (pair.boundary, pair.iou), (-6, 0), **options)
         ax.set(xlabel=f"mean distance of the outlines ({self.comparison.a.unit})", ylabel="IoU", xlim=(0, None))
