@@ -1,5 +1,7 @@
 """Two-sample tests by maximum mean discrepancy (MMD) and label permutations."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -77,11 +79,11 @@ class MMDTest(Sealed):
     bandwidth: float
     null: Real
     significance: float
-    parts: Mapping[str, "MMDTest"] = field(default_factory=dict)
+    parts: Mapping[str, MMDTest] = field(default_factory=dict)
     approximation: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the MMD under permuted labels as a histogram, and the observed one; returns the Matplotlib axes."""
         return plot_null(self.null, self.mmd, self.p_value, "MMD", ax)
 
