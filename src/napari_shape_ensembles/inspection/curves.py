@@ -1,5 +1,7 @@
 """Suspicious outlines, without pixels: unusual shapes and sizes, nesting, and the position in shape space."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +28,7 @@ _MIN_CURVES = 8
 _COARSE_MODES = 10
 
 
-def ranked_curves(ensemble: Ensemble, settings: Settings, distances: Real | None = None) -> "pd.DataFrame":
+def ranked_curves(ensemble: Ensemble, settings: Settings, distances: Real | None = None) -> pd.DataFrame:
     """Rank curves as `rank_suspects` does; `distances` from the mean shape are computed if they are not given."""
     import pandas as pd  # slow to import, and not needed for a comparison
 

@@ -1,5 +1,7 @@
 """Suspicious curves of one or two ensembles, by their outlines and by their position in shape space."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -55,7 +57,7 @@ class Inspection:
     """
 
     ensembles: tuple[Ensemble, ...]
-    ranking: "pd.DataFrame"
+    ranking: pd.DataFrame
     comparison: Comparison | None
     sentence: str
     suspects: tuple[Suspects | None, ...] = (None, None)
@@ -68,7 +70,7 @@ class Inspection:
         *,
         labels: tuple[ArrayLike | None, ...] = (None, None),
         images: tuple[ArrayLike | None, ...] = (None, None),
-    ) -> "Inspection":
+    ) -> Inspection:
         """Rank the curves of one ensemble, or of two that are also compared, by how suspicious they are.
 
         Parameters
@@ -105,7 +107,7 @@ class Inspection:
         sentence = comparison.summary() if comparison is not None else ""
         return cls(ensembles, _together(tables), comparison, sentence, tuple(suspects))
 
-    def ranked(self, ticks: Ticks | None, verdicts: Sequence[Mapping[int, bool]]) -> "Inspection":
+    def ranked(self, ticks: Ticks | None, verdicts: Sequence[Mapping[int, bool]]) -> Inspection:
         """Rank the labels again; parameters as for `Suspects.ranked`, with the verdicts on each ensemble."""
         tables = []
         for source, ensemble, own, said in zip("AB", self.ensembles, self.suspects, verdicts, strict=False):
@@ -113,7 +115,7 @@ class Inspection:
             tables.append(before if own is None else _labels_ranked(own, ensemble, source, ticks, said))
         return replace(self, ranking=_together(tables))
 
-    def renewed(self, place: int, ensemble: Ensemble, suspects: Suspects | None, labels: ArrayLike) -> "Inspection":
+    def renewed(self, place: int, ensemble: Ensemble, suspects: Suspects | None, labels: ArrayLike) -> Inspection:
         """Update after the labels of one image were corrected.
 
         Parameters
@@ -154,18 +156,18 @@ def _labels_ranked(
     source: str,
     ticks: Ticks | None = None,
     verdicts: Mapping[int, bool] | None = None,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Rank all labels of one image, including those without a curve."""
     return _placed_in(suspects.ranked(ticks, verdicts).rename(columns={"label": "id"}), ensemble, source)
 
 
-def _placed_in(table: "pd.DataFrame", ensemble: Ensemble, source: str) -> "pd.DataFrame":
+def _placed_in(table: pd.DataFrame, ensemble: Ensemble, source: str) -> pd.DataFrame:
     """Add the index of every label in its ensemble to a ranking, -1 for those without a curve."""
     places = {label: index for index, label in enumerate(ensemble.ids.tolist())}
     return table.assign(source=source, index=[places.get(label, -1) for label in table["id"].tolist()])
 
 
-def _together(tables: "Sequence[pd.DataFrame]") -> "pd.DataFrame":
+def _together(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     import pandas as pd  # slow to import, and not needed for a comparison
 
     return pd.concat(tables).sort_values("score", ascending=False, kind="stable", ignore_index=True)
@@ -208,7 +210,7 @@ def disputed(
     return Inspection((ensemble,), ranking, None, found.summary(), (None,)), plane
 
 
-def _disagreements(result: Agreement) -> "pd.DataFrame":
+def _disagreements(result: Agreement) -> pd.DataFrame:
     import pandas as pd  # slow to import, and not needed for a comparison
 
     rows = []
