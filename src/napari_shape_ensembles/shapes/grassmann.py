@@ -180,10 +180,10 @@ def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
     array([0.15, 0.15])
     """
     flat = planes(points)
-    return mean_of_sums(lambda mean: summed_logs(flat, mean), points[0], len(points), tolerance=tolerance)
+    return _mean_of_sums(lambda mean: _summed_logs(flat, mean), points[0], len(points), tolerance=tolerance)
 
 
-def summed_logs(points: Real, mean: Real) -> Real:
+def _summed_logs(points: Real, mean: Real) -> Real:
     """Sum (2, n) of the logarithms of points (N, 2, n) at a mean (2, n).
 
     They are not formed: two passes of 2 × 2 algebra and one tall product. Blocks are summed in a fixed order, so the
@@ -201,7 +201,7 @@ def summed_logs(points: Real, mean: Real) -> Real:
     return toward - back @ mean
 
 
-def mean_of_sums(logs: Callable[[Real], Real], start: Real, count: int, *, tolerance: float = 1e-11) -> Real:
+def _mean_of_sums(logs: Callable[[Real], Real], start: Real, count: int, *, tolerance: float = 1e-11) -> Real:
     """Fréchet mean (n, 2) of `count` points from the sum of their logarithms, a function of the mean (2, n)."""
     mean = planes(start)
     for _ in range(_MAX_ITERATIONS):
