@@ -5,10 +5,10 @@ from dataclasses import replace
 from threading import Event
 from types import SimpleNamespace
 
-import napari
 import numpy as np
 import pytest
 from napari.components import ViewerModel
+from npe2 import PluginManifest
 from qtpy.QtCore import QEvent, QPointF, Qt
 from qtpy.QtGui import QIcon, QKeyEvent
 from qtpy.QtWidgets import (
@@ -48,9 +48,9 @@ from napari_shape_ensembles.viewer import comparing, studying
 from napari_shape_ensembles.viewer.camera_flight import camera_of
 from napari_shape_ensembles.viewer.curves.canvas_overlays import FloatingCard
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
+from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.inputs import is_own
-from napari_shape_ensembles.viewer.menu import take_tour
 from napari_shape_ensembles.viewer.page_status import STATES, STEPS, PageStatus, page_statuses
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 from napari_shape_ensembles.viewer.session import Session
@@ -167,7 +167,7 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
     set_choices(session.choices, rank=9)
     qtbot.waitUntil(lambda: "↻" in bench.headings["Answer"].text(), timeout=5000)
     bench.show_page(STEPS.index("Answer"))
-    answer.choices.fold(False)
+    answer.settings.fold(False)
     (bar,) = (area.verticalScrollBar() for area in parts_of(answer, ScrollColumn))
     qtbot.waitUntil(lambda: bar.maximum() > 0, timeout=5000)
     bar.setValue(bar.maximum())
@@ -194,17 +194,17 @@ def test_closing_a_detached_page_does_not_stop_the_bench(viewer, qtbot, monkeypa
     bench.show_page(STEPS.index("Answer"))
     for _ in range(2):  # the second time, the same dock is raised
         bench.headings["Images"].actions()[0].trigger()
-    assert viewer.window.dock_widgets["Images"].table.rowCount() == 2
+    assert viewer.window.dock_widgets["Shape bench: Images"].table.rowCount() == 2
     (tear,) = bench.headings["Answer"].actions()
     assert "tear off" in bench.headings["Answer"].toolTip()
     tear.trigger()
-    dock = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")[1]
+    dock = viewer.window.dock_widgets["Shape bench: A and B"]
     bench.show_page(STEPS.index("Trust"))
     for place in range(3):  # the visible part
         bench.pages["Trust"].show_tab(place)
         bench.headings["Trust"].actions()[0].trigger()
     torn = set(viewer.window.dock_widgets)
-    assert torn >= {"Trust: Overview", f"Decision landscape ({PLUGIN})", f"Smoothing study ({PLUGIN})"}
+    assert torn >= {"Shape bench: Overview", "Shape bench: Rank", "Shape bench: Smoothing"}
     bench.show_page(STEPS.index("Answer"))
     page = bench.pages["Answer"].show_tab(0)
     assert dock is not page
@@ -219,41 +219,22 @@ def test_closing_a_detached_page_does_not_stop_the_bench(viewer, qtbot, monkeypa
     wait_until_released(qtbot, gone)
 
 
-def menu_entries(viewer):
-    """The plugin's entries in the menu *Layers*, by title."""
-    (layers,) = (entry.menu() for entry in viewer.window._qt_window.menuBar().actions() if entry.text() == "&Layers")
-    menus = [entry.menu() for entry in layers.actions() if entry.menu()]
-    entries = [entry for menu in menus for entry in menu.actions() if f"({PLUGIN})" in entry.text()]
-    return {entry.text().removesuffix(f" ({PLUGIN})"): entry for entry in entries}
-
-
-def test_every_menu_entry_opens_the_bench_at_its_page(viewer, monkeypatch, qtbot):
-    monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
-    viewer.window._qt_window.resize(1280, 800)
-    viewer.window._qt_window.show()
-    entries = menu_entries(viewer)
-    pages = {
-        "compare shapes": ("Answer", "A and B"),
-        "shape space": ("Why", ""),
-        "decision landscape": ("Trust", "Rank"),
-        "smoothing study": ("Trust", "Smoothing"),
-        "segment curves": ("Outlines", "Settings and preview"),
-        "inspect curves": ("Outlines", "Inspect"),
-        "pixel size": ("Images", ""),
-    }
-    assert {*entries} == {"Shape bench", "Shape bench: take a tour", *(f"Shape bench: {name}" for name in pages)}
-    for name, (step, tab) in pages.items():
-        entries[f"Shape bench: {name}"].trigger()
-        (bench,) = viewer.window.dock_widgets.values()  # no further dock
-        assert bench.step == step
-        page = bench.pages[step]
-        assert not tab or page.tabText(page.currentIndex()) == tab
-    form = page.pixels.content
-    qtbot.waitUntil(lambda: form.isVisible() and not form.visibleRegion().isEmpty(), timeout=5000)
-    viewer.window.remove_dock_widget(bench)
-    entries["Shape bench: compare shapes"].trigger()  # opens it again
-    (bench,) = viewer.window.dock_widgets.values()
-    assert bench.step == "Answer"
+def test_three_menu_entries_open_the_bench_and_two_of_its_pages(make_napari_viewer):
+    viewer = make_napari_viewer()
+    menu = viewer.window.plugins_menu
+    menu.aboutToShow.emit()
+    (ours,) = [action.menu() for action in menu.actions() if action.menu() and action.text() == PLUGIN]
+    ours.aboutToShow.emit()
+    titles = {action.text().removesuffix(f" ({PLUGIN})"): action for action in ours.actions()}
+    assert {*titles} == {"Shape bench", "Segment curves", "Inspect curves"}
+    for action in titles.values():
+        action.trigger()
+    assert [*map(type, viewer.window.dock_widgets.values())] == [Bench, SegmentCurves, InspectCurves]
+    assert viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1] in viewer.window.dock_widgets.values()
+    assert len(viewer.window.dock_widgets) == 3  # a script opens the same dock
+    manifest = PluginManifest.from_distribution(PLUGIN).contributions
+    assert len(manifest.commands) <= 14
+    assert not manifest.menus
 
 
 @pytest.mark.parametrize(("width", "height", "beside"), [(1280, 800, False), (1920, 1080, True)])
@@ -313,14 +294,25 @@ def bench_of_two(model, qtbot):
     return bench
 
 
-@pytest.mark.parametrize(("title", "step", "tab"), [("Inspect curves", "Outlines", 1), ("Compare shapes", "Answer", 0)])
-def test_a_page_that_asks_for_a_dock_is_shown_the_page_of_the_bench(bench_of_two, title, step, tab):
-    bench_of_two.show_page(STEPS.index("Answer"))
-    bench_of_two.pages["Answer"].setCurrentIndex(1)
+def test_a_line_of_the_choices_leads_to_their_form(bench_of_two):
     bench_of_two.show_page(STEPS.index("Trust"))
-    bench_of_two.pages["Trust"].show_tab(1).open_dock(title)
-    assert bench_of_two.step == step
-    assert bench_of_two.pages[step].currentIndex() == tab
+    page = bench_of_two.pages["Trust"].show_tab(1)
+    set_choices(bench_of_two.session.choices, rank=7, neck=0.5)
+    assert "neck 0.5" in page.line.text()
+    assert "rank 7" in page.line.text()
+    page.line.linkActivated.emit("recipe")
+    assert bench_of_two.step == "Outlines"
+    segment = bench_of_two.pages["Outlines"].show_tab(0)
+    assert segment.settings.unfolded
+    assert "Neck = 0.5" in segment.form.more.label.text()
+    page.line.linkActivated.emit("settings")
+    assert bench_of_two.step == "Answer"
+    answer = bench_of_two.pages["Answer"].show_tab(0)
+    assert answer.settings.unfolded
+    answer.recipe.linkActivated.emit("recipe")
+    assert bench_of_two.step == "Outlines"
+    segment.request_page("Inspect")
+    assert bench_of_two.pages["Outlines"].currentIndex() == 1
 
 
 def test_the_canvas_creates_no_view_boxes_while_the_images_stay_the_same(viewer, qtbot, monkeypatch):
@@ -1265,18 +1257,6 @@ def test_no_thumbnails_of_an_image_removed_meanwhile(bench_of_two, model, qtbot)
     assert bench_of_two.page("Outlines").show_tab(0).proposals.pictures.count() == 0
 
 
-def test_the_menu_and_a_script_open_the_same_dock(make_napari_viewer):
-    viewer = make_napari_viewer()
-    menu = viewer.window.plugins_menu
-    menu.aboutToShow.emit()
-    (ours,) = [action.menu() for action in menu.actions() if action.menu() and action.text() == PLUGIN]
-    ours.aboutToShow.emit()
-    next(action for action in ours.actions() if action.text().startswith("Shape bench")).trigger()
-    (name,) = viewer.window.dock_widgets
-    assert viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1] is viewer.window.dock_widgets[name]
-    assert len(viewer.window.dock_widgets) == 1
-
-
 def test_every_step_status_fits_into_its_heading(make_napari_viewer, qtbot):
     viewer = make_napari_viewer(show=True)  # with napari's style
     viewer.window.resize(1280, 800)
@@ -1289,14 +1269,13 @@ def test_every_step_status_fits_into_its_heading(make_napari_viewer, qtbot):
             assert widest < heading.width() - 8, heading.text()
 
 
-def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot, monkeypatch):
+def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot):
     for seed, size in ((1, 9), (2, 13)):
         viewer.add_labels(labels_of(seed, size=size), name=f"{size} large")
-    monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
     viewer.window._qt_window.show()
     set_choices(Session.of(viewer).choices, **QUICK)
-    take_tour()
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    press(bench.pages["Images"].tour, qtbot)
     (tour,) = bench.window().findChildren(Tour)
     seen = []
     for _ in STEPS:
@@ -1308,26 +1287,25 @@ def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot, monkeypatch):
     qtbot.waitUntil(lambda: not bench.window().findChildren(Tour), timeout=5000)
     wait_until_idle(bench.session.comparison, qtbot)
     assert bench.session.comparison.result is not None
-    take_tour()
+    bench.start_tour()
     (tour,) = bench.window().findChildren(Tour)
     qtbot.keyClick(tour, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: not bench.window().findChildren(Tour), timeout=5000)
     assert bench.session.choices.recipe.method == "otsu"
     viewer.layers.clear()
-    take_tour()  # with its own image pair and a suitable threshold
+    bench.start_tour()  # with its own image pair and a suitable threshold
     assert [layer.name for layer in viewer.layers][:2] == ["Powder, field 1", "Powder, field 2"]
     assert (bench.session.choices.recipe.method, bench.session.choices.recipe.threshold) == ("manual", 50)
     bench.window().findChild(Tour).close()
 
 
-def test_the_tour_stays_in_the_window_and_ends_with_the_bench(viewer, qtbot, monkeypatch):
+def test_the_tour_stays_in_the_window_and_ends_with_the_bench(viewer, qtbot):
     viewer.add_labels(labels_of(1), name="one")
-    monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
     window = viewer.window._qt_window
     window.resize(1200, 800)
     window.show()
-    take_tour()
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    bench.start_tour()
     (tour,) = window.findChildren(Tour)
     qtbot.waitUntil(lambda: tour.x() > 500, timeout=5000)
     window.resize(700, 600)

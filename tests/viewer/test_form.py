@@ -16,7 +16,7 @@ from qtpy.QtWidgets import QApplication, QComboBox, QDoubleSpinBox, QLabel, QLin
 from napari_shape_ensembles.comparison import Settings
 from napari_shape_ensembles.outlines import Outlines
 from napari_shape_ensembles.parameters import check, parameter, parameters_of
-from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.form import Form, OutlinesForm
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 
@@ -480,7 +480,7 @@ def test_names_are_unique_across_recipe_and_settings():
 
 
 def test_recipe_and_settings_are_one_page(made):
-    page, emissions = made(CompareShapes, ViewerModel()), []
+    page, emissions = made(AnswerPage, ViewerModel()), []
     for form in (page.outlines_form, page.settings_form):
         form.changed.connect(lambda form=form: emissions.append(form.value))
     names = {field.name for kind in (Outlines, Settings) for field in fields(kind)}

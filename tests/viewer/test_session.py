@@ -15,7 +15,8 @@ from qtpy.compat import isalive
 from docks import (
     curves_of,
     destroy,
-    open_compare_dock,
+    in_window,
+    open_answer,
     press,
     reusing_results,
     run,
@@ -27,8 +28,11 @@ from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.io.image_parts import ImagePart
 from napari_shape_ensembles.viewer import layers
+from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.docks.bench import Bench
-from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
+from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
+from napari_shape_ensembles.viewer.docks.why import WhyPage
 from napari_shape_ensembles.viewer.inputs import ImageRow
 from napari_shape_ensembles.viewer.page_status import page_statuses
 from napari_shape_ensembles.viewer.session import Session
@@ -617,7 +621,7 @@ def test_a_reopened_dock_shows_the_previous_state(dock, viewer, qtbot, tmp_path)
     words, excluded = dock.results.text(), dock.excluded.label.text()
     press(dock.parentWidget().title.close_button, qtbot)
     destroy(dock, qtbot)
-    again = open_compare_dock(viewer, qtbot)
+    again = open_answer(viewer, qtbot)
     assert again is not dock
     assert again.results.text() == words
     assert again.excluded.label.text() == excluded != ""
@@ -635,7 +639,7 @@ def test_the_curves_window_follows_a_reopened_dock(dock, viewer, qtbot):
     explorer = dock.curve_window.explorer
     viewer.window.remove_dock_widget(dock)
     destroy(dock, qtbot)
-    again = open_compare_dock(viewer, qtbot)
+    again = open_answer(viewer, qtbot)
     assert again.curve_window.explorer is explorer
     again.comparison.exclude(3)
     again.comparison.selection.pick([3])
@@ -653,7 +657,7 @@ def test_closing_a_dock_cancels_its_run_and_disconnects(dock, viewer, qtbot):
     press(dock.parentWidget().title.close_button, qtbot)
     qtbot.waitUntil(lambda: not comparison.busy, timeout=2000)
     qtbot.waitUntil(lambda: len(viewer.layers.events.callbacks) < before, timeout=2000)
-    again = open_compare_dock(viewer, qtbot)
+    again = open_answer(viewer, qtbot)
     assert again.state == "ready"
     assert "Cancelled" in again.results.text()
     run(again, qtbot)
@@ -667,9 +671,10 @@ def test_a_closed_dock_is_released(viewer, qtbot):
     Session.of(viewer).choices.set(settings=QUICK)
     Session.of(viewer).choices.sides.connect_events()
     compared(Session.of(viewer).comparison, qtbot)
-    for title in ("Compare shapes", "Shape space", "Pixel size", "Shape bench", "Segment curves", "Inspect curves"):
-        frame, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)
-        if title in ("Compare shapes", "Shape space"):
+    for page in (AnswerPage, WhyPage, Bench, SegmentCurves, InspectCurves):
+        dock = in_window(viewer, page, page.__name__)
+        frame = dock.parentWidget()
+        if page in (AnswerPage, WhyPage):
             run_again(dock, qtbot)
         gone = weakref.ref(dock)
         button = frame.title.close_button
@@ -679,7 +684,7 @@ def test_a_closed_dock_is_released(viewer, qtbot):
 
 
 @pytest.mark.skipif(PYSIDE6, reason="PySide destroys widgets in the thread that collects them")
-@pytest.mark.parametrize("widget", [CompareShapes, Bench])
+@pytest.mark.parametrize("widget", [AnswerPage, Bench])
 def test_a_page_collected_in_a_worker_thread_cancels_its_work(session, qtbot, widget):
     page = widget(session.choices.viewer)
     page.itself = page  # freed only by the garbage collector
@@ -698,6 +703,6 @@ def test_a_page_collected_in_a_worker_thread_cancels_its_work(session, qtbot, wi
 
 
 def test_a_page_removed_from_its_dock_is_deleted_without_gc(viewer, qtbot):
-    frame, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
-    viewer.window.remove_dock_widget(frame)
+    dock = in_window(viewer, AnswerPage, "Answer")
+    viewer.window.remove_dock_widget(dock.parentWidget())
     qtbot.waitUntil(lambda: not isalive(dock), timeout=5000)

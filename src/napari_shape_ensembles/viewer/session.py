@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from napari.components import ViewerModel
+from psygnal import Signal
 
 from .choices import Choices
 from .comparing import ComparisonTask
@@ -33,6 +34,8 @@ class Session:
 
     It listens to the viewer and works only while a page is open.
     """
+
+    page_requested = Signal(str)  #: str: title of a page or tab of the bench to show
 
     def __init__(self, viewer: ViewerModel) -> None:
         self.choices = Choices(viewer)

@@ -135,7 +135,7 @@ class ImagesPage(Page):
         self.pixels = Section("Pixel size from a file", PixelSize(napari_viewer))
         said = self.reason, self.message, self.warnings
         buttons = row(self.split, self.table_menu)
-        self._area = scrolling(self, self.table, buttons, *said, self.tour, names, self.pixels, grows=self.table)
+        scrolling(self, self.table, buttons, *said, names, self.pixels, self.tour, grows=self.table)
         sides = self.session.choices.sides
         for signal in (self.design.changed, sides.changed, sides.calibrated):
             self.link(signal, self._schedule_refresh)
@@ -145,16 +145,7 @@ class ImagesPage(Page):
             single_shot_timer(self, self.check_images),
         )
         self._check_timer.setInterval(_CHECK_DEBOUNCE_MS)
-        self._scroll_timer = single_shot_timer(self, self._scroll_to_pixel_size)
         self.attach()
-
-    def show_pixel_size(self) -> None:
-        """Expand and scroll to the form that sets the pixel size of a layer, or reads it from its file."""
-        self.pixels.fold(False)
-        self._scroll_timer.start()  # once the section is laid out
-
-    def _scroll_to_pixel_size(self) -> None:
-        self._area.ensureWidgetVisible(self.pixels)
 
     def _request_tour(self) -> None:
         self.tour_requested.emit()
@@ -194,7 +185,6 @@ class ImagesPage(Page):
         notes = [f"{named}." if named else "", f"⚠ {step.reason}" if step.state == "look" else ""]
         self.reason.setText("\n".join(filter(None, [*([reason] if reason else notes), _PARTS_NOTE * design.has_parts])))
         self.reason.setVisible(bool(self.reason.text()))
-        self.tour.setVisible(not layers)
         self.message.setVisible(bool(self.message.text()))
         self._check_timer.start()
 
