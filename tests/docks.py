@@ -53,19 +53,20 @@ def in_window(viewer, page_of, name):
 
 
 def choose_several(page, a, b):
-    """Make samples of the layers of these names."""
-    layers = page.session.choices.layers
-    page.session.choices.sides.choose_several([layers[name] for name in a], [layers[name] for name in b])
+    """Enter the groups A and B of the layers of these names, and none for the others."""
+    design = page.session.design
+    groups = {**dict.fromkeys(a, "A"), **dict.fromkeys(b, "B")}
+    design.write([(layer, "group", groups.get(layer.name, "")) for layer in design.offered()])
 
 
 def chosen_names(page):
     """The names of the layers of A and of B."""
-    return [[layer.name for layer in side] for side in page.session.choices.sides.chosen()]
+    return [[layer.name for layer in side] for side in page.session.design.sides()]
 
 
 def swap(page):
     """Exchange A and B."""
-    page.session.choices.sides.swap()
+    page.session.design.swap()
 
 
 def toggle_side_by_side(page):

@@ -367,7 +367,7 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
     page.pattern.setText("{group}_{replicate}")
     press(page.fill, qtbot)
     assert list(session.design.groups()) == ["a", "b", "c"]
-    assert [[layer.name for layer in side] for side in session.choices.sides.chosen()] == [
+    assert [[layer.name for layer in side] for side in session.design.sides()] == [
         ["a_1", "a_2"],
         ["b_1", "b_2"],
     ]
@@ -521,7 +521,7 @@ def test_the_groups_that_are_a_and_b_have_their_colors_in_the_table(bench, qtbot
             assert picture.pixelColor(1, 1).name() == color
             assert len({picture.pixel(x, y) for x in range(14) for y in range(14)}) > 1  # a letter, too
     assert table.item(4, 1).icon().isNull()
-    bench.session.choices.sides.swap()
+    bench.session.design.swap()
     qtbot.waitUntil(lambda: table.item(0, 1).icon().pixmap(14, 14).toImage().pixelColor(1, 1).name() == COLOR_B)
 
 
@@ -533,7 +533,7 @@ def test_the_first_in_the_table_of_two_selected_images_is_a(bench_of_two, model,
     for pair in (("three", "four"), ("one", "two"), ("four", "two"), ("one", "three"), ("two", "three")):
         model.layers.selection = {model.layers[name] for name in pair}
         wanted = [[name] for name in sorted(pair)]
-        assert [[layer.name for layer in side] for side in session.choices.sides.chosen()] == wanted
+        assert [[layer.name for layer in side] for side in session.design.sides()] == wanted
         qtbot.waitUntil(lambda pair=pair: model.layers[-1].name == min(pair), timeout=5000)  # the canvas is arranged
         qtbot.waitUntil(lambda: table.rowCount() == 4, timeout=5000)
         rows = [table.item(row, 0).text() for row in range(4)]
@@ -578,11 +578,11 @@ def test_the_pixel_size_of_a_stack_is_that_of_displayed_planes(bench, model):
 
 def test_rare_table_actions_are_in_its_menu(bench, model, monkeypatch):
     page = bench.pages["Images"]
-    before = bench.session.choices.sides.chosen()
+    before = bench.session.design.sides()
     entries = {one.text().replace("&", ""): one for one in page.table_menu.menu().actions()}
     assert list(entries) == ["Swap A and B", "Add column …", "Open table …", "Save table …"]
     entries["Swap A and B"].trigger()
-    assert bench.session.choices.sides.chosen() == before[::-1]
+    assert bench.session.design.sides() == before[::-1]
     monkeypatch.setattr(QInputDialog, "getText", lambda *_: ("dose", True))
     entries["Add column …"].trigger()
     assert "dose" in bench.session.design.columns
@@ -650,7 +650,7 @@ def test_outlines_in_units_that_cannot_be_pooled_are_reported(model, qtbot, show
     layers = [add(maker(seed), name=f"{seed}") for seed in (1, 2, 3)]
     layers[1].scale, layers[1].units = (0.5, 0.5), ("um", "um")
     bench = shown(Bench(model))
-    bench.session.choices.sides.choose(layers[:2], layers[2:])
+    bench.session.design.choose(layers[:2], layers[2:])
     bench.show_page(STEPS.index("Outlines"))
     page = bench.pages["Outlines"].show_tab(0)
     qtbot.waitUntil(lambda: "cannot be compared" in page.verdict.text(), timeout=5000)
@@ -805,7 +805,7 @@ def test_the_outlines_status_depends_on_the_compared_images(bench, model, qtbot)
     wait_until_idle(session.comparison, qtbot)
     compared = page_statuses(session)["Outlines"]
     assert compared.reason == f"{len(session.comparison.result.a)} and {len(session.comparison.result.b)} outlines."
-    session.choices.sides.choose(*session.choices.sides.chosen()[::-1])
+    session.design.choose(*session.design.sides()[::-1])
     assert page_statuses(session)["Outlines"] == compared  # of the same images
     model.layers.clear()
     statuses = page_statuses(session)
@@ -848,7 +848,7 @@ def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
 def test_choices_are_not_tried_with_too_few_images_for_any_result(bench, qtbot, model, shown):
     session, layers = bench.session, list(model.layers)
     set_choices(session.choices, **QUICK)
-    session.choices.sides.choose(layers[:3], layers[3:])
+    session.design.choose(layers[:3], layers[3:])
     bench.show_page(STEPS.index("Trust"))
     page = bench.pages["Trust"].show_tab(0)
     press(page.run_button, qtbot)
@@ -1319,7 +1319,7 @@ def test_manual_outlines_are_in_the_cell_of_their_image(model, qtbot):
         model.add_image(np.zeros((60, 60)), name=name, translate=(0, 80 * place))
         square = np.array([[10.0, 10], [10, 40], [40, 40], [40, 10]]) + np.array([0, 80 * place])
         model.add_shapes([square], shape_type="polygon", name=f"{name} drawn")
-    Session.of(model).choices.sides.choose([model.layers["left drawn"]], [model.layers["right drawn"]])
+    Session.of(model).choices.design.choose([model.layers["left drawn"]], [model.layers["right drawn"]])
     bench = Bench(model)
     qtbot.addWidget(bench)
     side_by_side = [[layer.name for layer in cell.layers] for cell in bench.session.image_cells.cells()]
@@ -1437,22 +1437,22 @@ def test_a_spreadsheet_is_pasted_by_headings_or_position(design, model):
 
 def test_a_group_named_a_or_b_is_that_sample(design, model):
     one, two, three = (model.layers[name] for name in ("one", "two", "three"))
-    sides = Session.of(model).choices.sides
+    design = Session.of(model).choices.design
     for layer in (one, two, three):
         design.write([(layer, "group", "")])
     design.write([(one, "group", "B")])
     design.write([(two, "group", "A")])
-    assert sides.chosen() == ((two,), (one,))
+    assert design.sides() == ((two,), (one,))
     design.write([(two, "group", ""), (three, "group", "drug")])
-    assert sides.chosen() == ((three,), (one,))
+    assert design.sides() == ((three,), (one,))
     design.paste("image\tgroup\none\tB\nthree\tC\ntwo\tA", 0, 0)
     assert list(design.groups()) == ["A", "B", "C"]
-    sides.swap()
+    design.swap()
     assert [design.cell(layer, "group") for layer in (one, two)] == ["A", "B"]
     design.replace_by_parts(one, ["upper", "lower"], [two, three])
     assert list(design.groups()) == ["A", "upper", "lower"]  # no part is in sample A beside a group A
     design.write([(three, "dose", "1")])
-    assert sides.chosen() == ((one,), (two,))
+    assert design.sides() == ((one,), (two,))
 
 
 def test_groups_are_reset_when_all_images_are_replaced(design, model):
@@ -1466,7 +1466,7 @@ def test_groups_are_reset_when_all_images_are_replaced(design, model):
 
 def test_a_failed_paste_keeps_the_order_of_groups(design, model):
     design.paste("image\tgroup\none\tdrug\ntwo\tctrl", 0, 0)
-    Session.of(model).choices.sides.swap()
+    Session.of(model).choices.design.swap()
     before = list(design.groups())
     with pytest.raises(ValueError, match="no layer 'four'"):
         design.paste("image\tgroup\nfour\tdrug", 0, 0)
@@ -1475,15 +1475,15 @@ def test_a_failed_paste_keeps_the_order_of_groups(design, model):
 
 def test_groups_follow_the_chosen_samples(design, model):
     one, two, three = (model.layers[name] for name in ("one", "two", "three"))
-    sides = Session.of(model).choices.sides
+    design = Session.of(model).choices.design
     assert design.groups() == {"A": [one], "B": [three]}  # the selected one
-    sides.swap()
+    design.swap()
     assert design.groups() == {"A": [three], "B": [one]}
     design.write([(one, "group", "drug"), (two, "group", "ctrl"), (three, "group", "drug")])
-    assert {frozenset(side) for side in sides.chosen()} == {frozenset({one, three}), frozenset({two})}
+    assert {frozenset(side) for side in design.sides()} == {frozenset({one, three}), frozenset({two})}
     assert not design.is_experiment
     before = design.groups()
-    sides.swap()
+    design.swap()
     assert design.groups() == before
     assert list(design.groups()) == list(reversed(before))
     model.layers.remove(two)

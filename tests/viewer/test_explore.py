@@ -221,7 +221,7 @@ def test_another_result_clears_the_selection_and_connects_once(finished_dock, ex
 def test_reopening_connects_once(finished_dock, model, qtbot):
     finished_dock.show()
     finished_dock.hide()
-    qtbot.waitUntil(lambda: not finished_dock.session.choices.sides.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not finished_dock.session.design.is_connected, timeout=2000)
     assert own_callbacks(model.mouse_drag_callbacks) == []
     assert own_callbacks(model.mouse_move_callbacks) == []
     finished_dock.show()

@@ -251,7 +251,7 @@ def test_annotators_are_compared_and_their_consensus_corrected_and_saved(viewer,
     # The consensus is a label set of its own, and replaces none of theirs.
     now = [[layer.name, design.cell(layer, "group")] for layer in design.layers()]
     assert sorted(now) == sorted([*table, ["consensus corrected", ""]])
-    assert dock.session.choices.sides.chosen() == ((viewer.layers["Ada"], viewer.layers["Cem"]), ())
+    assert dock.session.design.sides() == ((viewer.layers["Ada"], viewer.layers["Cem"]), ())
     assert "takes the place of" not in dock.message.text()
     assert dock.inspection.state == "done"
     viewer.layers["Ben"].visible = False

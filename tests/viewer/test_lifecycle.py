@@ -176,7 +176,7 @@ def test_a_copy_of_the_curves_belongs_to_the_user(bare_dock, model, qtbot):
     copy = model.add_shapes(data, **(attributes | {"name": "copy"}))
     assert kind == "shapes"
     assert not is_own(copy)
-    assert copy in bare_dock.session.choices.sides.offered()
+    assert copy in bare_dock.session.design.offered()
     run(bare_dock, qtbot)
     assert copy in model.layers
 
@@ -431,7 +431,7 @@ def test_opening_and_closing_leaves_no_callbacks(bare_dock, model, qtbot):
     before = counts(model)
     for _ in range(3):
         bare_dock.hide()
-        qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.is_connected, timeout=2000)
+        qtbot.waitUntil(lambda: not bare_dock.session.design.is_connected, timeout=2000)
         bare_dock.show()
     assert counts(model) == before
 
@@ -445,7 +445,7 @@ def test_a_closed_dock_is_disconnected(model, qtbot):
     run(dock, qtbot)
     assert sum(counts(model)) > sum(before)
     dock.hide()
-    qtbot.waitUntil(lambda: not dock.session.choices.sides.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.session.design.is_connected, timeout=2000)
     for layer in list(dock.comparison.curves):
         model.layers.remove(layer)
     assert counts(model) == before
@@ -455,7 +455,7 @@ def test_reopening_detects_that_a_layer_was_changed(bare_dock, model, qtbot):
     bare_dock.show()
     run(bare_dock, qtbot)
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not bare_dock.session.design.is_connected, timeout=2000)
     model.layers["one"].scale = (1, 1)
     bare_dock.show()
     assert bare_dock.state == "stale"

@@ -74,13 +74,6 @@ def test_names_in_changes_are_plain_text(dock_with_html_names, qtbot):
     assert dock_with_html_names.stale.label in said(dock_with_html_names)
 
 
-def test_names_in_reasons_are_plain_text(dock_with_html_names, qtbot):
-    layer = dock_with_html_names.viewer.layers[ONE]
-    dock_with_html_names.session.choices.sides.choose_several([layer], [layer])
-    assert ONE in dock_with_html_names.reason.text()
-    assert dock_with_html_names.reason in said(dock_with_html_names)
-
-
 def test_names_of_a_recoverable_result_are_plain_text(dock_with_html_names, qtbot):
     run(dock_with_html_names, qtbot)
     dock_with_html_names.comparison.recoverable = dock_with_html_names.comparison.shown

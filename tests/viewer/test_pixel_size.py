@@ -94,10 +94,9 @@ def test_invalid_input_is_rejected_in_place(viewer, widget, qtbot, height, unit,
 
 @pytest.fixture
 def opened(make_napari_viewer):
-    """A viewer with a window, which can open files, and the form in the bench."""
+    """A viewer with a window, which can open files, and the form."""
     viewer = make_napari_viewer()
-    bench = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape bench")[1]
-    widget = bench.pages["Images"].pixels.content
+    viewer.window.add_dock_widget(widget := PixelSize(viewer), name="Pixel size")
     return viewer, widget
 
 

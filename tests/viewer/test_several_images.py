@@ -166,7 +166,7 @@ def test_the_curves_of_a_rotated_image_are_rotated(dock, model, qtbot):
 
 @pytest.mark.parametrize(
     ("a", "b", "words"),
-    [(["one"], [], "Choose at least one layer"), (["one", "two"], ["two"], '"two" is in both groups')],
+    [(["one", "two"], [], "Enter a group for at least one image")],
 )
 def test_a_disabled_run_button_states_the_reason(dock, a, b, words):
     choose_several(dock, a, b)
@@ -206,7 +206,7 @@ def test_checkmarks_are_not_restored_automatically(dock, model):
     choose_several(dock, [], [])
     model.add_image(spots(9), name="new")
     model.layers["one"].name = "first"
-    assert dock.session.choices.sides.chosen() == ((), ())
+    assert dock.session.design.sides() == ((), ())
 
 
 def test_a_sample_of_many_images_has_a_short_name(dock, model, qtbot, monkeypatch):
@@ -250,8 +250,8 @@ def test_images_are_pooled_in_the_order_of_their_names(model, qtbot):
         model.add_image(spots(number, rows=3), name=f"field {number}")
     dock = open_answer(model, qtbot)
     a, b = ([model.layers[f"field {number}"] for number in side] for side in ((10, 2), (1,)))
-    dock.session.choices.sides.choose(a, b)
-    assert [layer.name for layer in dock.session.choices.sides.chosen()[0]] == ["field 2", "field 10"]
+    dock.session.design.choose(a, b)
+    assert [layer.name for layer in dock.session.design.sides()[0]] == ["field 2", "field 10"]
 
 
 # Curves --------------------------------------------------------------------------------------------------------

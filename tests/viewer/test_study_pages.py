@@ -29,7 +29,7 @@ def model():
 
 def quick(dock):
     layers = dock.session.choices.viewer.layers
-    dock.session.choices.sides.choose([layers["one"]], [layers["two"]])
+    dock.session.design.choose([layers["one"]], [layers["two"]])
     set_choices(dock.session.choices, permutations=99, significance=0.05, landmarks=40, rank=5)
     dock.ranges["ranks"].setText("2, 5-15:5")
     dock.ranges["landmarks"].setText("24, 40")
@@ -241,7 +241,7 @@ def test_a_closed_study_detects_changes_on_reopening(landscape_dock, model, qtbo
     run(landscape_dock, qtbot)
     landscape_dock.show()
     landscape_dock.hide()
-    qtbot.waitUntil(lambda: not landscape_dock.session.choices.sides.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not landscape_dock.session.design.is_connected, timeout=2000)
     assert len(layer.events.data.callbacks) == before
     layer.data = labels_of(7)
     landscape_dock.show()
@@ -257,7 +257,7 @@ def test_a_reopened_dock_shows_the_previous_study(model, qtbot):
     qtbot.waitUntil(lambda: not dock.drawing, timeout=20_000)
     dock.close()
     dock.deleteLater()
-    qtbot.waitUntil(lambda: not Session.of(model).choices.sides.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not Session.of(model).choices.design.is_connected, timeout=2000)
     again = LandscapePage(model)
     qtbot.addWidget(again, before_close_func=lambda dock: settle(dock, qtbot))
     with qtbot.waitSignal(again.view.drawn, timeout=20_000):
@@ -281,7 +281,7 @@ def test_a_dock_destroyed_during_a_study_stops_it(model, qtbot):
     del dock
     qtbot.waitUntil(lambda: not task.busy, timeout=2000)
     assert task.answer.startswith("Cancelled.")
-    assert not task.choices.sides.is_connected
+    assert not task.choices.design.is_connected
 
 
 def test_choices_are_shared_between_docks(landscape_dock, smoothing_dock, model, qtbot):
@@ -322,8 +322,8 @@ def test_a_plot_error_is_reported_and_the_next_plot_is_drawn(landscape_dock, qtb
 
 
 def test_a_smoothing_study_of_groups_shows_a_recommendation(smoothing_dock, model, qtbot):
-    sides = smoothing_dock.session.choices.sides
-    sides.choose_several([model.layers["one"], model.layers["three"]], [model.layers["two"]])
+    design = smoothing_dock.session.design
+    design.choose([model.layers["one"], model.layers["three"]], [model.layers["two"]])
     result = run(smoothing_dock, qtbot)
     assert smoothing_dock.answer.text() == result.summary()
     np.testing.assert_allclose(smoothing_dock.view.axes[2].lines[0].get_ydata(), result.sizes[:, 0])

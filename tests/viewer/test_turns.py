@@ -106,17 +106,17 @@ def listeners(model):
 
 @pytest.mark.parametrize("turn", range(6))
 def test_a_dock_closed_between_two_turns_is_disconnected(bare_dock, model, qtbot, stepped, turn):
-    sides = bare_dock.session.choices.sides
+    design = bare_dock.session.design
     bare_dock.show()
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not sides.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not design.is_connected, timeout=2000)
     resting = listeners(model)
     bare_dock.show()
     delivering(bare_dock, qtbot)
     for _ in zip(range(turn), take_turns(bare_dock), strict=False):
         pass
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not sides.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not design.is_connected, timeout=2000)
     assert bare_dock.result is not None
     assert not bare_dock.busy
     callbacks = *model.mouse_drag_callbacks, *model.mouse_move_callbacks
@@ -274,7 +274,7 @@ def test_closing_the_dock_ends_it(finished_dock, model, qtbot):
     finished_dock.show()
     toggle_side_by_side(finished_dock)
     finished_dock.hide()
-    qtbot.waitUntil(lambda: not finished_dock.session.choices.sides.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not finished_dock.session.design.is_connected, timeout=2000)
     assert not grid_of(model).enabled
 
 

@@ -188,7 +188,6 @@ def test_explaining_fills_the_pages(explained, result):
     assert explained.explorer.mode_boxes[0].value() == top + 1
     assert f"Mode {top + 1} " in panel.mode_sentence.text()
     assert len(panel.mode_canvas.outlines) == 3
-    assert explained.explanation.explained_comparison.summary() in explained.status.text()
     of_a, of_b = typical(panel.gallery)
     assert max(of_a) < 30 <= min(of_b)
 

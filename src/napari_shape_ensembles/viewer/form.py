@@ -330,6 +330,8 @@ class OutlinesForm(Form[Outlines]):
             and isinstance(control := self.controls.get("threshold"), NumberBox)
         ):
             values["threshold"] = control.first
+        if values["method"] == "level" and values["threshold"] is None and values["quantile"] is None:
+            values["quantile"] = 0.5  # without an image, to which a threshold refers
 
     def _needs_threshold(self) -> bool:
         method, quantile = self._values["method"], self._values["quantile"]

@@ -30,7 +30,7 @@ from ..outlines import Outlines
 from ..palette import EXCLUDED, OUTLINE, RANKED
 from ..progress import report
 from .camera_flight import move_camera, view_of
-from .choices import Choices, ChosenLayer
+from .choices import Choices
 from .inputs import (
     ACCEPTED,
     OWN,
@@ -48,6 +48,7 @@ from .inputs import (
     trace,
 )
 from .layers import ColorFeature, OwnLayers, batched_changes, name_after
+from .offered import ChosenLayer
 from .overlap import common_words
 from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_at, world_at
@@ -138,7 +139,7 @@ class InspectionTask(Task[Inspection]):
         self._sources: tuple[Source, ...] = ()
         for layer in (self.a, self.b):
             layer.changed.connect(self._sides_changed)
-        choices.sides.original_restored.connect(self._on_original_restored)
+        choices.design.original_restored.connect(self._on_original_restored)
 
     def set_question(self, question: str) -> None:
         self.question = question
@@ -619,7 +620,7 @@ class InspectionTask(Task[Inspection]):
         proposed = self.run_inputs is not None and self.run_inputs.more["the question"] == ANNOTATORS
         if proposed:  # a new label set, which replaces no annotator's
             self._proposals.add(layer)
-            self.choices.sides.opted_out.add(layer)
+            self.choices.design.opted_out.add(layer)
         for name in PIXEL_EVENTS:
             getattr(layer.events, name).connect(self._stroke_debouncer.start)
         active = self.choices.layers.selection.active
@@ -658,10 +659,10 @@ class InspectionTask(Task[Inspection]):
     def _compare_in_place(self, image: int, copy: Labels) -> None:
         """Replace the original layer, or another plane of it, by the corrected labels in the comparison."""
         layer = self._origin(image)
-        compared = list(itertools.chain(*self.choices.sides.chosen()))
+        compared = list(itertools.chain(*self.choices.design.sides()))
         layer = next((other for other in self._other_planes(image) if other in compared), layer)
         if layer is not None:
-            self.choices.sides.replace({layer: copy})
+            self.choices.design.replace({layer: copy})
             self.message = f"{copy.name} takes the place of {layer.name}."
 
     def _on_original_restored(self, words: str) -> None:

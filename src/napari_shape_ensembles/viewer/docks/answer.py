@@ -44,7 +44,7 @@ class AnswerPage(TaskPage):
             run="Segment, trace and compare A and B",
             run_again="Compare the images as they are now",
         )
-        self.run_button.setText("Comp&are")
+        self.run_button.setText("Co&mpare")
         self.explanation = session.explanation
         self._shown: tuple[Any, ...] = ()
         self._colored: tuple[Any, ...] = ()
@@ -81,7 +81,7 @@ class AnswerPage(TaskPage):
         self.link(task.message_posted, results.show_note)
         self.link(task.recolored, self.show_result)
         self.link(self.explanation.changed, self._show_verdict)
-        self.link(session.choices.sides.changed, self.show_state)
+        self.link(session.choices.design.changed, self.show_state)
         self.faults.button.clicked.connect(task.overrule)
         self.excluded.button.clicked.connect(session.choices.exclusions.clear)
         self.recover_notice.button.clicked.connect(task.recover)

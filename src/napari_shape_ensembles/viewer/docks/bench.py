@@ -99,9 +99,9 @@ class Bench(Page):
         self._headings_timer = single_shot_timer(self, self.update_headings)
         self._headings_timer.setInterval(_DEBOUNCE_MS)
         choices = session.choices
-        sides, design = choices.sides, session.design
-        changed = choices.changed, sides.changed, design.changed, session.segmentation.changed
-        told = session.proposing.changed, session.comparison.progressed, sides.calibrated, design.warned
+        design = choices.design
+        changed = choices.changed, design.changed, session.segmentation.changed
+        told = session.proposing.changed, session.comparison.progressed, design.calibrated, design.warned
         for signal in (*changed, *(task.changed for task in tasks), *told):
             self.link(signal, self._schedule_headings)
         self.canvas_overlays = CanvasOverlays(self, session.comparison)

@@ -125,7 +125,7 @@ class ImagesPage(Page):
         self.split.menu().triggered.connect(self._split)
         self.split.setStyleSheet("padding: 3px 18px 3px 6px;")
         own: Entries = {
-            "S&wap A and B": (self.session.choices.sides.swap, "The first group becomes the second"),
+            "S&wap A and B": (self.design.swap, "The first group becomes the second"),
             "A&dd column …": (self._add, "Add a covariate, such as dose or day; numbers are tested as a trend"),
         }
         tooltip = "Swap A and B, add a column, open the table from a file, or save it"
@@ -136,8 +136,7 @@ class ImagesPage(Page):
         said = self.reason, self.message, self.warnings
         buttons = row(self.split, self.table_menu)
         scrolling(self, self.table, buttons, *said, names, self.pixels, self.tour, grows=self.table)
-        sides = self.session.choices.sides
-        for signal in (self.design.changed, sides.changed, sides.calibrated):
+        for signal in (self.design.changed, self.design.calibrated):
             self.link(signal, self._schedule_refresh)
         self.link(self.session.design_work.message_posted, self._show_message)
         self._refresh_timer, self._check_timer = (

@@ -20,7 +20,6 @@ from ..panels.widgets import (
     column,
     form,
     menu_button,
-    row,
     scrolling,
     single_shot_timer,
     tip,
@@ -76,12 +75,14 @@ class SegmentCurves(TaskPage):
         top, above = form(), QWidget()
         top.addRow("Numbers of", self.layer)
         self._top = top
-        settings = column(self.form, self.live, self.planes, row(self.files))
-        self.settings, self.other_ways = Section("Settings", settings), Section("Proposals", self.proposals)
+        settings = column(self.buttons(self.files), self.live, self.planes, self.form)
+        pair = all(self.session.design.sides())  # to be compared; else the outlines are what is wanted
+        self.settings = Section("Settings, keep as layers", settings, folded=pair)
+        self.other_ways = Section("Proposals", self.proposals)
         found = self.count, self.sizes, self.verdict, self.labels, self.classes
         state = self.reason, self.step, self.progress, self.stale, self.message
         ways = self.other_ways, Section("By example", self.by_example), self.settings
-        self.scroll = scrolling(above, top, *found, *state, self.buttons(), *ways)
+        self.scroll = scrolling(above, top, *found, *state, *ways)
         column(above, page=self, grows=above)
         self._settings_timer = single_shot_timer(self, self._scroll_to_settings)
         self.bind(self.form, "recipe")

@@ -115,7 +115,7 @@ class StudyPage(TaskPage):
             if line.text() != study.texts[name]:
                 line.setText(study.texts[name])
         self.shown.setCurrentIndex(self.shown.findData(study.test))
-        count = sum(map(len, study.excluded(study.choices.sides.chosen())))
+        count = sum(map(len, study.excluded(study.choices.design.sides())))
         self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
         self.run_button.setVisible(self.state != "stale")  # not beside *Run again*
         self.line.show_choices()

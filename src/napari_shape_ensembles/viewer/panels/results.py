@@ -42,7 +42,7 @@ class ResultsPanel(QWidget):
         self.tests = QLabel()
         self.tests.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.null_plots = {name: NullPlot(name) for name in ("Undulation", "Scale")}
-        self.help = button("What does this &mean?", "Explain the marked row (offline help)")
+        self.help = button("What &does this mean?", "Explain the marked row (offline help)")
         self.copy_text = button("Copy te&xt", "Copy the answer with its numbers, counts and settings")
         self.copy_python = button("Copy P&ython", "Copy a script that reproduces this comparison")
         self.explore = button(
