@@ -932,11 +932,6 @@ def test_an_answer_shown_despite_faults_says_so(bench_of_two, qtbot, model):
     assert "⚠ Shown despite faults of the outlines." in answer.verdict.beside.text()
 
 
-def test_a_study_names_the_page_that_its_settings_are_loaded_into(bench):
-    page = bench.page("Trust").show_tab(1)
-    assert page.picked.text() == "Click a point in the plot to load its settings into Answer."
-
-
 def test_trust_is_dimmed_if_the_result_is_outdated(bench, qtbot):
     comparison = bench.session.comparison
     set_choices(bench.session.choices, **QUICK)

@@ -113,7 +113,7 @@ def test_a_reopened_result_is_linked_to_open_images(finished_dock, model, qtbot,
     assert chosen_names(dock) == [["one"], ["two"]]
     assert dock.state == "done"
     assert "1 curve excluded manually" in dock.excluded.label.text()
-    text = dock.results.text()
+    text = text_of(dock)
     viewer.layers["two"].data = spots(7)
     qtbot.waitUntil(lambda: dock.state == "stale" and not dock.stale.isHidden(), timeout=2000)
     viewer.layers["two"].data = spots(2)
@@ -128,7 +128,7 @@ def test_a_reopened_result_is_linked_to_images_opened_later(finished_dock, qtbot
     viewer = ViewerModel()
     dock = reopen(viewer, path, qtbot)
     assert "not in the viewer" in dock.results.origin.text()
-    text = dock.results.text()
+    text = text_of(dock)
     for seed, name in ((2, "two"), (1, "one")):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
     qtbot.waitUntil(lambda: dock.results.origin.text() == "Opened from pair.comparison.npz.", timeout=5000)

@@ -21,6 +21,7 @@ from docks import (
     reusing_results,
     run,
     show_docks,
+    text_of,
     wait_until_idle,
     wait_until_released,
 )
@@ -655,7 +656,7 @@ def test_closing_a_dock_cancels_its_run_and_disconnects(dock, viewer, qtbot):
     qtbot.waitUntil(lambda: len(viewer.layers.events.callbacks) < before, timeout=2000)
     again = open_answer(viewer, qtbot)
     assert again.state == "ready"
-    assert "Cancelled" in again.results.text()
+    assert "Cancelled" in text_of(again)
     run(again, qtbot)
     assert again.result is not None
     assert not isalive(dock)

@@ -20,6 +20,7 @@ from docks import (
     same,
     save_as,
     set_choices,
+    text_of,
     toggle_side_by_side,
 )
 from image_makers import spots
@@ -117,7 +118,7 @@ def test_whole_images_are_permuted_by_default(model, qtbot):
     choose_several(dock, A, B)
     run(dock, qtbot)
     assert (dock.state, dock.result.permuted) == ("inconclusive", "images")
-    text = dock.results.text()
+    text = text_of(dock)
     assert "2 and 2 images cannot reach p < 0.01 by permutation" in text
     assert "Whole images were permuted: 2 images of A and 2 images of B." in text
     assert "size" in text
