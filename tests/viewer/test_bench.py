@@ -1270,7 +1270,7 @@ def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot):
     viewer.window._qt_window.show()
     set_choices(Session.of(viewer).choices, **QUICK)
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
-    press(bench.pages["Images"].tour, qtbot)
+    bench.pages["Images"].tour_requested.emit()
     (tour,) = bench.window().findChildren(Tour)
     seen = []
     for _ in STEPS:

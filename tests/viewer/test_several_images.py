@@ -329,6 +329,7 @@ def test_exclusions_are_kept_when_images_are_renamed(finished_dock, model, qtbot
 
 
 def test_an_exclusion_in_a_pair_applies_to_several_images(dock, qtbot):
+    choose_several(dock, ["one"], ["two"])
     run(dock, qtbot)
     exclude(dock, "one", 1)
     number = len(dock.result.a)

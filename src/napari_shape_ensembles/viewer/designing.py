@@ -52,7 +52,7 @@ class DesignTable(ComparedLayers):
         self.control = ""  #: the control group; empty for all pairs
         self.warnings: list[str] = []  #: on duplicate images, and labels that are listed as images
         self.several = False  #: whether groups are filled by hand, as they may have several images
-        self._last_offered: list[tuple[int, str, str]] = []
+        self._last_offered: set[tuple[int, str, str]] = set()
 
     def layers(self) -> list[Row]:
         """Return all rows: layers sorted by name (list order changes), then files."""
@@ -381,12 +381,12 @@ class DesignTable(ComparedLayers):
             for name, own in zip(self.names, _completed_pair(self.sides(), selected, free), strict=True):
                 for layer in own:
                     self._cells.setdefault(layer, {})[GROUP] = name
-        offered = [(id(layer), layer.name, self.cell(layer, GROUP)) for layer in self.offered()]
+        offered = {(id(layer), layer.name, self.cell(layer, GROUP)) for layer in self.offered()}
         if offered != self._last_offered:
             self._notify()
 
     def _notify(self) -> None:
-        self._last_offered = [(id(layer), layer.name, self.cell(layer, GROUP)) for layer in self.offered()]
+        self._last_offered = {(id(layer), layer.name, self.cell(layer, GROUP)) for layer in self.offered()}
         self.changed.emit()
 
 

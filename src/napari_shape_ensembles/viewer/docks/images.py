@@ -128,8 +128,9 @@ class ImagesPage(Page):
             "S&wap A and B": (self.design.swap, "The first group becomes the second"),
             "A&dd column …": (self._add, "Add a covariate, such as dose or day; numbers are tested as a trend"),
         }
-        tooltip = "Swap A and B, add a column, open the table from a file, or save it"
-        self.table_menu = menu_button("Ta&ble", tooltip, {**own, **self.dialogs.table_entries()})
+        tour = {"&Take a tour": (self._request_tour, "Walk through the five pages")}
+        tooltip = "Swap A and B, add a column, open the table from a file, or save it; take a tour"
+        self.table_menu = menu_button("Ta&ble", tooltip, {**own, **self.dialogs.table_entries(), **tour})
         self.reason, self.warnings, self.message = wrapped_label(), wrapped_label(), wrapped_label()
         names = Section("Fill columns from names", column(row(self.pattern, self.fill, grows=self.pattern)))
         self.pixels = Section("Pixel size from a file", PixelSize(napari_viewer))
@@ -184,6 +185,7 @@ class ImagesPage(Page):
         notes = [f"{named}." if named else "", f"⚠ {step.reason}" if step.state == "look" else ""]
         self.reason.setText("\n".join(filter(None, [*([reason] if reason else notes), _PARTS_NOTE * design.has_parts])))
         self.reason.setVisible(bool(self.reason.text()))
+        self.tour.setVisible(not layers)
         self.message.setVisible(bool(self.message.text()))
         self._check_timer.start()
 
