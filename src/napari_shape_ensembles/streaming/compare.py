@@ -20,14 +20,8 @@ from ..archive import StrPath
 from ..budget import DEFAULT_MEMORY_GIB
 from ..checks import Sealed, seal
 from ..comparison import Settings, records
-from ..comparison.compare import (
-    caveats_of_few,
-    caveats_of_positions,
-    small_sample_p_values,
-    small_sample_words,
-    software_versions,
-    tests_of_learned,
-)
+from ..comparison.answer import caveats_of_few, caveats_of_positions, small_sample_words
+from ..comparison.compare import small_sample_p_values, software_versions, tests_of_learned
 from ..comparison.experiment import equal_draws
 from ..comparison.figures import plot_comparison
 from ..comparison.learning import Learned, clear_constant, relative_precision

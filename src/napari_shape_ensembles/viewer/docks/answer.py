@@ -7,14 +7,14 @@ from typing import Any
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QApplication, QFileDialog
 
-from ...comparison.verdict import INCONCLUSIVE
+from ...comparison.verdict import INCONCLUSIVE, ROW_SENTENCES
 from ...words import counted
 from ..curves.window import CurveWindow
 from ..dialogs import Dialogs
 from ..form import Form
 from ..panels.color_by import ColorBy
 from ..panels.help import HelpWindow
-from ..panels.results import ROWS, ResultsPanel
+from ..panels.results import ResultsPanel
 from ..panels.verdict import VerdictPanel
 from ..panels.widgets import (
     Notice,
@@ -122,9 +122,8 @@ class AnswerPage(TaskPage):
             withheld = result is not None and result.withheld
             self.faults.set_message("⚠ No answer until the outlines have been checked." if withheld else "")
             if result is not None:
-                said = ROWS[result.case][2] if result.case in ROWS else ""
                 notes = len(results.warnings.text().splitlines())
-                self.row.rename(f"{result.case}  {said}".strip())
+                self.row.rename(f"{result.case}  {ROW_SENTENCES.get(result.case, '')}".strip())
                 self.numbers.rename(f"Numbers, curves and files{f' (⚠ {notes})' if notes else ''}")
         colored = result, task.color_by, task.percentile
         if colored != self._colored:
