@@ -96,10 +96,10 @@ def run(widget, qtbot):
     """Press *Run*, wait for the result and return its text."""
     with qtbot.waitSignal(widget.finished, timeout=30_000):
         press(widget.run_button, qtbot)
-    return text_of(widget)
+    return words_of(widget)
 
 
-def text_of(page):
+def words_of(page):
     """The answer with its numbers, as text."""
     return "\n".join([page.verdict.sentence.text(), page.verdict.beside.text(), page.results.text()])
 

@@ -12,7 +12,17 @@ import pytest
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QApplication
 
-from docks import chosen_names, curves_of, open_answer, press, reusing_results, run, set_choices, swap, text_of
+from docks import (
+    chosen_names,
+    curves_of,
+    open_answer,
+    press,
+    reusing_results,
+    run,
+    set_choices,
+    swap,
+    words_of,
+)
 from image_makers import spots
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing, layers
@@ -310,7 +320,7 @@ def test_cancelling_keeps_the_previous_result(bare_dock, qtbot, monkeypatch):
     press(bare_dock.cancel_button, qtbot)
     assert bare_dock.result is before
     assert bare_dock.results.table.marked() == [before.case]
-    assert "Cancelled" in text_of(bare_dock)
+    assert "Cancelled" in words_of(bare_dock)
 
 
 # Worker threads ------------------------------------------------------------------------------------------------

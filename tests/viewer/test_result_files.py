@@ -30,6 +30,7 @@ from docks import (
     save_as,
     set_choices,
     show_docks,
+    words_of,
 )
 from image_makers import labels_of, spots
 from napari_shape_ensembles import ArchetypeSensitivity, Comparison, Outlines, Settings
@@ -113,7 +114,7 @@ def test_a_reopened_result_is_linked_to_open_images(finished_dock, model, qtbot,
     assert chosen_names(dock) == [["one"], ["two"]]
     assert dock.state == "done"
     assert "1 curve excluded manually" in dock.excluded.label.text()
-    text = text_of(dock)
+    text = words_of(dock)
     viewer.layers["two"].data = spots(7)
     qtbot.waitUntil(lambda: dock.state == "stale" and not dock.stale.isHidden(), timeout=2000)
     viewer.layers["two"].data = spots(2)
@@ -128,7 +129,7 @@ def test_a_reopened_result_is_linked_to_images_opened_later(finished_dock, qtbot
     viewer = ViewerModel()
     dock = reopen(viewer, path, qtbot)
     assert "not in the viewer" in dock.results.origin.text()
-    text = text_of(dock)
+    text = words_of(dock)
     for seed, name in ((2, "two"), (1, "one")):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
     qtbot.waitUntil(lambda: dock.results.origin.text() == "Opened from pair.comparison.npz.", timeout=5000)

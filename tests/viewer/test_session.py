@@ -21,9 +21,9 @@ from docks import (
     reusing_results,
     run,
     show_docks,
-    text_of,
     wait_until_idle,
     wait_until_released,
+    words_of,
 )
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings
@@ -656,7 +656,7 @@ def test_closing_a_dock_cancels_its_run_and_disconnects(dock, viewer, qtbot):
     qtbot.waitUntil(lambda: len(viewer.layers.events.callbacks) < before, timeout=2000)
     again = open_answer(viewer, qtbot)
     assert again.state == "ready"
-    assert "Cancelled" in text_of(again)
+    assert "Cancelled" in words_of(again)
     run(again, qtbot)
     assert again.result is not None
     assert not isalive(dock)

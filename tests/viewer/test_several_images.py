@@ -20,8 +20,8 @@ from docks import (
     same,
     save_as,
     set_choices,
-    text_of,
     toggle_side_by_side,
+    words_of,
 )
 from image_makers import spots
 from napari_shape_ensembles import Comparison, compare, decision_landscape
@@ -118,7 +118,7 @@ def test_whole_images_are_permuted_by_default(model, qtbot):
     choose_several(dock, A, B)
     run(dock, qtbot)
     assert (dock.state, dock.result.permuted) == ("inconclusive", "images")
-    text = text_of(dock)
+    text = words_of(dock)
     assert "2 and 2 images cannot reach p < 0.01 by permutation" in text
     assert "Whole images were permuted: 2 images of A and 2 images of B." in text
     assert "size" in text
