@@ -624,7 +624,7 @@ class Comparison(Sealed):
             b,
             from_tree(Settings, parts["settings"]),
             space,
-            records.real(parts["coordinates"], "t", (count, space.rank)),
+            records.real(parts["coordinates"], "t", (count, space.rank_)),
             records.real(parts["coordinates"], "l", (count, 3)),
             records.mmd_test_of(parts["undulation"]),
             records.mmd_test_of(parts["scale"]),

@@ -1,5 +1,7 @@
 """Smallest detectable differences for given numbers of curves, and numbers of curves needed for given differences."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

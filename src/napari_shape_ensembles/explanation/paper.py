@@ -109,7 +109,7 @@ def methods(
     said.append(
         f"Each outline was sampled at {settings.landmarks} landmarks, equally spaced in {_MEASURES[settings.measure]}, "
         "split into undulation (form) and scale (size and elongation) as separable shape tensors (Grey et al. 2024), "
-        f"and registered; {result.space.rank} undulation coordinates were kept."
+        f"and registered; {result.space.rank_} undulation coordinates were kept."
     )
     said.append(
         f"Both were compared by the maximum mean discrepancy (Gretton et al. 2012), with p-values from "

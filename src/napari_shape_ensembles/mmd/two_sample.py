@@ -1,5 +1,7 @@
 """Two-sample tests by maximum mean discrepancy (MMD) and label permutations."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -79,7 +81,7 @@ class MMDTest(Sealed):
     bandwidth: float
     null: Real
     significance: float
-    parts: Mapping[str, "MMDTest"] = field(default_factory=dict)
+    parts: Mapping[str, MMDTest] = field(default_factory=dict)
     approximation: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -100,7 +102,7 @@ class MMDTest(Sealed):
         return {name: max(self.p_value, part.p_value, p) for (name, part), p in both}
 
     @cached_property
-    def judged(self) -> Mapping[str, "MMDTest"]:
+    def judged(self) -> Mapping[str, MMDTest]:
         """The parts as the test judges them: with their `adjusted` p-values, and the thresholds that these imply."""
         thresholds, judged = joint_thresholds(self) if len(self.null) else {}, {}
         for name, part in self.parts.items():
@@ -110,7 +112,7 @@ class MMDTest(Sealed):
             judged[name] = replace(part, p_value=p_value, rejected=rejected, threshold=limit)
         return judged
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the MMD under permuted labels as a histogram, and the observed one; returns the Matplotlib axes."""
         return plot_null(self.null, self.mmd, self.p_value, "MMD", ax)
 
