@@ -396,22 +396,6 @@ def takes_tab(widget, window):
     return bool(wanted) and widget.isVisibleTo(window) and widget.isEnabled()
 
 
-def test_tab_follows_the_reading_order(shown, qtbot):
-    run(shown, qtbot)
-    qtbot.wait(100)
-    seen, widget = [], shown.files
-    for _ in range(200):
-        if isinstance(widget, CONTROLS) and shown.isAncestorOf(widget) and takes_tab(widget, shown):
-            seen.append(widget)
-        widget = widget.nextInFocusChain()
-        if widget is shown.files:
-            break
-    places = [widget.mapTo(shown, QPoint(0, 0)) for widget in seen]
-    lines = [place.y() // 24 for place in places]
-    assert len(seen) > 12
-    assert lines[3:] == sorted(lines[3:])
-
-
 def test_every_control_is_described(finished_dock, explorer):
     for parent in (finished_dock, explorer):
         for kind in (QAbstractButton, QAbstractSpinBox, QComboBox):

@@ -372,6 +372,7 @@ class DesignTable(ComparedLayers):
                 self.choose([first], [second])
             return
         groups = self.groups()
+        self.several &= bool(self.layers())  # begin anew once all images are replaced
         if not groups:
             self.names = list(_SIDES)  # forget the names of removed images
         elif len(groups) > 1 and not all(name in groups for name in self.names):

@@ -222,7 +222,8 @@ class TaskPage(Page):
         self.show_result()
         # The focused widget may be disabled or hidden now; without the focus, the dock's shortcuts would not work.
         if focused is not None and self.isAncestorOf(focused) and QApplication.focusWidget() is not focused:
-            (self.cancel_button if busy else self.run_button).setFocus()
+            again = self.stale.button if self.run_button.isHidden() else self.run_button
+            (self.cancel_button if busy else again).setFocus()
         ended, self._was_busy = self._was_busy and not busy, busy
         if ended:
             self.finished.emit()

@@ -5,7 +5,7 @@ from html import escape
 
 from napari.components import ViewerModel
 from qtpy.QtCore import QSignalBlocker, Signal
-from qtpy.QtWidgets import QCheckBox, QWidget
+from qtpy.QtWidgets import QCheckBox
 
 from ...words import account_of, counted
 from ..dialogs import Dialogs
@@ -72,7 +72,7 @@ class SegmentCurves(TaskPage):
         self.by_example = ByExample(self.session, self.dialogs)
         self.by_example.corrected.connect(self._open_review)
         self._offered = False  # whether the proposals were expanded for the current outlines
-        top, above = form(), QWidget()
+        top = form()
         top.addRow("Numbers of", self.layer)
         self._top = top
         settings = column(self.buttons(self.files), self.live, self.planes, self.form)
@@ -82,8 +82,7 @@ class SegmentCurves(TaskPage):
         found = self.count, self.sizes, self.verdict, self.labels, self.classes
         state = self.reason, self.step, self.progress, self.stale, self.message
         ways = self.other_ways, Section("By example", self.by_example), self.settings
-        self.scroll = scrolling(above, top, *found, *state, *ways)
-        column(above, page=self, grows=above)
+        self.scroll = scrolling(self, top, *found, *state, *ways)
         self._settings_timer = single_shot_timer(self, self._scroll_to_settings)
         self.bind(self.form, "recipe")
         self.link(task.image.changed, self.layer.refresh)
