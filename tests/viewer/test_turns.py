@@ -261,15 +261,6 @@ def test_a_layer_order_changed_by_the_user_is_kept(finished_dock, model, qtbot):
     assert [layer.name for layer in model.layers] == own
 
 
-def test_disabling_the_grid_elsewhere_ends_it(finished_dock, model, qtbot):
-    toggle_side_by_side(finished_dock)
-    grid_of(model).enabled = False
-    assert not finished_dock.comparison.side_by_side.on
-    assert not grid_of(model).enabled
-    toggle_side_by_side(finished_dock)
-    assert grid_of(model).enabled
-
-
 def test_closing_the_dock_ends_it(finished_dock, model, qtbot):
     finished_dock.show()
     toggle_side_by_side(finished_dock)
