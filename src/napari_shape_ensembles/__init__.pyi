@@ -43,7 +43,7 @@ from .outlines import (
 from .progress import Progress, Stopped, reporting
 from .shapes import Registration, ShapeSpace, decompose, register, to_landmarks
 from .shapes.conformal import ConformalClassifier
-from .studies import DecisionLandscape, PairTable, SmoothingStudy, all_pairs, decision_landscape, smoothing_study
+from .studies import DecisionLandscape, SmoothingStudy, decision_landscape, smoothing_study
 
 __version__: str
 
@@ -62,7 +62,6 @@ __all__ = [
     "MMDTest",
     "ObjectModel",
     "Outlines",
-    "PairTable",
     "PixelFeatures",
     "PositionDependence",
     "Progress",
@@ -75,7 +74,6 @@ __all__ = [
     "Stopped",
     "Tiling",
     "agreement",
-    "all_pairs",
     "annotators",
     "archetype_sensitivity",
     "at_pixel_size",

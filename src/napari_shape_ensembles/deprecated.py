@@ -3,7 +3,7 @@
 from collections.abc import Generator
 
 from .comparison import Comparison, Settings, compare
-from .comparison.compare import Images
+from .comparison.samples import Images
 from .outlines import Outlines as Segmentation
 from .progress import Progress as Step
 

@@ -1,13 +1,14 @@
 """Comparison of two ensembles: learning, two tests, and one row of the truth table."""
 
 from ..mmd.contrasts import Estimate
-from .compare import Comparison, compare
+from .compare import compare
 from .design import Design, design_from_names
 from .detectable import Detectable, detectable_differences, planned_power
 from .effects import EffectSizes, aspects, effect_sizes
 from .experiment import Experiment, experiment
 from .inputs import InputFile, Inputs
 from .position import PositionDependence, position_dependence
+from .result import Comparison
 from .sensitivity import ArchetypeSensitivity, archetype_sensitivity
 from .settings import Settings
 

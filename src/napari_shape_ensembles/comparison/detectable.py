@@ -16,8 +16,8 @@ from ..mmd.kernel import KERNELS, Distances, Kernel, squared_distances
 from ..mmd.two_sample import joint_thresholds
 from ..progress import one_library_thread, report
 from ..shapes import spd
-from .compare import Comparison
 from .parts import scale_measures, scale_parts, sides
+from .result import Comparison
 from .settings import Settings
 
 # Kernels of the parts of form other than the Gaussian.
@@ -133,7 +133,7 @@ def detectable_differences(
     if undulation is None or scale is None:
         coordinates_of(t, l, first)  # raises unless given a result alone, or all arguments
         result = cast("Comparison", t)
-        if result.permuted == "images":
+        if result.permuted != "curves":
             raise ValueError(
                 "this comparison permuted whole images: use Experiment.planning for what more images would detect"
             )
@@ -229,7 +229,7 @@ def planned_power(
         raise ValueError(f"{m} and {n} outlines, {draws} draws: give at least two outlines per side and one draw")
     if not (np.isfinite([size_ratio, elongation_ratio]).all() and min(size_ratio, elongation_ratio) > 0):
         raise ValueError(f"ratios {size_ratio} and {elongation_ratio}: give positive numbers, such as 1.1")
-    if result.permuted == "images":
+    if result.permuted != "curves":
         raise ValueError(
             "this comparison permuted whole images: use Experiment.planning for what more images would detect"
         )

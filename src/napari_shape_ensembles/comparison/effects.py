@@ -181,7 +181,7 @@ def effect_sizes(
     >>> round(ratio.value, 2), round(ratio.low, 1), round(ratio.high, 1)
     (0.81, 0.7, 0.9)
     """
-    image = image_numbers((t.a, t.b)) if isinstance(t, _Permuted) and t.permuted == "images" else None
+    image = t.replicates if isinstance(t, _Permuted) else None
     t, l, first = coordinates_of(t, l, first)
     seed = seed_of(random_state, seed)
     if len(t) != len(l) or not 2 <= first <= len(t) - 2:
@@ -220,11 +220,9 @@ def effect_sizes(
 
 @runtime_checkable
 class _Permuted(Protocol):
-    """Attributes of a comparison that concern its images."""
+    """Attribute of a comparison that concerns its images."""
 
-    a: Ensemble
-    b: Ensemble
-    permuted: str
+    replicates: NDArray[np.intp] | None
 
 
 def image_numbers(sides: Sequence[Ensemble]) -> NDArray[np.intp]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._types import Real
+from .._types import Mask, Real
 from ..outlines import Ensemble
 from ..progress import one_library_thread, report
 from ..shapes import ShapeSpace, to_landmarks
@@ -39,14 +39,14 @@ COMPARISON_STEPS = (
 class Learned(NamedTuple):
     """A shape space, and the undulation (N, r) and scale (N, 3) coordinates of the curves it was learned from.
 
-    Also the number of curves with an ambiguous match, whether the archetype itself is ambiguous, the descriptors of
-    form (N, k) of `form_descriptors`, and the relative precision of the outlines.
+    Also whether the match of each curve is ambiguous (N,), whether the archetype itself is, the descriptors of form
+    (N, k) of `form_descriptors`, and the relative precision of the outlines.
     """
 
     space: ShapeSpace
     t: Real
     l: Real
-    ambiguous: int
+    ambiguous: Mask
     archetype_is_ambiguous: bool
     descriptors: Real
     known: float
@@ -91,7 +91,7 @@ def learn_landmarks(
         random_state=settings.seed,
     )
     undulation, scale, matches = space.fit_landmarks(landmarks, report_step, overwrite=overwrite)
-    ambiguous = int(np.any([match.ambiguous for match in matches], axis=0).sum())
+    ambiguous = np.any([np.zeros(len(scale), np.bool_), *(match.ambiguous for match in matches)], axis=0)
     no_archetype = any(match.archetype_is_ambiguous for match in matches)
     del matches
     space.rank = len(space.basis_)  # record the actual rank

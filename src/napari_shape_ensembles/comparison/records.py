@@ -91,7 +91,7 @@ def space_tree(space: ShapeSpace) -> Tree:
 
 
 def space_of(tree: Mapping[str, Any]) -> ShapeSpace:
-    """Restore a shape space from `space_tree`; one of an earlier version has no archetype."""
+    """Restore a shape space from `space_tree`."""
     mean = real(tree, "undulation_mean", (None, 2))
     n = len(mean)
     basis = real(tree, "basis", (None, n, 2))
@@ -150,9 +150,12 @@ def mmd_test_of(tree: Mapping[str, Any]) -> MMDTest:
     )
 
 
-def descriptors_of(coordinates: Mapping[str, Any], count: int) -> Real:
-    """Descriptors of the form of `count` curves; none in a comparison of an earlier version."""
-    return real(coordinates, "descriptors", (count, None)) if "descriptors" in coordinates else np.empty((count, 0))
+def pair(tree: Mapping[str, Any], name: str) -> tuple[float, float] | None:
+    """Return an optional pair of numbers."""
+    if name not in tree:
+        return None
+    first, second = value(tree, name, list)
+    return float(first), float(second)
 
 
 def json_number(number: float) -> float | str:
@@ -205,3 +208,21 @@ def array(tree: Mapping[str, Any], name: str, kinds: str, shape: tuple[int | Non
         wanted = "×".join("any" if n is None else str(n) for n in shape)
         raise ContentError(f"{name} holds {found.dtype} values of shape {found.shape}, not {wanted} values as expected")
     return found
+
+
+def columns_tree(columns: Any) -> Tree:
+    """Convert columns of arbitrary names to a tree with names that are valid in an archive."""
+    values = [plain_array(columns[name]) for name in columns]
+    return {"names": [str(name) for name in columns], **{f"column{i}": value for i, value in enumerate(values)}}
+
+
+def plain_array(values: Any) -> NDArray[Any]:
+    """Convert values to an array that an archive can store: anything but numbers becomes strings."""
+    array = np.asarray(values)
+    return array.astype(np.str_) if array.dtype.kind in "OT" else array
+
+
+def columns_of_tree(tree: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return the columns in a tree that `columns_tree` wrote, by name."""
+    names = value(tree, "names", list)
+    return {str(name): value(tree, f"column{i}", np.ndarray) for i, name in enumerate(names)}

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from .._types import Real
 from ..checks import expect
 from ..comparison import Comparison
-from ..comparison.effects import image_numbers
 from ..comparison.verdict import INCONCLUSIVE
 from ..mmd import MMDTest
 from ..mmd.contrasts import standardised_difference
@@ -118,7 +117,7 @@ class Explanation:
     >>> a, b = samples.powder_outlines().ensembles()
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> explain(result).witness.columns.tolist()
-    ['source', 'id', 'undulation', 'scale']
+    ['sample', 'id', 'witness_undulation', 'witness_scale']
     """
 
     comparison: Comparison
@@ -149,7 +148,7 @@ class Explanation:
 
     def statements(self) -> tuple[Statement, ...]:
         """Return the sentences with what each is about, strongest first."""
-        level, by_images = self.comparison.settings.significance, self.comparison.permuted == "images"
+        level, by_images = self.comparison.settings.significance, self.comparison.permuted != "curves"
         said = [Statement(self.components.sentence(name), name) for name in self.components.differing(level)]
         if self.comparison.case == INCONCLUSIVE and by_images:
             return Statement(_NO_P_VALUES), Statement(self.components.ratio_sentence(), "size")
@@ -275,7 +274,7 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     expect(comparison, Comparison, "explain takes the Comparison that compare returns")
     space, t, l, first = comparison.space, comparison.t, comparison.l, len(comparison.a)
     _check_curve_counts(comparison)
-    image = image_numbers((comparison.a, comparison.b)) if comparison.permuted == "images" else None
+    image = comparison.replicates
     draws = _draws(comparison, image)
     level = comparison.settings.significance
     with reporting(progress):

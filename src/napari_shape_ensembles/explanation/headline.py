@@ -91,7 +91,7 @@ def headline(result: Comparison) -> Headline:
 
 def _scope(result: Comparison) -> str:
     """State whether the result holds for the conditions or for these images alone."""
-    if result.permuted == "images":
+    if result.permuted != "curves":
         counts = result.image_counts
         permuted = f"whole images were permuted ({counts[0]} and {counts[1]})"
         if min(counts) > 1:
@@ -106,7 +106,7 @@ def _scope(result: Comparison) -> str:
 def _ratios(parts: dict[str, Real], result: Comparison) -> dict[str, Real]:
     """Ratio of B over A with its 95 % interval, (3,), for each of `_WORDS`; over images if these were permuted."""
     first, values = len(result.a), np.stack([parts[name] for name in _WORDS], axis=1)
-    if result.permuted != "images":
+    if result.permuted == "curves":
         found = difference_of_means(values, first, bootstrap_counts(first, len(values), seed=result.settings.seed))
     else:
         means = []
@@ -139,7 +139,7 @@ def _answer(result: Comparison, ratios: dict[str, Real]) -> str:
 def _missed(result: Comparison, ratios: dict[str, Real]) -> str:
     """State how large a difference could have been missed by tests that did not reject."""
     missed = []
-    if result.permuted == "images":
+    if result.permuted != "curves":
         for test, found in (("scale", result.scale), ("undulation", result.undulation)):
             for name in () if found.rejected else _OF_TEST[test]:
                 largest = max(ratios[name][2], 1 / max(ratios[name][1], np.finfo(float).tiny))

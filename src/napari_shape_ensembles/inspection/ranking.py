@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._types import Real
 from ..checks import several
 from ..comparison import Comparison, Settings, compare
-from ..comparison.compare import require_curves
+from ..comparison.samples import require_curves
 from ..outlines import Ensemble, Outlines
 from ..progress import report
 from ..shapes import ShapeSpace, decompose, register, to_landmarks

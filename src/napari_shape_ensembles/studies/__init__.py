@@ -1,8 +1,7 @@
-"""Studies: many comparisons at once, over settings, smoothing or images."""
+"""Studies: many comparisons at once, over settings or smoothing."""
 
 from .choices import Choice, ChoiceStudy, choice_study
 from .landscape import DecisionLandscape, Decisions, decision_landscape
-from .pairs import PairTable, all_pairs
 from .recommendation import Recommendation
 from .smoothing import SmoothingStudy, smoothing_study
 
@@ -11,10 +10,8 @@ __all__ = [
     "ChoiceStudy",
     "DecisionLandscape",
     "Decisions",
-    "PairTable",
     "Recommendation",
     "SmoothingStudy",
-    "all_pairs",
     "choice_study",
     "decision_landscape",
     "smoothing_study",

@@ -14,7 +14,6 @@ from ..palette import axes_of
 from .choices import ChoiceStudy
 from .landscape import DecisionLandscape
 from .marks import NOT_REJECTED, REJECTED, draw_marks, ink, label_ranks, label_sigmas, spread_colors, tall_figure
-from .pairs import PairTable
 from .smoothing import SmoothingStudy
 
 if TYPE_CHECKING:
@@ -298,22 +297,3 @@ def plot_choices(study: ChoiceStudy, ax: "Axes | None" = None) -> "Axes":
     [['5', '1∧0'], ['10', '1∧0'], ['20', '1∧0']]
     """
     return study.plot(ax)
-
-
-def plot_pairs(table: PairTable, figure: "Figure | None" = None) -> "NDArray[Any]":
-    """Plot the tree of the images, and below it the matrix of their distances, each cell with its row of the table.
-
-    Returns
-    -------
-    array of two matplotlib Axes
-
-    Examples
-    --------
-    >>> from napari_shape_ensembles import Settings, all_pairs, samples
-    >>> from napari_shape_ensembles.studies.figures import plot_pairs
-    >>> table = all_pairs(samples.powder_outlines().ensembles(), Settings(landmarks=60, rank=10, permutations=199))
-    >>> tree, matrix = plot_pairs(table)
-    >>> [text.get_text() for text in matrix.texts]
-    ['1∧0', '1∧0']
-    """
-    return table.plot(figure)

@@ -15,14 +15,17 @@ from numpy.typing import NDArray
 from .._types import Mask, Real
 from ..checks import Sealed
 from ..comparison import Settings
-from ..comparison.compare import Images, comparable, exchangeable_images, permutation_options
+from ..comparison.compare import permutes_images
 from ..comparison.design import cannot_reach
+from ..comparison.effects import image_numbers
+from ..comparison.engine import permutation_options
 from ..comparison.learning import Learned, learn
 from ..comparison.parts import FORM, OF_RANK, Part, form_parts, scale_parts, sides, tests_components
+from ..comparison.samples import Images, comparable
 from ..comparison.verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row
 from ..mmd import MMDTest, combined_mmd_test
 from ..mmd.nested import nested_mmd_tests
-from ..mmd.replicates import DRAWS, MeanKernels, least_p, mean_kernels_of_widths, replicate_mmd_test
+from ..mmd.replicates import DRAWS, Hypothesis, MeanKernels, least_p, mean_kernels_of_widths, replicate_mmd_test
 from ..outlines import Ensemble, quality
 from ..palette import COLORMAP, axes_of
 from ..progress import Listener, Progress, as_part, report, reporting
@@ -395,7 +398,7 @@ def landmark_column(item: ColumnItem) -> dict[str, Real]:
     with as_part(0, 0, words):
         learned = learn((item.a, item.b), replace(settings, rank=ranks[-1]))
     of_scale = scale_parts(learned.l, learned.space.scale_mean, settings, learned.known).tested
-    images = exchangeable_images(item.a, item.b, settings)
+    images = image_numbers((item.a, item.b)) if permutes_images(item.a, item.b, settings) else None
     if images is not None:
         _permute_images(tests, learned, of_scale, images, first, ranks, len(item.ranks), settings, words)
         return tests
@@ -437,7 +440,10 @@ def _permute_images(
 
     def tested(parts: Mapping[str, MeanKernels]) -> MMDTest:
         own = int(images[:first].max()) + 1
-        return replicate_mmd_test(parts, own, significance=settings.significance, draws=draws, seed=settings.seed)
+        hypothesis = Hypothesis(np.arange(len(next(iter(parts.values())).counts)) >= own)
+        return replicate_mmd_test(
+            parts, hypothesis, significance=settings.significance, draws=draws, seed=settings.seed
+        )
 
     _store_test(tests, "scale", slice(len(ranks)), tested(kernels(of_scale)), count)
     of_form = form_parts(learned.t, learned.descriptors, settings).tested
@@ -471,7 +477,7 @@ class _Cells:
     ) -> None:
         self._fixed = (ranks, landmarks, settings, (a.name, b.name), (len(a), len(b)))
         counts = len(set(a.images.tolist())), len(set(b.images.tolist()))
-        by_images = exchangeable_images(a, b, settings) is not None
+        by_images = permutes_images(a, b, settings)
         images = (counts, False) if by_images else (None, max(counts) > 1)
         self._more = (*images, note, quality(a, b).reason or "")
         both = settings.coordinates == "both" and not isinstance(settings.bandwidth, tuple)
