@@ -10,7 +10,6 @@ import numpy as np
 
 from napari_shape_ensembles import (
     Ensemble,
-    archetype_sensitivity,
     compare,
     dependence_test,
     detectable_differences,
@@ -52,7 +51,7 @@ def row(pair):
     # Shares of the standardized squares are meaningless if no difference was found.
     shares = {} if result.case == "1∧1" else effects.shares
     leading = {aspect: share for aspect, share in shares.items() if share.low > 0.1}
-    sensitivity = archetype_sensitivity(*pair)
+    sensitivity = result.sensitivity()
     return {
         "row": result.case,
         "standardized: undulation": text(effects.standardized["undulation"]),

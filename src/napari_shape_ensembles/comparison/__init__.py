@@ -9,7 +9,7 @@ from .experiment import Experiment, experiment
 from .inputs import InputFile, Inputs
 from .position import PositionDependence, position_dependence
 from .result import Comparison
-from .sensitivity import ArchetypeSensitivity, archetype_sensitivity
+from .sensitivity import ArchetypeSensitivity
 from .settings import Settings
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "Inputs",
     "PositionDependence",
     "Settings",
-    "archetype_sensitivity",
     "aspects",
     "compare",
     "design_from_names",

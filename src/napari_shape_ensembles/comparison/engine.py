@@ -166,6 +166,10 @@ class Groups(Sealed):
             if hypothesis.tested.shape[1]:
                 kernels = {part: kernel.subset(chosen) for part, kernel in self.kernels[name].items()}
                 test = replicate_mmd_test(kernels, hypothesis, significance=level, draws=draws, seed=settings.seed)
+                entered = int(next(iter(self.kernels[name].values())).counts.sum())
+                if entered < (total := len(self.replicate)):
+                    words = f"of {total} outlines {entered}, equally many of each replicate, enter the kernels"
+                    test = replace(test, approximation=words)
             else:  # no block contains both groups
                 test = MMDTest(np.nan, 1.0, np.inf, False, 1.0, np.empty(0), level)
         only = {part: test for part in parts.tested if part and parts.left_out and not test.parts}
