@@ -24,12 +24,10 @@ Values = Mapping[str, Any]
 #: Values of other parameters for which a parameter has an effect: all entries of any one of the mappings.
 Needs = Mapping[str, tuple[Any, ...]] | Sequence[Mapping[str, tuple[Any, ...]]]
 
-#: Version of the settings file format; the meaning of options may change with it.
+#: Version of the format of settings files.
 VERSION = 2
 _FULL_UNIT_NAMES = {"px": "pixels", "px²": "pixels"}
 _HEADER = "# Settings of napari-shape-ensembles. Omitted settings have their defaults.\n\n"
-# First words of the files that version 1 wrote, which state no version.
-_HEADER_OF_VERSION_1 = "# Settings of napari-shape-ensembles. What is left out has its default."
 # Maximum size in bytes: hand-written settings files are far smaller.
 _LARGEST = 10**6
 # Maximum dots per line: parsing dotted keys takes quadratic time.
@@ -125,12 +123,14 @@ class Parameter:
         Parameters
         ----------
         value : object
-            Such as "0.5", "0.5,1" where several numbers are allowed, or a choice.
+            Such as "0.5", "true", "0.5,1" where several numbers are allowed, or a choice.
         name : str
             Name in the error message, if the caller uses another one.
         """
         if isinstance(value, str):
             names = {str(choice): choice for choice in self.choices}
+            if bool in self.kinds and not self.choices:
+                names = {"true": True, "false": False, "True": True, "False": False}
             value = names[value] if value in names else self._number(value)
         return self.checked(value, name)
 
@@ -399,7 +399,7 @@ def table(tables: Values, name: str) -> Values:
 
 
 def read_tables(path: StrPath) -> dict[str, Any]:
-    """Read a TOML file of parameters; files that version 1 wrote get its number, which they do not state.
+    """Read a TOML file of parameters.
 
     Raises
     ------
@@ -415,15 +415,10 @@ def read_tables(path: StrPath) -> dict[str, Any]:
     if any(line.count(b".") > _MAX_DOTS for line in content.splitlines()):
         raise ContentError(f"it is not a settings file: a line has more than {_MAX_DOTS} dots")
     try:
-        text = content.decode("utf-8-sig")  # editors on Windows may add a byte order mark
-        tables = tomllib.loads(text)
+        tables = tomllib.loads(content.decode("utf-8-sig"))  # editors on Windows may add a byte order mark
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ContentError(f"it is not a TOML file: {error}") from error
-    if text.startswith(_HEADER_OF_VERSION_1):
-        tables.setdefault("version", 1)
     version = tables.get("version", VERSION)
-    if not isinstance(version, int) or version > VERSION:
-        raise ContentError(
-            f"its version is {version!r}: this software reads up to {VERSION}; update it to read the file"
-        )
+    if version != VERSION:
+        raise ContentError(f"its version is {version!r}: this software reads version {VERSION}")
     return tables

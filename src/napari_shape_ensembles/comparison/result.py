@@ -101,9 +101,9 @@ class Comparison(Sealed):
     archetype_is_ambiguous : bool
         Whether the archetype is (nearly) symmetric, so that matches with it are not unique.
     row_depends_on_archetype : bool
-        Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then inconclusive.
+        Whether the row is known to change with the archetype (`sensitivity`); it is then inconclusive.
     archetypes_agree : bool
-        Whether the row is known to be the same with other archetypes (`archetype_sensitivity`).
+        Whether the row is known to be the same with other archetypes (`sensitivity`).
     versions : mapping of str to str
         Versions of the software that affects the digits of the result.
     descriptors : (N, k) array

@@ -1,7 +1,7 @@
 """Settings of a comparison: every parameter with its one default, range and help."""
 
 from dataclasses import InitVar, dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from .. import parameters
 from ..checks import RandomState, seed_of, switch
@@ -200,8 +200,6 @@ class Settings:
             object.__setattr__(self, "registration", "none")
         if normalize is not None:
             object.__setattr__(self, "coordinates", "normalized" if switch(normalize, "normalize") else "raw")
-        if cast("int | None", self.approximate_above) is None:  # "never" in older files and scripts
-            object.__setattr__(self, "approximate_above", 0)
         parameters.check(self)
         if isinstance(self.bandwidth, tuple) and len(set(self.bandwidth)) < len(self.bandwidth):
             raise ValueError(f"bandwidth contains a multiple twice: {self.bandwidth!r}")
