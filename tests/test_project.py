@@ -103,7 +103,7 @@ except ImportError as error:
 def test_importing_the_package_imports_no_heavy_library():
     code = """
 import sys, napari_shape_ensembles
-print([name for name in ("numpy", "scipy", "skimage", "pandas", "pint") if name in sys.modules])
+print([name for name in ("numpy", "scipy", "skimage", "pandas", "pint", "numba") if name in sys.modules])
 """
     assert run_python(code).strip() == "[]"
 
@@ -133,7 +133,7 @@ def test_every_imported_library_is_declared():
         in_window = path.is_relative_to(PACKAGE / "viewer")
         declared = base | (window if in_window else others)
         missing += [(path.name, top) for top, packages in libraries(path).items() if not packages & declared]
-        if not in_window and path.name != "kernels.py":  # which are imported where numba is
+        if not in_window:
             needed = libraries(path, at_once=True)
             missing += [(path.name, top, "at once") for top, packages in needed.items() if not packages & base]
     assert not missing

@@ -1009,17 +1009,6 @@ def _executor(address: str | None) -> Iterator[Any]:
         yield client
 
 
-@command()
-def compile_() -> None:
-    """Compile the numerical kernels once, so that later runs start faster (needs numba, extra fast)."""
-    from .compiled import cache_folder, compile_kernels
-
-    folder = cache_folder()
-    if folder is None or not folder.exists():
-        compile_kernels()
-    echo(f"compiled: {cache_folder()}")
-
-
 def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):

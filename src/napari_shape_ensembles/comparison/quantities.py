@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._types import Real
-from ..compiled import as_part_of
 from ..outlines import Ensemble
 from ..progress import one_library_thread, over_blocks
 from ..shapes import decompose, to_landmarks
@@ -57,11 +56,9 @@ class Quantities(NamedTuple):
 def quantities(ensembles: Sequence[Ensemble], settings: Settings) -> Quantities:
     """Measure the outlines of several ensembles in one unit, in order."""
     options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
-    numbers = 2 * settings.landmarks * sum(map(len, ensembles))
 
     def measured(part: Ensemble) -> Quantities:
-        with as_part_of(numbers):
-            return quantities_of_landmarks(to_landmarks(part, settings.landmarks, **options))
+        return quantities_of_landmarks(to_landmarks(part, settings.landmarks, **options))
 
     parts = [
         ensemble[start : start + _BLOCK] if len(ensemble) > _BLOCK else ensemble
