@@ -167,16 +167,16 @@ class Experiment:
         i, j = names.index(a), names.index(b)
         pair = (i, j) if (i, j) in self._tests else (j, i)
         if pair not in self._tests:
-            return self.groups.contrast(i, j, self.groups.test(i, j), inputs=self.inputs)
+            return self.groups.contrast(i, j, self.groups.test(i, j))
         undulation, scale = self._tests[pair]
         if not len(undulation.null) and self.settings.null == "permutation":
             undulation, scale = self.groups.test(*pair)
         if len(self.design.pairs) == 1:
-            return self.groups.contrast(i, j, (undulation, scale), inputs=self.inputs)
+            return self.groups.contrast(i, j, (undulation, scale))
         row = self.table.iloc[self.design.pairs.index(pair)]
         p_adjusted = float(row["undulation_p_adjusted"]), float(row["scale_p_adjusted"])
         tests = _decided(undulation, p_adjusted[0]), _decided(scale, p_adjusted[1])
-        return self.groups.contrast(i, j, tests, p_adjusted=p_adjusted, inputs=self.inputs)
+        return self.groups.contrast(i, j, tests, p_adjusted=p_adjusted)
 
     @cached_property
     def table(self) -> pd.DataFrame:

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..archive import StrPath, Tree, file_checksum, is_archive, read_archive
+from ..archive import ContentError, StrPath, Tree, file_checksum, is_archive, read_archive
 from ..comparison import Comparison, Experiment, InputFile, Inputs, compare, experiment, records
+from ..comparison.compare import compare_again
 from ..comparison.experiment import FORMAT, LAYOUT
 from ..comparison.result import software_versions
 from ..comparison.samples import comparable
@@ -251,6 +252,8 @@ def rerun(
 
 
 def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float | None) -> Rerun:
+    if saved.p_adjusted is not None:
+        raise ContentError("it is one contrast of an experiment of several: save the experiment, and rerun that")
     a, b = saved.a, saved.b
     notes: list[str] = []
     outlines: dict[str, NDArray[np.float64]] = {}
@@ -276,7 +279,7 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
             )
             outlines = {side: one.vertices for side, one in zip("ab", comparable(a, b)[:2], strict=True)}
     with as_part(1, 2):
-        again = compare(a, b, saved.settings)
+        again = compare(a, b, saved.settings) if outlines else compare_again(saved)
     # What was learned later about other archetypes is not part of the comparison itself.
     known_later = {name: getattr(saved, name) for name in ("row_depends_on_archetype", "archetypes_agree")}
     before, after = saved.numbers(), replace(again, **known_later).numbers()
