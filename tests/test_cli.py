@@ -79,7 +79,7 @@ def test_compare_prints_the_verdict_and_writes_the_files(tmp_path, images, quick
     assert answer["case"] == "0∧0"
     assert answer["scale"]["parts"].keys() == {"mean size", "size", "elongation", "size and elongation"}
     # Digitization affects the smaller ones more, as the warning says.
-    assert "pixels across in A" in " ".join(answer["warnings"])
+    assert "pixels across in one" in " ".join(answer["warnings"])
     assert (answer["a"]["name"], answer["a"]["unit"], answer["a"]["curves"]) == ("one", "µm", 36)
     table = pd.read_csv(tmp_path / "r" / "curves.csv")
     assert table["source"].tolist() == ["A"] * 36 + ["B"] * 36
@@ -315,7 +315,7 @@ def test_report_explains_a_saved_comparison(tmp_path, request):
         "report", saved, "--out", tmp_path / "why.html", "--figures", tmp_path / "figures", "--dpi", 40, "--proof"
     )
     assert done.exit_code == 0, done.output
-    assert "B's outlines are larger" in done.stdout
+    assert "2's outlines are larger" in done.stdout
     assert "Control experiment" in (tmp_path / "why.html").read_text(encoding="utf-8")
     assert (tmp_path / "figures" / "shares.png").exists()
     (tmp_path / "figures" / "shares.png").write_bytes(b"drawn by hand")

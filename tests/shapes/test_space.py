@@ -65,8 +65,8 @@ def test_the_origin_is_the_mean_shape(registered):
 
 
 def test_the_rank_is_limited_by_the_curves():
-    assert ShapeSpace.learn(*decompose(blobs(7, 64)), 150).rank == 6
-    assert ShapeSpace.learn(*decompose(blobs(200, 16)), 150).rank == 28
+    assert ShapeSpace.learn(*decompose(blobs(7, 64)), 150).rank_ == 6
+    assert ShapeSpace.learn(*decompose(blobs(200, 16)), 150).rank_ == 28
 
 
 def test_the_largest_entry_of_every_direction_is_positive(registered):

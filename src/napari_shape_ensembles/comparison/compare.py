@@ -13,8 +13,8 @@ from .._types import Index
 from ..outlines import Ensemble
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting
 from ..words import counted
-from .effects import image_numbers
 from .engine import learn_groups
+from .estimates import image_numbers
 from .learning import COMPARISON_STEPS
 from .result import Comparison
 from .samples import Images, comparable

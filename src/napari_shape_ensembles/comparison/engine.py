@@ -249,7 +249,15 @@ def learn_groups(
 
     Landmarks lie in memory, in a memory map in the folder `scratch`, or on the workers of a Dask `client`.
     """
-    return Groups(tuple(names), images, replicate, group, settings, learn(images, settings), **more)
+    return Groups(
+        tuple(names),
+        images,
+        replicate,
+        group,
+        settings,
+        learn(images, settings, scratch=scratch, client=client),
+        **more,
+    )
 
 
 def enough_permutations(settings: Settings, contrasts: int) -> Settings:

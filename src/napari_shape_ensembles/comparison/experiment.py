@@ -559,7 +559,7 @@ class Experiment:
         space, total = records.space_of(kept["space"]), sum(map(len, images))
         learned = Learned(
             space,
-            records.real(kept["coordinates"], "t", (total, space.rank)),
+            records.real(kept["coordinates"], "t", (total, space.rank_)),
             records.real(kept["coordinates"], "l", (total, 3)),
             records.array(kept["matches"], "ambiguous", "b", (total,)),
             records.value(kept["matches"], "archetype_is_ambiguous", bool),

@@ -19,6 +19,16 @@ TRUTH_TABLE = MappingProxyType(
     }
 )
 
+#: The same in a few words.
+ROW_SENTENCES = MappingProxyType(
+    {
+        "1∧1": "No difference was detected.",
+        "1∧0": "Only size or elongation differs.",
+        "0∧1": "Only form differs.",
+        "0∧0": "Form differs, and so does size or elongation.",
+    }
+)
+
 INCONCLUSIVE = "inconclusive"
 #: What differs, for every row of the truth table.
 DIFFERS = MappingProxyType({"1∧1": "nothing", "0∧1": "form", "1∧0": "scale", "0∧0": "both"})

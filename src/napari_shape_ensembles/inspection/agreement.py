@@ -1,8 +1,10 @@
 """Agreement of two segmentations of one image, such as two annotators, or an annotator and a model."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,12 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from ..comparison import Comparison, Settings, compare
 from ..outlines import Ensemble, Matching, Outlines, match_labels
 from ..outlines.matching import boundary_distances
+from ..palette import axes_of
 from ..progress import report
-from .figures import plot_agreement
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+# Number of pairs annotated: those with the smallest overlap.
+_MAX_ANNOTATED_PAIRS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +52,22 @@ class Agreement:
     """
 
     matching: Matching
-    objects: "pd.DataFrame"
+    objects: pd.DataFrame
     comparison: Comparison
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the overlap of matched objects against the distance of their outlines; returns the Matplotlib axes."""
-        return plot_agreement(self.objects, self.matching, self.comparison.a.unit, ax)
+        objects, matching = self.objects, self.matching
+        ax = axes_of(ax, height=4.0)
+        ax.plot(objects["boundary"], objects["iou"], "o", color="C0", alpha=0.6, markersize=5)
+        options: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": "x-small"}
+        for pair in objects.nsmallest(_MAX_ANNOTATED_PAIRS, "iou").itertuples():
+            ax.annotate(f"{pair.a} in A, {pair.b} in B", (pair.boundary, pair.iou), (-6, 0), **options)
+        ax.set(xlabel=f"mean distance of the outlines ({self.comparison.a.unit})", ylabel="IoU", xlim=(0, None))
+        drawn = "" if len(objects) == len(matching.pairs) else f" ({len(objects)} with outlines on both sides)"
+        alone = f"{len(matching.only_a)} only in A, {len(matching.only_b)} only in B"
+        ax.set_title(f"{len(matching.pairs)} matched{drawn}, {alone}", loc="left", fontsize="medium")
+        return ax
 
     def summary(self) -> str:
         """Summarize in two sentences."""
@@ -78,7 +93,7 @@ def agreement(
     labels_b: ArrayLike,
     settings: Settings | None = None,
     *,
-    outlines: Outlines = Outlines(),
+    outlines: Outlines | None = None,
     min_iou: float = 0.5,
     scale: Sequence[float] | None = None,
     unit: str | None = None,
@@ -91,7 +106,7 @@ def agreement(
         Labels of one shape.
     settings : Settings, optional
         Settings of the comparison.
-    outlines : Outlines
+    outlines : Outlines, optional
         How the labels are traced.
     min_iou : float
         Objects with a smaller IoU are not matched.
@@ -124,6 +139,7 @@ def agreement(
     report("matching objects")
     matching = match_labels(labels_a, labels_b, min_iou=min_iou)
     report("tracing outlines")
+    outlines = outlines or Outlines()
     a = outlines.trace(labels_a, scale=scale, unit=unit, name="A")
     b = outlines.trace(labels_b, scale=scale, unit=unit, name="B")
     # Two segmentations of one image may have identical outlines, which the quality check reports as duplicates.
@@ -132,7 +148,7 @@ def agreement(
     return Agreement(matching, _objects(matching, comparison), comparison)
 
 
-def _objects(matching: Matching, comparison: Comparison) -> "pd.DataFrame":
+def _objects(matching: Matching, comparison: Comparison) -> pd.DataFrame:
     a, b = comparison.a, comparison.b
     at_a, at_b = _places(a), _places(b)
     kept = [i for i, pair in enumerate(matching.pairs.itertuples()) if pair.a in at_a and pair.b in at_b]

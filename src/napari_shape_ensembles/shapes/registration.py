@@ -5,8 +5,8 @@ scores |Σ w̄ᵢ zᵢ₊ₚ| and the best reflection of the reversed curve |Σ 
 every shift of a curve, without a singular value decomposition.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -79,6 +79,16 @@ class Registration:
     distinctness: Real
     ambiguous: Mask
     archetype_distinctness: float
+
+    @classmethod
+    def joined(cls, parts: Sequence["Registration"]) -> "Registration":
+        """Return the registration of curves of which parts were registered to the same archetype."""
+        if len(parts) == 1:
+            return parts[0]
+        arrays: Any = {
+            one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)[:-1]
+        }
+        return replace(parts[0], **arrays)
 
     @property
     def archetype_is_ambiguous(self) -> bool:

@@ -20,11 +20,12 @@ from ..archive import StrPath
 from ..budget import DEFAULT_MEMORY_GIB
 from ..checks import Sealed, seal
 from ..comparison import Settings, records
+from ..comparison.answer import caveats_of_few, caveats_of_positions, small_sample_words
 from ..comparison.engine import Groups, equal_draws
 from ..comparison.figures import plot_comparison
 from ..comparison.learning import Learned, clear_constant, relative_precision
 from ..comparison.parts import tests_components
-from ..comparison.result import caveats_of_few, caveats_of_positions, small_sample_words, software_versions
+from ..comparison.result import software_versions
 from ..comparison.verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row
 from ..io.sources import Reading
 from ..mmd import MMDTest
