@@ -195,14 +195,14 @@ def test_an_experiment_learns_measures_and_tests_once(monkeypatch):
         (engine, "quantities"),
         (engine, "replicate_mmd_test"),
         (engine, "mean_kernels_of_widths"),
-        (ShapeSpace, "fit_landmarks"),
+        (ShapeSpace, "fit_held"),
     ):
         counted(module, name)
     result = experiment(*groups_of((5, 5, 5), (1, 1, 1.5)), QUICK)
     for row in result.table.to_dict("records"):
         found = result.contrast(row["a"], row["b"])
         assert (found.case, found.summary()) == (row["case"], found.summary())
-    assert calls["learn"] == calls["fit_landmarks"] == calls["quantities"] == 1
+    assert calls["learn"] == calls["fit_held"] == calls["quantities"] == 1
     assert calls["replicate_mmd_test"] == 2 * 3
     assert calls["mean_kernels_of_widths"] == 3 + 4
 
