@@ -222,7 +222,7 @@ class CollectionExemption:
         self._layers, self._tasks = choices.layers, tasks
         self._has_begun = self._is_frozen = False
         self._freeze_debouncer = Debouncer(self._freeze, _DEBOUNCE_MS)
-        choices.sides.layer_removing.connect(self._on_layer_removing)
+        choices.design.layer_removing.connect(self._on_layer_removing)
         choices.batch_changed.connect(self._freeze_more)
 
     def begin(self) -> None:

@@ -239,13 +239,13 @@ def test_annotation_layers_are_in_the_cell_of_their_image(two, model, qtbot):
     in_cells({"first", "arrows"}, {"painted", "drawn"})
     assert [layer.name for layer in model.layers] == ["two", "painted", "drawn", "one", "first", "arrows"]
     assert list(two.design.groups().values()) == [[model.layers["one"]], [model.layers["two"]]]
-    two.choices.sides.choose([model.layers["one"]], [painted])
+    two.choices.design.choose([model.layers["one"]], [painted])
     qtbot.waitUntil(lambda: {"two", "painted", "drawn"} in cells(model).values(), timeout=2000)
-    two.choices.sides.choose([model.layers["two"]], [painted])
+    two.choices.design.choose([model.layers["two"]], [painted])
     qtbot.waitUntil(lambda: words(two) == ["A · two", "B · painted", "– · one"], timeout=2000)
-    two.choices.sides.choose([model.layers["one"]], [model.layers["two"]])
+    two.choices.design.choose([model.layers["one"]], [model.layers["two"]])
     model.layers.remove("two")  # and the painted layer does not take its place
-    assert two.choices.sides.chosen()[1] == ()
+    assert two.choices.design.sides()[1] == ()
 
 
 @needs_grid_aware_of_layers
@@ -428,7 +428,7 @@ def test_captions_are_above_their_images_and_move_with_them(make_napari_viewer, 
     viewer.layers["one"].name = "first"
     both[100] = "A · first"
     qtbot.waitUntil(right, timeout=5000)
-    bench.session.choices.sides.swap()
+    bench.session.design.swap()
     both.update({100: "B · first", 200: "A · two"})
     qtbot.waitUntil(right, timeout=5000)
     viewer.layers["two"].visible = False

@@ -186,7 +186,7 @@ class SideBySide:
         known = set(itertools.chain.from_iterable(groups))
         others = [layer for layer in self._layers if layer not in known]
         images = [*first, *(layer for layer in others if not is_own(layer))]
-        replaced = [ref() for ref in self._choices.sides.originals.values()]
+        replaced = [ref() for ref in self._choices.design.originals.values()]
         for layer, image in images_below(others, images, self._choices).items():
             cell = next((cell for cell in groups if image in cell), None)
             if cell is not None:  # labels must not lie over their corrected copy
