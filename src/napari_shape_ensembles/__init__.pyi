@@ -2,7 +2,6 @@ from .comparison import (
     ArchetypeSensitivity,
     Comparison,
     Experiment,
-    PositionDependence,
     Settings,
     compare,
     design_from_names,
@@ -11,15 +10,12 @@ from .comparison import (
 )
 from .explanation import Explanation, explain, resynthesis
 from .inspection import Agreement, Annotators, agreement, annotators, missing_objects, rank_suspects
-from .mmd import DependenceTest, MMDTest, dependence_test, mmd_test
+from .mmd import MMDTest, dependence_test, mmd_test
 from .outlines import (
     Ensemble,
     ObjectModel,
     Outlines,
-    PixelFeatures,
-    Proposal,
     Quality,
-    Tiling,
     at_pixel_size,
     content_of,
     extract_curves,
@@ -36,7 +32,7 @@ from .outlines import (
     trace_mask,
 )
 from .progress import Progress, Stopped, reporting
-from .shapes import Registration, ShapeSpace, decompose, register, to_landmarks
+from .shapes import ShapeSpace, decompose, register, to_landmarks
 from .shapes.conformal import ConformalClassifier
 from .studies import DecisionLandscape, SmoothingStudy, decision_landscape, smoothing_study
 
@@ -49,24 +45,18 @@ __all__ = [
     "Comparison",
     "ConformalClassifier",
     "DecisionLandscape",
-    "DependenceTest",
     "Ensemble",
     "Experiment",
     "Explanation",
     "MMDTest",
     "ObjectModel",
     "Outlines",
-    "PixelFeatures",
-    "PositionDependence",
     "Progress",
-    "Proposal",
     "Quality",
-    "Registration",
     "Settings",
     "ShapeSpace",
     "SmoothingStudy",
     "Stopped",
-    "Tiling",
     "agreement",
     "annotators",
     "at_pixel_size",
