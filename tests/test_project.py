@@ -96,7 +96,7 @@ except ImportError as error:
     print(error)
 """
     said = run_python(code)
-    assert "needs napari >=0.7.1, and this is 0.6.4" in said
+    assert "needs napari >=0.9, and this is 0.6.4" in said
     assert 'pip install "napari-shape-ensembles[napari]"' in said
 
 

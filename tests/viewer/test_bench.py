@@ -45,7 +45,6 @@ from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.io import save_settings
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.viewer import comparing, studying
-from napari_shape_ensembles.viewer.camera_flight import camera_of
 from napari_shape_ensembles.viewer.curves.canvas_overlays import FloatingCard
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
@@ -94,9 +93,8 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
 
     shapes = set()
     viewer.layers.events.inserted.connect(lambda _: shapes.add(grid_of(viewer).actual_shape(viewer.layers)))
-    told = []  # states in which napari lays out its canvas: since napari 0.9 once per batch of changes
-    if batched := getattr(viewer.layers.events, "end_batch", None):
-        batched.connect(lambda _: told.append(cells(viewer)))
+    told = []  # states in which napari lays out its canvas, once per batch of changes
+    viewer.layers.events.end_batch.connect(lambda _: told.append(cells(viewer)))
     press(bench.next, qtbot)
     assert bench.step == "Outlines"
     qtbot.waitUntil(lambda: len([one for one in viewer.layers if one.name.endswith("preview")]) == 2)
@@ -1403,7 +1401,7 @@ def test_images_are_shown_as_large_as_the_canvas_allows(bench_of_two, model, qtb
         model.canvas.size = 900, 400
         qtbot.waitUntil(lambda: set(cells(model)) == {(0, 0), (1, 0)}, timeout=5000)
         side = np.ptp(model.layers["one"].extent.world, axis=0)[0]
-        qtbot.waitUntil(lambda: camera_of(model).zoom * side > 300, timeout=5000)
+        qtbot.waitUntil(lambda: model.scene.camera.zoom * side > 300, timeout=5000)
     bench_of_two.hide()
     bench_of_two.session.comparison.arrange(False)
     assert grid_of(model).shape == (-1, -1)

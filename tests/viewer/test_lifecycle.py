@@ -543,7 +543,6 @@ def test_a_failing_script_with_an_open_bench_reports_only_its_error():
         check=False,
     )
     assert "the script has failed" in completed.stderr
-    if "Destroyed while thread 'StatusChecker'" not in completed.stderr:  # napari 0.7 ends its own thread too late
-        assert completed.returncode == 1
+    assert completed.returncode == 1
     assert "Traceback" not in completed.stderr
     assert "RuntimeError" not in completed.stderr

@@ -171,7 +171,7 @@ def test_exclusions_made_before_and_during_a_check_are_kept(finished_dock, qtbot
 
 def test_a_failed_run_keeps_the_unsaved_result_recoverable(finished_dock, model, qtbot):
     press(finished_dock.results.side_by_side, qtbot)
-    grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
+    grid = model.canvas.grid
     before = finished_dock.result
     model.layers["two"].units = ("pixel", "pixel")
     run(finished_dock, qtbot)

@@ -4,7 +4,6 @@ import itertools
 import re
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -93,7 +92,6 @@ class Sides(LayerListFollower):
     comparison_opened = Signal()  #: a layer of a saved comparison was added, or may exist already
     layer_replaced = Signal(object, object)  #: (before, after): a layer inherits another's place and row in the design
     calibrated = Signal()  #: the pixel size of a layer may have changed
-    layer_removing = Signal()  #: a layer that is not ours is about to be removed from the list
     original_restored = Signal(str)  #: str: message that a replacement was deleted and the original layer is used again
 
     def __init__(self, viewer: ViewerModel) -> None:
@@ -187,8 +185,6 @@ class Sides(LayerListFollower):
         that of the layer list changes with the arrangement of the canvas.
         """
         if event is not None and event.type not in (*_LAYER_LIST_EVENTS, "changed"):
-            if event.type == "removing" and not is_own(self._layers[event.index]):
-                self.layer_removing.emit()
             if event.type in PIXEL_SIZE_EVENTS:
                 self.calibrated.emit()
             return
@@ -327,7 +323,6 @@ class Choices:
     """All inputs of a run; the recipe and the settings are shared by all docks, and changed by `set`."""
 
     changed = Signal()  #: the recipe or the settings have changed
-    batch_changed = Signal(bool)  #: bool: whether a batch of layer list changes begins (True) or ends
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._viewer = weakref.ref(viewer)
@@ -338,10 +333,6 @@ class Choices:
         self.settings = replace(default, **{name: preferred(name, getattr(default, name)) for name in PREFERRED})
         self.sides = Sides(viewer)
         self.exclusions = Exclusions(self.dims)
-        self.batch_depth = 0  #: number of active batches of layer list changes, which may interleave
-        self.canvas_paused = False  #: whether the canvas is not drawn until the batch ends
-        self.to_be_shown: weakref.WeakSet[Layer] = weakref.WeakSet()  #: layers added hidden, soon to be shown
-        self.batch_contexts = ExitStack()  #: contexts of the batches, so that napari handles the changes once
 
     @property
     def viewer(self) -> ViewerModel:

@@ -47,7 +47,7 @@ from .inputs import (
     symbol,
     trace,
 )
-from .layers import ColorFeature, OwnLayers, batched_changes, name_after
+from .layers import ColorFeature, OwnLayers, name_after
 from .overlap import common_words
 from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_at, world_at
@@ -192,7 +192,7 @@ class InspectionTask(Task[Inspection]):
             self._apply_strokes()
             is_current = self._is_current(outcome)
         self.update_runner.cancel()
-        with batched_changes(self.choices):  # the curves, and their arrangement
+        with self.choices.layers.batched_update():  # the curves, and their arrangement
             yield from self.curves.replace(outcome.layers, shown=False)
             self._take(outcome, run_inputs)
             yield from self._replace_unlisted(outcome.unlisted, shown=False)
