@@ -9,11 +9,12 @@ import sys
 import tomllib
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from importlib.metadata import metadata, packages_distributions, version
+from importlib.metadata import metadata, packages_distributions, requires, version
 from pathlib import Path
 
 import npe2
 import pytest
+from packaging.requirements import Requirement
 
 import napari_shape_ensembles
 
@@ -96,8 +97,52 @@ except ImportError as error:
     print(error)
 """
     said = run_python(code)
-    assert "needs napari >=0.9, and this is 0.6.4" in said
+    (floor,) = (
+        one.specifier
+        for one in map(Requirement, requires("napari-shape-ensembles"))
+        if one.name == "napari" and one.specifier
+    )
+    assert f"needs napari {floor}, and this is 0.6.4" in said
     assert 'pip install "napari-shape-ensembles[napari]"' in said
+
+
+@pytest.mark.parametrize("file", sorted((PACKAGE / "viewer").rglob("*.py")), ids=lambda file: file.stem)
+def test_the_viewer_uses_public_names_of_its_host_only(file):
+    """No private attribute but of the object itself, no class is swapped, and the garbage collector is left alone."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    imported = [
+        one.name for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom) for one in node.names
+    ]
+    imported += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert "gc" not in imported
+    host = [name.split(".") for name in imported if name.startswith(("napari.", "vispy", "superqt", "psygnal"))]
+    assert not [name for name in host if any(part.startswith("_") for part in name)]
+    own = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+    own |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    own |= {
+        node.target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    private = {
+        f"{ast.unparse(node.value)}.{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and node.attr not in own
+        and ast.unparse(node.value) not in ("self", "cls")
+    }
+    assert not {
+        name
+        for name in private
+        if not name.endswith((".__name__", ".__func__", ".__wrapped__", ".__init__", ".__doc__"))
+    }
+    stored = [
+        node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    ]
+    assert "__class__" not in stored
+    strings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    assert not strings & {"__class__", "_qt_window", "_qt_viewer", "_vispy"}
 
 
 def test_importing_the_package_imports_no_heavy_library():

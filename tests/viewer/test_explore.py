@@ -339,10 +339,10 @@ def test_a_and_b_are_side_by_side_with_their_curves(finished_dock, model, qtbot)
     press(finished_dock.results.side_by_side, qtbot)
     assert grid.enabled
     names = [layer.name for layer in model.layers]
-    assert names == ["other", "two", "two curves", "one", "one curves"]
+    assert names == ["one", "one curves", "two", "two curves", "other"]
     cells = [grid.position(index, model.layers) for index in range(5)]
-    assert cells[3] == cells[4] == (0, 0)
-    assert cells[1] == cells[2] == (0, 1)
+    assert cells[0] == cells[1] == (0, 0)
+    assert cells[2] == cells[3] == (0, 1)
     run(finished_dock, qtbot)
     assert [layer.name for layer in model.layers] == names
     press(finished_dock.results.side_by_side, qtbot)
