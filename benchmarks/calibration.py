@@ -164,14 +164,16 @@ def vectors(seed, m, n, d, shift=0.0):
 def option_p_values(seed, m, n, d, shift=0.0):
     """p-values of every kind of threshold for one pair of samples."""
     x, y = vectors(seed, m, n, d, shift)
-    levels = {"permutations": 199, "seed": seed}
+    levels = {"permutations": 199, "random_state": seed}
     return {
         "permutations": mmd_test(x, y, **levels).p_value,
         "permutations, s = ½, 0.71, 1 median": mmd_test(x, y, factor=(0.5, 0.71, 1), **levels).p_value,
         "projected kernel": mmd_test(x, y, approximate_above=1, **levels).p_value,
         "gamma": gretton_test({"": (x, y)}, "gamma").p_value,
         "bound": gretton_test({"": (x, y)}, "bound").p_value,
-        "raw and cubes, joint": combined_mmd_test({"a": (x, y), "b": (x**3, y**3)}, **levels).p_value,
+        "raw and cubes, joint": combined_mmd_test(
+            {"a": (x, y), "b": (x**3, y**3)}, permutations=199, seed=seed
+        ).p_value,
         "dependence (HSIC)": dependence_test(*_unrelated(x, y, seed), **levels).p_value,
     }
 
@@ -208,8 +210,8 @@ def detectable_p_value(seed, ratio, shift):
     l[first:] += np.log(ratio) * np.array([1, 0, 1])
     t[first:, 0] += shift
     return {
-        "size": mmd_test(l[:first], l[first:], permutations=999, seed=seed).p_value,
-        "form": mmd_test(t[:first], t[first:], permutations=999, seed=seed).p_value,
+        "size": mmd_test(l[:first], l[first:], permutations=999, random_state=seed).p_value,
+        "form": mmd_test(t[:first], t[first:], permutations=999, random_state=seed).p_value,
     }
 
 
@@ -222,7 +224,7 @@ def bins_p_values(seed, shift=0.0):
     """p-values of one pair of samples, permuting single vectors, and random bins of four."""
     x, y = vectors(seed, 200, 200, 4, shift)
     return {
-        name: mmd_test(x, y, permutations=199, bins=bins, seed=seed).p_value
+        name: mmd_test(x, y, permutations=199, bins=bins, random_state=seed).p_value
         for name, bins in (("single vectors", 0), ("100 bins", 100))
     }
 
@@ -257,7 +259,7 @@ def detectable_table(pool, options):
 def claimed(seed, power):
     """Size ratio and shift of undulation that one pair of samples reports as detectable."""
     t, l, first = _coordinates(seed)
-    tests = [mmd_test(z[:first], z[first:], permutations=999, seed=seed) for z in (t, l)]
+    tests = [mmd_test(z[:first], z[first:], permutations=999, random_state=seed) for z in (t, l)]
     least = detectable_differences(t, l, first, *tests, power=power)
     return least.size_ratio, least.form_shift * t[:, 0].std()
 

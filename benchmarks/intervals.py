@@ -58,7 +58,7 @@ def of_effects(m, n, seed, resamples=400):
     l[m:] += [0.15, 0, 0.15]
     t[m:, 0] += 0.8
     t[m:, 5:] *= 1.5
-    found = effect_sizes(t, l, m, resamples=resamples, seed=seed)
+    found = effect_sizes(t, l, m, resamples=resamples, random_state=seed)
     parts = {"mmd": found.mmd, "standardized": found.standardized, "share": found.shares}
     named = {f"{part}, {name}": one for part, values in parts.items() for name, one in values.items()}
     return named | {"size ratio": found.size_ratio}

@@ -49,7 +49,7 @@ def p_values(seed, m, n, *, dependent=False, **how):
     a = ensemble(rng, m, dependent=dependent)
     b = ensemble(rng, n, dependent=dependent, **how)
     found = {}
-    for swap in resynthesis(compare(a, b, Settings(**SETTINGS, seed=seed)), seed=seed):
+    for swap in resynthesis(compare(a, b, Settings(**SETTINGS, seed=seed)), random_state=seed):
         tests = {"form": (swap.form, swap.of_form.undulation), "scale": (swap.scale, swap.of_scale.scale)}
         for part, (source, test) in tests.items():
             kept = source == swap.against

@@ -151,8 +151,7 @@ def test_labels_are_used_as_they_are_with_the_given_pixel_size(tmp_path, quick):
 
 def test_the_settings_file_sets_segmentation_and_outlines(tmp_path, images):
     (tmp_path / "s.toml").write_text(
-        "[analysis]\nlandmarks = 60\nrank = 10\npermutations = 300\n"
-        "[segmentation]\nobjects = 'dark'\n[outlines]\nborder = true\n"
+        "[analysis]\nlandmarks = 60\nrank = 10\npermutations = 300\n[outlines]\nobjects = 'dark'\nkeep_border = true\n"
     )
     done = run("segment", images / "one.ome.tif", "--settings", tmp_path / "s.toml", "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
@@ -272,7 +271,7 @@ def test_errors_print_one_sentence_and_exit_with_2(tmp_path, arguments, message)
     (tmp_path / "bad.png").write_bytes(b"no image")
     (tmp_path / "bad.toml").write_text("[analysis]\nrank = 0\n")
     (tmp_path / "name.toml").write_text("[outlines]\nname = 'x'\n")
-    (tmp_path / "type.toml").write_text("[segmentation]\nsmoothing = [1]\n")
+    (tmp_path / "type.toml").write_text("[outlines]\nsmoothing = [1]\n")
     (tmp_path / "huge.toml").write_text("[analysis]\nlandmarks = 10000000000000\n")
     (tmp_path / "odd.toml").write_text("[outlines]\nsmooth = 1\n")
     filled = [argument.format(tmp=tmp_path, a=tmp_path / "a.png") for argument in arguments]

@@ -5,13 +5,11 @@ Subpackages, in the order of the data flow: `outlines`, `shapes`, `mmd`, `compar
 imported lazily, so importing the package is fast.
 """
 
-import warnings
 from typing import Any
 
 import lazy_loader as lazy
 
-_known, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
-_GONE = {"Segmentation": "Outlines", "Step": "Progress", "comparison_steps": "compare(..., progress=...)"}
+_attribute, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
@@ -19,9 +17,4 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("napari-shape-ensembles")
-    if name not in _GONE:
-        return _known(name)
-    warnings.warn(f"{name} is deprecated: use {_GONE[name]}", DeprecationWarning, stacklevel=2)
-    from . import deprecated
-
-    return getattr(deprecated, name)
+    return _attribute(name)

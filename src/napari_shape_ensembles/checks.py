@@ -10,29 +10,26 @@ from numpy.typing import ArrayLike, NDArray
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
-def seed_of(random_state: RandomState, seed: int | None = None) -> int:
+def seed_of(random_state: RandomState) -> int:
     """Return the integer seed for all random draws of one call.
 
     Parameters
     ----------
     random_state : int, Generator, RandomState or None
         An integer gives reproducible draws; a seed is drawn from a generator; None gives different draws each time.
-    seed : int, optional
-        Former name of `random_state`, which takes precedence if given.
 
     Raises
     ------
     ValueError
         For any other value.
     """
-    given = random_state if seed is None else seed
-    if given is None:
+    if random_state is None:
         return int(np.random.default_rng().integers(2**32))
-    if isinstance(given, np.random.Generator):
-        return int(given.integers(2**32))
-    if isinstance(given, np.random.RandomState):
-        return int(given.randint(2**31))
-    return whole(given, "random_state", least=0)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**32))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    return whole(random_state, "random_state", least=0)
 
 
 class ContentError(ValueError):

@@ -24,12 +24,10 @@ Values = Mapping[str, Any]
 #: Values of other parameters for which a parameter has an effect: all entries of any one of the mappings.
 Needs = Mapping[str, tuple[Any, ...]] | Sequence[Mapping[str, tuple[Any, ...]]]
 
-#: Version of the settings file format; the meaning of options may change with it.
+#: Version of the format of settings files.
 VERSION = 2
 _FULL_UNIT_NAMES = {"px": "pixels", "px²": "pixels"}
 _HEADER = "# Settings of napari-shape-ensembles. Omitted settings have their defaults.\n\n"
-# First words of the files that version 1 wrote, which state no version.
-_HEADER_OF_VERSION_1 = "# Settings of napari-shape-ensembles. What is left out has its default."
 # Maximum size in bytes: hand-written settings files are far smaller.
 _LARGEST = 10**6
 # Maximum dots per line: parsing dotted keys takes quadratic time.
@@ -65,6 +63,8 @@ class Parameter:
         Heading in forms and documentation.
     needs : tuple of mappings
         Values of other parameters for which this one has an effect: all entries of any one mapping; empty for always.
+    expert : bool
+        Whether it is seldom set: forms and short option lists omit it.
     """
 
     name: str
@@ -82,6 +82,7 @@ class Parameter:
     choices: Mapping[Any, str] = field(default_factory=dict)
     group: str = ""
     needs: tuple[Mapping[str, tuple[Any, ...]], ...] = ()
+    expert: bool = False
 
     @property
     def optional(self) -> bool:
@@ -396,7 +397,7 @@ def table(tables: Values, name: str) -> Values:
 
 
 def read_tables(path: StrPath) -> dict[str, Any]:
-    """Read a TOML file of parameters; files that version 1 wrote get its number, which they do not state.
+    """Read a TOML file of parameters.
 
     Raises
     ------
@@ -412,15 +413,10 @@ def read_tables(path: StrPath) -> dict[str, Any]:
     if any(line.count(b".") > _MAX_DOTS for line in content.splitlines()):
         raise ContentError(f"it is not a settings file: a line has more than {_MAX_DOTS} dots")
     try:
-        text = content.decode("utf-8-sig")  # editors on Windows may add a byte order mark
-        tables = tomllib.loads(text)
+        tables = tomllib.loads(content.decode("utf-8-sig"))  # editors on Windows may add a byte order mark
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ContentError(f"it is not a TOML file: {error}") from error
-    if text.startswith(_HEADER_OF_VERSION_1):
-        tables.setdefault("version", 1)
     version = tables.get("version", VERSION)
-    if not isinstance(version, int) or version > VERSION:
-        raise ContentError(
-            f"its version is {version!r}: this software reads up to {VERSION}; update it to read the file"
-        )
+    if version != VERSION:
+        raise ContentError(f"its version is {version!r}: this software reads version {VERSION}")
     return tables

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 # Of more names than this, the others are counted.
 _MAX_NAMED = 3
@@ -18,7 +19,7 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:_MAX_NAMED]), *more])
 
 
-def account_of(dropped: Mapping[str, int], filled: int = 0) -> list[str]:
+def account_of(dropped: Mapping[Any, int], filled: int = 0) -> list[str]:
     """Describe rejected and filled objects in words: "12 objects have holes: filled"."""
     holes = "1 object has holes: filled" if filled == 1 else f"{filled} objects have holes: filled"
     return [*(f"{count} left out: {reason}" for reason, count in dropped.items()), *([holes] if filled else [])]

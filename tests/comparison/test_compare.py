@@ -227,16 +227,6 @@ def test_single_settings_can_be_keyword_arguments():
         compare(*pair(10), ranks=3)
 
 
-def test_former_names_of_steps_still_work():
-    import napari_shape_ensembles as package
-
-    with pytest.warns(DeprecationWarning, match="use Progress"):
-        assert package.Step is Progress
-    with pytest.warns(DeprecationWarning, match="progress="):
-        steps = package.comparison_steps
-    assert [step.name for step in steps(*pair(10), Settings(**QUICK))] == list(COMPARISON_STEPS)
-
-
 def test_the_result_is_reproducible_exactly():
     one, other = (compare(*pair(), Settings(**QUICK)) for _ in range(2))
     assert (one.t == other.t).all()
@@ -375,10 +365,7 @@ def test_approximations_are_chosen_and_reported():
         result = compare(*curves, Settings(**QUICK, **options))
         assert result.case == "1∧0"
         assert "The tests are approximate" in " ".join(result.warnings)
-    for never in (0, None):
-        settings = Settings(**QUICK, approximate_above=never)
-        assert settings == Settings(**QUICK, approximate_above=0)
-        assert not compare(*curves, settings).undulation.approximation
+    assert not compare(*curves, Settings(**QUICK, approximate_above=0)).undulation.approximation
     assert Settings.paper().approximate_above == 0
     assert "exceeds any possible MMD" in compare(*pair(12, stretch=2), Settings(**QUICK, null="bound")).summary()
 

@@ -136,8 +136,8 @@ def test_without_a_difference_there_are_no_shares():
 
 def test_the_same_seed_gives_identical_results():
     t, l, first = coordinates()
-    assert effect_sizes(t, l, first, seed=3) == effect_sizes(t, l, first, seed=3)
-    assert effect_sizes(t, l, first, seed=3) != effect_sizes(t, l, first, seed=4)
+    assert effect_sizes(t, l, first, random_state=3) == effect_sizes(t, l, first, random_state=3)
+    assert effect_sizes(t, l, first, random_state=3) != effect_sizes(t, l, first, random_state=4)
 
 
 def test_malformed_input_is_rejected():
@@ -163,17 +163,17 @@ def test_detectable_differences_are_found_with_the_stated_power():
     def size(seed):
         _, l, first = coordinates(60, 90, seed + 1)
         l[first:] += np.log(least.size_ratio) * np.array([1, 0, 1])
-        return mmd_test(l[:first], l[first:], permutations=300, seed=seed).rejected
+        return mmd_test(l[:first], l[first:], permutations=300, random_state=seed).rejected
 
     def elongation(seed):
         _, l, first = coordinates(60, 90, seed + 1)
         l[first:] += np.log(least.elongation_ratio) / 2 * np.array([1, 0, -1])
-        return mmd_test(l[:first], l[first:], permutations=300, seed=seed).rejected
+        return mmd_test(l[:first], l[first:], permutations=300, random_state=seed).rejected
 
     def form(seed):
         t, _, first = coordinates(60, 90, seed + 1)
         t[first:, 0] += least.form_shift * SPREAD[0]
-        return mmd_test(t[:first], t[first:], permutations=300, seed=seed).rejected
+        return mmd_test(t[:first], t[first:], permutations=300, random_state=seed).rejected
 
     assert 0.65 < found(size) < 0.95
     assert 0.65 < found(elongation) < 0.95

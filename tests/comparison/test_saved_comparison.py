@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from curve_makers import blobs, ragged_blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, ShapeSpace, compare
 from napari_shape_ensembles.comparison.records import mmd_test_of, mmd_test_tree
+from napari_shape_ensembles.outlines.reasons import Reason
 from napari_shape_ensembles.parameters import from_tree
 
 QUICK = {"landmarks": 40, "rank": 8, "permutations": 50}
@@ -22,7 +23,7 @@ def run_comparison(count=6, *, settings=None, **options):
         ragged_blobs(count, seed=1, fewest=30, most=60),
         name="one <µm>",
         unit="µm",
-        dropped={"tiny": 3},
+        dropped={Reason("small", 15.0): 3, Reason("border"): 1},
         pixel_size=(0.5, 0.25),
         metadata={"well": "B2", "passage": np.arange(count)},
         tracing={"outline_smoothing": 1.5, "min_area": 16, "keep_border": False, "smoothing_unit": "pixel"},

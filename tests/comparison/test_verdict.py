@@ -82,7 +82,7 @@ def test_thresholds_without_permutations_need_enough_curves():
 @pytest.mark.parametrize(("m", "n"), [(3, 3), (2, 5)])
 def test_the_smallest_p_value_is_attained_by_separated_samples(m, n):
     x, y = np.arange(m)[:, None] * 0.01, 100 + np.arange(n)[:, None] * 0.01
-    found = np.mean([mmd_test(x, y, permutations=400, seed=seed).p_value for seed in range(40)])
+    found = np.mean([mmd_test(x, y, permutations=400, random_state=seed).p_value for seed in range(40)])
     assert smallest_p_value(m, n, 400) == pytest.approx(found, rel=0.05)
     assert smallest_p_value(m, n, 4) == pytest.approx((1 + 4 * smallest_p_value(m, n, 10**12)) / 5)
 

@@ -94,30 +94,21 @@ def test_effects_as_a_table(result):
 
 
 @pytest.mark.parametrize("seed", [0, 5])
-def test_seed_is_an_alias_of_random_state(result, seed):
+def test_generators_with_one_seed_give_the_same_draws(result, seed):
     calls = (
-        lambda **draws: mmd_test(result.t[:20], result.t[20:], permutations=99, **draws).null.tolist(),
-        lambda **draws: dependence_test(result, permutations=99, **draws).null.tolist(),
-        lambda **draws: effect_sizes(result, resamples=20, **draws),
-        lambda **draws: [swap.adjusted.tolist() for swap in resynthesis(result, **draws)],
-        lambda **draws: Settings(**draws),
+        lambda draws: mmd_test(result.t[:20], result.t[20:], permutations=99, random_state=draws).null.tolist(),
+        lambda draws: dependence_test(result, permutations=99, random_state=draws).null.tolist(),
+        lambda draws: effect_sizes(result, resamples=20, random_state=draws),
+        lambda draws: [swap.adjusted.tolist() for swap in resynthesis(result, random_state=draws)],
     )
     for call in calls:
-        assert call(seed=seed) == call(random_state=seed)
-    for call in calls[:3]:
-        generators = [np.random.default_rng(seed), np.random.default_rng(seed)]
-        assert call(random_state=generators[0]) == call(random_state=generators[1])
-        assert call(random_state=np.random.RandomState(seed)) == call(random_state=np.random.RandomState(seed))
+        assert call(seed) == call(seed)
+        assert call(np.random.default_rng(seed)) == call(np.random.default_rng(seed))
+        assert call(np.random.RandomState(seed)) == call(np.random.RandomState(seed))
     with pytest.raises(ValueError, match="random_state must be an integer"):
         mmd_test(result.t[:20], result.t[20:], random_state="a")
+    assert Settings(random_state=seed) == Settings(seed=seed)
     assert compare(result.a, result.b, random_state=seed, **QUICK).settings.seed == seed
-
-
-def test_both_spellings_of_normalized(result):
-    assert not [name for name in result.to_dataframe() if "normalised" in name]
-    test = dependence_test(result, permutations=99)
-    with pytest.warns(DeprecationWarning, match="use normalized"):
-        assert test.normalised == test.normalized
 
 
 def test_every_result_plots_on_axes_without_pyplot(result):

@@ -13,6 +13,7 @@ from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis
 from napari_shape_ensembles.explanation.figures import FIGURES, figures, null_distributions, plot_shares, save_figures
 from napari_shape_ensembles.explanation.report import report_html, save_report, table_page, tables, text_pages
+from napari_shape_ensembles.outlines.reasons import Reason
 
 NASTY = "<script>alert('x')</script> & \"$\\frac{1}{0}$\" --><svg onload=alert(1)> 核"
 QUICK = Settings(landmarks=100, rank=20, permutations=199)
@@ -20,7 +21,7 @@ QUICK = Settings(landmarks=100, rank=20, permutations=199)
 
 @pytest.fixture(scope="module")
 def explanation():
-    a = Ensemble(list(blobs(30, 80, seed=1)), name=NASTY, unit="um", dropped={"<b>touching": 3})
+    a = Ensemble(list(blobs(30, 80, seed=1)), name=NASTY, unit="um", dropped={Reason("<b>touching"): 3})
     b = Ensemble(list(blobs(35, 80, seed=2) * 1.6), name="two", unit="um")
     return explain(compare(a, b, QUICK))
 

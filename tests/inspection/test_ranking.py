@@ -7,6 +7,7 @@ from curve_makers import blobs
 from napari_shape_ensembles import Ensemble
 from napari_shape_ensembles.inspection import inspect_curves
 from napari_shape_ensembles.inspection.ranking import without_excluded
+from napari_shape_ensembles.outlines.reasons import AT_BORDER, BY_HAND
 
 
 def test_remaining_curves_keep_their_images_and_ids():
@@ -15,12 +16,12 @@ def test_remaining_curves_keep_their_images_and_ids():
     kept = without_excluded(pooled, np.array([True, False, False, False, True, False]))
     assert kept.images.tolist() == ["u", "u", "v", "v"]
     assert kept.ids.tolist() == [pooled.ids[i] for i in (1, 2, 3, 5)]
-    assert kept.dropped == {"excluded by hand": 2}
+    assert kept.dropped == {BY_HAND: 2}
     assert kept.name == "group"
 
 
 @pytest.mark.parametrize("others", [(), (Ensemble(list(blobs(9, 40))),)], ids=["alone", "of two"])
 def test_an_empty_ensemble_is_rejected_with_the_exclusion_counts(others):
-    empty = Ensemble([], name="field", dropped={"touching the image border": 3})
+    empty = Ensemble([], name="field", dropped={AT_BORDER: 3})
     with pytest.raises(ValueError, match=r"field has no usable outline \(3 touching the image border\)"):
         inspect_curves((*others, empty))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from curve_makers import blobs, ragged_blobs
 from napari_shape_ensembles import Ensemble, Outlines
 from napari_shape_ensembles.io import CurveTable, read_curves, write_curves
+from napari_shape_ensembles.outlines.reasons import AT_BORDER, HOLES, NOT_POLYGON, OPEN, PARTS, Reason, too_small
 
 EXACT = {".csv", ".parquet", ".npz"}
 WRITTEN = [".csv", ".parquet", ".geojson", ".zip", ".npz"]
@@ -22,7 +23,8 @@ SQUARE = np.array([[0, 0], [4, 0], [4, 6], [0, 6]], dtype=float)
 
 def table(ids=None, unit="µm", scale=(0.5, 0.25), count=12):
     curves = [curve * 20 + 100 for curve in ragged_blobs(count, seed=1, fewest=20, most=60)]
-    ensemble = Ensemble(curves, name="cells, ∧ µ", unit=unit, dropped={"smaller than 16 px²": 3}, ids=ids)
+    dropped = {too_small(16): 3, AT_BORDER: 1, Reason("small", 9.5, "2 µm"): 2}
+    ensemble = Ensemble(curves, name="cells, ∧ µ", unit=unit, dropped=dropped, ids=ids)
     features = ensemble.features.drop(columns="id").assign(
         odd=np.arange(count) % 2 == 1,
         place=np.arange(count) - 5,
@@ -177,7 +179,7 @@ def test_geojson_written_by_qupath_is_read(tmp_path):
     np.testing.assert_allclose(found.ensemble[0], SQUARE)
     np.testing.assert_allclose(found.ensemble[1], SQUARE + 20)
     assert found.ensemble.unit == "pixel"
-    assert found.ensemble.dropped == {"holes": 1, "extra pieces of an object": 1, "not a polygon": 1}
+    assert found.ensemble.dropped == {HOLES: 1, PARTS: 1, NOT_POLYGON: 1}
     assert found.features["Area µm^2"].tolist() == [6, 7]
     assert found.features["classification"].tolist()[0] == "Tumour"
 
@@ -218,7 +220,7 @@ def test_via_polygons_are_read_with_their_attributes(tmp_path, project, old):
     found = read_curves(write(tmp_path / "x.json", content))
     np.testing.assert_allclose(found.ensemble[0], SQUARE)
     assert found.features.to_dict("list") == {"image": ["a.png"], "kind": ["satellite"], "tags": ["round"]}
-    assert found.ensemble.dropped == {"not a polygon": 1}
+    assert found.ensemble.dropped == {NOT_POLYGON: 1}
 
 
 def test_chain_codes_are_read_with_their_scale(tmp_path):
@@ -239,7 +241,7 @@ def test_tps_curves_are_read_with_y_upwards(tmp_path):
     found = read_curves(write(tmp_path / "x.tps", text))
     assert found.ensemble.ids.tolist() == ["one", "two"]
     np.testing.assert_allclose(found.ensemble[0], np.array([[0, 0], [0, 6], [-4, 6], [-4, 0]]) / 2)
-    assert found.ensemble.dropped == {"landmarks": 1}
+    assert found.ensemble.dropped == {Reason("landmarks"): 1}
 
 
 @pytest.mark.parametrize(
@@ -307,7 +309,7 @@ def test_imagej_lines_are_counted_and_single_regions_read(tmp_path):
     assert found.ensemble.ids.tolist() == ["cell", "box"]
     np.testing.assert_allclose(found.ensemble[0], SQUARE)
     assert found.ensemble.features["area"].tolist() == [24, 24]
-    assert found.ensemble.dropped == {"open": 1}
+    assert found.ensemble.dropped == {OPEN: 1}
     write(tmp_path / "one.roi", polygon.tobytes())
     assert read_curves(tmp_path / "one.roi").ensemble.ids.tolist() == ["cell"]
 

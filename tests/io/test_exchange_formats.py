@@ -22,6 +22,7 @@ from napari_shape_ensembles.io import (
     write_ome_zarr_labels,
 )
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
+from napari_shape_ensembles.outlines.reasons import HOLES, NOT_POLYGON, PARTS
 
 QUICK = Settings(landmarks=40, rank=6, permutations=99)
 LABELS = np.kron(np.arange(1, 10, dtype=np.int32).reshape(3, 3), np.pad(np.ones((20, 20), np.int32), 10))
@@ -137,7 +138,7 @@ def test_polygons_of_other_programs_with_holes_and_pieces_counted(tmp_path):
     frame.to_parquet(tmp_path / "x.geoparquet")
     table = read_curves(tmp_path / "x.geoparquet")
     assert table.features["kind"].tolist() == ["a", "b"]
-    assert table.ensemble.dropped == {"holes": 1, "extra pieces of an object": 1, "not a polygon": 1}
+    assert table.ensemble.dropped == {HOLES: 1, PARTS: 1, NOT_POLYGON: 1}
     np.testing.assert_array_equal(np.ptp(table.ensemble[1], axis=0), [1, 4])
     frame.set_crs(4326).to_parquet(tmp_path / "globe.geoparquet")
     with pytest.raises(ValueError, match="geographic"):

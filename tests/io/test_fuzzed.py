@@ -23,6 +23,7 @@ from napari_shape_ensembles.io import (
     save_settings,
     write_curves,
 )
+from napari_shape_ensembles.outlines.reasons import Reason
 
 FILES = sorted((Path(__file__).parent / "fuzzed").iterdir())
 READERS = {".tif": read_image, ".png": read_image, ".ang": read_ebsd, ".toml": load_settings}
@@ -39,7 +40,7 @@ def curves():
     """A few small curves with features of every type."""
     u = 2 * np.pi * np.arange(9) / 9
     rings = [np.stack([np.cos(u), (1 + i / 5) * np.sin(u) + np.cos(2 * u) / 3], axis=-1) * 20 + 50 for i in range(3)]
-    ensemble = Ensemble(rings, name="a", unit="µm", ids=["x", "y", "z"], dropped={"tiny": 2})
+    ensemble = Ensemble(rings, name="a", unit="µm", ids=["x", "y", "z"], dropped={Reason("tiny"): 2})
     features = ensemble.features.drop(columns="id").assign(
         word=["a", "", "b"], whole=[1, 2, 3], odd=[True, False, True]
     )

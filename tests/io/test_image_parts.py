@@ -13,6 +13,7 @@ from napari_shape_ensembles.io import CurveTable, read_image, write_curves
 from napari_shape_ensembles.io.design import read_design, take_parts
 from napari_shape_ensembles.io.image_parts import ImagePart
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
+from napari_shape_ensembles.outlines.reasons import AT_BORDER
 
 GRID = np.arange(12, 120, 24)
 
@@ -78,7 +79,7 @@ def test_a_polygon_is_a_region(folder):
     assert len(part) == sum(curve.max() < 71 for curve in whole.curves) == 9
     cut = 'image,region,group\nphases.png,"POLYGON ((-1 -1, 84 -1, 84 71, -1 71, -1 -1))",a\n'
     (part,) = ensembles(folder, cut, labels=True)
-    assert (len(part), part.dropped) == (9, {"touching the image border": 3})
+    assert (len(part), part.dropped) == (9, {AT_BORDER: 3})
 
 
 def test_curves_of_one_class_are_rows(folder):

@@ -11,6 +11,7 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles.io import read_curves
+from napari_shape_ensembles.outlines.reasons import OPEN
 
 rdata = pytest.importorskip("rdata", reason="reads files of R")
 to_r = pytest.importorskip("rdata.conversion.to_r", reason="writes files of R")
@@ -72,7 +73,7 @@ def test_lists_of_matrices_and_landmark_arrays_are_read(tmp_path):
 
 def test_open_curves_of_momocs_are_counted(tmp_path):
     path = saved(tmp_path / "x.rda", leaves=Opn(coo=dict(zip(NAMES, OF_R, strict=True))))
-    assert read_curves(path).ensemble.dropped == {"open": 4}
+    assert read_curves(path).ensemble.dropped == {OPEN: 4}
 
 
 def test_an_object_without_outlines_is_rejected_with_alternatives(tmp_path):

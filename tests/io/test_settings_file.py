@@ -1,7 +1,5 @@
 """Settings files: round trips, and messages for invalid files."""
 
-from typing import get_args
-
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
@@ -9,7 +7,6 @@ from hypothesis import strategies as st
 
 from napari_shape_ensembles import Outlines, Settings
 from napari_shape_ensembles.io import SettingsFile, load_settings, save_settings
-from napari_shape_ensembles.outlines.recipe import Method
 
 choices = st.builds(
     Settings,
@@ -62,22 +59,6 @@ def test_missing_values_have_defaults(tmp_path):
     assert load_settings(path) == SettingsFile()
 
 
-@pytest.mark.parametrize("method", get_args(Method))
-def test_files_of_version_1_load(tmp_path, method):
-    needs = {"manual": "threshold = 50", "level": "quantile = 0.25", "hysteresis": "low = 3.5"}.get(method, "")
-    path = tmp_path / "old.toml"
-    path.write_text(
-        f'[analysis]\nrank = 20\n[segmentation]\nmethod = "{method}"\nsmoothing = 2.5\nsplit_touching = true\n{needs}\n'
-        "[outlines]\nsmoothing = 0.5\nmin_area = 16\nborder = true\nholes = true\n"
-    )
-    found = load_settings(path)
-    assert found.analysis == Settings(rank=20)
-    more = {"manual": {"threshold": 50}, "level": {"quantile": 0.25}, "hysteresis": {"low": 3.5}}.get(method, {})
-    assert found.outlines == Outlines(
-        method=method, smoothing=2.5, outline_smoothing=0.5, keep_border=True, holes=True, **more
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -89,8 +70,10 @@ def test_files_of_version_1_load(tmp_path, method):
         ("[analyses]\nrank = 20", r"there is no table \[analyses\]: use \[analysis\]"),
         ("analysis = 3", r"analysis must be a table of options, \[analysis\], not 3"),
         ("[outlines]\nmethod = 3", "method must be one of otsu"),
-        ("[segmentation]\nsmoothing = [1]", r"smoothing must be a number between 0 and 5000 pixels, not \[1\]"),
-        ("version = 3\n[outlines]\nmethod = 'otsu'", "its version is 3: this software reads up to 2; update it"),
+        ("[outlines]\nsmoothing = [1]", r"smoothing must be a number between 0 and 5000 pixels, not \[1\]"),
+        ("version = 3\n[outlines]\nmethod = 'otsu'", "its version is 3: this software reads version 2"),
+        ("version = 1\n[outlines]\nmethod = 'otsu'", "its version is 1: this software reads version 2"),
+        ("[segmentation]\nmethod = 'otsu'", r"there is no table \[segmentation\]: use \[analysis\], \[outlines\]"),
         ("version = 'x'", "its version is 'x'"),
         ("[analysis", "is not a TOML file"),
         ("a = " + "[" * 10_000, "is not a TOML file"),

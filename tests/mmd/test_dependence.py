@@ -49,7 +49,7 @@ def test_permutations_stay_within_samples():
 
 def test_the_level_holds():
     rejections = sum(
-        dependence_test(*independent(12, 15, seed), permutations=99, significance=0.1, seed=seed).rejected
+        dependence_test(*independent(12, 15, seed), permutations=99, significance=0.1, random_state=seed).rejected
         for seed in range(300)
     )
     low, high = binom.ppf([0.0005, 0.9995], 300, 0.1)

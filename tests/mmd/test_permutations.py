@@ -86,8 +86,8 @@ def test_quadratic_forms_agree_with_the_whole_kernel(total):
 @pytest.mark.parametrize(("total", "d", "shift"), [(60, 2, 0.0), (61, 150, 0.05), (400, 20, 0.02), (1200, 3, 0.01)])
 def test_single_precision_changes_no_p_value(single, double, seed, total, d, shift):
     samples = halves(points(total, d, seed, shift), total // 3)
-    one = mmd_test(*samples, seed=seed)
-    other = double(mmd_test, *samples, seed=seed)
+    one = mmd_test(*samples, random_state=seed)
+    other = double(mmd_test, *samples, random_state=seed)
     assert (one.p_value, one.rejected, one.mmd) == (other.p_value, other.rejected, pytest.approx(other.mmd, abs=1e-14))
     np.testing.assert_allclose(one.null**2, other.null**2, atol=1e-5 * other.null.max() ** 2)
 

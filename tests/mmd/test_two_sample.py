@@ -64,7 +64,7 @@ def test_the_permutation_mean_is_within_its_standard_error(real_data):
 
 def test_every_permutation_agrees_with_a_direct_computation():
     x, y = samples(12, 7)
-    test = mmd_test(x, y, permutations=25, seed=3)
+    test = mmd_test(x, y, permutations=25, random_state=3)
     pooled = np.concatenate([x, y])
     labels = permuted_labels(12, 19, 25, 3).indicators(slice(None)).astype(bool)
     expected = [biased_mmd(pooled[first], pooled[~first], test.bandwidth) for first in labels]
@@ -76,7 +76,7 @@ def test_every_permutation_agrees_with_a_direct_computation():
 @given(st.integers(0, 10**6), st.floats(0, 1), st.sampled_from([0.01, 0.05, 0.2]), st.integers(20, 120))
 def test_rejection_threshold_and_p_value_are_consistent(seed, shift, significance, permutations):
     x, y = samples(8, 9, 2, seed=seed, shift=shift)
-    test = mmd_test(x, y, permutations=permutations, significance=significance, seed=seed)
+    test = mmd_test(x, y, permutations=permutations, significance=significance, random_state=seed)
     assert test.rejected == (test.mmd > test.threshold) == (test.p_value <= significance)
 
 
@@ -110,8 +110,8 @@ def test_too_few_permutations_never_reject():
 
 def test_results_are_reproducible_with_the_seed():
     x, y = samples(shift=0.2)
-    assert (mmd_test(x, y, seed=1).null == mmd_test(x, y, seed=1).null).all()
-    assert (mmd_test(x, y, seed=1).null != mmd_test(x, y, seed=2).null).any()
+    assert (mmd_test(x, y, random_state=1).null == mmd_test(x, y, random_state=1).null).all()
+    assert (mmd_test(x, y, random_state=1).null != mmd_test(x, y, random_state=2).null).any()
 
 
 def test_the_median_is_over_all_pairs_or_a_representative_subset():

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Outlines, at_pixel_size, extract_curves, repaired
 from napari_shape_ensembles.io import read_curves, write_curves
+from napari_shape_ensembles.outlines.reasons import NOT_POLYGON, PARTS
 
 SQUARE = np.array([(0.0, 0.0), (0.0, 4.0), (2.0, 4.0), (2.0, 0.0)])  # two rows high, four columns wide
 
@@ -118,7 +119,7 @@ def test_invalid_outlines_are_counted():
     pieces = shapely.MultiPolygon([shapely.box(0, 0, 1, 1), shapely.box(3, 3, 8, 8)])
     hole = shapely.Polygon(box.exterior, [shapely.box(2, 2, 4, 4).exterior])
     found = Ensemble.from_polygons([box, None, shapely.Point(1, 1), pieces, hole], metadata={"well": list("abcde")})
-    assert found.dropped == {"not a polygon": 2, "extra pieces of an object": 1}
+    assert found.dropped == {NOT_POLYGON: 2, PARTS: 1}
     assert (found.filled, found.ids.tolist(), found.metadata["well"].tolist()) == (1, [0, 3, 4], ["a", "d", "e"])
     assert found.features["area"].tolist() == [81, 25, 81]
     with pytest.raises(ValueError, match='order must be "xy"'):

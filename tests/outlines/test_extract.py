@@ -11,6 +11,7 @@ from scipy import ndimage
 from skimage.io import imread
 
 from napari_shape_ensembles import Ensemble, Tiling, extract_curves, level_curves, segment, segment_stack, trace_mask
+from napari_shape_ensembles.outlines.reasons import AT_BORDER, EXTRA, VANISHED, Reason, too_small
 from napari_shape_ensembles.outlines.tracing import has_holes, highest_level
 from napari_shape_ensembles.words import account_of
 
@@ -56,13 +57,13 @@ def test_holes_are_separate_curves_on_request():
     assert both.ids.tolist() == [5, -1]
     np.testing.assert_allclose(both.features["area"], np.pi * np.array([900, 100]), rtol=0.03)
     tiny = disc(30) - disc(2)
-    assert extract_curves(tiny, holes=True).dropped == {"smaller than 16 px²": 1}
+    assert extract_curves(tiny, holes=True).dropped == {too_small(16): 1}
 
 
 @pytest.mark.parametrize("centre", [(30, 50), (69, 50), (50, 30), (50, 69)])
 def test_objects_at_the_border_are_excluded_or_closed_along_it(centre):
     labels = disc(30, centre=centre)
-    assert extract_curves(labels).dropped == {"touching the image border": 1}
+    assert extract_curves(labels).dropped == {AT_BORDER: 1}
     kept = extract_curves(labels, border=True)
     assert kept.features["area"][0] == pytest.approx(labels.sum(), rel=0.02)
 
@@ -92,7 +93,7 @@ def test_a_single_value_beside_0_is_a_mask(value):
 def test_the_largest_piece_of_a_label_is_kept_and_the_others_counted():
     labels = disc(20, centre=(30, 30)) + disc(8, centre=(75, 75)) + disc(8, centre=(75, 20), label=2)
     ensemble = extract_curves(labels)
-    assert ensemble.dropped == {"extra pieces of a label": 1}
+    assert ensemble.dropped == {EXTRA: 1}
     assert ensemble.features["area"][0] == pytest.approx(np.pi * 400, rel=0.02)
 
 
@@ -127,14 +128,14 @@ def test_the_sigma_of_the_paper_is_a_window():
 
 def test_outlines_with_too_few_vertices_are_counted():
     labels = disc(20, centre=(30, 30)) + disc(3, centre=(75, 75), label=2)
-    assert extract_curves(labels, min_length=20).dropped == {"shorter than 20 px": 1}
-    assert extract_curves(labels, min_vertices=30).dropped == {"fewer than 30 vertices": 1}
+    assert extract_curves(labels, min_length=20).dropped == {Reason("length", 20): 1}
+    assert extract_curves(labels, min_vertices=30).dropped == {Reason("vertices", 30): 1}
 
 
 def test_objects_that_vanish_under_smoothing_are_counted():
     labels = np.zeros((40, 60), dtype=int)
     labels[20, 5:55] = 1
-    assert extract_curves(labels, smoothing=2).dropped == {"vanished under smoothing": 1}
+    assert extract_curves(labels, smoothing=2).dropped == {VANISHED: 1}
 
 
 @settings(max_examples=60, deadline=None)
@@ -142,7 +143,7 @@ def test_objects_that_vanish_under_smoothing_are_counted():
 def test_every_component_of_a_random_mask_is_kept_or_counted(mask, smoothing, border, least):
     labels, count = ndimage.label(mask)
     ensemble = extract_curves(labels, smoothing=smoothing, border=border, min_area=least)
-    extra = ensemble.dropped.get("extra pieces of a label", 0)
+    extra = ensemble.dropped.get(EXTRA, 0)
     assert len(ensemble) + sum(ensemble.dropped.values()) - extra == count
 
 
@@ -200,7 +201,7 @@ def test_all_grains_of_the_paper_are_found(shared_data):
     labels = imread(shared_data / "paper" / "pil184_hlf1_noisy_labels.png")
     ensemble = extract_curves(labels)
     assert len(ensemble) == 466
-    assert set(ensemble.dropped) <= {"extra pieces of a label"}
+    assert set(ensemble.dropped) <= {EXTRA}
     pixels = np.bincount(labels.ravel())[ensemble.ids]
     excess = ensemble.features["area"].to_numpy() / pixels - 1
     # A few grains enclose others, or are connected by a corner only: there outline and pixel count differ.
@@ -244,7 +245,7 @@ def test_objects_that_vanish_under_a_very_wide_filter_are_counted():
     for number, (row, column) in enumerate(np.ndindex(6, 6), start=1):
         labels[row * 48 + 5 : row * 48 + 30, column * 48 + 5 : column * 48 + 30] = number
     ensemble = extract_curves(labels, smoothing=900)
-    assert ensemble.dropped == {"vanished under smoothing": 36}
+    assert ensemble.dropped == {VANISHED: 36}
 
 
 @given(
@@ -285,7 +286,7 @@ def test_holes_closed_by_smoothing_are_counted_if_holes_are_traced():
     labels[20, 10] = 0
     labels[10:20, 36:46] = 0
     found = extract_curves(labels, holes=True)
-    assert (found.ids.tolist(), found.dropped) == ([1, 2, -1], {"vanished under smoothing": 1})
+    assert (found.ids.tolist(), found.dropped) == ([1, 2, -1], {VANISHED: 1})
 
 
 @given(arrays(bool, (7, 8)))

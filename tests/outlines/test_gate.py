@@ -62,6 +62,8 @@ def test_many_specks_are_serious():
     (found,) = quality(extract_curves(many, name="field")).serious
     assert (found.check, found.where) == ("specks", "field")
     assert found.text.startswith("20 of 60 objects of field are smaller than 16 px²")
+    (same,) = quality(extract_curves(many, min_area=15, name="field")).serious
+    assert same.text == found.text.replace("16 px²", "15 px²")
     assert quality(extract_curves(many, min_area=20)).serious == ()  # as chosen by the user
     fine = extract_curves(np.where(apart < np.where(labels % 3 == 0, 8, 15), labels, 0), scale=(1.0, 1.0), unit="µm")
     coarse = at_pixel_size(fine, 5.0)
@@ -148,7 +150,7 @@ def test_serious_faults_withhold_the_row_unless_overruled(tmp_path):
 
 def test_findings_are_a_table():
     table = quality(outlines(seed=1), outlines(4, seed=2)).to_dataframe()
-    assert table.columns.tolist() == ["check", "where", "serious", "text"]
+    assert table[["check", "limit", "where", "serious"]].values.tolist() == [["few curves", 10, "B", True]]
     assert len(quality(outlines(seed=1), outlines(seed=2)).to_dataframe()) == 0
 
 

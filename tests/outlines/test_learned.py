@@ -81,11 +81,11 @@ def test_touching_objects_are_separated_by_the_size_of_the_examples():
 def test_results_are_reproducible_and_precomputed_features_change_nothing(small):
     image, painted, model, labels = small
     features = PixelFeatures.of(image)
-    again = learn_objects(features, painted, seed=0)
+    again = learn_objects(features, painted, random_state=0)
     assert model == again
     assert hash(model) == hash(again)
     assert np.array_equal(labels, again.labels(features))
-    assert model != learn_objects(image, painted, seed=6)
+    assert model != learn_objects(image, painted, random_state=6)
 
 
 @pytest.fixture(scope="module")

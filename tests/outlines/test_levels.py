@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from curve_makers import load_curves
 from napari_shape_ensembles import Ensemble
 from napari_shape_ensembles.outlines import level_curves, repaired
+from napari_shape_ensembles.outlines.reasons import AT_BORDER, Reason, too_small
 from napari_shape_ensembles.outlines.repair import self_touching
 
 ROWS, COLUMNS = np.indices((101, 121)) - np.array([50, 60])[:, None, None]
@@ -36,9 +37,9 @@ def test_a_quantile_is_the_fraction_of_pixels_below():
 def test_open_and_tiny_curves_are_counted():
     field = np.sin(ROWS / 5.0) * np.sin(COLUMNS / 5.0)
     ensemble = level_curves(field, value=0.5)
-    open_ones = ensemble.dropped["touching the image border"]
+    open_ones = ensemble.dropped[AT_BORDER]
     everything = level_curves(field, value=0.5, min_area=1e9)
-    assert everything.dropped == {"touching the image border": open_ones, "smaller than 1e+09 px²": len(ensemble)}
+    assert everything.dropped == {AT_BORDER: open_ones, too_small(1e09): len(ensemble)}
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_self_touching_outlines_are_detected_and_repaired():
     np.testing.assert_array_equal(whole[0], BOX)
     np.testing.assert_allclose(whole.features["area"][[1, 3]], 100)
     assert not self_touching(whole).any()
-    assert whole.dropped == {"loops cut off self-touching outlines": 2}
+    assert whole.dropped == {Reason("loops"): 2}
 
 
 def test_valid_outlines_are_returned_unchanged():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from napari_shape_ensembles import extract_curves, trace_mask
+from napari_shape_ensembles.outlines.reasons import AT_BORDER, too_small
 
 ROWS, COLUMNS = np.mgrid[:100, :120]
 
@@ -40,7 +41,7 @@ def test_objects_at_the_border_are_counted_or_closed_along_it():
     mask = disc(0, 60, 20) | disc(60, 60, 10)
     left_out = trace_mask(mask)
     assert len(left_out) == 1
-    assert left_out.dropped == {"touching the image border": 1}
+    assert left_out.dropped == {AT_BORDER: 1}
     kept = trace_mask(mask, border=True)
     assert not kept.dropped
     assert sorted(kept.features["area"]) == pytest.approx([np.pi * 100, np.pi * 200], rel=0.06)
@@ -49,7 +50,7 @@ def test_objects_at_the_border_are_counted_or_closed_along_it():
 def test_small_curves_are_counted_and_pixels_have_a_size():
     mask = disc(50, 60, 20) | disc(10, 10, 2)
     traced = trace_mask(mask, smoothing=0, scale=(0.5, 2), unit="µm", min_area=30)
-    assert traced.dropped == {"smaller than 30 px²": 1}
+    assert traced.dropped == {too_small(30): 1}
     assert traced.unit == "µm"
     np.testing.assert_allclose(np.ptp(traced[0], axis=0), [0.5 * 39, 2 * 39])
 

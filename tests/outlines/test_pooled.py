@@ -7,6 +7,7 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.outlines.reasons import OPEN, Reason
 
 
 def image(name, seed, count=5, **options):
@@ -14,14 +15,14 @@ def image(name, seed, count=5, **options):
 
 
 def test_curves_keep_images_ids_and_exclusion_counts():
-    one = image("one", 1, ids=[3, 5, 7, 9, 11], dropped={"open": 2})
-    two = image("two", 2, ids=[2, 4, 6, 8, 10], dropped={"open": 1, "tiny": 4})
+    one = image("one", 1, ids=[3, 5, 7, 9, 11], dropped={OPEN: 2})
+    two = image("two", 2, ids=[2, 4, 6, 8, 10], dropped={OPEN: 1, Reason("tiny"): 4})
     both = Ensemble.pooled([one, two])
     assert len(both) == 10
     assert both.name == "one + two"
     assert both.images.tolist() == ["one"] * 5 + ["two"] * 5
     assert both.ids.tolist() == [*one.ids, *two.ids]
-    assert both.dropped == {"open": 3, "tiny": 4}
+    assert both.dropped == {OPEN: 3, Reason("tiny"): 4}
     np.testing.assert_array_equal(both[7], two[2])
 
 

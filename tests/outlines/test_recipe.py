@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import napari_shape_ensembles
 from curve_makers import blobs
 from napari_shape_ensembles import Outlines, Tiling, extract_curves, segment
 from napari_shape_ensembles.outlines.recipe import Method
@@ -126,48 +125,10 @@ def test_relevant_parameters_of_each_method(method):
     assert not matters((Outlines, {"split_touching": "none"}), "neck")
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_files_of_version_1_are_read(tmp_path, method):
-    path = tmp_path / "old.toml"
-    needs = {"manual": "threshold = 0.5\n", "level": "quantile = 0.7\n"}.get(method, "")
-    path.write_text(
-        f'[segmentation]\nmethod = "{method}"\nsmoothing = 3\nsplit_touching = false\n{needs}'
-        '[outlines]\nsmoothing = 0.5\nborder = true\nmin_area = 30\nsmoothing_unit = "window"\n'
-    )
-    found = Outlines.load(path)
-    assert (found.method, found.smoothing, found.split_touching) == (method, 3, "none")
-    assert (found.outline_smoothing, found.keep_border, found.min_area) == (0.5, True, 30)
-    assert found.smoothing_unit == "window"
-    found.save(path)
-    assert Outlines.load(path) == found
-
-
-def test_the_meaning_of_smoothing_depends_on_the_file_version(tmp_path):
-    path = tmp_path / "s.toml"
-    written = "# Settings of napari-shape-ensembles. What is left out has its default.\n\n"
-    for text, expected in (
-        ("[outlines]\nsmoothing = 2\n", Outlines(smoothing=2)),
-        ("[outlines]\nsmoothing = 2\nmin_area = 30\n", Outlines(smoothing=2, min_area=30)),
-        ("[outlines]\nsmoothing = 2\nmin_area = 30\nmethod = 'li'\n", Outlines(smoothing=2, min_area=30, method="li")),
-        ("version = 2\n[outlines]\nsmoothing = 2\n", Outlines(smoothing=2)),
-        ("version = 1\n[outlines]\nsmoothing = 2\n", Outlines(outline_smoothing=2)),
-        (f"{written}[outlines]\nsmoothing = 2\nmin_area = 30\n", Outlines(outline_smoothing=2, min_area=30)),
-        (f"\ufeff{written}[outlines]\nsmoothing = 2\n".replace("\n", "\r\n"), Outlines(outline_smoothing=2)),
-        (f"{written}version = 2\n[outlines]\nsmoothing = 2\n", Outlines(smoothing=2)),
-        ("[outlines]\nsmoothing = 2\nborder = true\n", Outlines(outline_smoothing=2, keep_border=True)),
-        ("[outlines]\nmin_area = 3\n", Outlines(min_area=3)),
-    ):
-        path.write_bytes(text.encode())
-        assert Outlines.load(path) == expected, text
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[outlines]\nsmooth = 1", r"\[outlines\] has no option 'smooth'; the options are method"),
-        ("[segmentation]\nx = 1", r"\[segmentation\] has no option 'x'"),
-        ("[segmentation]\n[outlines]\nname = 'x'", r"\[outlines\] has no option 'name'"),
-        ("version = 2\n[segmentation]\nmethod = 'li'", r"\[segmentation\] is of version 1, .* version = 2: move its"),
         ("[outlines]\nmin_area = -1", "min_area must be a number of 0 or more pixels, not -1"),
         ("outlines = 3", r"outlines must be a table of options, \[outlines\], not 3"),
         ("[outlines", "is not a TOML file"),
@@ -178,11 +139,6 @@ def test_an_invalid_file_is_reported_with_its_error(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ValueError, match=rf"mine\.toml: .*{message}"):
         Outlines.load(path)
-
-
-def test_segmentation_is_the_deprecated_name():
-    with pytest.warns(DeprecationWarning, match="Segmentation is deprecated: use Outlines"):
-        assert napari_shape_ensembles.Segmentation is Outlines
 
 
 def test_function_defaults_match_the_recipe():

@@ -66,7 +66,8 @@ def test_small_objects_are_excluded_and_counted(pooled):
     assert len(coarse) < len(fine)
     assert sum(coarse.dropped.values()) - sum(fine.dropped.values()) >= len(fine) - len(coarse)
     (reason,) = set(coarse.dropped) - set(fine.dropped)
-    assert reason.startswith("smaller than 16 px² at pixels of ")
+    assert (reason.key, reason.limit) == ("small", 16)
+    assert str(reason).startswith("smaller than 16 px² at pixels of ")
 
 
 def test_a_comparison_uses_the_larger_pixel_size_and_reports_it(pooled, tmp_path):

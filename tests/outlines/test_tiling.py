@@ -11,6 +11,7 @@ from skimage.io import imread
 
 from napari_shape_ensembles import Settings, compare, extract_curves
 from napari_shape_ensembles.outlines import Tiling
+from napari_shape_ensembles.outlines.reasons import VANISHED, too_small
 
 random_labels = arrays(np.uint8, st.tuples(st.integers(1, 12), st.integers(1, 12)), elements=st.integers(0, 3))
 
@@ -123,7 +124,7 @@ def test_holes_are_separate_curves_on_request():
     ensemble = Tiling.of(labels).ensemble(holes=True, scale=(0.5, 2.0), unit="µm")
     assert ensemble.ids.tolist() == [3, 4, -1]
     np.testing.assert_allclose(ensemble.features["area"], [900, 100, 100])
-    assert ensemble.dropped == {"smaller than 16 px²": 1}
+    assert ensemble.dropped == {too_small(16): 1}
     assert ensemble.unit == "µm"
 
 
@@ -187,4 +188,4 @@ def test_a_grain_inverted_by_smoothing_is_counted_as_vanished():
     for holes in (False, True):
         ensemble = smooth.ensemble(border=True, min_area=0, holes=holes)
         assert sorted(ensemble.ids) == [1, 2, 4]
-        assert ensemble.dropped["vanished under smoothing"] == 1
+        assert ensemble.dropped[VANISHED] == 1

@@ -140,7 +140,7 @@ def test_partial_results_are_reported_and_work_is_cancellable():
 
     with pytest.raises(Stopped):
         choice_study(pair, settings=QUICK, choices={"rank": (5, 6, 7)}, progress=listen)
-    assert [len(one.choices) for one in known if one is not None] == [0, 1]
+    assert list(dict.fromkeys(len(one.choices) for one in known if one is not None)) == [0, 1]
     assert known[-1].summary().startswith("1∧0 in 2 of 2 choices (2 more not compared)")
     assert "not compared" not in choice_study(pair, settings=QUICK, choices={"rank": (5,)}).summary()
 

@@ -26,6 +26,7 @@ from image_makers import spots
 from napari_shape_ensembles.explanation.single_curves import (
     nearest_and_farthest,
 )
+from napari_shape_ensembles.outlines.reasons import BY_HAND
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.docks.bench import Bench
@@ -304,7 +305,7 @@ def test_an_excluded_curve_is_omitted_from_the_next_run_and_can_be_restored(fini
         press(finished_dock.stale.button, qtbot)
     assert finished_dock.state == "done"
     assert one not in finished_dock.result.a.ids
-    assert finished_dock.result.a.dropped["excluded by hand"] == 1
+    assert finished_dock.result.a.dropped[BY_HAND] == 1
     press(finished_dock.excluded.button, qtbot)
     assert finished_dock.state == "stale"
     run(finished_dock, qtbot)

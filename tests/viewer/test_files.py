@@ -13,6 +13,7 @@ from napari.settings import get_settings
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.io import CurveTable, read_comparison_view, read_curves, write_curves
+from napari_shape_ensembles.outlines.reasons import OPEN
 from napari_shape_ensembles.viewer.displayed_result import comparison_view
 from napari_shape_ensembles.viewer.files import curves_reader, prefer_own_reader
 from napari_shape_ensembles.viewer.inputs import is_own, source_of, symbol
@@ -66,7 +67,7 @@ def test_a_shapes_layer_is_saved_with_features_scale_and_unit(tmp_path, viewer, 
     np.testing.assert_allclose(again.ensemble.vertices, table().ensemble.vertices, rtol=1e-6)
     assert again.ensemble.ids.tolist() == table().ensemble.ids.tolist()
     assert (again.ensemble.unit, again.scale) == ("µm", (0.5, 0.25))
-    assert again.ensemble.dropped == {"open": 1}
+    assert again.ensemble.dropped == {OPEN: 1}
     pd.testing.assert_series_equal(again.features["area"], table().features["area"], rtol=1e-6)
 
 

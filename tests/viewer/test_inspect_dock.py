@@ -11,6 +11,7 @@ from fault_makers import ODD, STEP, faulty
 from image_makers import labels_with_a_fault, segmented, spots
 from napari_shape_ensembles import Settings, segment
 from napari_shape_ensembles.io import read_image
+from napari_shape_ensembles.outlines.reasons import BY_HAND
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 
 FAST = Settings(landmarks=50, rank=10, permutations=199)
@@ -111,7 +112,7 @@ def test_exclusion_is_a_feature_and_can_be_undone(inspected, qtbot):
     assert not np.array_equal(colors, layer.edge_color)
     pressed(dock.again_button, dock, qtbot)
     assert "Without the excluded: one (36 curves)" in dock.verdict_again.text()
-    assert dock.inspection.again.a.dropped["excluded by hand"] == 1
+    assert dock.inspection.again.a.dropped[BY_HAND] == 1
     exclude(dock, 0, False)
     assert not layer.features["excluded"].any()
     np.testing.assert_array_equal(colors, layer.edge_color)

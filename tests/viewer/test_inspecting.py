@@ -15,6 +15,7 @@ from image_makers import labels_with_a_fault, segmented, spots
 from napari_shape_ensembles import Outlines, Settings, rank_suspects, segment
 from napari_shape_ensembles.io import read_calibration
 from napari_shape_ensembles.io.calibration import StackAxes, read_axes
+from napari_shape_ensembles.outlines.reasons import BY_HAND
 from napari_shape_ensembles.viewer.inputs import OWN, source_of, trace, trace_sides
 from napari_shape_ensembles.viewer.inspecting import AGREE
 from napari_shape_ensembles.viewer.session import Session
@@ -165,7 +166,7 @@ def test_exclusions_are_kept_if_the_layer_is_deleted(pair, model, qtbot):
     pair.go_to(first)
     assert pair.is_excluded(first)
     ended(pair, qtbot, pair.compare_again)
-    assert pair.again.a.dropped["excluded by hand"] == 1
+    assert pair.again.a.dropped[BY_HAND] == 1
     pair.exclude(first, False)
     assert not pair.is_excluded(first)
     assert pair.again is None
@@ -247,7 +248,7 @@ def test_excluded_shapes_are_omitted_everywhere(model):
     layer = model.add_shapes(boxes, shape_type="polygon", features={"excluded": [False, True, False]})
     source = source_of(layer, model.dims)
     assert len(source.data) == 2
-    assert source.left_out == {"excluded by hand": 1}
+    assert source.left_out == {BY_HAND: 1}
 
 
 def test_cached_outlines_are_kept_when_a_curve_is_excluded(model):
@@ -256,7 +257,7 @@ def test_cached_outlines_are_kept_when_a_curve_is_excluded(model):
     whole = trace(source, Outlines())
     one, both, _ = trace_sides(([source], [source, source]), Outlines(), [{"1"}])
     assert len(one) == len(whole) - 1
-    assert one.dropped == whole.dropped | {"excluded by hand": 1}
+    assert one.dropped == whole.dropped | {BY_HAND: 1}
     for left in (one, both):
         assert whole.tracing
         assert (left.unit, left.pixel_size, left.tracing) == (whole.unit, whole.pixel_size, whole.tracing)

@@ -514,7 +514,7 @@ def test_files_of_every_method_are_loaded_completely(bare_dock, qtbot, tmp_path,
     assert bare_dock.settings_form.value.landmarks == 10
 
 
-@pytest.mark.parametrize("content", ["[analysis]\nrank = -1", "nonsense", "[segmentation]\nx = 1", "[outlines]\nx = 1"])
+@pytest.mark.parametrize("content", ["[analysis]\nrank = -1", "nonsense", "[outlines]\nx = 1"])
 def test_invalid_settings_change_nothing(bare_dock, qtbot, tmp_path, answer, content):
     answer(tmp_path / "bad.toml").write_text(content)
     before = bare_dock.outlines_form.value, bare_dock.settings_form.value

@@ -8,6 +8,7 @@ import pytest
 
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Outlines, Settings, extract_curves, segment
+from napari_shape_ensembles.outlines.reasons import too_small
 from napari_shape_ensembles.progress import reporting
 from napari_shape_ensembles.viewer.docks.segment import verdict_lines
 from napari_shape_ensembles.viewer.inputs import source_of
@@ -147,9 +148,9 @@ def test_a_preview_waits_for_the_removal_of_earlier_ones(task, model, qtbot, mon
 def test_the_preview_uses_the_recipe_of_the_session(task, model, qtbot):
     seen(task, qtbot)
     preview = seen(task, qtbot, lambda: task.choices.set(Outlines(min_area=10_000)))
-    assert preview.left_out == {"smaller than 10000 px²": 36}
+    assert preview.left_out == {too_small(10000): 36}
     ended(task, qtbot, task.run)
-    assert task.result[0].dropped == {"smaller than 10000 px²": 36}
+    assert task.result[0].dropped == {too_small(10000): 36}
     assert model.layers["one labels"].metadata == {"segmentation": {"min_area": 10_000}}
 
 

@@ -26,6 +26,7 @@ from docks import (
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.io.image_parts import ImagePart
+from napari_shape_ensembles.outlines.reasons import BY_HAND
 from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.inputs import ImageRow
@@ -394,7 +395,7 @@ def test_an_excluded_curve_outdates_the_result_and_is_not_in_the_next(finished_t
     assert finished_task.changed_since() == ["the choice of excluded curves was changed"]
     compared(finished_task, qtbot)
     assert len(finished_task.result.a) == count - 1
-    assert finished_task.result.a.dropped["excluded by hand"] == 1
+    assert finished_task.result.a.dropped[BY_HAND] == 1
     assert finished_task.changed_since() == []
     session.choices.exclusions.clear()
     assert finished_task.changed_since() == ["the choice of excluded curves was changed"]
@@ -431,7 +432,7 @@ def test_a_curve_is_excluded_from_its_own_plane_of_a_stack(model, qtbot, moved_f
     assert task.current_inputs().excluded == (frozenset(), frozenset())
     assert task.excluded_rows() == {3}
     compared(task, qtbot)
-    assert "excluded by hand" not in task.result.a.dropped
+    assert BY_HAND not in task.result.a.dropped
     assert task.excluded_rows() == frozenset()
     model.dims.set_current_step(0, 0)
     assert task.changed_since() == other_plane

@@ -24,6 +24,7 @@ from docks import (
 )
 from image_makers import spots
 from napari_shape_ensembles import Comparison, compare, decision_landscape
+from napari_shape_ensembles.outlines.reasons import BY_HAND
 from napari_shape_ensembles.viewer import task
 from napari_shape_ensembles.viewer.docks.study import LandscapeDock
 from napari_shape_ensembles.viewer.inputs import ensemble_of
@@ -327,7 +328,7 @@ def test_a_curve_of_the_second_image_is_selected_in_its_layer_and_excluded(finis
     run(finished_dock, qtbot)
     assert len(finished_dock.result.a) == number - 1
     assert one not in finished_dock.result.a.ids.tolist()
-    assert finished_dock.result.a.dropped["excluded by hand"] == 1
+    assert finished_dock.result.a.dropped[BY_HAND] == 1
     assert done_names(finished_dock) == (A, B)
 
 

@@ -15,6 +15,7 @@ from napari_shape_ensembles import Settings, archetype_sensitivity
 from napari_shape_ensembles.cli import app
 from napari_shape_ensembles.io.design import read_design, take_parts, take_pixel_sizes
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
+from napari_shape_ensembles.outlines.reasons import AT_BORDER
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.inputs import ensemble_of
 from napari_shape_ensembles.viewer.report import script_of
@@ -94,7 +95,7 @@ def test_objects_of_a_region_are_segmented_in_the_whole_plane(session, model, qt
     kept = {one for one, curve in zip(whole.ids.tolist(), whole.curves, strict=True) if curve[:, 1].max() < 45}
     assert set(found.ids.tolist()) == kept
     cut = len(whole) - len(found) - len(outlines(session, right))
-    assert cut == 0 or found.dropped["touching the image border"] >= cut
+    assert cut == 0 or found.dropped[AT_BORDER] >= cut
     assert drawn in session.design.layers()
     zones = model.add_labels(np.repeat(np.repeat([[0, 3]], 180, axis=0), 90, axis=1), name="side", scale=(0.5, 0.5),
                              units=("um", "um"))  # fmt: skip

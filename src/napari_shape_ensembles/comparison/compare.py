@@ -116,7 +116,7 @@ class Comparison(Sealed):
         Versions of the software that affects the digits of the result.
     descriptors : (N, k) array
         Numbers by which roughness and concavity were tested; see `parts.form_descriptors`. Empty (k = 0) if the
-        settings select other parts, and in a comparison saved by an earlier version.
+        settings select other parts.
     small_sample : (float, float), optional
         If images were permuted: p-values of undulation and scale by the small-sample test
         (`mmd.replicates.small_sample_test`), for few images.
@@ -544,8 +544,7 @@ class Comparison(Sealed):
         return cls(
             a,
             b,
-            # Earlier versions permuted curves, and did not record it.
-            from_tree(Settings, {"permute": "curves", **parts["settings"]}),
+            from_tree(Settings, parts["settings"]),
             space,
             records.real(parts["coordinates"], "t", (count, space.rank)),
             records.real(parts["coordinates"], "l", (count, 3)),
@@ -553,12 +552,11 @@ class Comparison(Sealed):
             records.mmd_test_of(parts["scale"]),
             records.value(parts["matches"], "ambiguous", int),
             versions={str(name): str(version) for name, version in parts["versions"].items()},
-            descriptors=records.descriptors_of(parts["coordinates"], count),
+            descriptors=records.real(parts["coordinates"], "descriptors", (count, None)),
             small_sample=None if small is None else (float(small[0]), float(small[1])),
             note=str(tree.get("note", "")),
             inputs=Inputs.of_tree(records.value(tree, "inputs", dict)) if "inputs" in tree else None,
-            # Earlier versions did not record that archetypes agree.
-            **{name: records.value({"archetypes_agree": False, **parts["matches"]}, name, bool) for name in _FLAGS},
+            **{name: records.value(parts["matches"], name, bool) for name in _FLAGS},
         )
 
 

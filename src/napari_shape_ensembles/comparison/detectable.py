@@ -70,7 +70,6 @@ def detectable_differences(
     *,
     power: float = 0.8,
     random_state: RandomState = 0,
-    seed: int | None = None,
     scale_mean: Real | None = None,
 ) -> Detectable:
     """Smallest differences that would be detected with samples of this size.
@@ -89,8 +88,6 @@ def detectable_differences(
         Probability of detecting the difference, between 0.5 and 1.
     random_state : int, Generator or RandomState
         Seed of the subset of 500 curves that represents the population, and of the simulated tests.
-    seed : int, optional
-        Former name of `random_state`.
     scale_mean : (2, 2) array, optional
         `ShapeSpace.scale_mean`, the reference of elongations; by default as if outlines were round on average.
 
@@ -139,7 +136,7 @@ def detectable_differences(
             )
         undulation, scale, scale_mean = result.undulation, result.scale, result.space.scale_mean
     t, l, first = coordinates_of(t, l, first)
-    seed = seed_of(random_state, seed)
+    seed = seed_of(random_state)
     if not 0.5 <= power < 1:
         raise ValueError(f"power {power}: give a probability from 0.5 to below 1, such as 0.8")
     if not len(undulation.null) or not len(scale.null):

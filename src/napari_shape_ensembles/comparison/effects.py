@@ -129,7 +129,6 @@ def effect_sizes(
     *,
     resamples: int = RESAMPLES,
     random_state: RandomState = 0,
-    seed: int | None = None,
 ) -> EffectSizes:
     """Measure the difference of two samples, with bootstrap intervals.
 
@@ -145,8 +144,6 @@ def effect_sizes(
         Bootstrap resamples of the curves, or of the images, of each sample.
     random_state : int, Generator or RandomState
         Seed of the resamples.
-    seed : int, optional
-        Former name of `random_state`.
 
     Returns
     -------
@@ -183,7 +180,7 @@ def effect_sizes(
     """
     image = image_numbers((t.a, t.b)) if isinstance(t, _Permuted) and t.permuted == "images" else None
     t, l, first = coordinates_of(t, l, first)
-    seed = seed_of(random_state, seed)
+    seed = seed_of(random_state)
     if len(t) != len(l) or not 2 <= first <= len(t) - 2:
         raise ValueError(
             f"{len(t)} undulations and {len(l)} scales, {first} of the first sample: give one of each per curve, "

@@ -934,7 +934,7 @@ class Experiment:
         faults = tuple(map(str, records.value(tree, "faults", list) if "faults" in tree else ()))
         if len(faults) not in (0, len(design.pairs)):
             raise ContentError(f"it names faults of {len(faults)} contrasts, and has {len(design.pairs)}")
-        of_all = str(tree.get("overall_fault", next(filter(None, faults), "")))  # not in files of earlier versions
+        of_all = records.value(tree, "overall_fault", str)
         return cls(design, settings, coordinates, kernels, outlines, correction, unit, note, left_out, faults, of_all)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":

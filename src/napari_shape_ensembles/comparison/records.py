@@ -17,6 +17,7 @@ from ..budget import reserve_curves
 from ..checks import seal
 from ..mmd import MMDTest
 from ..outlines import Ensemble
+from ..outlines.reasons import of_rows, rows_of
 from ..shapes import ShapeSpace
 
 _LEARNED, _ARCHETYPES = ("undulation_mean", "basis", "singular_values", "scale_mean"), ("archetype", "scale_archetype")
@@ -37,7 +38,7 @@ def ensemble_tree(ensemble: Ensemble) -> Tree:
         **more,
         "name": ensemble.name,
         "unit": ensemble.unit,
-        "dropped": [[reason, count] for reason, count in ensemble.dropped.items()],
+        "dropped": rows_of(ensemble.dropped),
         "vertices": ensemble.vertices,
         "offsets": ensemble.offsets,
         "ids": ensemble.ids,
@@ -52,7 +53,6 @@ def ensemble_of_tree(tree: Mapping[str, Any]) -> Ensemble:
         raise ContentError("the offsets of its curves do not fit its vertices")
     ids = array(tree, "ids", "biufU", (len(offsets) - 1,))
     reserve_curves(len(vertices), len(ids))
-    dropped = {str(reason): count for reason, count in value(tree, "dropped", list)}
     curves = np.split(vertices, offsets[1:-1]) if len(offsets) > 1 else []
     images = array(tree, "images", "U", (len(ids),)) if "images" in tree else None
     kept = value(tree, "metadata", dict) if "metadata" in tree else {"names": []}
@@ -66,7 +66,7 @@ def ensemble_of_tree(tree: Mapping[str, Any]) -> Ensemble:
         name=value(tree, "name", str),
         unit=value(tree, "unit", str),
         ids=ids,
-        dropped=dropped,
+        dropped=of_rows(value(tree, "dropped", list)),
         images=images,
         pixel_size=value(tree, "pixel_size", list) if "pixel_size" in tree else None,
     )
@@ -91,7 +91,7 @@ def space_tree(space: ShapeSpace) -> Tree:
 
 
 def space_of(tree: Mapping[str, Any]) -> ShapeSpace:
-    """Restore a shape space from `space_tree`; one of an earlier version has no archetype."""
+    """Restore a shape space from `space_tree`; one that was fitted to undulations has no archetype."""
     mean = real(tree, "undulation_mean", (None, 2))
     n = len(mean)
     basis = real(tree, "basis", (None, n, 2))
@@ -148,11 +148,6 @@ def mmd_test_of(tree: Mapping[str, Any]) -> MMDTest:
         left_out={str(name): str(reason) for name, reason in tree.get("left_out", {}).items()},
         **numbers,
     )
-
-
-def descriptors_of(coordinates: Mapping[str, Any], count: int) -> Real:
-    """Descriptors of the form of `count` curves; none in a comparison of an earlier version."""
-    return real(coordinates, "descriptors", (count, None)) if "descriptors" in coordinates else np.empty((count, 0))
 
 
 def json_number(number: float) -> float | str:

@@ -1,7 +1,7 @@
 """Settings of a comparison: every parameter with its one default, range and help."""
 
 from dataclasses import InitVar, dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from .. import parameters
 from ..checks import RandomState, seed_of, switch
@@ -83,6 +83,7 @@ class Settings:
             "images": "images",
         },
         group=_ADVANCED,
+        expert=True,
     )
     archetype: Choice = parameter(
         "asymmetric",
@@ -135,6 +136,7 @@ class Settings:
         "straight lines for polygons, which turn only at a few corners, and smooth curves for all others.",
         choices={"auto": "automatic", "spline": "periodic spline", "polygon": "straight lines"},
         group=_ADVANCED,
+        expert=True,
     )
     seed: int = parameter(0, "Random seed: the same seed reproduces the result.", least=0, group=_ANALYSIS)
     bandwidth: float | tuple[float, ...] = parameter(
@@ -147,6 +149,7 @@ class Settings:
         decimals=2,
         group=_ADVANCED,
         needs=({"coordinates": ("both", "raw", "normalized")}, {"null": ("gamma", "bound")}),
+        expert=True,
     )
     null: NullKind = parameter(
         "permutation",
@@ -155,6 +158,7 @@ class Settings:
         label="Null distribution",
         choices={"permutation": "permutations", "gamma": "gamma approximation", "bound": "Gretton's bound"},
         group=_ADVANCED,
+        expert=True,
     )
     approximate_above: int = parameter(
         50_000,
@@ -164,6 +168,7 @@ class Settings:
         step=10_000,
         group=_ADVANCED,
         needs={"null": ("permutation",)},
+        expert=True,
     )
     bins: int = parameter(
         1000,
@@ -175,6 +180,7 @@ class Settings:
         step=100,
         group=_ADVANCED,
         needs={"null": ("permutation",)},
+        expert=True,
     )
     overrule: bool = parameter(
         False,
@@ -194,8 +200,6 @@ class Settings:
             object.__setattr__(self, "registration", "none")
         if normalize is not None:
             object.__setattr__(self, "coordinates", "normalized" if switch(normalize, "normalize") else "raw")
-        if cast("int | None", self.approximate_above) is None:  # "never" in older files and scripts
-            object.__setattr__(self, "approximate_above", 0)
         parameters.check(self)
         if isinstance(self.bandwidth, tuple) and len(set(self.bandwidth)) < len(self.bandwidth):
             raise ValueError(f"bandwidth contains a multiple twice: {self.bandwidth!r}")

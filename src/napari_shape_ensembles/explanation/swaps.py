@@ -76,7 +76,7 @@ class Swap:
         return tuple(name for name, differs in zip(COMPONENTS, rejected, strict=True) if differs)
 
 
-def resynthesis(comparison: Comparison, *, random_state: RandomState = 0, seed: int | None = None) -> tuple[Swap, ...]:
+def resynthesis(comparison: Comparison, *, random_state: RandomState = 0) -> tuple[Swap, ...]:
     """Combine A's forms with B's scales and vice versa, and compare the new curves with both samples.
 
     If form and scale are separable, curves with A's form and B's scale differ from A only in scale and from B only in
@@ -87,8 +87,6 @@ def resynthesis(comparison: Comparison, *, random_state: RandomState = 0, seed: 
     comparison : Comparison
     random_state : int, Generator or RandomState
         Seed of the halves and of the pairing.
-    seed : int, optional
-        Former name of `random_state`.
 
     Returns
     -------
@@ -123,7 +121,7 @@ def resynthesis(comparison: Comparison, *, random_state: RandomState = 0, seed: 
             f"{sizes['A']} and {sizes['B']} curves: resynthesis splits each sample in two and needs at least 4 curves "
             "in each"
         )
-    rng = np.random.default_rng(seed_of(random_state, seed))
+    rng = np.random.default_rng(seed_of(random_state))
     given = {name: rng.permutation(size) < size // 2 for name, size in sizes.items()}
     by_curves = replace(comparison.settings, permute="curves")
     mixer = _Mixer(given, *polar_factors(comparison), comparison.a.unit, by_curves, rng)

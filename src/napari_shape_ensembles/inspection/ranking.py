@@ -12,6 +12,7 @@ from ..checks import several
 from ..comparison import Comparison, Settings, compare
 from ..comparison.compare import require_curves
 from ..outlines import Ensemble, Outlines
+from ..outlines.reasons import BY_HAND
 from ..progress import report
 from ..shapes import ShapeSpace, decompose, register, to_landmarks
 from ..shapes.registration import choose_archetype
@@ -108,7 +109,7 @@ def without_excluded(ensemble: Ensemble, excluded: NDArray[np.bool_]) -> Ensembl
     kept = ensemble.subset(~excluded)
     if not excluded.any():
         return kept
-    return kept.derived(kept.curves, dropped=kept.dropped | {"excluded by hand": int(excluded.sum())})
+    return kept.derived(kept.curves, dropped=kept.dropped | {BY_HAND: int(excluded.sum())})
 
 
 def inspect_curves(

@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 
 from ..archive import ContentError, StrPath
+from ..outlines.reasons import NOT_POLYGON, PARTS, Reason
 from .content import json_of
 from .curve_table import CENTRE, Found, columns_of, largest_ring, positions
 from .geojson import geojson_found, is_geojson
 
-_NOT_POLYGON = "not a polygon"
-_MASKS = "run-length masks (not polygons)"
-_CROWDS = "crowds"
-_PIECES = "extra pieces of an object"
+_MASKS, _CROWDS = Reason("masks"), Reason("crowds")
 # Three points, two numbers each.
 _MIN_NUMBERS = 6
 
@@ -57,9 +55,9 @@ def _coco(content: Mapping[str, Any]) -> Found:
                 raise ContentError(f"a polygon of {len(numbers)} numbers: x and y must come in pairs")
             rings.append(positions(np.reshape(np.array(numbers, dtype=np.float64), (-1, 2))))
         if not rings:
-            found.dropped[_NOT_POLYGON] += 1
+            found.dropped[NOT_POLYGON] += 1
             continue
-        found.dropped[_PIECES] += len(rings) - 1
+        found.dropped[PARTS] += len(rings) - 1
         found.curves.append(largest_ring(rings) - CENTRE)
         ids.append(annotation.get("id", len(ids) + 1))
         found.features["image"].append(images.get(annotation.get("image_id"), ""))
@@ -86,7 +84,7 @@ def _via(images: list[Mapping[str, Any]]) -> Found:
     for image, region in ((str(name), region) for name, of in listed for region in of):
         shape = region["shape_attributes"]
         if shape.get("name") not in ("polygon", "polyline") or "all_points_x" not in shape:
-            found.dropped[_NOT_POLYGON] += 1
+            found.dropped[NOT_POLYGON] += 1
             continue
         points = np.array([shape["all_points_x"], shape["all_points_y"]], dtype=np.float64).T
         found.curves.append(positions(points) - CENTRE)

@@ -13,6 +13,7 @@ from .._types import Real
 from ..archive import ContentError, Tree
 from ..outlines import Ensemble
 from ..outlines.extract import signed_area
+from ..outlines.reasons import Reason, of_rows, rows_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,7 +150,7 @@ def metadata(table: CurveTable) -> Tree:
         **pixel,
         "ids": _KINDS.get(ensemble.ids.dtype.kind, "text"),
         "columns": {str(name): _KINDS.get(column.dtype.kind, "text") for name, column in table.features.items()},
-        "dropped": [[reason, count] for reason, count in ensemble.dropped.items()],
+        "dropped": rows_of(ensemble.dropped),
         "filled": ensemble.filled,
         "tracing": ensemble.tracing,
         "metadata": list(ensemble.metadata),
@@ -181,7 +182,7 @@ class Found:
     curves: list[Real] = field(default_factory=list)
     ids: Sequence[Any] | NDArray[Any] = field(default_factory=list)
     features: dict[str, list[Any]] = field(default_factory=dict)
-    dropped: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[Reason] = field(default_factory=Counter)
     meta: Tree = field(default_factory=dict)
     calibrated: bool = False
 
@@ -219,7 +220,7 @@ def assembled(found: Found, name: str) -> CurveTable:
             f"{len(bad)} of {len(found.curves)} curves have NaN or infinite vertices (first: curve {bad[0]})"
         )
     curves = found.curves if found.calibrated else [curve * scale for curve in found.curves]
-    dropped = found.dropped + Counter({str(reason): count for reason, count in found.meta.get("dropped", [])})
+    dropped = found.dropped + Counter(of_rows(found.meta.get("dropped", [])))
     ids, features = _typed_ids(found.ids, found.meta), pd.DataFrame(found.features)
     if len(set(ids.tolist())) < len(ids):  # duplicate ids become names, and the curves are numbered
         features.insert(0, "name", [str(value) for value in ids], allow_duplicates=True)

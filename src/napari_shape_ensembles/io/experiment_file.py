@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..archive import ContentError, StrPath, Tree, read_archive, write_archive
+from ..archive import StrPath, Tree, read_archive, write_archive
 from ..comparison import Experiment, Inputs, records
 from ..comparison.compare import software_versions
 
@@ -59,15 +59,12 @@ def load_experiment(path: StrPath, memory: float | None = None) -> tuple[Experim
     Raises
     ------
     ValueError
-        For a file of another kind, a damaged one, one of an earlier version (which stored numbers only), or one that
-        exceeds the memory limit.
+        For a file of another kind, a damaged one, or one that exceeds the memory limit.
     OSError
         If the file does not exist, or cannot be read.
     """
 
     def built(tree: Tree) -> tuple[Experiment, Tree, Inputs | None]:
-        if "parts" not in tree:
-            raise ContentError("written by an earlier version, which stored only numbers: run the experiment again")
         known = tree.get("inputs") is not None
         inputs = Inputs.of_tree(records.value(tree, "inputs", dict)) if known else None
         return Experiment.of_tree(tree), records.value(tree, "view", dict), inputs

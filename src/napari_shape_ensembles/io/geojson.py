@@ -11,12 +11,10 @@ import numpy as np
 
 from .._types import Real
 from ..archive import ContentError, StrPath, Tree
+from ..outlines.reasons import HOLES, NOT_POLYGON, PARTS, Reason
 from .content import json_of
 from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, largest_ring, metadata, positions
 
-_NOT_POLYGON = "not a polygon"
-_PIECES = "extra pieces of an object"
-_HOLES = "holes"
 # Properties that QuPath writes for every object.
 _QUPATH = ("objectType", "name", "color", "isLocked")
 # Any fixed UUID will do: it gives the same curve the same id in every file.
@@ -110,7 +108,7 @@ def _objects(content: Any) -> list[Tree] | None:
     return content if features else None
 
 
-def _outline(item: Tree, dropped: Counter[str]) -> Real | None:
+def _outline(item: Tree, dropped: Counter[Reason]) -> Real | None:
     """Return the outer ring of the largest polygon of a feature; count the parts that are dropped."""
     geometry = item.get("geometry") or {}
     pieces = {"Polygon": lambda c: [c], "MultiPolygon": list}.get(str(geometry.get("type")), lambda c: [])(
@@ -118,10 +116,10 @@ def _outline(item: Tree, dropped: Counter[str]) -> Real | None:
     )
     rings = [positions(piece[0]) for piece in pieces if piece]
     if not rings:
-        dropped[_NOT_POLYGON] += 1
+        dropped[NOT_POLYGON] += 1
         return None
-    dropped[_PIECES] += len(rings) - 1
-    dropped[_HOLES] += sum(len(piece) - 1 for piece in pieces)
+    dropped[PARTS] += len(rings) - 1
+    dropped[HOLES] += sum(len(piece) - 1 for piece in pieces)
     return largest_ring(rings)
 
 

@@ -15,6 +15,7 @@ import shapely
 from ..archive import ContentError, StrPath
 from ..budget import reserve, reserve_curves
 from ..outlines import Ensemble
+from ..outlines.reasons import HOLES, NOT_POLYGON, PARTS, Reason
 from .content import bytes_of
 from .curve_table import FORMAT, CurveTable, Found, largest_ring, metadata
 from .tables import pyarrow_modules
@@ -99,13 +100,13 @@ def read_geoparquet(path: StrPath) -> Found:
     return found
 
 
-def _outline(geometry: Any, dropped: Counter[str]) -> np.ndarray | None:
+def _outline(geometry: Any, dropped: Counter[Reason]) -> np.ndarray | None:
     """Return the outer ring of the largest polygon as rows and columns; count the parts that are dropped."""
     parts = [] if geometry is None else shapely.get_parts(geometry).tolist()
     polygons = [part for part in parts if part.geom_type == "Polygon" and not part.is_empty]
     if not polygons:
-        dropped["not a polygon"] += 1
+        dropped[NOT_POLYGON] += 1
         return None
-    dropped["extra pieces of an object"] += len(polygons) - 1
-    dropped["holes"] += sum(len(polygon.interiors) for polygon in polygons)
+    dropped[PARTS] += len(polygons) - 1
+    dropped[HOLES] += sum(len(polygon.interiors) for polygon in polygons)
     return largest_ring([shapely.get_coordinates(polygon.exterior)[:-1, ::-1] for polygon in polygons])

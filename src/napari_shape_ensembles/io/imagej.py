@@ -14,11 +14,10 @@ import numpy as np
 from .._types import Real
 from ..archive import ContentError, StrPath
 from ..budget import reserve_curves
+from ..outlines.reasons import OPEN, PARTS, Reason
 from .content import bytes_of, unpacked
 from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, largest_ring, metadata
 
-_OPEN = "open"
-_PIECES = "extra pieces of an object"
 _MAX_VERTICES = 2**16 - 1
 # Maximum rounding of vertices, relative to the size of their curve.
 _MAX_ROUNDING = 0.01
@@ -101,7 +100,7 @@ def read_roi(path: StrPath) -> Found:
 def _found(entries: Iterable[tuple[str, bytes]]) -> Found:
     roifile = _roifile()
     curves, ids, words = [], [], []
-    dropped: Counter[str] = Counter()
+    dropped: Counter[Reason] = Counter()
     empty = True
     for name, content in entries:
         empty = False
@@ -130,16 +129,16 @@ def _value(words: str | None, *, own: bool) -> Any:
         return words
 
 
-def _outline(roi: Any, dropped: Counter[str]) -> Real | None:
+def _outline(roi: Any, dropped: Counter[Reason]) -> Real | None:
     if roi.roitype.name not in _CLOSED:
-        dropped[_OPEN] += 1
+        dropped[OPEN] += 1
         return None
     found = roi.coordinates(multi=True)
     rings = [np.asarray(ring, dtype=np.float64)[:, ::-1] for ring in found if len(ring)]
     if not rings:
-        dropped[_OPEN] += 1
+        dropped[OPEN] += 1
         return None
-    dropped[_PIECES] += len(rings) - 1
+    dropped[PARTS] += len(rings) - 1
     return largest_ring(rings)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from .._types import Real
 from ..archive import ContentError, StrPath
 from ..budget import reserve, reserve_curves
+from ..outlines.reasons import Reason
 from .content import bytes_of
 from .curve_table import FORMAT, LAYOUT, Found, positions
 
@@ -95,7 +96,7 @@ def read_tps(path: StrPath) -> Found:
                 outlines.append((value.strip(), points))
             else:
                 fields[name.strip().upper()] = value.strip()
-        found.dropped["landmarks"] += int(fields.get("LM", 0) or 0)
+        found.dropped[Reason("landmarks")] += int(fields.get("LM", 0) or 0)
         scale = float(fields.get("SCALE", 1))
         if not 0 < scale < np.inf:
             raise ContentError(f"SCALE={fields['SCALE'][:40]}: the scale must be a number above 0")

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..archive import ContentError, StrPath
 from ..budget import reserve, reserve_curves
+from ..outlines.reasons import Reason
 from .content import bytes_of
 from .curve_table import Found, positions
 
@@ -51,7 +52,7 @@ def read_rda(path: StrPath) -> Found:
     ((_, curves, ids, features, why),) = sets
     reserve_curves(sum(map(len, curves)), len(curves))
     if why:
-        return Found(dropped=Counter({why: len(curves)}))
+        return Found(dropped=Counter({Reason(why): len(curves)}))
     return Found([positions(curve * (1, -1)) for curve in curves], ids, features)
 
 

@@ -359,10 +359,7 @@ def _other_versions(saved: Mapping[str, str]) -> list[str]:
 
 
 def saved_numbers(saved: Mapping[str, Any], again: Mapping[str, Any]) -> tuple[SavedNumber, ...]:
-    """Compare two sets of named numbers; a name missing from the rerun differs.
-
-    Numbers missing from the saved result, which an earlier version did not compute, are ignored.
-    """
+    """Compare two sets of named numbers; a name missing from the rerun differs."""
     return tuple(_saved_number(name, saved[name], again.get(name)) for name in saved)
 
 

@@ -59,7 +59,7 @@ def _ensemble_json(ensemble: Ensemble) -> Tree:
         "unit": ensemble.unit,
         "curves": len(ensemble),
         "images": sorted(set(ensemble.images.tolist())),
-        "left out": ensemble.dropped,
+        "left out": {str(reason): count for reason, count in ensemble.dropped.items()},
     }
 
 

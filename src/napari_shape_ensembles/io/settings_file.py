@@ -1,7 +1,6 @@
 """Settings as one human-readable TOML file, shared by the docks, scripts and the command line.
 
-The table [outlines] holds the recipe, [analysis] the settings of the comparison. Files of the first version, with
-[segmentation] and an [outlines] about tracing, are supported.
+The table [outlines] holds the recipe, [analysis] the settings of the comparison.
 """
 
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from ..comparison import Settings
 from ..outlines import Outlines
 
 _ANALYSIS, _OUTLINES = "analysis", "outlines"
-_KNOWN = (_ANALYSIS, _OUTLINES, "segmentation", "version")
+_KNOWN = (_ANALYSIS, _OUTLINES, "version")
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from ..budget import budget, reserve_labels, reserve_pixels
 from ..outlines import Ensemble, content_of, objects_of_classes
 from ..outlines.large_images import outlines_of_large_image
 from ..outlines.proposals import best_recipe, describe_finding, places_tried, reason_not_tried
+from ..outlines.reasons import AT_BORDER, Reason
 from ..outlines.recognise import as_labels
 from ..outlines.tiles import TILE, outlines_in_tiles
-from ..outlines.tracing import AT_BORDER
 from ..progress import report
 from ..words import counted
 from .calibration import Calibration
@@ -360,7 +360,7 @@ def traced(found: Labelled, reading: Reading) -> Ensemble:
     return also_left_out(ensemble, AT_BORDER, found.cut)
 
 
-def also_left_out(ensemble: Ensemble, reason: str, count: int) -> Ensemble:
+def also_left_out(ensemble: Ensemble, reason: Reason, count: int) -> Ensemble:
     """Add to the number of dropped objects of an ensemble."""
     if not count:
         return ensemble

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..archive import ContentError, StrPath, Tree, exact_csv_options
 from ..budget import reserve, reserve_curves
+from ..outlines.reasons import OPEN, Reason
 from .content import bytes_of
 from .curve_table import FORMAT, CurveTable, Found, metadata
 
@@ -247,14 +248,14 @@ def _jumps(vertices: np.ndarray) -> int:
     return jumps if jumps > 1 else 0
 
 
-def _closed(frame: "pd.DataFrame", identity: str) -> tuple["pd.DataFrame", Counter[str]]:
+def _closed(frame: "pd.DataFrame", identity: str) -> tuple["pd.DataFrame", Counter[Reason]]:
     """Return the closed shapes of a napari table, and the number of the others."""
     if "shape-type" not in frame:
         return frame, Counter()
     kinds = frame.groupby(identity)["shape-type"].first()
     open_ones = kinds[kinds.isin(_OPEN_KINDS)]
     ellipses = kinds[kinds == "ellipse"]
-    dropped = Counter({"open": len(open_ones), "ellipses, of which the table holds only the box": len(ellipses)})
+    dropped = Counter({OPEN: len(open_ones), Reason("ellipses"): len(ellipses)})
     left_out = frame[identity].isin([*open_ones.index, *ellipses.index])
     return frame[~left_out], +dropped
 

@@ -5,7 +5,6 @@ rougher, say), a change of one tends to come with a change of the other, and a d
 detected by neither test.
 """
 
-import warnings
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain
@@ -72,12 +71,6 @@ class DependenceTest(Sealed):
         """Draw the HSIC of permuted pairings as a histogram, and the observed one; returns the Matplotlib axes."""
         return plot_null(self.null, self.hsic, self.p_value, "HSIC", ax)
 
-    @property
-    def normalised(self) -> float:
-        """Deprecated spelling of `normalized`."""
-        warnings.warn("normalised is deprecated: use normalized", DeprecationWarning, stacklevel=2)
-        return self.normalized
-
 
 class Compared(Protocol):
     """Protocol of a comparison: coordinates of the pooled curves, A's rows first."""
@@ -122,7 +115,6 @@ def dependence_test(
     permutations: int = PERMUTATIONS,
     significance: float = SIGNIFICANCE,
     random_state: RandomState = 0,
-    seed: int | None = None,
 ) -> DependenceTest:
     """Test whether undulation and scale are independent within each of the two samples.
 
@@ -134,7 +126,7 @@ def dependence_test(
         Scale coordinates, if t is an array.
     first : int, optional
         Number of A's rows, if t is an array.
-    permutations, significance, random_state, seed
+    permutations, significance, random_state
         As in `mmd_test`.
 
     Returns
@@ -171,7 +163,7 @@ def dependence_test(
     """
     check_level(significance)
     t, l, first = coordinates_of(t, l, first)
-    seed = seed_of(random_state, seed)
+    seed = seed_of(random_state)
     if len(t) != len(l) or not 2 <= first <= len(t) - 2:
         raise ValueError(
             f"{len(t)} undulations and {len(l)} scales, {first} of the first sample: give one of each per curve, "

@@ -97,7 +97,6 @@ def mmd_test(
     approximate_above: int | None = None,
     bins: int = 0,
     random_state: RandomState = 0,
-    seed: int | None = None,
 ) -> MMDTest:
     """Test whether two samples come from one distribution.
 
@@ -123,8 +122,6 @@ def mmd_test(
         single points (see Notes). 0, the default, always permutes single points.
     random_state : int, Generator or RandomState
         Seed of the permutations and the subsets.
-    seed : int, optional
-        Former name of `random_state`.
 
     Returns
     -------
@@ -168,7 +165,7 @@ def mmd_test(
         factor=factor,
         approximate_above=approximate_above,
         bins=bins,
-        seed=seed_of(random_state, seed),
+        seed=seed_of(random_state),
     )
 
 

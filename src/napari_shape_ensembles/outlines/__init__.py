@@ -9,6 +9,7 @@ from .matching import Matching, match_labels
 from .outlines import Outlines, segment, segment_stack
 from .proposals import Proposal
 from .propose import propose
+from .reasons import Reason
 from .recognise import content_of, objects_of_classes
 from .repair import repaired
 from .tiling import Boundary, Tiling
@@ -23,6 +24,7 @@ __all__ = [
     "PixelFeatures",
     "Proposal",
     "Quality",
+    "Reason",
     "Tiling",
     "at_one_pixel_size",
     "at_pixel_size",

@@ -16,9 +16,10 @@ from ..checks import expect, seal, text
 from ..progress import cancellation_check
 from ..words import counted, distinct, listed
 from . import exchange
+from .reasons import Reason, checked_counts, too_small
 from .recipe import Recipe
 from .spline import following
-from .tracing import TOO_SMALL, traced_labels, tracing_recipe
+from .tracing import traced_labels, tracing_recipe
 from .units import conversion_factor, length_unit, unit_name
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ class Ensemble:
         Unit of the coordinates: "pixel" (also "px", "pix", "pixels"), or a unit of length such as "µm".
     ids : sequence, optional
         One unique id per curve, numbers or strings; by default the index of each curve in `curves`.
-    dropped : mapping of str to int, optional
-        Objects rejected by earlier steps: reason -> count.
+    dropped : mapping of Reason to int, optional
+        Numbers of objects rejected by earlier steps.
     images : sequence of str, optional
         Name of the image each curve comes from, if there are several; by default `name`. See `pooled`.
     pixel_size : float or (float, float), optional
@@ -130,7 +131,7 @@ class Ensemble:
         name: str = "",
         unit: str = "pixel",
         ids: ArrayLike | None = None,
-        dropped: Mapping[str, int] | None = None,
+        dropped: Mapping[Reason, int] | None = None,
         images: Sequence[str] | NDArray[np.str_] | None = None,
         pixel_size: float | Sequence[float] | Real | None = None,
         filled: int = 0,
@@ -138,11 +139,7 @@ class Ensemble:
         tracing: Mapping[str, Any] | None = None,
     ) -> None:
         arrays = _arrays(curves)
-        counts: Counter[str] = Counter()
-        for reason, number in (dropped or {}).items():
-            if not isinstance(number, int | np.integer) or number < 0:
-                raise ValueError(f'dropped must hold numbers of objects, not {number!r} for "{reason}"')
-            counts[text(reason, "a reason in dropped")] = int(number)
+        counts = Counter(checked_counts(dropped or {}))
         offsets = np.cumsum([0, *(len(array) for array in arrays)], dtype=np.int64)
         vertices = np.concatenate([np.empty((0, 2)), *arrays], dtype=np.float64).view(np.complex128)[:, 0]
         vertices, offsets, kept = _cleaned(vertices, offsets, counts)
@@ -173,7 +170,7 @@ class Ensemble:
             self._metadata[column] = values
         self._tracing = dict(tracing or {})
         self.filled = filled
-        self._dropped = {reason: count for reason, count in counts.items() if count}
+        self._dropped = dict(counts)
         self.vertices, self.offsets, self.ids = vertices.view(np.float64).reshape(-1, 2), offsets, names[kept]
         self._features: pd.DataFrame | None = None
         seal(self)
@@ -239,8 +236,8 @@ class Ensemble:
         return tuple(self.vertices[start:stop] for start, stop in itertools.pairwise(ends))
 
     @property
-    def dropped(self) -> dict[str, int]:
-        """Rejected objects: reason -> count, without zeros."""
+    def dropped(self) -> dict[Reason, int]:
+        """Numbers of rejected objects by `Reason`, without zeros."""
         return dict(self._dropped)
 
     @property
@@ -528,7 +525,7 @@ class Ensemble:
         >>> masks[0, 5:20, 5:20], masks[1, 10:30, 10:30] = True, True
         >>> found = Ensemble.from_masks(masks, metadata={"score": [0.9, 0.8, 0.1]})
         >>> found.ids, found.dropped, found.metadata["score"].tolist()
-        (array([0, 1]), {'empty masks': 1}, [0.9, 0.8])
+        (array([0, 1]), {Reason('empty masks'): 1}, [0.9, 0.8])
         """
 
         def trace(mask: NDArray[np.bool_]) -> Ensemble:
@@ -556,7 +553,7 @@ class Ensemble:
         >>> from napari_shape_ensembles import Ensemble
         >>> ensemble = Ensemble.from_polygons([shapely.box(0, 0, 4, 1), shapely.Point(0, 0)], unit="µm")
         >>> ensemble, ensemble.dropped
-        (Ensemble('': 1 curve in µm, 1 left out), {'not a polygon': 1})
+        (Ensemble('': 1 curve in µm, 1 left out), {Reason('not a polygon'): 1})
         >>> ensemble[0].max(axis=0)
         array([1., 4.])
         """
@@ -774,14 +771,14 @@ def _unique_ids(ids: ArrayLike, count: int) -> NDArray[Any]:
     return names
 
 
-def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[Complex, Index, Index]:
+def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tuple[Complex, Index, Index]:
     """Drop invalid curves, adding to `counts`; also return the indices of the curves kept.
 
     Works on blocks of curves, as temporaries take several times their memory.
     """
     some, own, kept = vertices, offsets, np.arange(0)  # of the current block
 
-    def keep(usable: Mask, reason: str) -> None:
+    def keep(usable: Mask, reason: Reason) -> None:
         nonlocal some, own, kept
         if not usable.all():
             counts[reason] += int(np.count_nonzero(~usable))
@@ -795,12 +792,12 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[C
     for start, stop in itertools.pairwise(cuts):
         ends = offsets[start : stop + 1]
         some, own, kept = vertices[ends[0] : ends[-1]], ends - ends[0], np.arange(start, stop)
-        for beyond, reason in ((np.inf, "NaN or infinite vertices"), (_LARGEST, f"vertices beyond {_LARGEST:g}")):
+        for beyond, reason in ((np.inf, Reason("not finite")), (_LARGEST, Reason("huge", _LARGEST))):
             within = np.maximum(np.abs(some.real), np.abs(some.imag)) < beyond  # NaN compares False
             lost_before = np.append(0, np.cumsum(~within, dtype=np.int64))[own]
             keep(lost_before[1:] == lost_before[:-1], reason)
         for _ in range(2):  # again after removing repeats
-            keep(np.diff(own) >= 3, "fewer than 3 distinct vertices")
+            keep(np.diff(own) >= 3, Reason("distinct", 3))
             largest = np.maximum.reduceat(np.abs(some), own[:-1])
             gap = np.abs(some[following(own)] - some)
             new = gap > _ROUNDING_TOLERANCE * np.repeat(largest, np.diff(own))
@@ -813,9 +810,9 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[C
         lengths = np.add.reduceat(np.abs(some[after] - some), own[:-1])
         areas = np.add.reduceat((spokes.conj() * spokes[after]).imag / 2, own[:-1])
         long, encloses = lengths > _SMALLEST, np.abs(areas) > _MIN_RELATIVE_AREA * lengths**2
-        keep(long, f"shorter than {_SMALLEST:g}")
-        keep(spread[long], "collinear")
-        keep(encloses[long & spread], "zero area")
+        keep(long, Reason("tiny", _SMALLEST))
+        keep(spread[long], Reason("collinear"))
+        keep(encloses[long & spread], Reason("zero area"))
         parts.append((some, np.diff(own), kept))
     if not parts:
         return vertices, offsets, kept
@@ -884,8 +881,8 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
         shape = (np.ceil(curve.max(axis=0) / size) - corner + 3).astype(int)
         mask = polygon2mask(tuple(shape), curve / size - corner)
         traced = Ensemble(**traced_labels(mask.astype(np.int64), recipe, scale=(size, size), unit=ensemble.unit))
-        for reason, count in (traced.dropped if mask.any() else {TOO_SMALL.format(recipe.min_area): 1}).items():
-            there = f"{reason} at pixels of {size:.4g} {ensemble.unit}"
+        for reason, count in (traced.dropped if mask.any() else {too_small(recipe.min_area): 1}).items():
+            there = reason._replace(pixel=f"{size:.4g} {ensemble.unit}")
             dropped[there] = dropped.get(there, 0) + count
         if len(traced):
             largest = int(np.argmax(np.diff(traced.offsets)))

@@ -18,12 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
+from .reasons import NOT_POLYGON, PARTS, Reason
+
 Options = dict[str, Any]
 
-_EMPTY, _PIECES, _NOT_POLYGON, _OPEN = (
-    *("empty masks", "extra pieces of an object", "not a polygon"),
-    "not a closed path",
-)
+_EMPTY, _OPEN = Reason("empty masks"), Reason("not a closed path")
 #: Key of the outlines in AnnData's `uns`.
 KEY = "shape_ensembles"
 #: Columns of `Ensemble.features`, and all names reserved for measured columns in tables of results.
@@ -50,7 +49,7 @@ class Outlined(Protocol):
         """Name of the image of each curve."""
 
     @property
-    def dropped(self) -> dict[str, int]:
+    def dropped(self) -> dict[Reason, int]:
         """Rejected objects by reason."""
 
     @property
@@ -90,7 +89,7 @@ def of_masks(
     planes = [np.asarray(mask) for mask in masks]
     if not planes or any(plane.ndim != 2 for plane in planes):
         raise ValueError("masks must be planes of pixels, one per object, in a list or an (N, rows, columns) array")
-    dropped: Counter[str] = Counter()
+    dropped: Counter[Reason] = Counter()
     curves, kept, traced = [], [], None
     for place, plane in enumerate(planes):
         inside = plane.astype(bool)
@@ -101,7 +100,7 @@ def of_masks(
         if traced.curves:
             curves.append(max(traced.curves, key=lambda curve: shapely.Polygon(curve).area))
             kept.append(place)
-            dropped[_PIECES] += len(traced.curves) - 1
+            dropped[PARTS] += len(traced.curves) - 1
         dropped.update(traced.dropped)
     known = {} if traced is None else {"unit": traced.unit, "pixel_size": traced.pixel_size, "tracing": traced.tracing}
     columns = {name: np.asarray(value)[kept] if np.ndim(value) else value for name, value in metadata.items()}
@@ -125,15 +124,15 @@ def of_polygons(polygons: Any, order: str, options: Options) -> Options:
         known["metadata"] = {str(name): _without_gaps(frame[name]).to_numpy() for name in own}
     elif hasattr(polygons, "geom_type") and not hasattr(polygons, "index"):
         polygons = [polygons]  # a single geometry
-    dropped: Counter[str] = Counter(options.pop("dropped", {}))
+    dropped: Counter[Reason] = Counter(options.pop("dropped", {}))
     curves, kept, filled = [], [], 0
     for place, geometry in enumerate(frame.geometry if frame is not None else polygons):
         parts = [] if geometry is None else shapely.get_parts(geometry).tolist()
         rings = [part for part in parts if part.geom_type in ("Polygon", "LinearRing") and not part.is_empty]
         if not rings:
-            dropped[_NOT_POLYGON] += 1
+            dropped[NOT_POLYGON] += 1
             continue
-        dropped[_PIECES] += len(parts) - 1
+        dropped[PARTS] += len(parts) - 1
         ring = max(rings, key=lambda one: shapely.area(shapely.Polygon(one.coords) if _is_ring(one) else one))
         filled += not _is_ring(ring) and len(ring.interiors) > 0
         curves.append(np.asarray((ring if _is_ring(ring) else ring.exterior).coords)[:-1, :2])
@@ -149,7 +148,7 @@ def _is_ring(geometry: Any) -> bool:
 
 def of_paths(paths: Sequence[Any], order: str, options: Options) -> Options:
     """Parameters of an ensemble of Matplotlib paths."""
-    dropped: Counter[str] = Counter(options.pop("dropped", {}))
+    dropped: Counter[Reason] = Counter(options.pop("dropped", {}))
     curves, kept = [], []
     for place, path in enumerate(paths):
         if not hasattr(path, "to_polygons"):
@@ -158,7 +157,7 @@ def of_paths(paths: Sequence[Any], order: str, options: Options) -> Options:
         if not rings:
             dropped[_OPEN] += 1
             continue
-        dropped[_PIECES] += len(rings) - 1
+        dropped[PARTS] += len(rings) - 1
         curves.append(max(rings, key=lambda ring: shapely.area(shapely.Polygon(ring)))[:-1])
         kept.append(place)
     return _selected({**options, "curves": rows_first(curves, order), "dropped": dropped}, kept)

@@ -12,8 +12,9 @@ from .._types import Real
 from ..checks import switch, unmasked
 from ..parameters import parameters_of
 from .ensemble import Ensemble
+from .reasons import AT_BORDER, Reason, too_small
 from .recipe import Recipe, SmoothingUnit
-from .tracing import AT_BORDER, TOO_SMALL, blur, pixel_of, traced_labels, tracing_recipe
+from .tracing import blur, pixel_of, traced_labels, tracing_recipe
 
 
 def extract_curves(
@@ -80,7 +81,7 @@ def extract_curves(
     >>> ensemble
     Ensemble('': 1 curve in µm, 1 left out)
     >>> ensemble.dropped
-    {'touching the image border': 1}
+    {Reason('border'): 1}
     """
     recipe = tracing_recipe(
         smoothing=smoothing,
@@ -181,7 +182,7 @@ def trace_mask(
         name=name,
         unit=unit,
         ids=np.where(areas[kept] > 0, np.cumsum(areas[kept] > 0), -1 * np.cumsum(areas[kept] <= 0)),
-        dropped={AT_BORDER: len(contours) - len(closed), TOO_SMALL.format(min_area): int((wanted & ~large).sum())},
+        dropped={AT_BORDER: len(contours) - len(closed), too_small(min_area): int((wanted & ~large).sum())},
         pixel_size=pixel,
     )
 
@@ -252,7 +253,7 @@ def level_curves(
         raise ValueError(f"the value of the level must be a finite number, not {value!r}")
     if quantile is not None and not 0 <= quantile <= 1:
         raise ValueError(f"quantile must be between 0 and 1, not {quantile!r}")
-    dropped: Counter[str] = Counter()
+    dropped: Counter[Reason] = Counter()
     curves = []
     level = value if quantile is None else np.quantile(plane, quantile)
     for contour in find_contours(plane.astype(np.float64), level):
@@ -260,7 +261,7 @@ def level_curves(
         if not np.array_equal(contour[0], contour[-1]):
             dropped[AT_BORDER] += 1
         elif abs(area) < min_area:
-            dropped[TOO_SMALL.format(min_area)] += 1
+            dropped[too_small(min_area)] += 1
         else:
             curves.append(contour[:-1][:: 1 if area > 0 else -1] * pixel)
     return Ensemble(curves, name=name, unit=unit, ids=np.arange(1, len(curves) + 1), dropped=dropped, pixel_size=pixel)

@@ -13,9 +13,9 @@ from ..checks import expect
 from ..palette import axes_of
 from ..words import counted
 from .ensemble import Ensemble
+from .reasons import too_small
 from .recipe import Recipe
 from .spline import following
-from .tracing import TOO_SMALL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,20 +61,23 @@ class Finding:
         Whether the row of the truth table is withheld until someone has inspected the outlines.
     text : str
         A sentence without its period.
+    limit : float, optional
+        What the outlines exceed or fall below: a number, a fraction, a ratio, pixels or standard deviations.
 
     Examples
     --------
     >>> from napari_shape_ensembles import quality, samples
     >>> a, b = samples.powder_outlines().ensembles()
     >>> few = quality(a, b.subset([i < 4 for i in range(len(b))])).serious[0]
-    >>> few.check, few.where
-    ('few curves', 'Powder, field 2, drawn by hand')
+    >>> few.check, few.limit, few.where
+    ('few curves', 10, 'Powder, field 2, drawn by hand')
     """
 
     check: str
     where: str
     serious: bool
     text: str
+    limit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -110,11 +113,11 @@ class Quality:
         return f"{self.serious[0].text}: look at the outlines first" if self.serious else None
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """Table with one row per finding: check, where, serious, text."""
+        """Table with one row per finding: check, where, serious, text, limit."""
         import pandas as pd  # slow to import, and not needed for the result
 
         rows = [vars(finding) for finding in self.findings]
-        return pd.DataFrame(rows, columns=["check", "where", "serious", "text"])
+        return pd.DataFrame(rows, columns=["check", "where", "serious", "text", "limit"])
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Plot which check found something where, filled if serious; returns the Matplotlib axes."""
@@ -195,7 +198,7 @@ def _checked(name: str, ensemble: Ensemble) -> _Checked:
     found = []
     if len(ensemble) < _MIN_CURVES:
         text = f"{name} has only {counted(len(ensemble), 'curve')}; at least {_MIN_CURVES} are needed"
-        found.append(Finding("few curves", name, True, text))
+        found.append(Finding("few curves", name, True, text, _MIN_CURVES))
     if not len(ensemble):
         return _Checked(name, found, [], 0.0)
     found += _of_side(name, ensemble)
@@ -225,7 +228,8 @@ def _joined(sides: Sequence[_Checked]) -> Quality:
     for (one, other), count in pairs.items():
         if count > max(1, _MAX_DUPLICATE_FRACTION * min(totals[one], totals[other])):
             where = f"in {one}" if one == other else f"in {one} and in {other}"
-            found.append(Finding("duplicates", one, True, f"{counted(count, 'outline')} occur twice, {where}"))
+            text = f"{counted(count, 'outline')} occur twice, {where}"
+            found.append(Finding("duplicates", one, True, text, _MAX_DUPLICATE_FRACTION))
     compared = sorted((side for side in sides if side.vertices), key=lambda side: side.vertices)
     low, high = compared[0].vertices if compared else 0, compared[-1].vertices if compared else 0
     if len(compared) == 2 and low < _MIN_TRACED_VERTICES and high > _MAX_VERTEX_RATIO * low:
@@ -234,7 +238,7 @@ def _joined(sides: Sequence[_Checked]) -> Quality:
             f"outlines have {a.vertices:g} vertices in {a.name} and {b.vertices:g} in {b.name}, in the median: a "
             "difference in roughness may come from how densely they were drawn"
         )
-        found.append(Finding("vertices", f"{a.name}, {b.name}", False, text))
+        found.append(Finding("vertices", f"{a.name}, {b.name}", False, text, _MAX_VERTEX_RATIO))
     return Quality(tuple(sorted(found, key=lambda finding: not finding.serious)))
 
 
@@ -279,14 +283,20 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
         ),
         "open": (gaping, _MAX_OPEN_FRACTION, True, "were open: their closing edge is many times as long as the others"),
     }
-    # The default minimum area: objects below are usually fragments or background.
-    small = ensemble.dropped.get(TOO_SMALL.format(Recipe.min_area), 0)
+    # Objects below the default minimum area are usually fragments or background. Whoever raises it has chosen what is
+    # left out; and what is too small for coarser pixels was an object in its image.
+    limits = {
+        reason.limit: count
+        for reason, count in ensemble.dropped.items()
+        if reason.key == "small" and reason.limit is not None and reason.limit <= Recipe.min_area and not reason.pixel
+    }
+    small = sum(limits.values())
     if small > max(1, _MAX_SPECK_FRACTION * (small + len(ensemble))):
         text = (
-            f"{small} of {small + len(ensemble)} objects of {name} are smaller than {Recipe.min_area:g} px², as if "
+            f"{small} of {small + len(ensemble)} objects of {name} are {too_small(max(limits))}, as if "
             "a threshold broke objects up or followed noise"
         )
-        yield Finding("specks", name, True, text)
+        yield Finding("specks", name, True, text, _MAX_SPECK_FRACTION)
     images = ensemble.images
     names = list(dict.fromkeys(images.tolist()))
     for image in names:
@@ -295,7 +305,7 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
         for check, (flags, most, serious, words) in bad.items():
             count = int(flags[own].sum())
             if count > max(1, most * own.sum()):
-                yield Finding(check, where, serious, f"{count} of {own.sum()} outlines of {where} {words}")
+                yield Finding(check, where, serious, f"{count} of {own.sum()} outlines of {where} {words}", most)
     if ensemble.pixel_size is not None:
         across = float(np.median(features["equivalent_diameter"])) / max(ensemble.pixel_size)
         if across < _MIN_DIAMETER_PX:
@@ -303,7 +313,7 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
                 f"objects of {name} are {across:.1f} pixels across in the median: only the "
                 f"{max(2, int(across * np.pi / 8))} coarsest waves are resolved; finer ones may be pixel steps"
             )
-            yield Finding("pixels", name, False, text)
+            yield Finding("pixels", name, False, text, _MIN_DIAMETER_PX)
     if len(names) < _MIN_IMAGES:
         return
     measured = {
@@ -320,4 +330,4 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
                     f"{image} stands out from the other images of {name}: its {what} lies {abs(distance):.1f} robust "
                     f"standard deviations {'above' if distance > 0 else 'below'} theirs"
                 )
-                yield Finding("stands out", image, abs(distance) > _SERIOUS_DISTANCE, text)
+                yield Finding("stands out", image, abs(distance) > _SERIOUS_DISTANCE, text, _REPORTED_DISTANCE)

@@ -414,7 +414,6 @@ def learn_objects(
     background: Any = None,
     names: Sequence[str] | None = None,
     random_state: RandomState = 0,
-    seed: int | None = None,
 ) -> ObjectModel:
     """Learn the appearance of the objects of a study from a few painted ones.
 
@@ -434,9 +433,7 @@ def learn_objects(
     names : sequence of str, optional
         Names of the images, for the record.
     random_state : int, Generator or RandomState
-        Seed of all random draws. `seed` is its former name.
-    seed : int, optional
-        Overrides `random_state`.
+        Seed of all random draws.
 
     Returns
     -------
@@ -473,7 +470,7 @@ def learn_objects(
     >>> len(match_labels(truth, model.labels(image)).pairs)
     9
     """
-    seed = seed_of(random_state, seed)
+    seed = seed_of(random_state)
     seen, masks, grounds = _as_lists(images, painted, background)
     if len(seen) != len(masks) or len(seen) != len(grounds) or (names is not None and len(names) != len(seen)):
         raise ValueError(

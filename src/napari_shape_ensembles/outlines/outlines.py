@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import parameters
 from .._types import Labels
-from ..archive import ContentError, StrPath
+from ..archive import StrPath
 from ..checks import unmasked
 from ..parameters import documented
 from .ensemble import Ensemble
@@ -22,10 +22,6 @@ from .tiling import Tiling
 from .tracing import traced_labels
 
 _TABLE = "outlines"
-# Tables of the first file format, and options of its [outlines] that were renamed: old name -> new name.
-_OLD_TABLE = "segmentation"
-_RENAMED = {"smoothing": "outline_smoothing", "border": "keep_border"}
-_OLD_NAMES = {"smoothing", "smoothing_unit", "holes", "border", "min_area", "min_vertices", "min_length"}
 
 
 @documented
@@ -177,35 +173,14 @@ class Outlines(Recipe):
 
     @classmethod
     def from_tables(cls, tables: Mapping[str, Any]) -> Self:
-        """Return the recipe in the tables of a file, of this version or of an earlier one.
+        """Return the recipe in the tables of a file.
 
         Raises
         ------
         ValueError
             For an unknown option, or a value out of range.
         """
-        table = parameters.table(tables, _TABLE)
-        if not _is_old(tables, table):
-            return parameters.from_tree(cls, table, f"[{_TABLE}]")
-        if unknown := sorted(set(table) - _OLD_NAMES):
-            known = ", ".join(sorted(_OLD_NAMES))
-            raise ContentError(f"[{_TABLE}] has no option {unknown[0]!r}; with [{_OLD_TABLE}] the options are {known}")
-        renamed = {_RENAMED.get(name, name): value for name, value in table.items()}
-        return parameters.from_tree(cls, {**parameters.table(tables, _OLD_TABLE), **renamed}, f"[{_OLD_TABLE}]")
-
-
-def _is_old(tables: Mapping[str, Any], table: Mapping[str, Any]) -> bool:
-    """Whether a file has the first format, where [outlines] held tracing only and `smoothing` was that of outlines.
-
-    Names of both formats mean what they mean today, unless something that only the first one had is beside them.
-    """
-    version, has_old_table = tables.get("version"), _OLD_TABLE in tables
-    if has_old_table and version not in (None, 1):
-        raise ContentError(
-            f"[{_OLD_TABLE}] is of version 1, but the file states version = {version}: move its options to "
-            f"[{_TABLE}], where the smoothing of outlines is `outline_smoothing`, or write version = 1"
-        )
-    return version == 1 or (version is None and (has_old_table or "border" in table))
+        return parameters.from_tree(cls, parameters.table(tables, _TABLE), f"[{_TABLE}]")
 
 
 def segment(image: ArrayLike, recipe: Outlines | None = None, **changes: Any) -> Labels:

@@ -151,6 +151,7 @@ class Recipe:
         decimals=3,
         group=_FIND,
         needs={"method": ("level",)},
+        expert=True,
     )
     window: float = parameter(
         51.0,
@@ -203,6 +204,7 @@ class Recipe:
         decimals=3,
         group=_FIND,
         needs={"method": ("superpixels",)},
+        expert=True,
     )
     merge: float = parameter(
         0.1,
@@ -214,6 +216,7 @@ class Recipe:
         decimals=3,
         group=_FIND,
         needs={"method": ("superpixels",)},
+        expert=True,
     )
     all_regions: bool = parameter(
         False,
@@ -222,6 +225,7 @@ class Recipe:
         label="Keep all regions",
         group=_FIND,
         needs={"method": ("superpixels",)},
+        expert=True,
     )
     opening: float = parameter(
         0.0,
@@ -233,6 +237,7 @@ class Recipe:
         decimals=1,
         group=_CLEAN,
         needs={"method": _THRESHOLDS},
+        expert=True,
     )
     closing: float = parameter(
         0.0,
@@ -244,6 +249,7 @@ class Recipe:
         decimals=1,
         group=_CLEAN,
         needs={"method": _THRESHOLDS},
+        expert=True,
     )
     fill_holes: bool = parameter(True, "Fill holes inside objects.", group=_CLEAN, needs={"method": _THRESHOLDS})
     min_size: int = parameter(
@@ -272,6 +278,7 @@ class Recipe:
         decimals=2,
         group=_CLEAN,
         needs={"method": (*_THRESHOLDS, "boundaries"), "split_touching": ("distance", "intensity")},
+        expert=True,
     )
     largest: bool = parameter(
         False,
@@ -309,6 +316,7 @@ class Recipe:
         most=_MAX_ITERATIONS,
         group=TRACING,
         needs=_TILING,
+        expert=True,
     )
     min_area: float = parameter(
         16,
@@ -336,6 +344,7 @@ class Recipe:
         least=0,
         group=TRACING,
         needs=_NO_TILING,
+        expert=True,
     )
     min_length: float = parameter(
         0.0,
@@ -347,6 +356,7 @@ class Recipe:
         decimals=1,
         group=TRACING,
         needs=_NO_TILING,
+        expert=True,
     )
     pixel_size: float | tuple[float, float] | None = parameter(
         None,

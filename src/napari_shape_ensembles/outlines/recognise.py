@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from skimage.measure import label
 
-from .tracing import FROM_ZERO
+from .reasons import FROM_ZERO
 
 Content = Literal["grey", "mask", "labels", "classes"]
 

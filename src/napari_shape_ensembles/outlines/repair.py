@@ -6,8 +6,9 @@ import shapely
 from .._types import Mask
 from ..checks import expect
 from .ensemble import Ensemble
+from .reasons import Reason
 
-LOOPS = "loops cut off self-touching outlines"
+_LOOPS = Reason("loops")
 
 
 def self_touching(ensemble: Ensemble) -> Mask:
@@ -50,5 +51,5 @@ def repaired(ensemble: Ensemble) -> Ensemble:
             cut += len(parts) - 1
     dropped = ensemble.dropped
     if cut:
-        dropped[LOOPS] = dropped.get(LOOPS, 0) + cut
+        dropped[_LOOPS] = dropped.get(_LOOPS, 0) + cut
     return ensemble.derived(curves, dropped=dropped)

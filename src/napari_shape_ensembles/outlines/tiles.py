@@ -17,8 +17,9 @@ from .._types import Index
 from ..budget import reserve_labels
 from ..progress import each_block, report
 from .ensemble import Ensemble
+from .reasons import AT_BORDER, NEGATIVE, Reason, too_small
 from .recipe import Recipe
-from .tracing import AT_BORDER, NEGATIVE, TOO_SMALL, pixel_of, traced_labels
+from .tracing import pixel_of, traced_labels
 
 #: Side of a tile in pixels.
 TILE = 2048
@@ -72,13 +73,13 @@ class Window:
         Top, left, bottom, right.
     values : (k,) array of int
         Their labels, ascending.
-    dropped : mapping of str to int
+    dropped : mapping of Reason to int
         Objects of this tile that are not traced, by reason.
     """
 
     box: tuple[int, int, int, int]
     values: Index
-    dropped: Counter[str]
+    dropped: Counter[Reason]
 
 
 def tiles_of(shape: Sequence[int], tile: int = TILE) -> list[tuple[int, int, int, int]]:
@@ -121,7 +122,7 @@ def windows_of(boxes: Boxes, shape: Sequence[int], recipe: Recipe, tile: int = T
     windows = []
     order = np.argsort(owner, kind="stable")
     for group in np.split(order, np.flatnonzero(np.diff(owner[order])) + 1) if len(order) else ():
-        reasons = {TOO_SMALL.format(recipe.min_area): small, AT_BORDER: cut}
+        reasons = {too_small(recipe.min_area): small, AT_BORDER: cut}
         dropped = Counter({reason: int(out[group].sum()) for reason, out in reasons.items()})
         traced = group[~small[group] & ~cut[group]]
         together = traced[~large[traced]]
@@ -155,7 +156,7 @@ def trace_window(
         own = np.where(window.values[place] == plane, place + 1, 0)
     # Padded with background, so that no object touches the border of the window.
     own, whole = np.pad(own, 1), replace(recipe, keep_border=True)
-    beside: Counter[str] = Counter()
+    beside: Counter[Reason] = Counter()
     if len(window.values) == 1:  # a single label would be split like a mask; a pixel of another label prevents this
         own[0, 0] = 2
         beside.update(Ensemble(**traced_labels(np.pad([[1]], 1), whole, scale=scale)).dropped)
@@ -254,7 +255,7 @@ def joined(parts: Sequence[Ensemble], *, name: str, unit: str, scale: Sequence[f
         order = np.argsort(owners, kind="stable")
         ids, curves = ids[order], [curves[place] for place in order]
     ids[ids < 0] = -1 - np.arange(np.count_nonzero(ids < 0))
-    dropped = sum((Counter(part.dropped) for part in parts), Counter[str]())
+    dropped = sum((Counter(part.dropped) for part in parts), Counter[Reason]())
     return Ensemble(
         curves,
         name=name,

@@ -19,8 +19,9 @@ from ..checks import switch
 from ..parameters import parameters_of
 from .ensemble import Ensemble
 from .extract import signed_area
+from .reasons import AT_BORDER, EXTRA, VANISHED, Reason, too_small
 from .recipe import Recipe
-from .tracing import AT_BORDER, EXTRA, TOO_SMALL, VANISHED, label_plane, pixel_of
+from .tracing import label_plane, pixel_of
 
 OUTSIDE = -1
 
@@ -199,11 +200,11 @@ class Tiling:
         parameters_of(Recipe)["min_area"].checked(min_area)
         holes, border = switch(holes, "holes"), switch(border, "border")
         pixel = pixel_of(scale)
-        dropped: Counter[str] = Counter()
+        dropped: Counter[Reason] = Counter()
         labels = {label for label in self.pixels if label > 0}
         large = {label for label in labels if self.pixels[label] >= min_area}
         cut = set() if border else set(self.sides[(self.sides == OUTSIDE).any(axis=1)].ravel().tolist())
-        dropped[TOO_SMALL.format(min_area)] += len(labels - large)
+        dropped[too_small(min_area)] += len(labels - large)
         dropped[AT_BORDER] += len(large & cut)
         wanted = large - cut
         outer: dict[int, tuple[float, Real]] = {}
@@ -215,7 +216,7 @@ class Tiling:
                 continue
             if not is_outer:
                 inner += [curve[::-1]] if holes and -area >= min_area else []
-                dropped[TOO_SMALL.format(min_area)] += holes and -area < min_area
+                dropped[too_small(min_area)] += holes and -area < min_area
                 continue
             dropped[EXTRA] += label in outer
             outer[label] = max(outer.get(label, (area, curve)), (area, curve), key=lambda ring: ring[0])

@@ -18,16 +18,9 @@ from .._types import Index, Real
 from ..checks import unmasked
 from ..compiled import kernels
 from ..progress import over_blocks
+from .reasons import AT_BORDER, EXTRA, FROM_ZERO, NEGATIVE, VANISHED, Reason, too_small
 from .recipe import Recipe, SmoothingUnit
 from .spline import following
-
-AT_BORDER = "touching the image border"
-VANISHED = "vanished under smoothing"
-TOO_SMALL = "smaller than {:g} px²"
-EXTRA = "extra pieces of a label"
-NEGATIVE = "negative labels, taken as background"
-# Labels that number objects from 0 have -1 for the background, and would lose the first object.
-FROM_ZERO = "labels -1 and 0, taken as background: where 0 is an object, add 1 to all labels"
 
 # Parameters of the recipe that are recorded in an ensemble.
 _RECORDED_FIELDS = (
@@ -78,8 +71,8 @@ def traced_labels(
     plane = label_plane(labels)
     pixel = pixel_of(scale)
     sigma, radius = blur(recipe.outline_smoothing, recipe.smoothing_unit, pixel)
-    small = TOO_SMALL.format(recipe.min_area)
-    dropped: Counter[str] = Counter()
+    small = too_small(recipe.min_area)
+    dropped: Counter[Reason] = Counter()
     if np.asarray(labels).min() < 0:
         below = np.unique(labels)[np.unique(labels) <= 0]
         dropped[FROM_ZERO if below.tolist() == [-1, 0] else NEGATIVE] = int((below < 0).sum())
@@ -127,9 +120,9 @@ def traced_labels(
     ids, curves, hole_ids, scaled = [], [], itertools.count(-1, -1), found.vertices * pixel
     for contour, label in chosen:
         if ends[contour] - starts[contour] < recipe.min_vertices:
-            dropped[f"fewer than {recipe.min_vertices} vertices"] += 1
+            dropped[Reason("vertices", recipe.min_vertices)] += 1
         elif lengths[contour] < recipe.min_length:
-            dropped[f"shorter than {recipe.min_length:g} px"] += 1
+            dropped[Reason("length", recipe.min_length)] += 1
         else:
             curve = scaled[starts[contour] : ends[contour]]
             ids.append(label or next(hole_ids))

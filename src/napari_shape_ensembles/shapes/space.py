@@ -385,7 +385,7 @@ class ShapeSpace:
         Raises
         ------
         ValueError
-            For a space without an archetype: one made by `learn`, or saved by an earlier version.
+            For a space without an archetype: one made by `learn`.
         """
         self._require_fit()
         return self._registered(*self._preshapes(landmarks))[:2]
@@ -519,8 +519,7 @@ class ShapeSpace:
             raise NotFittedError("This ShapeSpace is not fitted yet: call fit with curves first")
         if archetype and not hasattr(self, "archetype_"):
             raise ValueError(
-                "this space has no archetype to register curves to: it was fitted to undulations, or saved by an "
-                "earlier version. Fit it to curves, or repeat the comparison"
+                "this space has no archetype to register curves to: it was fitted to undulations. Fit it to curves"
             )
 
     # ------------------------------------------------------------------- scikit-learn's protocol for estimators

@@ -37,6 +37,7 @@ from ..compiled import as_part_of
 from ..io.sources import Reading
 from ..mmd import MMDTest
 from ..outlines import Ensemble, at_one_pixel_size
+from ..outlines.reasons import Reason, of_rows
 from ..parameters import tree as tree_of
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting
 from ..shapes import Registration, ShapeSpace, choose_archetype, decompose, grassmann, spd
@@ -88,7 +89,7 @@ class StreamedComparison(Sealed):
         One row per curve: id, image, sample, area, perimeter.
     unit : str
         Unit of all lengths.
-    dropped : mapping of str to int
+    dropped : mapping of Reason to int
         Number of items dropped from both samples, by reason.
     descriptors : (N, k) array
         As in `Comparison`.
@@ -121,7 +122,7 @@ class StreamedComparison(Sealed):
     scale: MMDTest
     curves: "pd.DataFrame"
     unit: str
-    dropped: Mapping[str, int]
+    dropped: Mapping[Reason, int]
     descriptors: Real
     ambiguous: int = 0
     archetype_is_ambiguous: bool = False
@@ -582,11 +583,11 @@ class _Joined:
     trees: list[Mapping[str, Any]]
 
     @property
-    def dropped(self) -> Counter[str]:
+    def dropped(self) -> Counter[Reason]:
         """Number of dropped items, by reason."""
-        found: Counter[str] = Counter()
+        found: Counter[Reason] = Counter()
         for tree in self.trees:
-            found.update({str(reason): int(count) for reason, count in tree["dropped"]})
+            found.update(of_rows(tree["dropped"]))
         return found
 
 

@@ -21,7 +21,7 @@ def streamed_json(result: StreamedComparison, inputs: Inputs | None = None) -> T
         "undulation": test_json(result.undulation),
         "scale": test_json(result.scale),
         "curves": dict(zip("ab", result.counts, strict=True)),
-        "left out": dict(result.dropped),
+        "left out": {str(reason): count for reason, count in result.dropped.items()},
         "unit": result.unit,
         "settings": tree_of(result.settings),
         "versions": dict(result.versions),

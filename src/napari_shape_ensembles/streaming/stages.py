@@ -17,6 +17,7 @@ from ..comparison.learning import is_single
 from ..comparison.parts import form_descriptors
 from ..comparison.quantities import Quantities, quantities_of_landmarks
 from ..outlines import Ensemble, at_pixel_size
+from ..outlines.reasons import rows_of
 from ..outlines.spline import following
 from ..progress import one_library_thread
 from ..shapes import decompose, distinctness, grassmann, register, to_landmarks
@@ -117,7 +118,7 @@ def place_piece(task: PieceTask) -> None:
         "raw_distinct": np.concatenate(raw_distinct),
         "measured": np.concatenate(measured) if measured else np.empty((len(ensemble), 0)),
         "single": bool(is_single(ensemble)) if len(ensemble) else True,
-        "dropped": [[reason, count] for reason, count in ensemble.dropped.items()],
+        "dropped": rows_of(ensemble.dropped),
         "filled": int(ensemble.filled),
     }
     store.save(index, PLACED, known)

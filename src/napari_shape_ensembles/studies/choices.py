@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..comparison import Settings, compare
-from ..comparison.learning import COMPARISON_STEPS
 from ..comparison.verdict import INCONCLUSIVE
 from ..outlines import Ensemble, Outlines, at_pixel_size
 from ..palette import axes_of
 from ..parameters import Parameter, matters, parameters_of
-from ..progress import Listener, as_part, report, reporting
+from ..progress import Listener, report, reporting
+from .jobs import run_study
 from .marks import ink
 
 if TYPE_CHECKING:
@@ -126,6 +126,11 @@ class ChoiceStudy:
     values: Mapping[str, Any]
     note: str = ""
     missing: int = 0
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Number of comparisons done, and of all, with the one in use."""
+        return 1 + len(self.choices), 1 + len(self.choices) + self.missing
 
     @property
     def done_something(self) -> bool:
@@ -279,28 +284,27 @@ def choice_study(
         for value in values
         if value != known[name]
     ]
-    steps = len(COMPARISON_STEPS) + 2  # of one comparison, as long as each image takes no more than two
-    total = steps * (1 + len(items))
-    with reporting(progress):
-        with as_part(0, total, "unchanged: "):
-            pair = trace(outlines)
-            used, note = _compared("", None, pair, settings)
-        study = ChoiceStudy(used, (), {name: known[name] for name in choices}, note, len(items))
-        for place, (name, value) in enumerate(items, 1):
-            words = f"{FIELDS[name].label.lower()} {Choice(name, value, '').label}"
-            report(words, steps * place, total, study)
-            with as_part(steps * place, total, f"{words}: "):
-                try:
-                    if name == COARSENING:
-                        found, _ = _compared(name, value, _coarsened(pair, value, outlines), settings)
-                    elif hasattr(settings, name):
-                        found, _ = _compared(name, value, pair, replace(settings, **{name: value}))
-                    else:
-                        found, _ = _compared(name, value, trace(replace(outlines, **{name: value})), settings)
-                except ValueError as error:
-                    found = Choice(name, value, INCONCLUSIVE, reason=str(error))
-            study = replace(study, choices=(*study.choices, found), missing=len(items) - place)
-    return study
+    with reporting(progress), reporting(lambda step: report(f"unchanged: {step.name}", 0, 1 + len(items))):
+        pair = trace(outlines)
+        used, note = _compared("", None, pair, settings)
+
+    def again(change: tuple[str, Any]) -> Choice:
+        name, value = change
+        try:
+            if name == COARSENING:
+                return _compared(name, value, _coarsened(pair, value, outlines), settings)[0]
+            if hasattr(settings, name):
+                return _compared(name, value, pair, replace(settings, **{name: value}))[0]
+            return _compared(name, value, trace(replace(outlines, **{name: value})), settings)[0]
+        except ValueError as error:
+            return Choice(name, value, INCONCLUSIVE, reason=str(error))
+
+    def study_of(results: Sequence[Choice | None]) -> ChoiceStudy:
+        found = tuple(one for one in results if one is not None)
+        return ChoiceStudy(used, found, {name: known[name] for name in choices}, note, len(items) - len(found))
+
+    changes = {f"{FIELDS[name].label.lower()} {Choice(name, value, '').label}": (name, value) for name, value in items}
+    return run_study(again, changes, study_of, progress=progress)
 
 
 def _coarsened(pair: tuple[Ensemble, Ensemble], factor: float, recipe: Outlines) -> tuple[Ensemble, Ensemble]:

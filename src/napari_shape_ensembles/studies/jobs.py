@@ -1,17 +1,17 @@
-"""Execution of studies: many items of work, done here or by an executor.
+"""Execution of studies: a comparison again with each of several changes, here or by an executor.
 
-A study is a list of items, and one function, the *job*, that turns an item into a result and reports progress. Without
-an executor the jobs run sequentially and all their reports are passed on; with one they run in parallel, and each is
-reported when it is complete. The numbers are the same.
+A study is a list of changes, and one function, the *job*, that turns a change into a result and reports progress.
+Without an executor the jobs run sequentially and all their reports are passed on; with one they run in parallel, and
+each is reported when it is complete. The numbers are the same.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from functools import partial
 from time import sleep
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from ..progress import Listener, Progress, cancellation_check, one_processor, reporting
+from ..progress import Listener, Progress, cancellation_check, one_processor, report, reporting
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -19,6 +19,51 @@ Job = Callable[[Item], Result]
 
 # Seconds between two checks for cancellation while workers are busy.
 _POLL_S = 0.1
+
+
+class Study(Protocol):
+    """A study that may be incomplete."""
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Number of results so far, and of all results."""
+
+
+AnyStudy = TypeVar("AnyStudy", bound=Study)
+
+
+def run_study(
+    job: Job[Item, Result],
+    changes: Mapping[str, Item],
+    study_of: Callable[[Sequence[Result | None]], AnyStudy],
+    executor: Any | None = None,
+    progress: Listener | None = None,
+) -> AnyStudy:
+    """Run a job for every change, and collect the results in a study.
+
+    Parameters
+    ----------
+    job, executor
+        As in `run_jobs`; partial results that the job reports are collected, too.
+    changes : mapping of str to item
+        Description for progress reports -> item.
+    study_of : callable
+        Results so far, None where there is none -> study.
+    progress : callable, optional
+        Called with the `Progress` of each step; its `result` is the study so far.
+    """
+    names = list(changes)
+    results: list[Result | None] = [None] * len(names)
+
+    def on_progress(index: int, step: Progress) -> None:
+        if step.result is not None:
+            results[index] = step.result
+        study = study_of(results)
+        report(f"{names[index]}: {step.name or 'done'}", *study.counts, study)
+
+    with reporting(progress):
+        run_jobs(job, list(changes.values()), on_progress, executor)
+    return study_of(results)
 
 
 def run_jobs(

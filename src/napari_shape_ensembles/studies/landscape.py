@@ -6,7 +6,8 @@ rank; lower ranks are the leading coordinates of these, and share permutations a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,9 +26,9 @@ from ..mmd.nested import nested_mmd_tests
 from ..mmd.replicates import DRAWS, MeanKernels, least_p, mean_kernels_of_widths, replicate_mmd_test
 from ..outlines import Ensemble, quality
 from ..palette import COLORMAP, axes_of
-from ..progress import Listener, Progress, as_part, report, reporting
+from ..progress import Listener, report
 from ..words import counted
-from .jobs import run_jobs
+from .jobs import run_study
 from .marks import draw_frame, draw_marks, label_ranks
 
 if TYPE_CHECKING:
@@ -182,6 +183,11 @@ class DecisionLandscape:
     def feasible(self) -> Mask:
         """Cells that can have a result, (L, R): N curves of n landmarks have at most N - 1 and 2(n - 2) coordinates."""
         return self.ranks <= _highest_rank(self.landmarks[:, None], sum(self.sizes))
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Number of computed cells, and of feasible ones."""
+        return int(self.undulation.computed.sum()), int(self.feasible.sum())
 
     @property
     def complete(self) -> bool:
@@ -342,18 +348,37 @@ def decision_landscape(
     a, b, note = comparable(a, b)
     permutation_options(settings)  # raises early for settings that nested tests do not support
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
-    cells = _Cells(a, b, *grid, settings, note)
-    total = int(cells.landscape().feasible.sum())
-    items = [ColumnItem(a, b, replace(settings, landmarks=int(n)), tuple(grid[0].tolist())) for n in grid[1]]
+    counts = len(set(a.images.tolist())), len(set(b.images.tolist()))
+    by_images = exchangeable_images(a, b, settings) is not None
+    fault = quality(a, b).reason or ""
+    both = settings.coordinates == "both" and not isinstance(settings.bandwidth, tuple)
+    parts = ("raw", "normalized") if both else FORM if tests_components(settings) else ()
+    empty = np.full((len(grid[0]), 4), np.nan)
 
-    def on_progress(index: int, step: Progress) -> None:
-        cells.fill(index, step)
-        landscape = cells.landscape()
-        report(cells.name, int(landscape.undulation.computed.sum()), total, landscape)
+    def landscape_of(columns: Sequence[Mapping[str, Real] | None]) -> DecisionLandscape:
+        known = [column or {} for column in columns]
+        tests = {}
+        for name in dict.fromkeys(("undulation", "scale", *parts, *chain(*known))):
+            cells = np.array([column.get(name, empty) for column in known])
+            mmd, p_value, threshold, rejected = np.moveaxis(cells, -1, 0).copy()
+            tests[name] = Decisions(mmd, p_value, threshold, rejected == 1)
+        return DecisionLandscape(
+            *grid,
+            settings,
+            names=(a.name, b.name),
+            sizes=(len(a), len(b)),
+            undulation=tests.pop("undulation"),
+            scale=tests.pop("scale"),
+            parts=tests,
+            images=counts if by_images else None,
+            of_these_images=not by_images and max(counts) > 1,
+            note=note,
+            fault=fault,
+        )
 
-    with reporting(progress):
-        run_jobs(landmark_column, items, on_progress, executor)
-    return cells.landscape()
+    column = partial(landmark_column, a, b, tuple(grid[0].tolist()))
+    changes = {f"{n} landmarks": replace(settings, landmarks=int(n)) for n in grid[1]}
+    return run_study(column, changes, landscape_of, executor, progress)
 
 
 def distinct_counts(name: str, values: WholeNumbers, least: int) -> NDArray[np.int64]:
@@ -368,17 +393,7 @@ def _highest_rank(landmarks: Any, curves: int) -> Any:
     return np.minimum(max(curves - 1, 1), 2 * (landmarks - 2))
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnItem:
-    """Work item for one number of landmarks."""
-
-    a: Ensemble
-    b: Ensemble
-    settings: Settings
-    ranks: tuple[int, ...]
-
-
-def landmark_column(item: ColumnItem) -> dict[str, Real]:
+def landmark_column(a: Ensemble, b: Ensemble, every: tuple[int, ...], settings: Settings) -> dict[str, Real]:
     """Learn at the highest rank, then test scale once and undulation at every rank.
 
     Returns
@@ -386,31 +401,28 @@ def landmark_column(item: ColumnItem) -> dict[str, Real]:
     dict of str to (R, 4) array
         MMD, p-value, threshold and decision of each test at every rank; NaN if a rank is too high.
     """
-    first, settings = len(item.a), item.settings
-    ranks = [rank for rank in item.ranks if rank <= _highest_rank(settings.landmarks, first + len(item.b))]
+    first, count = len(a), len(every)
+    ranks = [rank for rank in every if rank <= _highest_rank(settings.landmarks, first + len(b))]
     tests: dict[str, Real] = {}
     if not ranks:
         return tests
-    words = f"{settings.landmarks} landmarks: "
-    with as_part(0, 0, words):
-        learned = learn((item.a, item.b), replace(settings, rank=ranks[-1]))
+    learned = learn((a, b), replace(settings, rank=ranks[-1]))
     of_scale = scale_parts(learned.l, learned.space.scale_mean, settings, learned.known).tested
-    images = exchangeable_images(item.a, item.b, settings)
+    images = exchangeable_images(a, b, settings)
     if images is not None:
-        _permute_images(tests, learned, of_scale, images, first, ranks, len(item.ranks), settings, words)
+        _permute_images(tests, learned, of_scale, images, first, ranks, count, settings)
         return tests
     samples, kernels = sides(of_scale, first)
     test = combined_mmd_test(samples, kernels=kernels, **permutation_options(settings))
-    _store_test(tests, "scale", slice(len(ranks)), test, len(item.ranks))
+    _store_test(tests, "scale", slice(len(ranks)), test, count)
     of_form = form_parts(learned.t, learned.descriptors, settings, any_rank=True).tested
     samples, kernels = sides(of_form, first)
     whole = [name for name, part in of_form.items() if name not in OF_RANK]
     nested = nested_mmd_tests(samples, ranks, kernels=kernels, whole=whole, **permutation_options(settings))
     for index, test in enumerate(nested):
         for name, part in {"undulation": test, **test.parts}.items():
-            _store_test(tests, name, index, part, len(item.ranks))
-        known = {name: values.copy() for name, values in tests.items()}
-        report(f"{words}rank {ranks[index]} tested", result=known)
+            _store_test(tests, name, index, part, count)
+        report(f"rank {ranks[index]} tested", result={name: values.copy() for name, values in tests.items()})
     return tests
 
 
@@ -423,7 +435,6 @@ def _permute_images(
     ranks: Sequence[int],
     count: int,
     settings: Settings,
-    words: str,
 ) -> None:
     """Tests of a column with whole images exchangeable; parts that do not depend on the rank are summed once."""
     draws = max(settings.permutations, DRAWS)
@@ -449,47 +460,9 @@ def _permute_images(
         test = tested({**of_rank, **whole})
         for name, part in {"undulation": test, **test.parts}.items():
             _store_test(tests, name, index, part, count)
-        report(f"{words}rank {rank} tested", result={name: values.copy() for name, values in tests.items()})
+        report(f"rank {rank} tested", result={name: values.copy() for name, values in tests.items()})
 
 
 def _store_test(tests: dict[str, Real], name: str, place: int | slice, test: MMDTest, count: int) -> None:
     values = tests.setdefault(name, np.full((count, 4), np.nan))
     values[place] = test.mmd, test.p_value, test.threshold, test.rejected
-
-
-class _Cells:
-    """Collects columns into the landscape."""
-
-    def __init__(
-        self,
-        a: Ensemble,
-        b: Ensemble,
-        ranks: NDArray[np.int64],
-        landmarks: NDArray[np.int64],
-        settings: Settings,
-        note: str,
-    ) -> None:
-        self._fixed = (ranks, landmarks, settings, (a.name, b.name), (len(a), len(b)))
-        counts = len(set(a.images.tolist())), len(set(b.images.tolist()))
-        by_images = exchangeable_images(a, b, settings) is not None
-        images = (counts, False) if by_images else (None, max(counts) > 1)
-        self._more = (*images, note, quality(a, b).reason or "")
-        both = settings.coordinates == "both" and not isinstance(settings.bandwidth, tuple)
-        parts = ("raw", "normalized") if both else FORM if tests_components(settings) else ()
-        self._shape = (len(landmarks), len(ranks), 4)
-        self._tests = {name: np.full(self._shape, np.nan) for name in ("undulation", "scale", *parts)}
-        self.name = "starting"
-
-    def fill(self, index: int, step: Progress) -> None:
-        """Insert partial results of a column."""
-        self.name = step.name or self.name
-        for name, values in (step.result or {}).items():
-            self._tests.setdefault(name, np.full(self._shape, np.nan))[index] = values
-
-    def landscape(self) -> DecisionLandscape:
-        """The landscape so far."""
-        tests = {}
-        for name, cells in self._tests.items():
-            mmd, p_value, threshold, rejected = np.moveaxis(cells, -1, 0).copy()
-            tests[name] = Decisions(mmd, p_value, threshold, rejected == 1)
-        return DecisionLandscape(*self._fixed, tests.pop("undulation"), tests.pop("scale"), tests, *self._more)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,8 +14,8 @@ from ..comparison import Settings
 from ..comparison.compare import permutation_options
 from ..outlines import Ensemble, Outlines, extract_curves, trace_mask
 from ..palette import axes_of
-from ..progress import Listener, Progress, report, reporting
-from .jobs import run_jobs
+from ..progress import Listener, report, reporting
+from .jobs import run_study
 from .landscape import DecisionLandscape, Decisions, WholeNumbers, decision_landscape, distinct_counts
 from .marks import NOT_REJECTED, REJECTED, draw_marks, ink, label_sigmas
 from .recommendation import Recommendation, recommend
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Masks = ArrayLike | Sequence[ArrayLike]
+Planes = tuple[NDArray[Any], ...]
 
 
 class Smoothed(NamedTuple):
@@ -135,6 +137,11 @@ class SmoothingStudy:
         """Range of σ over which the result is stable and most curves are kept; None if there is none."""
         answers = [None if land is None else land.case[land.undulation.computed] for land in self.landscapes]
         return recommend(self.sigmas, answers, self.sizes)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Number of σ that are done, and of all."""
+        return sum(step.done for step in self.steps), len(self.steps)
 
     @property
     def complete(self) -> bool:
@@ -274,21 +281,15 @@ def smoothing_study(
     permutation_options(settings)  # raises early for settings that nested tests do not support
     groups = _planes("A", masks_a), _planes("B", masks_b)
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
-    found = [Smoothed() for _ in sweep]
-    items = [SmoothingItem(groups, float(sigma), outlines, *grid, settings) for sigma in sweep]
 
-    def on_progress(index: int, step: Progress) -> None:
-        found[index] = step.result or found[index]
-        study = SmoothingStudy(sweep, *grid, settings, tuple(found))
-        done = sum(one.done for one in found)
-        report(f"σ = {sweep[index]:g}: {step.name or 'done'}", done, len(sweep), study)
+    def study_of(steps: Sequence[Smoothed | None]) -> SmoothingStudy:
+        return SmoothingStudy(sweep, *grid, settings, tuple(step or Smoothed() for step in steps))
 
-    with reporting(progress):
-        run_jobs(smoothed_landscape, items, on_progress, executor)
-    return SmoothingStudy(sweep, *grid, settings, tuple(found))
+    job = partial(smoothed_landscape, groups, outlines, {"ranks": grid[0], "landmarks": grid[1], "settings": settings})
+    return run_study(job, {f"σ = {sigma:g}": float(sigma) for sigma in sweep}, study_of, executor, progress)
 
 
-def _planes(side: str, masks: Masks) -> tuple[NDArray[Any], ...]:
+def _planes(side: str, masks: Masks) -> Planes:
     """The images of one group."""
     one = isinstance(masks, np.ndarray) and masks.ndim == 2
     planes = [masks] if one else several(masks, "smoothing_study takes a mask or a list of masks for each group")
@@ -299,24 +300,11 @@ def _planes(side: str, masks: Masks) -> tuple[NDArray[Any], ...]:
     return arrays
 
 
-@dataclass(frozen=True, eq=False)
-class SmoothingItem:
-    """Work item for one σ."""
-
-    groups: tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]
-    sigma: float
-    outlines: Outlines
-    ranks: NDArray[np.int64]
-    landmarks: NDArray[np.int64]
-    settings: Settings
-
-
-def smoothed_landscape(item: SmoothingItem) -> Smoothed:
+def smoothed_landscape(groups: Sequence[Planes], outlines: Outlines, options: dict[str, Any], sigma: float) -> Smoothed:
     """Trace both groups at one σ, then compare them over ranks and landmarks."""
     report("tracing outlines")
-    a, b = (_traced(side, planes, item) for side, planes in zip("AB", item.groups, strict=True))
+    a, b = (_traced(side, planes, outlines, sigma) for side, planes in zip("AB", groups, strict=True))
     sizes = len(a), len(b)
-    options: dict[str, Any] = {"ranks": item.ranks, "landmarks": item.landmarks, "settings": item.settings}
     try:
         with reporting(lambda step: report(step.name, result=Smoothed(sizes, step.result))):
             return Smoothed(sizes, decision_landscape(a, b, **options), done=True)
@@ -325,10 +313,9 @@ def smoothed_landscape(item: SmoothingItem) -> Smoothed:
         return Smoothed(sizes, None, str(error), done=True)
 
 
-def _traced(side: str, planes: Sequence[NDArray[Any]], item: SmoothingItem) -> Ensemble:
-    chosen = item.outlines
+def _traced(side: str, planes: Planes, chosen: Outlines, sigma: float) -> Ensemble:
     options: dict[str, Any] = {
-        "smoothing": item.sigma,
+        "smoothing": sigma,
         "scale": chosen.pixel_scale or (1.0, 1.0),
         "unit": chosen.unit or "pixel",
         "holes": chosen.holes,

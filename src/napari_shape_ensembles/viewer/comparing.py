@@ -584,7 +584,7 @@ def overruled_result(shown: DisplayedResult) -> DisplayedResult:
 def robustness_of(result: Comparison, archetypes: int = 5) -> Robustness:
     """Test the dependence of undulation and scale, and repeat the comparison with several archetypes."""
     settings, total = result.settings, archetypes * len(COMPARISON_STEPS) + 1
-    draws = {"permutations": settings.permutations, "seed": settings.seed}
+    draws = {"permutations": settings.permutations, "random_state": settings.seed}
     report("testing dependence", 0, total)
     with as_part(0, total):
         test = dependence_test(result.t, result.l, len(result.a), significance=settings.significance, **draws)

@@ -57,7 +57,7 @@ class DisplayedResult:
     @classmethod
     def of_file(cls, result: Comparison, view: Tree, path: str = "") -> "DisplayedResult":
         """Create from the contents of a file; raise a ValueError for an invalid view."""
-        view = {"more": {}, **view}  # not in files of earlier versions
+        view = {"more": {}, **view}  # a file of the command line has no view
         records.value(view, "more", dict)
         known = view.get("segmentation")
         origin = (
@@ -66,7 +66,7 @@ class DisplayedResult:
         )
         recipe = None if known is None else recipe_of(known)
         notes, fingerprints = (tuple(_texts_of(view, name)) for name in ("notes", "prints"))
-        kinds = tuple(_texts_of(view, "kinds")) or cls.kinds  # not in files of earlier versions
+        kinds = tuple(_texts_of(view, "kinds")) or cls.kinds
         return cls(result, recipe, view, notes, _excluded(view), fingerprints, path=path, origin=origin, kinds=kinds)
 
     def to_view(self, painted: str) -> Tree:

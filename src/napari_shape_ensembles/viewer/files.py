@@ -19,6 +19,7 @@ from ..io.content import json_of
 from ..io.ebsd import ENDINGS, EBSDMap, read_ebsd
 from ..io.grains import find_grains
 from ..outlines import Ensemble
+from ..outlines.reasons import OPEN
 from ..palette import OUTLINE
 from .inputs import ellipse_outline, pixel_size_of
 from .layers import comparison_layer_data
@@ -69,6 +70,7 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
                 curves, features = [pixels[row] for row in rows], table.features
                 features = features.iloc[rows].reset_index(drop=True) if features.shape[1] else features
                 typical = float(np.median([np.ptp(curve, axis=0).mean() for curve in curves])) if curves else 1.0
+                left_out = {str(reason): count for reason, count in table.ensemble.dropped.items()}
                 options = {
                     "name": image,
                     "shape_type": "polygon",
@@ -78,7 +80,7 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
                     "face_color": "transparent",
                     "edge_color": OUTLINE,
                     "edge_width": max(typical / 40, 0.1),
-                    "metadata": {"provenance": dict(table.provenance), "left out": table.ensemble.dropped},
+                    "metadata": {"provenance": dict(table.provenance), "left out": left_out},
                 }
                 layers.append((curves, options, "shapes"))
     return layers
@@ -104,7 +106,7 @@ def write_shapes(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
         scale = float(height), float(width)
         features = pd.DataFrame(attributes.get("features")).iloc[kept].reset_index(drop=True)
         ids = features["id"] if "id" in features and features["id"].is_unique else pd.Series(range(len(kept)))
-        curves, dropped = [shape * scale for shape in closed], {"open": len(shapes) - len(kept)}
+        curves, dropped = [shape * scale for shape in closed], {OPEN: len(shapes) - len(kept)}
         ensemble = Ensemble(curves, name=str(attributes["name"]), unit=unit, ids=ids, dropped=dropped)
         features = features.drop(columns="id", errors="ignore")
         features = features.iloc[pd.Index(ids).get_indexer(pd.Index(ensemble.ids))].reset_index(drop=True)

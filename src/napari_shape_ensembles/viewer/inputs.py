@@ -27,7 +27,7 @@ from ..io.rerun import recipe_tree
 from ..io.settings_file import SettingsFile
 from ..io.sources import Reading, also_left_out, ensemble_of_file, labelled
 from ..outlines import Ensemble, Outlines, at_one_pixel_size
-from ..outlines.tracing import AT_BORDER
+from ..outlines.reasons import AT_BORDER, BY_HAND, OPEN, Reason
 from ..outlines.units import conversion_factor, unit_name
 from ..progress import as_part, report
 
@@ -52,7 +52,6 @@ Refs: TypeAlias = tuple[Ref, ...]
 #: The axes of a plane, and the index of the plane on the other axes; empty for what is not shown as a plane.
 Plane: TypeAlias = tuple[int, ...]
 
-EXCLUDED = "excluded by hand"
 # Maximum number of images named in the name of a sample.
 _MAX_NAMED = 2
 # Size in bytes from which an array is folded before the checksum, and number of words it is folded to.
@@ -123,7 +122,7 @@ class Source:
     unit: str
     placement: dict[str, Any]  #: transform arguments for a new 2D layer at the same place
     plane: str  #: description of the plane of a stack; empty for 2D data
-    left_out: dict[str, int]  #: reason -> number of shapes left out
+    left_out: dict[Reason, int]  #: reason -> number of shapes left out
     path: str = ""  #: file of the layer, or empty
     #: (2,) position of the center of the first pixel, in `unit`
     origin: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
@@ -156,7 +155,7 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
             "none: move it back to one of them"
         )
     kind: Kind = "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
-    left_out: dict[str, int] = {}
+    left_out: dict[Reason, int] = {}
     if kind == "shapes":
         other, found = [axis for axis in range(layer.ndim) if axis not in axes], []
         for shape, form, unwanted in zip(layer.data, layer.shape_type, _excluded(layer), strict=True):
@@ -164,9 +163,9 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
                 continue
             outline = np.asarray(shape, dtype=np.float64)[:, axes]
             if unwanted is True:
-                left_out[EXCLUDED] = left_out.get(EXCLUDED, 0) + 1
+                left_out[BY_HAND] = left_out.get(BY_HAND, 0) + 1
             elif form == "line" or (form == "path" and not np.array_equal(outline[0], outline[-1])):
-                left_out["open"] = left_out.get("open", 0) + 1
+                left_out[OPEN] = left_out.get(OPEN, 0) + 1
             else:
                 found.append(ellipse_outline(outline) if form == "ellipse" else outline)
         data: Any = found
@@ -441,7 +440,7 @@ def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> 
             image, ids = trace(source, recipe, steps), next(left_out)
             keep = np.array([str(one) not in ids for one in image.ids.tolist()], dtype=bool)
             if not keep.all():
-                left, gone = image[keep], {EXCLUDED: int((~keep).sum())}
+                left, gone = image[keep], {BY_HAND: int((~keep).sum())}
                 image = left.derived(left.curves, dropped=image.dropped | gone)
             images.append(image)
     several = max(map(len, sides)) > 1

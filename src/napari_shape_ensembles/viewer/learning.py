@@ -258,7 +258,7 @@ def train_model(
         report(f"checking {name}", number, len(images) + 1)
         seen.append(features.of(image))
     names = [name for name, _, _ in images]
-    model = learn_objects(seen, list(painted), background=list(grounds), names=names, seed=seed)
+    model = learn_objects(seen, list(painted), background=list(grounds), names=names, random_state=seed)
     report("learning", len(images), len(images) + 1)
     _ = model._classifier
     return model

@@ -27,9 +27,10 @@ from ..outlines import Ensemble, Finding, Outlines, PixelFeatures, Quality, cont
 from ..outlines.finders import model_of
 from ..outlines.methods import NEIGHBOURS
 from ..outlines.proposals import best_recipe
+from ..outlines.reasons import AT_BORDER, Reason, too_small
 from ..outlines.recipe import TILINGS
 from ..outlines.recognise import Content, as_labels, drawn_outlines
-from ..outlines.tracing import AT_BORDER, TOO_SMALL, has_holes, label_plane
+from ..outlines.tracing import has_holes, label_plane
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from ..words import account_of, counted
@@ -601,7 +602,7 @@ class Preview:
     lines: NDArray[np.uint8]  #: (rows, columns), 1 on the outlines of kept objects, 2 (dotted) on those left out
     diameters: NDArray[np.float64]  #: (N,) equivalent diameters of the kept objects, in `unit`
     unit: str
-    left_out: dict[str, int]
+    left_out: dict[Reason, int]
     filled: int  #: number of kept objects with filled holes
     draft: bool  #: whether segmented at a lower resolution
     labels: LabelImage
@@ -751,7 +752,7 @@ def preview_of(
     cut[[*labels[0], *labels[-1], *labels[:, 0], *labels[:, -1]]] = not recipe.keep_border
     out = small | (exists & cut)
     kept = exists & ~out
-    counts = {TOO_SMALL.format(recipe.min_area): int(small.sum()), AT_BORDER: int((out & ~small).sum())}
+    counts = {too_small(recipe.min_area): int(small.sum()), AT_BORDER: int((out & ~small).sum())}
     # Pixels on both sides of every label boundary; dotted if only left-out objects are adjacent.
     solid, dotted = np.zeros(labels.shape, dtype=bool), np.zeros(labels.shape, dtype=bool)
     for here, there in NEIGHBOURS:
@@ -786,7 +787,7 @@ class SegmentationOutcome:
 
     def account(self) -> str:
         """Return a summary of the numbers of outlines and of objects left out."""
-        left_out: Counter[str] = Counter()
+        left_out: Counter[Reason] = Counter()
         for ensemble in self.ensembles:
             left_out.update(ensemble.dropped)
         made = f"{counted(sum(map(len, self.ensembles)), 'outline')} made."

@@ -19,7 +19,7 @@ from ..comparison.display import LayerData
 from ..io.image_parts import WHOLE, Box, ImagePart, polygon_of
 from ..io.sources import feature_text
 from ..outlines import objects_of_classes
-from ..outlines.tracing import AT_BORDER
+from ..outlines.reasons import AT_BORDER
 from ..outlines.units import conversion_factor
 from ..palette import OUTLINE
 from .inputs import PARTS, PartOf, shown_plane, source_of, symbol

@@ -125,7 +125,7 @@ class SegmentCurves(Dock):
         if preview is not None:
             told = " · updating …" if task.is_preview_pending else ""
             words = [f"<b>{counted(len(preview.diameters), 'object')}</b>{' (draft)' if preview.draft else ''}{told}"]
-            words += [f"{count} left out: {escape(reason)} (dotted)" for reason, count in preview.left_out.items()]
+            words += [f"{count} left out: {escape(str(reason))} (dotted)" for reason, count in preview.left_out.items()]
             words += account_of({}, preview.filled)
         found, rest = verdict_lines(task.verdict)
         if task.image.chosen() is None and task.verdict.counts:  # labels or shapes alone
