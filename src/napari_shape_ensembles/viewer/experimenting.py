@@ -285,8 +285,8 @@ class ExperimentTask(Task[ExperimentAnswer]):
     def _show_outlines(self, opened: list[tuple[Layer | weakref.ref[Layer] | None, Layer]]) -> Iterator[None]:
         """Replace the previous group's images and outlines, one per event loop turn."""
         layers, gone, self._displayed_layers = self.choices.layers, self._displayed_layers, []
-        remove_layers(gone, layers)
         with layers.batched_update():
+            remove_layers(gone, layers)
             for image, outlines in opened:
                 under = image() if isinstance(image, weakref.ref) else image
                 for layer in [outlines] if under is None or isinstance(image, weakref.ref) else [under, outlines]:

@@ -157,11 +157,10 @@ class CurveSelection:
 
 
 def remove_layers(refs: "Iterable[weakref.ref[Layer]]", layers: LayerList) -> None:
-    """Remove those of these layers that still exist."""
-    with layers.batched_update():
-        for ref in refs:
-            if (layer := ref()) is not None and layer in layers:
-                layers.remove(layer)
+    """Remove those of these layers that still exist, within a batch of the caller: napari's batches do not nest."""
+    for ref in refs:
+        if (layer := ref()) is not None and layer in layers:
+            layers.remove(layer)
 
 
 #: Own layer -> the layer it is named after and its name then, its role, and the generated name.
@@ -228,8 +227,8 @@ class OwnLayers:
     def replace(self, layers: Sequence[CurveLayer], *, new: bool = True, shown: bool = True) -> "Generator[None]":
         """Replace the previous layers, in turns with the event loop: each insertion and first draw takes 0.1 s.
 
-        New layers are appended to the list, hidden; pass `shown=False` to arrange them first, and show them afterwards
-        with `new=False`.
+        New layers are appended to the list, hidden; pass `shown=False` to arrange them first, all within a batch of the
+        layer list, and show them afterwards with `new=False`.
         """
         gone = [ref for ref, _ in self._refs if ref() not in layers]
         remove_layers(gone, self._layers)

@@ -86,8 +86,9 @@ class SideBySide:
     arranged = Signal()  #: the arrangement or the captions may have changed
 
     def __init__(self, choices: Choices) -> None:
-        self._choices, self._layers, self._canvas = choices, choices.layers, choices.viewer.canvas
-        self._grid, self._camera = self._canvas.grid, choices.viewer.scene.camera
+        viewer = choices.viewer
+        self._viewer, self._choices, self._layers = weakref.ref(viewer), choices, choices.layers
+        self._canvas, self._grid, self._camera = viewer.canvas, viewer.canvas.grid, viewer.scene.camera
         self._find_cells: Callable[[], Callable[[], Sequence[Cell]] | None] = lambda: None
         self.on = self.captioned = False  #: whether side by side is on, and with captions
         self._is_suspended = self._needs_no_grid = False  # the user, or `arrange` (no overlap), switched the grid off
@@ -265,7 +266,8 @@ class SideBySide:
         """Restore the previous grid; unless the user has changed them since, layer order, camera and selection too."""
         if not self.on:
             return
-        is_camera_ours = self._camera_state() == self._fitted_camera or is_where_moved(self._choices.viewer)
+        viewer = self._viewer()
+        is_camera_ours = self._camera_state() == self._fitted_camera or (viewer is not None and is_where_moved(viewer))
         is_order_ours = self._existing(self._arranged_order) == [
             layer for layer in self._layers if weakref.ref(layer) in self._arranged_order
         ]
@@ -298,8 +300,8 @@ class SideBySide:
         extent, center, zoom = self._view_before
         if extent == self._layers.extent.world.tobytes():
             self._camera.center, self._camera.zoom = center, zoom
-        else:
-            self._choices.viewer.reset_view(reset_camera_angle=False)
+        elif (viewer := self._viewer()) is not None:
+            viewer.reset_view(reset_camera_angle=False)
 
     def _on_grid_switched(self, event: object = None) -> None:
         """Suspend the arrangement when the user switches the grid off, until it is switched on again."""
@@ -336,7 +338,9 @@ class SideBySide:
     def _fit(self) -> None:
         """Fit the camera to the largest image, with room for a caption."""
         room = (CAPTION_HEIGHT_PX + 2 * CAPTION_GAP_PX) * (self.captioned and not self._is_suspended)
-        shape, size, viewer = self._grid.actual_shape(self._layers), self._canvas.size, self._choices.viewer
+        if (viewer := self._viewer()) is None:
+            return
+        shape, size = self._grid.actual_shape(self._layers), self._canvas.size
         extent, dims = self._layers.extent.world.tobytes(), (tuple(viewer.dims.order), viewer.dims.ndisplay)
         fitted_to = room, shape, size, extent, dims, self._camera_state()
         if fitted_to != self._fitted_to:
