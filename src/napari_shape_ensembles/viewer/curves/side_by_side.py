@@ -171,7 +171,8 @@ class SideBySide:
         for cell in cells:
             ranks.append(counts[cell.group])
             counts[cell.group] += 1
-        shown = [place for place, cell in enumerate(cells) if any(layer.visible for layer in cell.layers)]
+        images = [place for place, cell in enumerate(cells) if not is_own(cell.layers[0])]
+        shown = [place for place in images if any(layer.visible for layer in cells[place].layers)]
         hidden = 0
         for place in sorted(shown, key=ranks.__getitem__)[MAX_CELLS:]:
             layers = [one for one in cells[place].layers if one.visible and one not in self._crowded_out]
@@ -243,7 +244,7 @@ class SideBySide:
 
     def arrange_now(self) -> None:
         """Arrange added or removed layers before napari draws them."""
-        if self.on and self._existing(self._arranged_order) != list(self._layers):
+        if self.on and [ref() for ref in self._arranged_order] != list(self._layers):
             self.arrange()
 
     # The grid and the camera of the viewer.
