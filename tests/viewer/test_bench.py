@@ -1104,7 +1104,7 @@ def test_a_blank_image_is_reported_once_and_others_get_proposals(model, qtbot, s
     images.insert(place, np.zeros_like(images[0]))
     for number, image in enumerate(images):
         model.add_image(image, name="blank" if number == place else f"good {number}")
-    model.layers.selection = set(model.layers)
+    Session.of(model).choices.sides.choose_several(model.layers[:1], model.layers[1:])
     bench = shown(Bench(model))
     page = outlines_page_of(bench, qtbot)
     assert bench.session.proposing.result.images == len(images) - 1
@@ -1157,6 +1157,7 @@ def test_an_image_in_which_no_recipe_finds_an_object_is_reported(model, qtbot, s
         model.add_image(image, name=name)
     model.layers.selection = set(model.layers)
     bench = shown(Bench(model))
+    bench.session.segmentation.image.choose(model.layers["dot"])
     page = outlines_page_of(bench, qtbot)
     assert bench.session.proposing.result.images == 3
     said = "⚠ dot gives no outlines: no recipe finds objects in it."
