@@ -10,7 +10,7 @@ import nox
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.sessions = ["tests", "headless", "wheel"]
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
-EVERYTHING = ".[dask,ebsd,fast,imagej,napari,parquet,r]"
+EVERYTHING = ".[dask,ebsd,imagej,napari,parquet,r]"
 # PySide6 6.12.0 aborts Python 3.11.
 BINDINGS = {"pyqt6": "PyQt6", "pyside6": "PySide6!=6.12.0"}
 SCREEN = {"QT_QPA_PLATFORM": "xcb", "NAPARI_ENSURE_PLUGIN_MAIN_THREAD": "1", "NAPARI_STRICT_QT": "1"}
@@ -42,7 +42,7 @@ def lowest(session: nox.Session) -> None:
 @nox.session(python=PYTHONS)
 def headless(session: nox.Session) -> None:
     """All tests except those of the viewer, without napari and Qt installed."""
-    session.install("--editable", ".[dask,ebsd,fast,imagej,parquet,r]", "--group", "test")
+    session.install("--editable", ".[dask,ebsd,imagej,parquet,r]", "--group", "test")
     session.run("python", "-c", "import importlib.util as i; assert not i.find_spec('napari')")
     run_tests(session, "-p", "no:pytest-qt", "--ignore=tests/viewer", "--ignore=tests/test_project.py")
 

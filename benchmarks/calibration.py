@@ -16,7 +16,8 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from napari_shape_ensembles import Ensemble, Settings, compare, dependence_test, detectable_differences, mmd_test
+from napari_shape_ensembles import Ensemble, Settings, compare, dependence_test, mmd_test
+from napari_shape_ensembles.comparison.detectable import detectable_differences
 from napari_shape_ensembles.mmd import combined_mmd_test, gretton_test
 from results_file import out_option, printed, record, share, wilson
 

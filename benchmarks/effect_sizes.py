@@ -1,4 +1,4 @@
-"""Effect sizes of real data in ../shared/data, as in docs/two-sample-tests.md.
+"""How large differences are in real data of ../shared/data, as in docs/two-sample-tests.md.
 
 python benchmarks/effect_sizes.py [--out docs/results/effect-sizes.json]
 """
@@ -13,9 +13,9 @@ from napari_shape_ensembles import (
     archetype_sensitivity,
     compare,
     dependence_test,
-    detectable_differences,
-    effect_sizes,
 )
+from napari_shape_ensembles.comparison.quantities import COMPONENTS
+from napari_shape_ensembles.explanation.components import component_shares
 from results_file import out_option, printed, record
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,27 +38,27 @@ def cells(treatment, line=0):
     return Ensemble([curves[i] for i in np.flatnonzero(chosen)], name=("control", "jasp", "cytd")[treatment])
 
 
-def text(estimate, digits=2):
+def text(value, low, high):
     """A value with its interval."""
-    return "{:.{digits}f} ({:.{digits}f} to {:.{digits}f})".format(
-        estimate.value, estimate.low, estimate.high, digits=digits
-    )
+    return f"{value:.2f} ({low:.2f} to {high:.2f})"
 
 
 def row(pair):
-    """Effect sizes of a comparison of real outlines."""
+    """Estimates and shares of a comparison of real outlines."""
     result = compare(*pair)
-    effects, least, dependence = effect_sizes(result), detectable_differences(result), dependence_test(result)
-    # Shares of the standardized squares are meaningless if no difference was found.
-    shares = {} if result.case == "1∧1" else effects.shares
-    leading = {aspect: share for aspect, share in shares.items() if share.low > 0.1}
+    table, least, dependence = result.estimates.set_index("quantity"), result.detectable(), dependence_test(result)
+    found = component_shares(result.components, len(result.a))
+    # Shares are meaningless if no difference was found.
+    shares = [] if result.case == "1∧1" else zip(COMPONENTS, found.share, *found.interval, strict=True)
+    leading = [f"{name} {text(share, low, high)}" for name, share, low, high in shares if low > 0.1]
     sensitivity = archetype_sensitivity(*pair)
     return {
         "row": result.case,
-        "standardized: undulation": text(effects.standardized["undulation"]),
-        "scale": text(effects.standardized["scale"]),
-        "shares above 0.1": "; ".join(f"{aspect} {text(share)}" for aspect, share in leading.items()) or "-",
-        "size ratio": text(effects.size_ratio),
+        **{
+            name: text(*table.loc[name, ["estimate", "low", "high"]])
+            for name in ("size", "elongation", "coarse form", "roughness")
+        },
+        "shares above 0.1": "; ".join(leading) or "-",
         "could have shown": f"{least.size_ratio - 1:.0%} in length, {least.elongation_ratio - 1:.0%} in elongation, "
         f"form by {least.form_shift:.2f} sd".replace("%", " %"),
         "dependence": f"{dependence.normalized:.2f} (p = {dependence.p_value:.2g})",

@@ -3,15 +3,17 @@
     python benchmarks/intervals.py [--only TABLE] [--out docs/results/intervals.json]
 
 Ratios and spreads: samples of numbers from five distributions, both from one population, so that both ratios are 1;
-the intervals in use are compared with plain percentiles of the same resamples. Effect sizes: normal coordinates with
-a known difference; true values are from samples of 5000.
+the intervals in use are compared with plain percentiles of the same resamples. Distances and shares: normal coordinates
+with a known difference; true values are from samples of 5000.
 """
 
 import argparse
 
 import numpy as np
 
-from napari_shape_ensembles import effect_sizes
+from napari_shape_ensembles.comparison.estimates import standardized_distance
+from napari_shape_ensembles.comparison.quantities import COMPONENTS
+from napari_shape_ensembles.explanation.components import component_shares
 from napari_shape_ensembles.mmd.contrasts import bootstrap_counts, difference_of_means, spread_interval
 from results_file import out_option, printed, record, share
 
@@ -51,17 +53,20 @@ def of_numbers(kind, m, n, seed):
 
 
 def of_effects(m, n, seed, resamples=400):
-    """Effect sizes of normal coordinates that differ in size and undulation."""
+    """Distances and shares of normal coordinates that differ in size and undulation, each with its interval."""
     rng = np.random.default_rng([seed, 2])
     t = rng.normal(size=(m + n, 10)) * 0.5 ** np.arange(10)
     l = rng.normal(size=(m + n, 3)) * 0.3
     l[m:] += [0.15, 0, 0.15]
     t[m:, 0] += 0.8
     t[m:, 5:] *= 1.5
-    found = effect_sizes(t, l, m, resamples=resamples, random_state=seed)
-    parts = {"mmd": found.mmd, "standardized": found.standardized, "share": found.shares}
-    named = {f"{part}, {name}": one for part, values in parts.items() for name, one in values.items()}
-    return named | {"size ratio": found.size_ratio}
+    size, elongation = l[:, 0] + l[:, 2], l[:, 0] - l[:, 2]
+    parts = dict(zip(COMPONENTS, (size, elongation, t[:, :5], np.log(np.hypot.reduce(t[:, 5:], axis=1))), strict=True))
+    shares = component_shares(parts, m, resamples=resamples, seed=seed)
+    found = {f"share, {name}": one for name, *one in zip(COMPONENTS, shares.share, *shares.interval, strict=True)}
+    for name, points in parts.items():
+        found[f"distance, {name}"] = standardized_distance(points, m, resamples=resamples, seed=seed).tolist()
+    return found
 
 
 def main():
@@ -82,7 +87,7 @@ def first_draws():
     found = of_effects(40, 40, 0)
     return {
         **{kind: of_numbers(kind, 25, 50, 0) for kind in KINDS},
-        "effects": {name: [one.value, one.low, one.high] for name, one in found.items()},
+        "effects": found,
     }
 
 
@@ -101,14 +106,14 @@ def ratio_table(repetitions):
 
 
 def effect_table(repetitions):
-    """Effect sizes and shares; the minimum and maximum coverage are stored."""
+    """Distances and shares; the minimum and maximum coverage are stored."""
     large = [of_effects(2500, 2500, 10**6 + seed, resamples=20) for seed in range(8)]
     covers = {}
     for m, n in ((40, 40), (25, 50)):
         found = [of_effects(m, n, seed) for seed in range(repetitions)]
         for name in large[0]:
-            truth = np.mean([one[name].value for one in large])
-            hits = sum(covered(one[name].low, one[name].high, truth) for one in found)
+            truth = np.mean([one[name][0] for one in large])
+            hits = sum(covered(*one[name][1:], truth) for one in found)
             printed(sizes=f"{m}, {n}", name=name, found=share(hits, repetitions, 3))
             covers.setdefault("share" if name.startswith("share") else "other", []).append(hits / repetitions)
     ends = {name: [min(values), max(values)] for name, values in covers.items()}

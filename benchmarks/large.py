@@ -35,7 +35,7 @@ import numpy as np
 from napari_shape_ensembles import Ensemble, Outlines, Progress, Settings, ShapeSpace, reporting
 from napari_shape_ensembles.comparison.compare import tests_of_learned
 from napari_shape_ensembles.comparison.learning import Learned
-from napari_shape_ensembles.compiled import are_ready
+from napari_shape_ensembles.compiled import compile_kernels
 from napari_shape_ensembles.io import Calibration, CurveTable, open_ome_zarr, write_curves, write_ome_zarr_labels
 from napari_shape_ensembles.outlines.tiles import outlines_by_tile
 from napari_shape_ensembles.streaming import compare_in_pieces
@@ -293,16 +293,15 @@ def main():
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.here:
-        are_ready()
         measured(options.kind, options.sizes[0], options)
         return
+    compile_kernels()
     for size in options.sizes:
         if options.kind in ("labels", "images"):
             store(size, options)
         rest = [word for word in sys.argv[2:] if word not in map(str, options.sizes)]
         words = [sys.executable, __file__, options.kind, str(size), *rest, "--here"]
-        kernels = {"SHAPE_ENSEMBLES_KERNELS": os.environ.get("SHAPE_ENSEMBLES_KERNELS", "now")}
-        done = subprocess.run(words, env=os.environ | kernels, capture_output=True, text=True, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode:
             print(done.stderr, file=sys.stderr)
             raise SystemExit(done.returncode)

@@ -6,12 +6,11 @@ Stages are in processor time over all threads, which is least affected by other 
 process, whose peak memory is reported. `--out` stores the table, from which `tools/write_docs.py` makes that of
 docs/speed.md and the sentence of the README.
 The outlines are star-shaped Fourier blobs of 60 to 400 vertices with noisy harmonics, random rotation and start;
-timings do not depend on their differences. Kernels are compiled beforehand if numba is installed;
-`SHAPE_ENSEMBLES_KERNELS=never` times the NumPy implementation. `--largest 100000` adds the largest case.
+timings do not depend on their differences. Kernels are compiled beforehand. `--largest 100000` adds the largest case.
 
-`--peers` times alternatives in the same run, stored separately in peers.json: the same work without compiled kernels;
-a NumPy loop over curves that follows the paper; loops over labels with scikit-image and, if installed, OpenCV and
-rasterio; and geomstats, if installed, on the same undulations.
+`--peers` times alternatives in the same run, stored separately in peers.json: a NumPy loop over curves
+that follows the paper; loops over labels with scikit-image and, if installed, OpenCV and rasterio; and geomstats, if
+installed, on the same undulations.
 
 `--floors` times the minimum arithmetic of every stage at N = 20 000 compared with the stage, and stores it in
 peers.json, too: the transforms, products and roots in its formulas, each by the fastest library, on arrays that fit
@@ -242,40 +241,6 @@ def objects(size=4096, count=4900):
     return labels
 
 
-def kernels():
-    """Processor time of three tasks with the kernels available to this process, the minimum of three."""
-    a, b = samples(5000)
-    labels = objects()
-    works = {
-        "landmarks of 5000 outlines, affine measure": lambda: to_landmarks(a + b, 500),
-        "5000 outlines of defaults, all stages": lambda: compare(a, b),
-        "outlines of 4900 labels in 4096 × 4096": lambda: extract_curves(labels),
-    }
-    found = {}
-    for name, work in works.items():
-        work()
-        taken = []
-        for _ in range(3):
-            begun = time.process_time()
-            work()
-            taken.append(time.process_time() - begun)
-        found[name] = min(taken)
-    return found
-
-
-def with_and_without():
-    """Rows of the processor time of the same work by NumPy, and by compiled kernels."""
-    tables = []
-    for choice in ("never", "now"):
-        words = [sys.executable, __file__, "--kernels"]
-        done = subprocess.run(
-            words, env=os.environ | {"SHAPE_ENSEMBLES_KERNELS": choice}, capture_output=True, check=True
-        )
-        tables.append(json.loads(done.stdout.splitlines()[-1]))
-    numpy, compiled = tables
-    return [printed(work=name, NumPy=f"{numpy[name]:.2f}", compiled=f"{compiled[name]:.2f}") for name in numpy]
-
-
 def peer_outlines():
     """Rows of the times of outlining labels: ours, and straightforward loops over labels."""
     labels = objects()
@@ -400,7 +365,7 @@ def own_process(name, runs):
 
 def peers(out):
     """Time the alternatives, in the same run."""
-    found = {"kernels": with_and_without(), "loop": peer_loop(), "outlines": peer_outlines()}
+    found = {"loop": peer_loop(), "outlines": peer_outlines()}
     with suppress(ImportError):
         found["hyppo"] = peer_hyppo()
     record(out, **found, load=round(os.getloadavg()[0], 1))
@@ -415,7 +380,7 @@ def peer_geomstats():
     from geomstats.learning.frechet_mean import FrechetMean
     from geomstats.learning.pca import TangentPCA
 
-    from napari_shape_ensembles import ShapeSpace, decompose, to_landmarks
+    from napari_shape_ensembles import ShapeSpace, decompose
 
     count, n = 2000, 100
     undulation, scale = decompose(to_landmarks(Ensemble(list(blobs(count))), n))
@@ -469,18 +434,13 @@ def main():
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--floors", action="store_true")
     parser.add_argument("--out", type=Path, help="keep the table in this file")
-    parser.add_argument("--kernels", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.case:
         print(json.dumps(timed(options.case, options.runs)))
         return
-    if options.kernels:
-        print(json.dumps(kernels()))
-        return
     # In a separate process, as compiling needs memory.
-    compiled = subprocess.run([sys.executable, "-m", "napari_shape_ensembles.compiled"], capture_output=True)
-    print("with compiled kernels" if compiled.returncode == 0 else "without compiled kernels")
+    subprocess.run([sys.executable, "-m", "napari_shape_ensembles.compiled"], check=True)
     start()
     cases = []
     for name, (count, _) in CASES.items():

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 from hypothesis import settings
 
 # Objects created during imports and collection persist, so scanning them for garbage takes a tenth of that time.
@@ -19,8 +18,6 @@ os.environ["NAPARI_CONFIG"] = ""
 # Compiled bytecode is cached and shared between worker processes: without a cache, each would need seconds to compile.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-# Use NumPy even for problems large enough for compiled kernels, except where a test asks for both.
-os.environ.setdefault("SHAPE_ENSEMBLES_KERNELS", "never")
 # Dask forks its workers from a process that has imported it: importing it in each worker would take a second.
 if sys.platform != "win32":
     os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
@@ -43,7 +40,12 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Open a virtual display if there is none, and always one per worker: windows on one display compete for focus."""
+    """Compile before the workers start; open a virtual display if there is none, and always one per worker.
+
+    Windows on one display would compete for focus.
+    """
+    if not WORKER:
+        subprocess.run([sys.executable, "-m", "napari_shape_ensembles.compiled"], check=True)
     has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
     if sys.platform == "linux" and shutil.which("Xvfb") and (WORKER or not has_screen):
         os.environ |= {"DISPLAY": virtual_screen(config), "QT_QPA_PLATFORM": "xcb"}
@@ -95,35 +97,10 @@ def shared_data(pytestconfig):
 
 
 @pytest.fixture(scope="session")
-def kernels(tmp_path_factory):
-    """Compile the kernels if necessary: one worker does so, which takes half a minute, while the others wait."""
-    pytest.importorskip("numba")
-    from napari_shape_ensembles.compiled import forced
-
-    shared = tmp_path_factory.getbasetemp().parent if WORKER else tmp_path_factory.getbasetemp()
-    with FileLock(shared / "kernels.lock"), forced("compiled"):
-        pass
-
-
-@pytest.fixture(scope="session")
-def both_ways(kernels):
-    """Return a function that calls another with NumPy and with compiled kernels, and returns both results."""
-    from napari_shape_ensembles.compiled import forced
-
-    def call(function):
-        results = []
-        for way in ("numpy", "compiled"):
-            with forced(way):
-                results.append(function())
-        return results
-
-    return call
-
-
-@pytest.fixture(scope="session")
 def orix():
     """Import orix without compiling it: numba would take 15 s, and the maps in the tests are small."""
-    numba = pytest.importorskip("numba")
+    import numba
+
     # numba itself is imported completely first: napari uses it too, and its own functions must be compiled.
     _ = numba.typed.Dict, numba.typed.List, numba.njit(lambda value: value)(1)
     with pytest.MonkeyPatch.context() as patch:

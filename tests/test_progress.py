@@ -3,6 +3,7 @@
 import os
 import threading
 from contextvars import ContextVar
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -171,7 +172,11 @@ def test_one_processor_runs_all_blocks_in_one_thread(monkeypatch):
     assert len(set(over_blocks(barrier_blocks(2), range(2)))) == 2
 
 
-def test_releasing_memory_without_support_of_the_c_library(monkeypatch):
+def test_memory_is_released_if_the_c_library_supports_it(monkeypatch):
+    trimmed = []
+    monkeypatch.setattr(progress.ctypes, "CDLL", lambda name: SimpleNamespace(malloc_trim=trimmed.append))
     release_memory()
+    assert trimmed == [0]
     monkeypatch.setattr(progress.ctypes, "CDLL", lambda name: object())
     release_memory()
+    assert trimmed == [0]

@@ -24,7 +24,6 @@ GRID = {"ranks": [2], "landmarks": [20]}
         (lambda given: package.at_pixel_size(given, 1.0), "takes an Ensemble"),
         (lambda given: package.design_from_names(given, "{group}"), "takes a list of file names"),
         (lambda given: package.experiment(given, pd.DataFrame({"group": []})), "takes a list of ensembles"),
-        (lambda given: package.planned_power(given, 10), "takes the Comparison that compare returns"),
         (package.quality, "takes one ensemble or two"),
         (package.repaired, "give an Ensemble"),
         (package.resynthesis, "takes the Comparison that compare returns"),

@@ -29,7 +29,7 @@ has_pip() {
 }
 
 install() {
-    .venv/bin/python -m pip install --quiet --editable '.[dask,ebsd,fast,imagej,napari,parquet,r]' 'napari[pyqt6]' --group dev
+    .venv/bin/python -m pip install --quiet --editable '.[dask,ebsd,imagej,napari,parquet,r]' 'napari[pyqt6]' --group dev
 }
 
 # A new Python version may lack wheels of some libraries: pip then builds them.

@@ -49,7 +49,6 @@ from PIL import Image
 from real_data import PAIRS
 
 from napari_shape_ensembles import Outlines, Settings, cli, compare, explain, propose, samples
-from napari_shape_ensembles.parameters import parameters_of
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[.,]\d+)*(?:e-?\d+)?%?")
 #: Script that draws each figure.
@@ -333,13 +332,11 @@ def defaults_of(option, words):
 
 
 def command_line(results):
-    """Every command with its own options; options for settings are documented on their own page."""
-    settings = {*parameters_of(Outlines), *parameters_of(Settings)}
+    """Every command with its options; settings are documented on their own page."""
     parts = []
     for name, command in typer.main.get_command(cli.app).commands.items():
-        own = [option for option in command.params if option.name not in settings or option.default is not None]
         rows = []
-        for option in own:
+        for option in command.params:
             words = (getattr(option, "help", None) or "").replace("\n", " ").replace("|", "\\|")
             spelled = (
                 ", ".join(f"`{one}`" for one in option.opts)
@@ -347,7 +344,8 @@ def command_line(results):
                 else f"`{option.name.upper()}`"
             )
             rows.append(f"| {spelled} | {words}{defaults_of(option, words)} |")
-        more = " Every [setting](settings.md) is an option, too." if len(own) < len(command.params) else ""
+        sets = any(option.name == "set_" for option in command.params)
+        more = " `--set` takes every [setting](settings.md) that it uses." if sets else ""
         parts.append(
             "\n".join(
                 [

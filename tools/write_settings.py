@@ -24,10 +24,8 @@ _HEAD = """# All settings
 
 Every choice from an image to the result, with its default and range. The same names are arguments of `Outlines(...)`
 and `Settings(...)`, entries of the tables `[outlines]` and `[analysis]` in a [file of settings](files.md#settings),
-and options of the [command line](files.md#the-command-line) (`min_area` is `--min-area`). The docks show them in the
-same groups. A saved file states `version = 2`, the version of these names; a file that you write needs none. What names
-meant in version 1 is said in [files](files.md#settings). *This page is written by `tools/write_settings.py` from the
-declarations in the code.*
+and names for `--set` on the [command line](files.md#the-command-line). The docks show them in the same groups. *This
+page is written by `tools/write_settings.py` from the declarations in the code.*
 """
 _BLOCK = re.compile(r"(?<=      title: Comparison\n      properties:\n).*?(?=        colormap:\n)", re.DOTALL)
 

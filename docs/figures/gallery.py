@@ -15,7 +15,8 @@ from real_data import PAIRS, steel
 from theme import BOTH, GREY
 
 from napari_shape_ensembles import compare, explain, resynthesis
-from napari_shape_ensembles.explanation.components import COMPONENTS
+from napari_shape_ensembles.comparison.answer import differing
+from napari_shape_ensembles.comparison.quantities import COMPONENTS
 from napari_shape_ensembles.explanation.figures import figures, style
 from napari_shape_ensembles.samples import simulated_fields, simulated_rolling, simulated_sieving, simulated_treatment
 
@@ -59,7 +60,7 @@ def measured_pair(pair, *, drawn):
         with style(), plt.rc_context(BOTH):
             figures(found, ["typical"])["typical"].savefig(DOCS / picture("why", pair.heading), dpi=80)
         plt.close("all")
-    differing = found.components.differing()
+    parts = differing_quantities(result)
     descriptors = found.descriptors.tests
     within = [(a, b) for side in pair.single for a, b in combinations(side, 2)]
     return {
@@ -69,7 +70,7 @@ def measured_pair(pair, *, drawn):
         "scale": result.scale.p_value,
         "parts": {name: part.p_value for name, part in {**result.undulation.parts, **result.scale.parts}.items()},
         "sentences": list(found.sentences()),
-        "shares": dict(zip(COMPONENTS, map(float, found.components.share), strict=True)) if differing else {},
+        "shares": dict(zip(COMPONENTS, map(float, found.components.share), strict=True)) if parts else {},
         "descriptors": dict(zip(descriptors.names, map(float, descriptors.adjusted), strict=True)),
         "swaps": [
             {
@@ -78,7 +79,7 @@ def measured_pair(pair, *, drawn):
                 "against": swap.against,
                 "case": swap.case,
                 "found": list(swap.found()),
-                "expected": list(swap.expected(differing)),
+                "expected": list(swap.expected(result)),
             }
             for swap in resynthesis(result)
         ],
@@ -93,11 +94,16 @@ def measured_simulations(seeds=SEEDS):
     """How often each component is reported in the simulated pairs."""
     found = {}
     for sample, put_in in PUT_IN.items():
-        explained = (explain(compare(*sample(seed).ensembles())) for seed in range(seeds))
-        named = Counter(part for one in explained for part in one.components.differing())
+        compared = (compare(*sample(seed).ensembles()) for seed in range(seeds))
+        named = Counter(part for result in compared for part in differing_quantities(result))
         title = sample(0).title.removeprefix("Simulated: ")
         found[title] = {"put in": put_in, "seeds": seeds} | {part: named[part] for part in COMPONENTS}
     return found
+
+
+def differing_quantities(result):
+    """Quantities that differ by the parts of the two tests."""
+    return (*differing(result.scale), *differing(result.undulation))
 
 
 def draw(result, path):

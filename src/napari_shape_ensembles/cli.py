@@ -5,10 +5,11 @@ one that `--fail-on` names, 2 for an error.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from difflib import get_close_matches
 from enum import StrEnum
 from inspect import Parameter, Signature, signature
 from math import isfinite
@@ -21,15 +22,16 @@ from .archive import ContentError
 from .budget import DEFAULT_MEMORY_GIB
 from .comparison import Settings
 from .console import (
+    assignments,
     check_folder,
     echo,
     echo_error,
     echo_written,
     errors_as_messages,
-    option_of,
     progress_bar,
     reading_file,
-    with_options,
+    settings_help,
+    with_settings,
 )
 from .io.image_parts import WHOLE, ImagePart
 from .io.ome_zarr import is_ome_zarr
@@ -58,6 +60,7 @@ app = typer.Typer(
     no_args_is_help=True,
     invoke_without_command=True,
     add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -86,7 +89,27 @@ class Answer(StrEnum):
 A = Annotated[Path, typer.Argument(help="Image or curve file of sample A; with --groups, a folder of them.")]
 B = Annotated[Path, typer.Argument(help="Image or curve file of sample B; with --groups, a folder of them.")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; created if missing.")]
-SettingsPath = Annotated[Path | None, typer.Option("--settings", help="Settings file (TOML), as saved by the docks.")]
+SettingsPath = Annotated[
+    Path | None, typer.Option("--settings", metavar="FILE", help="Settings file (TOML), as saved in the window.")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Any setting, such as rank=20 or min_area=30; can be repeated. --help-all lists them.",
+    ),
+]
+
+
+Method = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="How objects are found: otsu, local, auto (the best of several), …"),
+]
+PixelSize = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Side of a pixel, or height,width; overrides that of the files.")
+]
+Unit = Annotated[str | None, typer.Option(metavar="UNIT", help="Unit of --pixel-size, such as µm or nm.")]
 Groups = Annotated[bool, typer.Option("--groups", help="A and B are folders; each is one sample of several images.")]
 Labels = Annotated[
     bool | None,
@@ -100,6 +123,7 @@ FailOn = Annotated[
     list[Answer] | None,
     typer.Option(
         "--fail-on",
+        metavar="RESULT",
         help="Exit with code 1 for this result: differs, undulation, scale, inconclusive, or quality (outlines with a "
         "serious fault); can be repeated.",
     ),
@@ -108,11 +132,15 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite inputs and files
 Memory = Annotated[
     float | None,
     typer.Option(
-        "--memory", metavar="GIB", help=f"Memory limit for reading one file, in GiB. Default: {DEFAULT_MEMORY_GIB:g}."
+        "--memory",
+        metavar="GIB",
+        help=f"Memory limit for reading one file, in GiB. Default: {DEFAULT_MEMORY_GIB:g}.",
+        hidden=True,
     ),
 ]
 CurveColumn = Annotated[
-    str | None, typer.Option("--curve-column", metavar="NAME", help="Column of a table that identifies the curves.")
+    str | None,
+    typer.Option("--curve-column", metavar="NAME", help="Column of a table that identifies the curves.", hidden=True),
 ]
 PixelSizes = Annotated[
     Path | None,
@@ -143,72 +171,71 @@ Pieces = Annotated[
         "until the end, and an interrupted run resumes from there.",
     ),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", hidden=True)]
 Ranks = Annotated[str, typer.Option(help="Ranks: numbers and ranges, such as 5,10,20 or 2-20:2 or 5:150:5.")]
 Landmarks = Annotated[str, typer.Option(help="Landmarks per curve: numbers and ranges.")]
 Sigmas = Annotated[str, typer.Option(help="Gaussian σ in pixels: numbers and ranges.")]
 
+#: Settings that have an option of their own: those that depend on the images more than on the study.
+_SINGLE = {"method": Method, "pixel_size": PixelSize, "unit": Unit}
+#: Options of every command that reads images: name -> type and default.
+_READING: dict[str, tuple[Any, Any]] = {
+    "settings": (SettingsPath, None),
+    "set_": (Set, None),
+    **{name: (kind, None) for name, kind in _SINGLE.items()},
+    "labels": (Labels, None),
+    "pixel_sizes": (PixelSizes, None),
+    "curve_column": (CurveColumn, None),
+    "memory": (Memory, None),
+}
+
 
 def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a function as a command: errors become one sentence, and every parameter of `kinds` an option.
+    """Register a function as a command, whose errors become one sentence.
 
-    If there are kinds, the function takes a `Reading`, built from the settings file and the options that override it.
+    If there are kinds, the command takes the options of `_READING`, and the function a `Reading` made from them.
 
     Parameters
     ----------
     kinds : type
-        Dataclasses of parameters.
+        Dataclasses of parameters that can be set.
     without : sequence of str
-        Names of parameters without an option, as the command sets them itself.
+        Names of parameters that the command sets itself.
     """
+    settings = {name: one for kind in kinds for name, one in parameters_of(kind).items() if name not in without}
+
+    def show_all(context: typer.Context, value: bool) -> None:
+        """Show the help with the hidden options and all settings."""
+        if not value:
+            return
+        hidden = [option for option in context.command.params if getattr(option, "hidden", False)]
+        for option in hidden:
+            option.hidden = False  # type: ignore[attr-defined]
+        print(context.get_help())
+        for option in hidden:
+            option.hidden = True  # type: ignore[attr-defined]
+        if settings:
+            print(settings_help(settings))
+        raise typer.Exit
+
+    help_all = typer.Option("--help-all", is_eager=True, callback=show_all, help="Show all options and settings.")
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        options = {
-            name: option_of(declared)
-            for kind in kinds
-            for name, declared in parameters_of(kind).items()
-            if name not in without
-        }
-        own = signature(function).parameters
-        common = (
-            {
-                "settings": (SettingsPath, None),
-                "labels": (Labels, None),
-                "memory": (Memory, None),
-                "curve_column": (CurveColumn, None),
-                "pixel_sizes": (PixelSizes, None),
-            }
-            if kinds
-            else {}
-        )
-        more = [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-            for name, (kind, default) in ({**common, "debug": (Debug, False)}).items()
-        ]
-
-        def run(*, debug: bool, **given: Any) -> None:
+        def run(*, debug: bool, help_all: bool, **given: Any) -> None:
             with errors_as_messages(debug=debug):
-                chosen = {name: given.pop(name) for name in options}
                 if kinds:
                     if given["out"] is not None:
                         check_folder(given["out"])
-                    path = given.pop("settings")
-                    file = load_settings(path) if path else SettingsFile()
-                    file = SettingsFile(with_options(file.analysis, chosen), with_options(file.outlines, chosen))
-                    tell = lambda note: echo_error(f"note: {note}")  # noqa: E731
-                    table = given.pop("pixel_sizes")
-                    given["reading"] = Reading(
-                        file,
-                        given.pop("labels"),
-                        given.pop("memory"),
-                        given.pop("curve_column"),
-                        _pixel_sizes(table) if table else {},
-                        tell,
-                    )
+                    given["reading"] = _reading({name: given.pop(name) for name in _READING}, settings)
                 function(**given)
 
-        taken = [item.replace(kind=item.KEYWORD_ONLY) for name, item in own.items() if name != "reading"]
-        whole = Signature([*taken, *more, *options.values()])
+        own = [item for name, item in signature(function).parameters.items() if name != "reading"]
+        common = {**(_READING if kinds else {}), "debug": (Debug, False)}
+        common["help_all"] = Annotated[bool, help_all], False
+        taken = [item.replace(kind=Parameter.KEYWORD_ONLY) for item in own]
+        for name, (kind, default) in common.items():
+            taken.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+        whole = Signature(taken)
         run.__name__, run.__doc__ = function.__name__, function.__doc__
         run.__signature__ = whole  # type: ignore[attr-defined]
         run.__annotations__ = {name: item.annotation for name, item in whole.parameters.items()}
@@ -216,6 +243,26 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
         return run
 
     return register
+
+
+def _reading(given: dict[str, Any], settings: Mapping[str, Any]) -> Reading:
+    """Make the `Reading` of the options `_READING`; settings given singly override those of the file."""
+    chosen = assignments(given["set_"] or ())
+    options = {name: f"--set {name}" for name in chosen}
+    for name in _SINGLE:
+        if given[name] is not None:
+            chosen[name], options[name] = given[name], f"--{name.replace('_', '-')}"
+    if unknown := next((name for name in chosen if name not in settings), None):
+        near = get_close_matches(unknown, settings)
+        raise ContentError(
+            f"{options[unknown]}: this command has no setting {unknown!r}"
+            + (f"; do you mean {' or '.join(near)}?" if near else ": --help-all lists all settings")
+        )
+    file = load_settings(given["settings"]) if given["settings"] else SettingsFile()
+    file = SettingsFile(with_settings(file.analysis, chosen, options), with_settings(file.outlines, chosen, options))
+    sizes = _pixel_sizes(given["pixel_sizes"]) if given["pixel_sizes"] else {}
+    tell = lambda note: echo_error(f"note: {note}")  # noqa: E731
+    return Reading(file, given["labels"], given["memory"], given["curve_column"], sizes, tell)
 
 
 @app.callback()
@@ -959,17 +1006,6 @@ def _executor(address: str | None) -> Iterator[Any]:
         return
     with Client(address, timeout="10s") as client:  # type: ignore[no-untyped-call]
         yield client
-
-
-@command()
-def compile_() -> None:
-    """Compile the numerical kernels once, so that later runs start faster (needs numba, extra fast)."""
-    from .compiled import cache_folder, compile_kernels
-
-    folder = cache_folder()
-    if folder is None or not folder.exists():
-        compile_kernels()
-    echo(f"compiled: {cache_folder()}")
 
 
 def main() -> None:

@@ -1,15 +1,9 @@
-"""Compiled kernels: if numba is installed, the innermost loops run as machine code, else in NumPy.
+"""Compiled loops: numba turns the innermost loops into machine code, once per installation.
 
-A subpackage keeps its loops in a module `kernels`, which is imported only by `kernels` here. Importing numba takes as
-long as comparing a thousand outlines, so small problems always use NumPy. Compiling takes longer still: a separate
-process does it once, in the background, while NumPy is used. Its folder is created atomically, since numba's cache is
+A subpackage keeps its loops in a module `kernels`, which is imported only by `kernels` here, as importing numba takes
+half a second. Compiling takes about 12 s, in a process of its own: the calling program stays responsive meanwhile, and
+can stop waiting. One process at a time fills the cache, in a folder that is created atomically: numba's cache is
 corrupted permanently if two processes fill it at once (numba/numba#10128).
-
-The choice between the two implementations depends only on the problem size, and on whether compiled kernels existed
-when this process first asked. Results are therefore reproducible within a process; those of the two implementations
-agree up to rounding error.
-
-`SHAPE_ENSEMBLES_KERNELS=never` in the environment forces NumPy, `now` compiles immediately and waits for it.
 """
 
 import os
@@ -17,97 +11,57 @@ import platform
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread
-from time import time
-from typing import Any, Literal
+from threading import Lock, Thread
+from typing import Any
 
-# Problem size (pixels, coordinates, distances) above which compiled kernels outweigh the time to import numba.
-_MIN_COMPILED_SIZE = 1 << 19
-# Timeout in seconds after which a compiling process is considered failed.
-_COMPILE_TIMEOUT_S = 600
+from .progress import cancellation_check, waiting_for
+
 # Number of folders of other installations and versions to keep when a new one is created.
 _MAX_OTHER_FOLDERS = 8
+# Interval in seconds between checks for cancellation while waiting for the compiler.
+_POLL_INTERVAL_S = 0.1
 
-
-Implementation = Literal["auto", "numpy", "compiled"]
-
-_implementation: ContextVar[Implementation] = ContextVar("implementation", default="auto")
-_whole_size: ContextVar[float] = ContextVar("whole_size", default=0)
-
-
-def kernels(package: str, size: float) -> Any:
-    """Return a package's module of compiled kernels for a problem of this size; None if NumPy should be used."""
-    implementation = _implementation.get()
-    wanted = (
-        max(size, _whole_size.get()) >= _MIN_COMPILED_SIZE and are_ready()
-        if implementation == "auto"
-        else implementation == "compiled"
-    )
-    return _loaded(package) if wanted else None
-
-
-@contextmanager
-def as_part_of(size: float) -> Iterator[None]:
-    """Choose the implementation for a problem of this size, of which the work within the context is a part."""
-    before = _whole_size.set(size)
-    try:
-        yield
-    finally:
-        _whole_size.reset(before)
-
-
-@contextmanager
-def forced(implementation: Implementation) -> Iterator[None]:
-    """Force one of the two implementations within the context, whatever the problem size, to compare them.
-
-    Parameters
-    ----------
-    implementation : {"auto", "numpy", "compiled"}
-        With "compiled", kernels are compiled first if necessary.
-    """
-    folder = cache_folder() if implementation == "compiled" else None
-    if folder is not None and not folder.exists():
-        compile_kernels()
-    before = _implementation.set(implementation)
-    try:
-        yield
-    finally:
-        _implementation.reset(before)
+_loading = Lock()
 
 
 @cache
-def are_ready() -> bool:
-    """Whether there are compiled kernels; if not, start compiling them for the next process if possible."""
-    wish = os.environ.get("SHAPE_ENSEMBLES_KERNELS", "auto")
-    if wish == "never" or (folder := cache_folder()) is None:
-        return False
-    if wish == "now" and not folder.exists():
-        compile_kernels()
-    elif not folder.exists():
-        with suppress(OSError):  # such as a home directory without write permission
-            _compile_in_background(folder)
-    return folder.exists()
+def kernels(package: str) -> Any:
+    """Return the compiled kernels of a package; the first call of an installation waits until they are compiled.
+
+    Raises
+    ------
+    Stopped
+        If the work was cancelled meanwhile. Compiling continues for the next call.
+    """
+    with _loading:
+        folder = cache_folder()
+        if (process := begin_compiling()) is not None:
+            leave_if_stopped = cancellation_check()
+            with waiting_for("compiling once for this installation"):
+                while process.poll() is None:
+                    leave_if_stopped()
+                    time.sleep(_POLL_INTERVAL_S)
+        # Without permission to write there is no folder, and each process compiles for itself.
+        with nullcontext(str(folder)) if folder.exists() else TemporaryDirectory() as place, _cached_in(place):
+            return import_module(f"{package}.kernels")
 
 
-def _compile_in_background(folder: Path) -> None:
-    """Start a compiling process, unless one was started recently, for instance by a worker of the same cluster."""
-    claim = folder.with_name(f"claim-{folder.name}")
-    if claim.exists() and time() - claim.stat().st_mtime < _COMPILE_TIMEOUT_S:
-        return
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    claim.touch()
+def begin_compiling() -> "subprocess.Popen[bytes] | None":
+    """Start to compile all kernels in a process of its own, and return that; None if they are compiled already."""
+    if cache_folder().exists():
+        return None
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(
-        [sys.executable, "-m", "napari_shape_ensembles.compiled"],
+        [sys.executable, "-m", __name__],
         stdin=nothing,
         stdout=nothing,
         stderr=nothing,
@@ -115,44 +69,40 @@ def _compile_in_background(folder: Path) -> None:
         start_new_session=True,
     )
     Thread(target=process.wait, daemon=True).start()  # reap the child, to avoid a ResourceWarning
+    return process
 
 
-def cache_folder() -> Path | None:
-    """Return the cache folder for the kernels of this installation on this computer; None without numba."""
-    try:
-        versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
-    except PackageNotFoundError:
-        return None
+def cache_folder() -> Path:
+    """Return the cache folder for the kernels of this installation on this computer."""
+    versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
     files = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in _sources()]
-    found = repr((versions, sys.implementation.cache_tag, platform.machine(), platform.node(), files))
+    installation = repr((versions, sys.implementation.cache_tag, platform.machine(), platform.node(), files))
     if sys.platform == "win32":
         caches = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
         caches = Path.home() / "Library" / "Caches"
     else:
         caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return caches / "napari-shape-ensembles" / f"kernels-{sha256(found.encode()).hexdigest()[:16]}"
+    return caches / "napari-shape-ensembles" / f"kernels-{sha256(installation.encode()).hexdigest()[:16]}"
 
 
 def compile_kernels() -> None:
-    """Compile all kernels into their folder, unless another process finishes first.
+    """Compile all kernels into their folder, unless another process has done so.
 
     Raises
     ------
-    ImportError
-        If numba is not installed, with instructions.
     OSError
         If the folder cannot be written.
     """
     folder = cache_folder()
-    if folder is None:
-        raise ImportError('numba is not installed: pip install "napari-shape-ensembles[fast]"')
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as made:
-        with _cached_in(made):
-            for path in _sources():
-                import_module(f"{__package__}.{path.parent.name}.kernels")
-        if not folder.exists():
+    with _one_process_at_a_time(folder.parent / "lock"):
+        if folder.exists():
+            return
+        with TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as made:
+            with _cached_in(made):
+                for path in _sources():
+                    import_module(f"{__package__}.{path.parent.name}.kernels")
             os.replace(made, folder)
     newest = sorted(folder.parent.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in newest[_MAX_OTHER_FOLDERS:]:
@@ -164,10 +114,23 @@ def _sources() -> list[Path]:
     return sorted(Path(__file__).parent.glob("*/kernels.py"))
 
 
-@cache
-def _loaded(package: str) -> Any:
-    with _cached_in(str(cache_folder())):
-        return import_module(f"{package}.kernels")
+@contextmanager
+def _one_process_at_a_time(path: Path) -> Iterator[None]:
+    """Hold a lock, which the system releases if the process dies."""
+    with path.open("a") as file:
+        if sys.platform == "win32":
+            import msvcrt
+
+            while True:
+                with suppress(OSError):  # raised after waiting for 10 s
+                    msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+                    break
+        else:
+            import fcntl
+
+            with suppress(OSError):  # some network folders have no locks: then several processes may compile
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager
@@ -186,6 +149,4 @@ def _cached_in(folder: str) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    if hasattr(os, "nice"):
-        os.nice(10)  # run at low priority
     compile_kernels()

@@ -1,14 +1,14 @@
-"""Console input and output: options from parameters, results, progress, and errors in one sentence."""
+"""Console input and output: settings as text, results, progress, and errors in one sentence."""
 
-import inspect
 import os
 import sys
+import textwrap
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import typer
 from rich.console import Console
@@ -22,8 +22,6 @@ from .progress import as_part, report, reporting
 Choices = TypeVar("Choices")
 
 _ERROR = 2
-# Maximum number of choices listed in the metavar; longer lists are in the help text.
-_MAX_LISTED = 4
 # Exceptions about the input, and others that are also reported in one sentence.
 _EXPECTED_ERRORS = (ValueError, OSError, ImportError)
 _REPORTED_ERRORS = (
@@ -37,47 +35,62 @@ _REPORTED_ERRORS = (
 )
 
 
-def option_of(declared: Parameter) -> inspect.Parameter:
-    """Return the option for a declared parameter, with its help, unit, range and default; None if not given."""
-    flag = option_name(declared)
-    words: dict[str, Any] = {
-        "help": declared.plain_description,
-        "rich_help_panel": declared.group,
-        "show_default": False,
-    }
-    kind: Any
-    if declared.kind is bool:
-        kind = Annotated[bool | None, typer.Option(f"{flag}/--no-{flag[2:]}", **words)]
-    else:
-        names = "|".join(map(str, declared.choices)) if len(declared.choices) <= _MAX_LISTED else "NAME"
-        metavar = names or {int: "INTEGER", float: "NUMBER"}.get(declared.kind, "TEXT")
-        kind = Annotated[str | None, typer.Option(flag, metavar=metavar, **words)]
-    return inspect.Parameter(declared.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-
-
-def option_name(declared: Parameter) -> str:
-    """Return the command line option of a parameter."""
-    return f"--{declared.name.replace('_', '-')}"
-
-
-def with_options(choices: Choices, given: Mapping[str, str | bool | None]) -> Choices:
-    """Override the values of a dataclass with those given on the command line.
+def assignments(texts: Sequence[str]) -> dict[str, str]:
+    """Return the names and values in texts such as "rank=20"; hyphens in names count as underscores.
 
     Raises
     ------
     ValueError
-        For an invalid value, or an option that has no effect with the others, naming the option.
+        For other texts.
     """
-    options = {name: one for name, one in parameters_of(type(choices)).items() if given.get(name) is not None}
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"--set {text}: write name=value, such as rank=20")
+        found[name.strip().replace("-", "_")] = value.strip()
+    return found
+
+
+def with_settings(choices: Choices, given: Mapping[str, str], options: Mapping[str, str]) -> Choices:
+    """Override the values of a dataclass with those given on the command line; names of other settings are ignored.
+
+    Parameters
+    ----------
+    choices : dataclass of declared parameters
+    given : mapping of str to str
+        Name -> value as text.
+    options : mapping of str to str
+        Name -> how it was given, for error messages.
+
+    Raises
+    ------
+    ValueError
+        For an invalid value, or a setting that has no effect with the others, naming it.
+    """
+    declared = {name: one for name, one in parameters_of(type(choices)).items() if name in given}
     known: Any = choices
-    chosen = replace(known, **{name: one.read(given[name], option_name(one)) for name, one in options.items()})
-    for name, one in options.items():
+    chosen = replace(known, **{name: one.read(given[name], options[name]) for name, one in declared.items()})
+    for name in declared:
         if not matters(chosen, name):
             raise ValueError(
-                f"{option_name(one)} has no effect with these settings, it is {when_words(type(choices), name)}: "
+                f"{options[name]} has no effect with these settings, it is {when_words(type(choices), name)}: "
                 "omit it, or change the settings"
             )
     return chosen
+
+
+def settings_help(declared: Mapping[str, Parameter]) -> str:
+    """List the settings that `--set` accepts, with help, range and default."""
+    lines, group = ["Settings, given as --set name=value or in the file of --settings:"], ""
+    for name, one in declared.items():
+        if one.group != group:
+            group = one.group
+            lines += ["", group]
+        listed = f" One of {', '.join(map(str, one.choices))}." if one.choices else ""
+        words = f"{name}: {one.plain_description}{listed}"
+        lines += textwrap.wrap(words, 100, initial_indent="  ", subsequent_indent="      ")
+    return "\n".join(lines)
 
 
 def check_folder(folder: Path) -> None:

@@ -123,12 +123,14 @@ class Parameter:
         Parameters
         ----------
         value : object
-            Such as "0.5", "0.5,1" where several numbers are allowed, or a choice.
+            Such as "0.5", "true", "0.5,1" where several numbers are allowed, or a choice.
         name : str
             Name in the error message, if the caller uses another one.
         """
         if isinstance(value, str):
             names = {str(choice): choice for choice in self.choices}
+            if bool in self.kinds and not self.choices:
+                names = {"true": True, "false": False, "True": True, "False": False}
             value = names[value] if value in names else self._number(value)
         return self.checked(value, name)
 

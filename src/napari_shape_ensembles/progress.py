@@ -148,6 +148,16 @@ def report(name: str, done: int = 0, total: int = 0, result: Any = None) -> None
     _last.set(Progress(name, done, total))  # not before: the listener itself may report
 
 
+@contextmanager
+def waiting_for(words: str) -> Iterator[None]:
+    """Report the current step with what it waits for within the context, and then without."""
+    step = _last.get() or Progress("")
+    report(f"{step.name}, {words}" if step.name else words, step.done, step.total)
+    yield
+    if step.name:
+        report(step.name, step.done, step.total)
+
+
 def timed(items: Iterable[Item], count: int) -> Iterator[Item]:
     """Yield the blocks of a step, or their results, and report the remaining time if it is long.
 

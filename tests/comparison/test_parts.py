@@ -15,11 +15,10 @@ from napari_shape_ensembles import (
     Settings,
     compare,
     decompose,
-    detectable_differences,
     extract_curves,
-    planned_power,
     to_landmarks,
 )
+from napari_shape_ensembles.comparison.detectable import detectable_differences
 from napari_shape_ensembles.comparison.learning import coordinate_precision, is_single
 from napari_shape_ensembles.comparison.parts import form_descriptors, form_parts, scale_parts, sides
 from napari_shape_ensembles.io import read_curves, write_curves
@@ -326,19 +325,19 @@ def test_planned_power_matches_the_rejection_rate_of_comparisons():
 
     quick = Settings(landmarks=60, rank=5, permutations=199, significance=0.05)
     pilot = compare(drawn(50, 1.5), drawn(50, 1.5), quick)
-    planned = planned_power(pilot, 40, elongation_ratio=1.15)
+    planned = pilot.planned_power(40, elongation_ratio=1.15)
     hits = [compare(drawn(40, 1.5), drawn(40, 1.5 * 1.15), quick).scale.rejected for _ in range(120)]
     assert 0.3 < planned < 0.95
     assert abs(np.mean(hits) - planned) < 0.13
-    assert planned_power(pilot, 40, draws=100) < 0.12
+    assert pilot.planned_power(40, draws=100) < 0.12
     with pytest.raises(ValueError, match="give at least two outlines"):
-        planned_power(pilot, 1)
+        pilot.planned_power(1)
     for count, draws in ((20.5, 5), ((20, 30.5), 5), (20, 2.5)):
         with pytest.raises((ValueError, TypeError), match="give integers"):
-            planned_power(pilot, count, draws=draws)
-    assert planned_power(pilot, np.int64(20), draws=2) == planned_power(pilot, 20, draws=2)
+            pilot.planned_power(count, draws=draws)
+    assert pilot.planned_power(np.int64(20), draws=2) == pilot.planned_power(20, draws=2)
     with pytest.raises(ValueError, match="give positive numbers"):
-        planned_power(pilot, 20, size_ratio=0)
+        pilot.planned_power(20, size_ratio=0)
 
 
 def test_form_parts_of_coordinates_are_unchanged():

@@ -23,8 +23,6 @@ from napari_shape_ensembles import (
     compare,
     decision_landscape,
     dependence_test,
-    detectable_differences,
-    effect_sizes,
     experiment,
     explain,
     mmd_test,
@@ -74,23 +72,11 @@ def test_export_to_other_libraries(result):
 
 def test_explanation_functions_accept_a_result(result):
     pieces = result.t, result.l, len(result.a)
-    assert effect_sizes(result, resamples=50) == effect_sizes(*pieces, resamples=50)
-    assert result.effects == effect_sizes(result)
     assert dependence_test(result, permutations=99).p_value == dependence_test(*pieces, permutations=99).p_value
-    found = detectable_differences(result)
-    tests = result.undulation, result.scale
-    assert found == detectable_differences(*pieces, *tests, scale_mean=result.space.scale_mean)
-    for function in (effect_sizes, dependence_test, detectable_differences):
-        with pytest.raises(TypeError, match="give a Comparison alone"):
-            function(result.a)
-        with pytest.raises(TypeError, match="give a Comparison alone"):
-            function(result.t, result.l)
-
-
-def test_effects_as_a_table(result):
-    table = result.effects.to_dataframe().set_index("aspect")
-    assert table.loc["size", "standardized_high"] == result.effects.standardized["size"].high
-    assert table.loc["size":, "share"].sum() == pytest.approx(1)
+    with pytest.raises(TypeError, match="give a Comparison alone"):
+        dependence_test(result.a)
+    with pytest.raises(TypeError, match="give a Comparison alone"):
+        dependence_test(result.t, result.l)
 
 
 @pytest.mark.parametrize("seed", [0, 5])
@@ -98,8 +84,7 @@ def test_generators_with_one_seed_give_the_same_draws(result, seed):
     calls = (
         lambda draws: mmd_test(result.t[:20], result.t[20:], permutations=99, random_state=draws).null.tolist(),
         lambda draws: dependence_test(result, permutations=99, random_state=draws).null.tolist(),
-        lambda draws: effect_sizes(result, resamples=20, random_state=draws),
-        lambda draws: [swap.adjusted.tolist() for swap in resynthesis(result, random_state=draws)],
+        lambda draws: [swap.of_form.undulation.mmd for swap in resynthesis(result, random_state=draws)],
     )
     for call in calls:
         assert call(seed) == call(seed)
@@ -123,13 +108,13 @@ def test_every_result_plots_on_axes_without_pyplot(result):
         "comparison": result,
         "raw": compare(result.a, result.b, coordinates="raw", **QUICK),
         "no permutations": bound,
-        "effects": result.effects,
         "test": result.scale,
         "test without permutations": bound.scale,
         "dependence": dependence_test(result),
         "experiment": experiment(images, design, **QUICK),
         "no replicates": experiment(images[2:4], design[2:4], **QUICK),
         "explanation": explain(result),
+        "shares": explain(result).components,
         "landscape": decision_landscape(result.a, result.b, ranks=(2, 4), landmarks=(20, 40), settings=few),
         "smoothing": smoothing_study(labels, labels.T, sigmas=(0.5, 1.0), ranks=(2,), landmarks=(20,), settings=few),
     }

@@ -1,14 +1,12 @@
 """Explanations at the level of images: exact permutations of whole images, intervals over image means."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from napari_shape_ensembles import Ensemble, Settings, compare, explain
-from napari_shape_ensembles.explanation.components import component_tests, components
+from napari_shape_ensembles.comparison.answer import differing as differing_parts
 from napari_shape_ensembles.explanation.report import paragraphs
 from napari_shape_ensembles.mmd.family import family_tests
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
@@ -64,22 +62,6 @@ def test_one_curve_per_image_changes_only_the_unit():
     assert one.p_values[0] * 70 == pytest.approx(round(one.p_values[0] * 70))
 
 
-def test_ratios_have_student_intervals_over_image_means():
-    a, b = sides(2, 4, 5, 1.3)
-    result = compare(a, b, QUICK)
-    assert result.permuted == "images"
-    numbers = np.repeat(np.arange(9), 10)
-    parts = components(result.space, result.t, result.l)
-    found = component_tests(parts, 40, image=numbers, rounds=100)
-    means = np.array([parts["size"][numbers == i].mean() for i in range(9)])
-    test = stats.ttest_ind(means[4:], means[:4], equal_var=False)
-    assert found.ratio[0] == pytest.approx(np.exp(means[4:].mean() - means[:4].mean()))
-    np.testing.assert_allclose(found.ratio_interval[:, 0], np.exp(test.confidence_interval()))
-    assert found.share.sum() == pytest.approx(1)
-    assert np.isfinite(found.share_interval).all()
-    assert np.isnan(found.ratio[2])
-
-
 def test_an_explanation_names_the_replicated_unit():
     explanation = explain(compare(*sides(3, 5, 5, 1.4), QUICK))
     said = explanation.sentences()
@@ -87,7 +69,7 @@ def test_an_explanation_names_the_replicated_unit():
     assert "P-values and intervals are over images (5 and 5)" in " ".join(said)
     assert "whole images (5 and 5)" in paragraphs(explanation)[-1]
     least = 2 / 252
-    families = (explanation.components.tests, explanation.modes.tests, explanation.descriptors.tests)
+    families = (explanation.modes.tests, explanation.descriptors.tests)
     for p_values in (tests.p_values for tests in families):
         np.testing.assert_allclose(p_values / least * 2, np.round(p_values / least * 2), atol=1e-6)
 
@@ -99,7 +81,7 @@ def test_variation_between_images_is_not_explained_as_a_difference():
         a, b = sides(10 + seed, 4, 4, between=0.15, count=20)
         for kind in differing:
             found = compare(a, b, QUICK, permute=kind, permutations=99)
-            differing[kind] += "size" in explain(found).components.differing(0.05)
+            differing[kind] += "size" in differing_parts(found.scale)
     assert differing["images"] <= 1
     assert differing["curves"] >= 4
 
@@ -109,7 +91,7 @@ def test_too_few_images_have_ratios_but_no_p_value():
     first, second = explanation.sentences()
     assert "too few images to reach the significance" in first
     assert "size 1." in second
-    assert replace(explanation).components.tests.adjusted.min() > 0.05
+    assert explanation.comparison.estimates["p_adjusted"].min() > 0.05
 
 
 def test_ratios_without_intervals_claim_none():

@@ -86,7 +86,7 @@ COMMANDS = {
     "compare": (["{f}/a.tif", "{f}/b.tif", "--labels", "--settings", "{f}/s.toml"], 32),
     "experiment": (["{f}/plan/design.csv", "--labels", "--settings", "{f}/s.toml"], 64),
     "segment": (["{f}/a.tif", "{f}/b.tif", "{f}/c.tif", "--labels"], 48),
-    "pairs": (["{f}", "--labels", "--settings", "{f}/s.toml", "--permutations", "19"], 64),
+    "pairs": (["{f}", "--labels", "--settings", "{f}/s.toml", "--set", "permutations=19"], 64),
     "landscape": (
         ["{f}/a.tif", "{f}/b.tif", "--labels", "--ranks", "3", "--landmarks", "40", "--settings", "{f}/s.toml"],
         32,

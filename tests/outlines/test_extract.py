@@ -4,15 +4,17 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import ndimage
 from skimage.io import imread
+from skimage.measure import find_contours
 
 from napari_shape_ensembles import Ensemble, Tiling, extract_curves, level_curves, segment, segment_stack, trace_mask
 from napari_shape_ensembles.outlines.reasons import AT_BORDER, EXTRA, VANISHED, Reason, too_small
 from napari_shape_ensembles.outlines.tracing import has_holes, highest_level
+from napari_shape_ensembles.shapes.registration import doubled_area
 from napari_shape_ensembles.words import account_of
 
 
@@ -289,8 +291,41 @@ def test_holes_closed_by_smoothing_are_counted_if_holes_are_traced():
     assert (found.ids.tolist(), found.dropped) == ([1, 2, -1], {VANISHED: 1})
 
 
-@given(arrays(bool, (7, 8)))
-def test_has_holes_agrees_with_binary_fill_holes(mask):
-    assume(mask.any())
+@given(arrays(np.uint8, (7, 16), elements=st.integers(0, 2)))
+def test_has_holes_agrees_with_binary_fill_holes(labels):
     # Background pixels that meet only at a corner are separate if the object's pixels are connected there.
-    assert has_holes(mask) == (ndimage.binary_fill_holes(mask) != mask).any()
+    filled = [ndimage.binary_fill_holes(labels == label) & (labels != label) for label in range(1, labels.max() + 1)]
+    assert has_holes(labels).tolist() == [False, *(mask.any() for mask in filled)]
+
+
+def outer_contours(labels, smoothing, smallest):
+    """Largest contour of each label, by SciPy's filter and scikit-image's marching squares."""
+    for label in np.unique(labels[labels > 0]):
+        if (labels == label).sum() < smallest:
+            continue
+        level = np.pad((labels == label).astype(float), 10)
+        level = ndimage.gaussian_filter(level, smoothing, radius=int(np.ceil(4 * smoothing))) if smoothing else level
+        contours = [contour[:-1] - 10 for contour in find_contours(level, 0.5, positive_orientation="high")]
+        yield from sorted(contours, key=lambda contour: -abs(doubled_area(contour @ [1, 1j])))[:1]
+
+
+@pytest.mark.parametrize("smoothing", [0, 0.6, 2])
+@pytest.mark.parametrize(("labels", "size"), [(4, 100), (100, 12), (6, 30)])  # more vertices and contours than expected
+def test_outlines_are_those_of_marching_squares_on_smoothed_masks(smoothing, labels, size):
+    numbers = 1 + np.arange(labels).reshape(2, -1).repeat(size, axis=0).repeat(size, axis=1)
+    scattered = ndimage.gaussian_filter(np.random.default_rng(size).random(numbers.shape), 0.7) < 0.52
+    numbers = numbers * (scattered & (np.indices(numbers.shape) % size).all(axis=0))
+    curves = extract_curves(numbers, smoothing=smoothing, border=True, min_area=4, min_vertices=3, min_length=0)
+    expected = list(outer_contours(numbers, smoothing, 4))
+    assert len(curves) == len(expected) > 0
+    for curve, contour in zip(curves.curves, expected, strict=True):
+        assert len(curve) == len(contour)
+        first = np.linalg.norm(contour - curve[0], axis=1).argmin()
+        np.testing.assert_allclose(curve, np.roll(contour, -first, axis=0), atol=1e-9)
+
+
+def test_pixels_exactly_at_the_level_leave_no_repeated_vertices():
+    mask = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1]]).repeat(6, axis=0).repeat(6, axis=1)
+    mask = np.pad(mask, 3)
+    for curve in extract_curves(np.stack([mask, mask * 0]).reshape(-1, mask.shape[1]), smoothing=1.0):
+        assert np.linalg.norm(curve - np.roll(curve, 1, axis=0), axis=1).min() > 0

@@ -57,11 +57,11 @@ def test_a_recipe_round_trips_through_a_file(tmp_path_factory, recipe):
     assert Outlines(**changed(recipe)) == recipe
 
 
-@pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("value", [np.nan, np.inf, "many", True])
-def test_invalid_values_are_reported_with_their_field(name, value):
-    with pytest.raises(ValueError, match=rf"^{name} must be a"):
-        Outlines(**{name: value})
+def test_invalid_values_are_reported_with_their_field(value):
+    for name in NUMBERS:
+        with pytest.raises(ValueError, match=rf"^{name} must be a"):
+            Outlines(**{name: value})
 
 
 def test_a_pixel_size_is_a_length():

@@ -8,6 +8,7 @@ from scipy.ndimage import distance_transform_edt, label
 from skimage.segmentation import find_boundaries
 
 from napari_shape_ensembles import Ensemble, Settings, compare, decompose, explain, samples, segment, to_landmarks
+from napari_shape_ensembles.comparison.answer import differing
 from napari_shape_ensembles.samples import synthetic
 
 ROWS = {
@@ -16,12 +17,15 @@ ROWS = {
     samples.simulated_treatment: "0∧1",
     samples.simulated_rolling: "0∧0",
 }
-# Components that differ, and the expected sentence.
+# Quantities that differ, and the expected sentence.
 DIFFERENCES = {
-    samples.simulated_fields: ((), "No component of shape differs"),
-    samples.simulated_sieving: (("size", "elongation"), "B's size varies"),
-    samples.simulated_treatment: (("roughness",), "B's outlines are rougher"),
-    samples.simulated_rolling: (("elongation", "coarse form", "roughness"), "B's outlines are more elongated"),
+    samples.simulated_fields: ((), "No difference was detected"),
+    samples.simulated_sieving: (("size",), "B's size varies"),
+    samples.simulated_treatment: (("roughness", "concavity"), "B's outlines are rougher"),
+    samples.simulated_rolling: (
+        ("elongation", "coarse form", "roughness", "concavity"),
+        "B's outlines are more elongated",
+    ),
 }
 # Module scope keeps the tests of a sample together, so that a single worker process simulates it.
 each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.__name__, scope="module")
@@ -119,9 +123,9 @@ def test_the_default_settings_give_the_row_of_the_sample(sample, seed):
 @each_sample
 def test_only_the_simulated_difference_is_reported(sample):
     named, words = DIFFERENCES[sample]
-    found = explain(compared(sample, 0))
-    assert found.components.differing(0.01) == named
-    assert words in " ".join(found.sentences())
+    found = compared(sample, 0)
+    assert (*differing(found.scale), *differing(found.undulation)) == named
+    assert words in " ".join(explain(found).sentences())
 
 
 @pytest.mark.parametrize(("seed", "archetype"), [(1, "random"), (2, "random"), (3, "mean")])

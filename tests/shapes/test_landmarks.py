@@ -203,3 +203,16 @@ def test_unknown_options_are_rejected(options, message):
 
 def test_an_empty_ensemble_has_no_landmarks():
     assert landmarks(n=50).shape == (0, 50, 2)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_landmarks_of_polygons_do_not_depend_on_uninitialized_memory(measure):
+    polygon = np.linspace([[0, 0], [0, 3], [5, 3], [5, 0]], [[0, 3], [5, 3], [5, 0], [0, 0]], 25, endpoint=False)
+    polygon = polygon.swapaxes(0, 1).reshape(-1, 2)
+    found = []
+    for _ in range(5):
+        held = [np.full(15 * len(polygon) + more, np.nan) for more in range(-10, 60)]
+        del held  # the next allocation probably reuses their memory
+        found.append(landmarks(polygon, n=40, interpolation="polygon", measure=measure))
+    np.testing.assert_allclose(found, np.broadcast_to(found[0], np.shape(found)), atol=1e-12)
+    assert np.isfinite(found).all()

@@ -19,7 +19,7 @@ def centred(curve):
 @pytest.mark.parametrize("n", [40, 41])
 def test_scores_are_the_objective_over_all_shifts_and_both_directions(n):
     curve, archetype = centred(blobs(2, n, seed=3))
-    fast = np.abs(shift_scores(spectrum(curve[None]), spectrum(archetype), True))[0]
+    fast = np.abs(shift_scores(spectrum(curve[None]), spectrum(archetype[None]), True))[0]
     forward = nuclear_objective(curve, archetype, mirrored=False)
     backward = nuclear_objective(np.roll(curve[::-1], 1, axis=0), archetype, mirrored=True)
     np.testing.assert_allclose(fast[0], forward, rtol=1e-12, atol=1e-12)
@@ -30,8 +30,8 @@ def test_scores_are_the_objective_over_all_shifts_and_both_directions(n):
 def test_scores_match_the_figure_in_the_paper(shared_data, n, accuracy):
     data = np.load(shared_data / "paper" / "cyclic_procrustes.npz")
     shape, archetype = centred(data[f"matched_n{n}"]), centred(data[f"archetype_n{n}"])
-    proper = np.abs(shift_scores(spectrum(shape[None]), spectrum(archetype), False))[0, 0]
-    improper = np.abs(shift_scores(spectrum(shape[None]), spectrum(archetype * [1, -1]), False))[0, 0]
+    proper = np.abs(shift_scores(spectrum(shape[None]), spectrum(archetype[None]), False))[0, 0]
+    improper = np.abs(shift_scores(spectrum(shape[None]), spectrum(archetype[None] * [1, -1]), False))[0, 0]
     objective = np.maximum(proper, improper)
     objective /= objective.max()
     # The file starts the matched shape at its best shift, the figure at the shape's own first landmark.

@@ -41,8 +41,8 @@ def test_the_command_line_gives_the_same_result_in_pieces(folders, tmp_path):
         folders / "a",
         folders / "b",
         "--groups",
-        "--permute",
-        "curves",
+        "--set",
+        "permute=curves",
         "--settings",
         folders / "s.toml",
     )
@@ -76,7 +76,7 @@ def test_labels_in_ome_zarr_are_compared_tile_by_tile(tmp_path):
     done = run(*given, "--pieces", tmp_path / "run")
     assert done.exit_code == 0, done.output
     assert "(36 curves) and " in done.stdout
-    assert done.stdout == run(*given, "--overrule").stdout  # duplicates are detected only here
+    assert done.stdout == run(*given, "--set", "overrule=true").stdout  # duplicates are detected only here
 
 
 REFUSED = {

@@ -51,7 +51,7 @@ def offsets(ax):
 def test_every_cell_has_one_mark_for_its_decision(landscapes, test):
     landscape = landscapes[-1]
     decisions = landscape.test(test)
-    crosses, rings = offsets(figures.plot_decisions(landscape, test=test))
+    crosses, rings = offsets(landscape.plot(test=test))
     assert {(i, j) for j, i in crosses.astype(int)} == set(zip(*np.nonzero(decisions.rejected), strict=True))
     kept = decisions.computed & ~decisions.rejected
     assert {(i, j) for j, i in rings.astype(int)} == set(zip(*np.nonzero(kept), strict=True))
@@ -67,11 +67,11 @@ def test_the_mean_and_its_band_are_drawn_over_the_ranks(landscapes):
 
 
 def test_the_grid_shows_the_mmd_and_frames_the_settings_in_use(landscapes):
-    ax = figures.plot_decisions(landscapes[-1], current=(32, 9))
+    ax = landscapes[-1].plot(current=(32, 9))
     np.testing.assert_array_equal(ax.images[0].get_array().filled(np.nan), landscapes[-1].mmd)
     assert ax.patches[0].get_xy() == (1.5, 0.5)
     assert ax.patches[0].get_linestyle() == "-"
-    near = figures.plot_decisions(landscapes[-1], current=(500, 29)).patches[0]
+    near = landscapes[-1].plot(current=(500, 29)).patches[0]
     assert near.get_xy() == (2.5, 1.5)
     assert near.get_linestyle() == ":"
 

@@ -113,7 +113,7 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
     wait_until_idle(session.comparison, qtbot)
     wait_until_idle(session.explanation, qtbot)
     qtbot.waitUntil(lambda: session.explanation.result is not None, timeout=60_000)
-    assert answer.verdict.sentence.text().startswith("B's outlines are larger: 1.")
+    assert answer.verdict.sentence.text().startswith("large's outlines are larger: 1.")
     assert "two images, not for the conditions" in answer.verdict.beside.text()
     assert answer.row.heading.text().startswith("▸  1∧0")
     assert cells(viewer) == {
@@ -133,7 +133,7 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
     wait_until_idle(session.comparison, qtbot)
     written = {path.name for path in tmp_path.iterdir()}
     assert written >= {"figure.svg", "figure.png", "methods.txt", "objects.csv", "images.csv", "pair.comparison.npz"}
-    assert "B's outlines are larger" in (tmp_path / "methods.txt").read_text()
+    assert "large's outlines are larger" in (tmp_path / "methods.txt").read_text()
     assert not session.comparison.unsaved
     (tmp_path / "methods.txt").write_text("my words")
     press(answer.paper, qtbot)

@@ -75,7 +75,7 @@ def test_the_comparison_is_explained(ready, comparison, qtbot):
     wait_until_idle(ready, qtbot)
     assert ends == ["done"]
     assert ready.result.comparison is comparison
-    assert any("B's outlines are larger" in sentence for sentence in ready.result.sentences())
+    assert any("two <b>'s outlines are larger" in sentence for sentence in ready.result.sentences())
     assert len(set(steps)) > 2
 
 

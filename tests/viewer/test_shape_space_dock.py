@@ -169,7 +169,7 @@ def test_play_animates_the_last_used_slider_until_pressed_again(space, qtbot, ta
 def test_explaining_fills_the_pages(explained, result):
     panel = explained.panel
     assert panel.isEnabled()
-    assert "B's outlines are larger" in panel.sentences.text()
+    assert "two's outlines are larger" in panel.sentences.text()
     assert panel.shares.lines()[0].startswith("size ")
     assert panel.table.rowCount() == len(panel.explanation.modes) == 20
     modes = panel.explanation.modes.by_relevance(0.01)

@@ -188,7 +188,7 @@ def test_a_table_is_saved_run_on_the_command_line_and_reopened(session, model, f
         one, other = ensemble_of_file(path, Reading(pixel_sizes=sizes), own), outlines(session, layer)
         assert all(np.allclose(x, y) for x, y in zip(one.curves, other.curves, strict=True))
     given = ["experiment", folder / "design.csv", "--out", folder / "out", "--settings", folder / "design.toml"]
-    completed = CliRunner().invoke(app, [*map(str, given), "--landmarks", "60", "--rank", "5"])
+    completed = CliRunner().invoke(app, [*map(str, given), "--set", "landmarks=60", "--set", "rank=5"])
     assert completed.exit_code == 0, completed.output
     assert (folder / "out" / "experiment.csv").is_file()
 

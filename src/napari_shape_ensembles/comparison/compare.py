@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._types import Real
 from ..archive import StrPath, Tree, read_archive, write_archive
-from ..checks import Sealed
+from ..checks import RandomState, Sealed
 from ..mmd import MMDTest, gretton_test
 from ..mmd.replicates import (
     DRAWS,
@@ -32,19 +32,20 @@ from ..outlines import Ensemble, Quality, at_one_pixel_size, exchange, quality
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting
-from ..shapes import ShapeSpace, spd
+from ..shapes import ShapeSpace
 from ..words import counted
-from . import records
+from . import answer, records
 from .design import cannot_reach
+from .detectable import Detectable, detectable_differences, planned_power, require_curves_permuted
 from .display import MARK, LayerData, curve_layer_data, summary_html
-from .effects import EffectSizes, effect_sizes, image_numbers
+from .estimates import estimates, image_numbers
 from .figures import plot_comparison
 from .inputs import Inputs
-from .learning import COMPARISON_STEPS, Learned, coordinate_precision, learn, relative_precision, report_step
+from .learning import COMPARISON_STEPS, Learned, learn, report_step
 from .parts import Parts, form_parts, scale_parts, sides
-from .quantities import Quantities, quantities
+from .quantities import Quantities, components, quantities
 from .settings import Settings
-from .verdict import DEPENDS_ON_ARCHETYPE, INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row
+from .verdict import DEPENDS_ON_ARCHETYPE, INCONCLUSIVE, inconclusive, table_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,20 +58,10 @@ FORMAT, LAYOUT = "shape-ensembles comparison", 1
 
 _PARTS = ("a", "b", "settings", "space", "coordinates", "undulation", "scale", "matches", "versions")
 _FLAGS = ("archetype_is_ambiguous", "row_depends_on_archetype", "archetypes_agree")
-# Beyond π/4 from the mean, neither the mean nor the normal coordinates are guaranteed to be unique.
-_UNIQUENESS_RADIUS = np.pi / 4
-# Above this fraction of ambiguous matches the choice of archetype influences the result.
-_MAX_AMBIGUOUS_FRACTION = 0.5
-# Diameter in pixels up to which the form depends on the resolution; ratio of diameters that gives a warning.
-_COARSE_DIAMETER_PX, _MAX_DIAMETER_RATIO = 50, 1.15
-# A relative precision of the coordinates worse than this gives a warning.
-_LOW_PRECISION = 1e-5
 # From this many seconds on, the expected duration is reported beforehand.
 LONG_SECONDS = 10.0
 # Multiplications per pair of curves apart from the permutations; rows of the product used to measure the speed.
 _PER_PAIR, _PROBE = 100, 256
-# With fewer curves than this on one side, a missed difference means little.
-_MIN_CURVES_FOR_POWER = 30
 # So many permutations that they do not limit a p-value.
 _MANY_PERMUTATIONS = 10**9
 
@@ -335,9 +326,148 @@ class Comparison(Sealed):
         return plot_comparison(self.undulation, self.scale, self.case, ax)
 
     @cached_property
-    def effects(self) -> EffectSizes:
-        """Effect sizes with bootstrap intervals: `effect_sizes` with the seed of the settings."""
-        return effect_sizes(self, random_state=self.settings.seed)
+    def components(self) -> dict[str, Real]:
+        """Size, elongation, coarse form and roughness of every curve; see `quantities.components`."""
+        return components(self.space, self.t, self.l)
+
+    @property
+    def estimates(self) -> "pd.DataFrame":
+        """How large the difference is in each quantity, one row each, with the p-value of the part that tests it.
+
+        Columns: quantity; estimate; kind: a "ratio" (B over A, of geometric means; of standard deviations of the
+        logarithm for the spread of size), or a "distance" in standard deviations within the samples (see
+        `estimates.standardized_distance`); low and high, the ends of its pointwise 95 % interval; p, of the part of the
+        test, and p_adjusted, for the other parts of the same test (`MMDTest.adjusted`). NaN where a quantity was not
+        measured, or not tested alone.
+
+        Notes
+        -----
+        Intervals are symmetric bootstrap-t over curves (percentiles for distances), and if images were permuted
+        Student's (Welch) over the means of images. They are conditional on the coordinates: they ignore that the shape
+        space was itself learned from these curves.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+        >>> size = result.estimates.set_index("quantity").loc["size"]
+        >>> size["kind"], [round(float(size[name]), 2) for name in ("estimate", "low", "high")]
+        ('ratio', [0.81, 0.69, 0.96])
+        """
+        return self._estimates.copy()
+
+    @cached_property
+    def _estimates(self) -> "pd.DataFrame":
+        return estimates(self)
+
+    @cached_property
+    def ratios(self) -> "pd.DataFrame":
+        """Those rows of `estimates` that are ratios, which take no time."""
+        return estimates(self, distances=False)
+
+    def detectable(self, *, power: float = 0.8, random_state: RandomState = 0) -> Detectable:
+        """Smallest differences that would be detected with as many curves.
+
+        Parameters
+        ----------
+        power : float
+            Probability of detecting the difference, between 0.5 and 1.
+        random_state : int, Generator or RandomState
+            Seed of the subset of 500 curves that represents the population, and of the simulated tests.
+
+        Returns
+        -------
+        Detectable
+
+        Raises
+        ------
+        ValueError
+            For tests without permutations, a comparison that permuted images, or a power out of range.
+
+        Notes
+        -----
+        For tests that permuted curves; for the number of images see `Experiment.planning`.
+
+        The thresholds are those of the tests' own null. For components of scale, outlines are resampled without the
+        difference between the samples, one sample is scaled or stretched, and all parts are tested, 200 times. Form,
+        and coordinates instead of components: the normal limit of the MMD of two samples of which one is shifted
+        (Gretton et al. 2012, asymptotic distribution under the alternative), by the coarse form or the raw coordinates,
+        at the level that a combined test leaves to them. Thresholds from 1000 permutations vary, and with them the
+        power, by about 0.1; `benchmarks/calibration.py` checks coordinates by simulation,
+        `tests/comparison/test_parts.py` the parts.
+
+        References
+        ----------
+        A. Gretton, K. M. Borgwardt, M. J. Rasch, B. Schölkopf, A. Smola, "A kernel two-sample test", Journal of Machine
+        Learning Research 13 (2012) 723-773.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
+        >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+        >>> round(result.detectable().size_ratio, 1)
+        1.4
+        """
+        require_curves_permuted(self)
+        return detectable_differences(
+            self.t,
+            self.l,
+            len(self.a),
+            self.undulation,
+            self.scale,
+            power=power,
+            random_state=random_state,
+            scale_mean=self.space.scale_mean,
+        )
+
+    def planned_power(
+        self,
+        count: int | tuple[int, int],
+        *,
+        size_ratio: float = 1.0,
+        elongation_ratio: float = 1.0,
+        draws: int = 200,
+        random_state: RandomState = 0,
+    ) -> float:
+        """Probability that the test of scale detects a given difference at given numbers of curves.
+
+        Parameters
+        ----------
+        count : int or (int, int)
+            Number of outlines planned on each side.
+        size_ratio, elongation_ratio : float
+            Ratio of the lengths of B's outlines to A's; ratio of their elongations (length to width).
+        draws : int
+            Number of simulated experiments: 200 estimate a probability of one half to ± 0.07.
+        random_state : int, Generator or RandomState
+            Seed of the draws.
+
+        Raises
+        ------
+        ValueError
+            For ratios that are not positive, fewer than two outlines or one draw, or a comparison that permuted images.
+
+        Notes
+        -----
+        Bootstrap: outlines are resampled with replacement after removing the difference between the samples; B's are
+        scaled, and stretched along their own axes; the whole test is done with permutations. This is the power for
+        outlines that are drawn independently: if images or animals are replicated, see `Experiment.planning`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from napari_shape_ensembles import compare, samples
+        >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
+        >>> result = compare(a, b, landmarks=60, rank=10, permutations=199, significance=0.05)
+        >>> few, many = (result.planned_power(count, elongation_ratio=1.1, draws=50) for count in (20, 80))
+        >>> few < 0.5 < many
+        True
+        """
+        ratios = {"size_ratio": size_ratio, "elongation_ratio": elongation_ratio}
+        return planned_power(self, count, **ratios, draws=draws, random_state=random_state)
 
     @cached_property
     def _distances(self) -> "pd.DataFrame":
@@ -374,63 +504,11 @@ class Comparison(Sealed):
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Caveats to the row, in plain sentences."""
-        found = [f"{words}." for words in (self.note, *(finding.text for finding in self.quality.findings)) if words]
-        if self.a.unit == "pixel":
-            found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
-        several = max(self.image_counts) > 1
-        if several and self.permuted == "curves":
-            found.append(
-                "Single outlines were permuted: the result holds for these images only, not for the conditions."
-            )
-        if self.permuted == "images" and self.settings.null != "permutation":
-            found.append(
-                f"Whole images were permuted: the null distribution {self.settings.null!r} is for single outlines, and "
-                "was not used."
-            )
-        if self.inconclusive is None:
-            found += caveats_of_few(len(self.a), len(self.b))
-        scale = spd.from_coordinates(self.space.scale_mean, self.l)
-        known = relative_precision(np.concatenate([coordinate_precision(side) for side in (self.a, self.b)]), scale)
-        if known > _LOW_PRECISION:
-            found.append(
-                f"This far from the origin, single-precision coordinates resolve only {known:.0e} of an outline's "
-                "size: smaller differences are neither tested nor normalized."
-            )
-        across = [
-            side.features["equivalent_diameter"].median() / np.mean(side.pixel_size)
-            for side in (self.a, self.b)
-            if side.pixel_size is not None
-        ]
-        pixelled = (
-            len(across) == 2 and min(across) <= _COARSE_DIAMETER_PX and max(across) >= _MAX_DIAMETER_RATIO * min(across)
-        )
-        if self.undulation.rejected and pixelled:
-            found.append(
-                f"Outlines are {across[0]:.0f} pixels across in A and {across[1]:.0f} in B: pixelation and "
-                "smoothing round off small outlines more, which itself is a difference in form."
-            )
-        for test in (self.undulation, self.scale):
-            for reason in dict.fromkeys(test.left_out.values()):
-                parts = [part for part in test.left_out if test.left_out[part] == reason]
-                found.append(f"Not tested: {', '.join(parts)} ({reason}).")
-        if self.undulation.approximation:
-            found.append(f"The tests are approximate: {self.undulation.approximation}.")
-        ambiguous = 0 if self.archetypes_agree else self.ambiguous
-        found += caveats_of_positions(self.t, ambiguous, self.archetype_is_ambiguous)
-        return tuple(found)
+        return answer.caveats(self)
 
     def summary(self) -> str:
         """Return the result as one sentence."""
-        images = [f"{counted(count, 'image')}, " if self.permuted == "images" else "" for count in self.image_counts]
-        names = " and ".join(
-            f"{ensemble.name or side} ({own}{counted(len(ensemble), 'curve')})"
-            for side, ensemble, own in (("A", self.a, images[0]), ("B", self.b, images[1]))
-        )
-        if self.inconclusive:
-            return f"{names}: inconclusive: {self.inconclusive}{small_sample_words(self.small_sample)}."
-        numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
-        alone = "in these images only, " if self.permuted == "curves" and max(self.image_counts) > 1 else ""
-        return f"{names}: {alone}{TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
+        return answer.summary(self)
 
     def save(self, path: StrPath, *, view: Tree | None = None) -> None:
         """Write the whole comparison to a file atomically.
@@ -546,7 +624,7 @@ class Comparison(Sealed):
             b,
             from_tree(Settings, parts["settings"]),
             space,
-            records.real(parts["coordinates"], "t", (count, space.rank)),
+            records.real(parts["coordinates"], "t", (count, space.rank_)),
             records.real(parts["coordinates"], "l", (count, 3)),
             records.mmd_test_of(parts["undulation"]),
             records.mmd_test_of(parts["scale"]),
@@ -714,37 +792,6 @@ def small_sample_p_values(measured: Quantities, images: NDArray[np.intp], first:
     found = (small_sample_test(*replicate_means(values, images), Hypothesis(group)) for values in columns.values())
     undulation, scale = (test.p_value for test in found)
     return undulation, scale
-
-
-def small_sample_words(p_values: tuple[float, float] | None) -> str:
-    """Report the p-values of the small-sample test, if any."""
-    if p_values is None:
-        return ""
-    undulation, scale = p_values
-    return f". By the small-sample test undulation p = {undulation:.2g}, scale p = {scale:.2g}"
-
-
-def caveats_of_few(*counts: int) -> list[str]:
-    """Caveat to a row found with few curves on one side."""
-    few = min(counts)
-    words = f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed."
-    return [words] if few < _MIN_CURVES_FOR_POWER else []
-
-
-def caveats_of_positions(t: Real, ambiguous: int, symmetric: bool) -> list[str]:
-    """Caveats of curves far from the mean, and of ambiguous matches with a (nearly symmetric) archetype."""
-    found = []
-    far = int((np.linalg.norm(t, axis=1) > _UNIQUENESS_RADIUS).sum())
-    if far:
-        lie = "lies" if far == 1 else "lie"
-        found.append(f"{counted(far, 'curve')} {lie} more than π/4 from the mean undulation: check for outliers.")
-    if ambiguous > _MAX_AMBIGUOUS_FRACTION * len(t):
-        archetype = "nearly symmetric archetype" if symmetric else "archetype"
-        found.append(
-            f"{ambiguous} of {len(t)} curves match the {archetype} almost equally well in two ways: check whether the "
-            "result holds with another archetype."
-        )
-    return found
 
 
 def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble, str]:

@@ -1,24 +1,27 @@
 """Smallest detectable differences for given numbers of curves, and numbers of curves needed for given differences."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from .._types import Real
-from ..checks import RandomState, expect, seed_of
+from ..checks import RandomState, seed_of
 from ..mmd import MMDTest, combined_mmd_test
-from ..mmd.dependence import coordinates_of
 from ..mmd.kernel import KERNELS, Distances, Kernel, squared_distances
 from ..mmd.two_sample import joint_thresholds
 from ..progress import one_library_thread, report
 from ..shapes import spd
-from .compare import Comparison
 from .parts import scale_measures, scale_parts, sides
 from .settings import Settings
+
+# A `Comparison` has the functions of this module as methods, so its class cannot be imported here.
+Comparison = Any
 
 # Kernels of the parts of form other than the Gaussian.
 _KINDS: dict[str, Kernel] = {"coarse form": "energy"}
@@ -48,9 +51,9 @@ class Detectable:
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles import Settings, compare, detectable_differences, samples
+    >>> from napari_shape_ensembles import Settings, compare, samples
     >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
-    >>> found = detectable_differences(compare(a, b, Settings(landmarks=60, rank=10, permutations=199)))
+    >>> found = compare(a, b, Settings(landmarks=60, rank=10, permutations=199)).detectable()
     >>> round(found.size_ratio, 1), found.power
     (1.4, 0.8)
     """
@@ -62,27 +65,27 @@ class Detectable:
 
 
 def detectable_differences(
-    t: Real | Comparison,
-    l: Real | None = None,
-    first: int | None = None,
-    undulation: MMDTest | None = None,
-    scale: MMDTest | None = None,
+    t: Real,
+    l: Real,
+    first: int,
+    undulation: MMDTest,
+    scale: MMDTest,
     *,
     power: float = 0.8,
     random_state: RandomState = 0,
     scale_mean: Real | None = None,
 ) -> Detectable:
-    """Smallest differences that would be detected with samples of this size.
+    """Smallest differences that would be detected with samples of this size; see `Comparison.detectable`.
 
     Parameters
     ----------
-    t : Comparison, or (N, r) array
-        A result; or the undulation coordinates of the pooled curves, A's rows first, with all following parameters.
-    l : (N, 3) array, optional
+    t : (N, r) array
+        Undulation coordinates of the pooled curves, A's rows first.
+    l : (N, 3) array
         Their scale coordinates.
-    first : int, optional
+    first : int
         Number of A's rows.
-    undulation, scale : MMDTest, optional
+    undulation, scale : MMDTest
         The permutation tests of these coordinates.
     power : float
         Probability of detecting the difference, between 0.5 and 1.
@@ -91,51 +94,11 @@ def detectable_differences(
     scale_mean : (2, 2) array, optional
         `ShapeSpace.scale_mean`, the reference of elongations; by default as if outlines were round on average.
 
-    Returns
-    -------
-    Detectable
-
     Raises
     ------
     ValueError
-        For tests without permutations, a comparison that permuted images, or a power out of range.
-    TypeError
-        For anything but a comparison, or all of t, l, first, undulation and scale.
-
-    Notes
-    -----
-    For tests that permuted curves; for the number of images see `Experiment.planning`.
-
-    The thresholds are those of the tests' own null. For components of scale, outlines are resampled without the
-    difference between the samples, one sample is scaled or stretched, and all parts are tested, 200 times. Form, and
-    coordinates instead of components: the normal limit of the MMD of two samples of which one is shifted (Gretton et
-    al. 2012, asymptotic distribution under the alternative), by the coarse form or the raw coordinates, at the level
-    that a combined test leaves to them. Thresholds from 1000 permutations vary, and with them the power, by about 0.1;
-    `benchmarks/calibration.py` checks coordinates by simulation, `tests/comparison/test_parts.py` the parts.
-
-    References
-    ----------
-    A. Gretton, K. M. Borgwardt, M. J. Rasch, B. Schölkopf, A. Smola, "A kernel two-sample test", Journal of Machine
-    Learning Research 13 (2012) 723-773.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from napari_shape_ensembles import Settings, compare, detectable_differences, samples
-    >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
-    >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
-    >>> round(detectable_differences(result).size_ratio, 1)
-    1.4
+        For tests without permutations, or a power out of range.
     """
-    if undulation is None or scale is None:
-        coordinates_of(t, l, first)  # raises unless given a result alone, or all arguments
-        result = cast("Comparison", t)
-        if result.permuted == "images":
-            raise ValueError(
-                "this comparison permuted whole images: use Experiment.planning for what more images would detect"
-            )
-        undulation, scale, scale_mean = result.undulation, result.scale, result.space.scale_mean
-    t, l, first = coordinates_of(t, l, first)
     seed = seed_of(random_state)
     if not 0.5 <= power < 1:
         raise ValueError(f"power {power}: give a probability from 0.5 to below 1, such as 0.8")
@@ -178,47 +141,7 @@ def planned_power(
     draws: int = 200,
     random_state: RandomState = 0,
 ) -> float:
-    """Probability that the test of scale detects a given difference at given sample sizes.
-
-    Parameters
-    ----------
-    result : Comparison
-        Its outlines give the variation, its settings what is tested and at which level.
-    count : int or (int, int)
-        Number of outlines planned on each side.
-    size_ratio, elongation_ratio : float
-        Ratio of the lengths of B's outlines to A's; ratio of their elongations (length to width).
-    draws : int
-        Number of simulated experiments: 200 estimate a probability of one half to ± 0.07.
-    random_state : int, Generator or RandomState
-        Seed of the draws.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        For ratios that are not positive, fewer than two outlines or one draw, or a comparison that permuted images.
-
-    Notes
-    -----
-    Bootstrap: outlines are resampled with replacement after removing the difference between the samples; B's are
-    scaled, and stretched along their own axes; the whole test is done with permutations. This is the power for outlines
-    that are drawn independently: if images or animals are replicated, see `Experiment.planning`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from napari_shape_ensembles import compare, planned_power, samples
-    >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
-    >>> result = compare(a, b, landmarks=60, rank=10, permutations=199, significance=0.05)
-    >>> few, many = (planned_power(result, count, elongation_ratio=1.1, draws=50) for count in (20, 80))
-    >>> few < 0.5 < many
-    True
-    """
-    expect(result, Comparison, "planned_power takes the Comparison that compare returns")
+    """Probability that the test of scale detects a given difference; see `Comparison.planned_power`."""
     m, n = count if isinstance(count, tuple | list) else (count, count)
     if not all(isinstance(number, int | np.integer) for number in (m, n, draws)):
         raise ValueError(f"{m} and {n} outlines, {draws} draws: give integers")
@@ -226,10 +149,7 @@ def planned_power(
         raise ValueError(f"{m} and {n} outlines, {draws} draws: give at least two outlines per side and one draw")
     if not (np.isfinite([size_ratio, elongation_ratio]).all() and min(size_ratio, elongation_ratio) > 0):
         raise ValueError(f"ratios {size_ratio} and {elongation_ratio}: give positive numbers, such as 1.1")
-    if result.permuted == "images":
-        raise ValueError(
-            "this comparison permuted whole images: use Experiment.planning for what more images would detect"
-        )
+    require_curves_permuted(result)
     settings, mean, seed = result.settings, result.space.scale_mean, seed_of(random_state)
     l = _without_difference(result.l, len(result.a))
     moved = _changed(l, mean, np.log(size_ratio), np.log(elongation_ratio))
@@ -249,6 +169,14 @@ def planned_power(
             seed=seed + draw,
         ).rejected
     return found / draws
+
+
+def require_curves_permuted(result: Comparison) -> None:
+    """Raise for a comparison that permuted images."""
+    if result.permuted == "images":
+        raise ValueError(
+            "this comparison permuted whole images: use Experiment.planning for what more images would detect"
+        )
 
 
 def _without_difference(points: Real, first: int) -> Real:

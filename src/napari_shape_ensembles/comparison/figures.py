@@ -11,7 +11,6 @@ import numpy as np
 
 from .._types import Real
 from ..mmd import DependenceTest, MMDTest
-from ..mmd.contrasts import Estimate
 from ..palette import axes_of
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def plot_comparison(undulation: MMDTest, scale: MMDTest, case: str, ax: "Axes | 
     rows: list[tuple[str, MMDTest]] = []
     for name, test in (("undulation", undulation), ("scale", scale)):
         rows.append((name, test))
-        rows += [(part, found) for part, found in test.parts.items() if part]
+        rows += [(part, found) for part, found in test.judged.items() if part]
     ax = axes_of(ax, height=0.9 + 0.45 * len(rows))
     _draw_nulls([(name, test.null, test.mmd, test.threshold, test.p_value, test.rejected) for name, test in rows], ax)
     for tick in ax.get_yticklabels():
@@ -133,34 +132,6 @@ def plot_sensitivity(
     ax.set(xscale="log", xlabel="p-value", ylim=(-0.5, len(p_values) - 0.5), xlim=(None, 1.3))
     ax.set_title(title, loc="left", fontsize="medium")
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="x-small")
-    return ax
-
-
-def plot_effects(standardized: Mapping[str, Estimate], ratio: Estimate, ax: "Axes | None" = None) -> "Axes":
-    """Plot the standardized size of every aspect of a difference, with its 95 % interval.
-
-    Parameters
-    ----------
-    standardized : mapping of str to Estimate
-        Standardized difference of every aspect.
-    ratio : Estimate
-        Ratio of the lengths of B's outlines to A's.
-    ax : matplotlib Axes, optional
-        By default the axes of a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    names = list(standardized)
-    ax = axes_of(ax, height=1.0 + 0.35 * len(names))
-    for place, name in enumerate(reversed(names)):
-        found = standardized[name]
-        ax.plot([found.low, found.high], [place, place], color="0.4")
-        ax.plot(found.value, place, "o", color="C0")
-    ax.set_yticks(range(len(names)), list(reversed(names)))
-    ax.set(xlabel="standardized difference (bars: 95 % bootstrap intervals)", xlim=(0, None))
-    ax.set_title(f"size B / A: {ratio.value:.3g} ({ratio.low:.3g} to {ratio.high:.3g})", loc="left", fontsize="medium")
     return ax
 
 

@@ -1,17 +1,24 @@
 """Learning from pooled curves: landmarks, registration and the shape space, the first steps of a comparison."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from functools import partial
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._types import Real
+from ..archive import StrPath
 from ..outlines import Ensemble
 from ..progress import one_library_thread, report
-from ..shapes import ShapeSpace, to_landmarks
-from ..shapes.decomposition import curve_blocks
+from ..shapes import ShapeSpace, spd, to_landmarks
+from ..shapes.decomposition import check_landmarks, curve_blocks, planes
+from ..shapes.held import Held, HeldByWorkers
 from ..shapes.lobes import lobes_held
+from ..shapes.space import project
 from .parts import form_descriptors, tests_components
 from .settings import Settings
 
@@ -20,6 +27,8 @@ KNOWN = 1e-8
 # Multiples of 1/16 of a pixel are exact in single precision, and tell nothing of the type they were stored in.
 _GRID = 16
 _EPS = np.finfo(np.float64).eps
+#: Curves per chunk that is written to a file, or sent to a worker.
+CHUNK = 2048
 # Vertices examined per block.
 _BLOCK = 1 << 14
 _FACTORS = tuple(10.0**power for power in (0, -3, 3, -6, 6))
@@ -52,23 +61,91 @@ class Learned(NamedTuple):
     known: float
 
 
-def learn(ensembles: Sequence[Ensemble], settings: Settings) -> Learned:
+class _Measures(NamedTuple):
+    """What is needed of the outlines of one ensemble besides their landmarks.
+
+    Precision (N,) of the coordinates, perimeters (N,) in pixels or none, and the unit.
+    """
+
+    places: Real
+    around: Real
+    unit: str
+
+
+def learn(
+    ensembles: Iterable[Ensemble], settings: Settings, *, scratch: StrPath | None = None, client: Any = None
+) -> Learned:
     """Place landmarks, register and learn on the pooled curves of several ensembles in one unit.
+
+    Parameters
+    ----------
+    ensembles : iterable of Ensemble
+        With `scratch` or `client` they may be loaded one by one, and are not kept.
+    settings : Settings
+    scratch : path, optional
+        Folder for a memory map of the landmarks, 8 kB per curve at 500 landmarks, which is deleted again: for more
+        curves than fit in memory.
+    client : dask.distributed.Client, optional
+        Its workers hold the landmarks, and do the work.
 
     Returns
     -------
     Learned
-        The space, and the coordinates of the pooled curves in the order of the ensembles.
+        The space, and the coordinates of the pooled curves in the order of the ensembles: equal wherever the
+        landmarks lie, up to rounding.
     """
     report_step("placing landmarks")
-    options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
-    places = np.concatenate([coordinate_precision(ensemble) for ensemble in ensembles])
-    landmarks = to_landmarks(ensembles, settings.landmarks, **options)
-    around = [one.features["perimeter"] / np.mean(one.pixel_size) for one in ensembles if one.pixel_size is not None]
-    lobes = lobes_held(np.concatenate([*around, []]))
-    learned = learn_landmarks(landmarks, places, settings, lobes, overwrite=True)
-    learned.space.unit_ = ensembles[0].unit
+    held: Held | HeldByWorkers
+    measures: list[_Measures] = []
+    with (
+        nullcontext("")
+        if scratch is None
+        else TemporaryDirectory(prefix="shape-ensembles-", dir=scratch, ignore_cleanup_errors=True) as folder
+    ):
+        if client is not None:
+            held = HeldByWorkers(client, partial(_placed, settings=settings), _chunks(ensembles))
+            measures = held.placed
+        elif scratch is not None:
+            held = Held(_mapped(ensembles, settings, Path(folder) / "landmarks", measures))
+        else:
+            ensembles = list(ensembles)
+            measures = [_measures(ensemble) for ensemble in ensembles]
+            options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
+            held = Held(to_landmarks(ensembles, settings.landmarks, **options).swapaxes(1, 2))
+        lobes = lobes_held(np.concatenate([one.around for one in measures]))
+        learned = _learned(held, np.concatenate([one.places for one in measures]), settings, lobes)
+    learned.space.unit_ = measures[0].unit
     return learned
+
+
+def _measures(ensemble: Ensemble) -> _Measures:
+    around = np.empty(0)
+    if ensemble.pixel_size is not None:
+        around = np.asarray(ensemble.features["perimeter"] / np.mean(ensemble.pixel_size))
+    return _Measures(coordinate_precision(ensemble), around, ensemble.unit)
+
+
+def _placed(ensemble: Ensemble, *, settings: Settings) -> tuple[Real, _Measures]:
+    """Landmarks (N, 2, n) of some outlines, and what else is needed of them."""
+    options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
+    return to_landmarks(ensemble, settings.landmarks, **options).swapaxes(1, 2), _measures(ensemble)
+
+
+def _chunks(ensembles: Iterable[Ensemble]) -> Iterator[Ensemble]:
+    for ensemble in ensembles:
+        for start in range(0, len(ensemble), CHUNK):
+            yield ensemble if len(ensemble) <= CHUNK else ensemble[start : start + CHUNK]
+
+
+def _mapped(ensembles: Iterable[Ensemble], settings: Settings, path: Path, measures: list[_Measures]) -> Real:
+    """Write the landmarks to a file, chunk by chunk, and return its memory map (N, 2, n); append the `measures`."""
+    with path.open("wb") as file:
+        for ensemble in _chunks(ensembles):
+            points, measured = _placed(ensemble, settings=settings)
+            points.tofile(file)
+            measures.append(measured)
+    count = sum(len(one.places) for one in measures)
+    return np.asarray(np.memmap(path, np.float64, "r+", shape=(count, 2, settings.landmarks)))
 
 
 def learn_landmarks(
@@ -80,9 +157,16 @@ def learn_landmarks(
     once. Bands of more `lobes` than the outlines' pixels resolve are not used as descriptors. With `overwrite`,
     undulations overwrite the landmarks.
     """
+    check_landmarks(landmarks)
+    points = planes(landmarks)
+    return _learned(Held(points if overwrite else points.copy()), places, settings, lobes)
+
+
+def _learned(held: Held | HeldByWorkers, places: Real, settings: Settings, lobes: float) -> Learned:
+    """Register and learn; overwrites the landmarks."""
     space = ShapeSpace(
         settings.rank,
-        landmarks=landmarks.shape[1],
+        landmarks=held.landmarks,
         measure=settings.measure,
         interpolation=settings.interpolation,
         registration=settings.registration,
@@ -90,21 +174,26 @@ def learn_landmarks(
         reflections=settings.reflections,
         random_state=settings.seed,
     )
-    undulation, scale, matches = space.fit_landmarks(landmarks, report_step, overwrite=overwrite)
-    ambiguous = int(np.any([match.ambiguous for match in matches], axis=0).sum())
+    scale, matches = space.fit_held(held, report_step)
+    ambiguous = int(np.any([np.zeros(len(held), bool), *(match.ambiguous for match in matches)], axis=0).sum())
     no_archetype = any(match.archetype_is_ambiguous for match in matches)
     del matches
-    space.rank = len(space.basis_)  # record the actual rank
     space.bands_ = tuple(band for band in space.bands_ if band[1] <= lobes)
     with one_library_thread():
         known = relative_precision(places, scale)
         # Only the named components use descriptors.
-        described = tests_components(settings)
-        descriptors = form_descriptors(undulation, known, lobes) if described else np.empty((len(scale), 0))
-        t, l = space.coordinates(undulation, scale)
+        descriptors = np.empty((len(scale), 0))
+        if tests_components(settings):
+            descriptors = np.concatenate(held.joined(_described, known=known, lobes=lobes))
+        t = np.concatenate(held.joined(project, mean=space.undulation_mean_, basis=space.basis_))
+        l = spd.coordinates(space.scale_mean_, scale)
         clear_constant(t, known)
         clear_constant(l, known)
     return Learned(space, t, l, ambiguous, no_archetype, descriptors, known)
+
+
+def _described(points: Real, *, known: float, lobes: float) -> Real:
+    return form_descriptors(points.swapaxes(1, 2), known, lobes)
 
 
 def coordinate_precision(ensemble: Ensemble) -> Real:

@@ -17,7 +17,7 @@ from ..mmd.dependence import independence_test
 from ..outlines import Ensemble
 from ..words import counted
 from .compare import Comparison
-from .effects import image_numbers
+from .estimates import image_numbers
 from .figures import plot_position
 from .learning import learn
 from .parts import form_parts, scale_parts

@@ -1,20 +1,21 @@
-"""Plain quantities of every outline: size, elongation, and the amplitudes of its lobes.
+"""Quantities of every outline: size, elongation, and the amplitudes of its lobes.
 
-They depend on no registration, no mean and no other outline. The form of an outline, without its scale, is a Fourier
-series of z = row + 1j·column; harmonics 1 ± k make k lobes around a circle.
+Those of landmarks depend on no registration, no mean and no other outline; `components` are of the coordinates that a
+comparison learned. The form of an outline, without its scale, is a Fourier series of z = row + 1j·column; harmonics
+1 ± k make k lobes around a circle.
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._types import Real
-from ..compiled import as_part_of
+from .._types import Complex, Real
 from ..outlines import Ensemble
 from ..progress import one_library_thread, over_blocks
-from ..shapes import decompose, to_landmarks
-from ..shapes.lobes import BANDS, band_name
+from ..shapes import ShapeSpace, decompose, grassmann, spd, to_landmarks
+from ..shapes.lobes import BANDS, LINEAR, band_name, harmonics
 from .learning import KNOWN
 from .settings import Settings
 
@@ -22,8 +23,14 @@ from .settings import Settings
 LOBES = BANDS
 #: Range of lobes that count as roughness.
 ROUGHNESS_LOBES = (6, 60)
+#: Waves of up to this many lobes around the outline are its coarse form, higher ones are roughness.
+COARSE = 5
+#: The four components that a difference is split into: two of scale, and two of form.
+COMPONENTS = ("size", "elongation", "coarse form", "roughness")
 # Lower limit of amplitudes relative to the size: smaller ones are rounding error.
 _MIN_AMPLITUDE = 1e-6
+# The same of waves in learned coordinates.
+_PRECISION = 1e-9
 # Outlines per block.
 _BLOCK = 2000
 
@@ -57,11 +64,9 @@ class Quantities(NamedTuple):
 def quantities(ensembles: Sequence[Ensemble], settings: Settings) -> Quantities:
     """Measure the outlines of several ensembles in one unit, in order."""
     options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
-    numbers = 2 * settings.landmarks * sum(map(len, ensembles))
 
     def measured(part: Ensemble) -> Quantities:
-        with as_part_of(numbers):
-            return quantities_of_landmarks(to_landmarks(part, settings.landmarks, **options))
+        return quantities_of_landmarks(to_landmarks(part, settings.landmarks, **options))
 
     parts = [
         ensemble[start : start + _BLOCK] if len(ensemble) > _BLOCK else ensemble
@@ -94,3 +99,48 @@ def quantities_of_landmarks(landmarks: Real) -> Quantities:
         np.stack([amplitude(*band) for band in LOBES], axis=1),
         amplitude(*ROUGHNESS_LOBES),
     )
+
+
+@one_library_thread()
+def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
+    """Coordinates of every curve in each component of `COMPONENTS`.
+
+    Parameters
+    ----------
+    space : ShapeSpace
+    t : (N, r) array
+    l : (N, 3) array
+
+    Returns
+    -------
+    dict of str to array
+        size (N,): logarithm of the geometric mean of the RMS extents. elongation (N,): logarithm of their ratio.
+        coarse form (N, d): waves of up to `COARSE` lobes, in the registered frame. roughness (N,): logarithm of the RMS
+        amplitude of all finer waves in the r coordinates. What varies by no more than the precision of outlines is
+        rounding error, and constant here.
+    """
+
+    def measured(rows: slice) -> tuple[Real, Real]:
+        tangents = np.tensordot(t[rows], space.basis[: t.shape[1]], axes=1)
+        coefficients, lobes = harmonics(grassmann.exp(space.undulation_mean, tangents))
+        coarse = (lobes > 0) & (lobes <= COARSE)
+        coarse[LINEAR] = False
+        waves = coefficients[:, coarse]
+        return np.concatenate([waves.real, waves.imag], axis=1), amplitude(coefficients, lobes > COARSE)
+
+    blocks = (slice(start, start + _BLOCK) for start in range(0, len(t), _BLOCK))
+    coarse, fine = map(np.concatenate, zip(*over_blocks(measured, blocks), strict=True))
+    extents = np.linalg.eigvalsh(spd.from_coordinates(space.scale_mean, l))
+    found = {
+        "size": np.log(extents).mean(axis=1),
+        "elongation": np.log(extents[:, 1] / extents[:, 0]),
+        "coarse form": coarse,
+        "roughness": np.log(fine),
+    }
+    return {name: np.where(values.std(axis=0) > KNOWN, values, values.mean(axis=0)) for name, values in found.items()}
+
+
+def amplitude(coefficients: Complex, chosen: NDArray[np.bool_]) -> Real:
+    """RMS amplitude of the chosen waves relative to the RMS radius, (N,); see `shapes.lobes.harmonics`."""
+    power = (np.abs(coefficients[:, chosen]) ** 2).sum(axis=1)
+    return np.sqrt(np.maximum(power, _PRECISION**2))

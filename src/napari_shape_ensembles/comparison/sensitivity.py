@@ -1,5 +1,7 @@
 """Sensitivity of a result to the archetype: the comparison repeated with several of them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -64,7 +66,7 @@ class ArchetypeSensitivity:
         values = [getattr(comparison, test).mmd for comparison in self.comparisons]
         return min(values), max(values)
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the p-values of both tests for every archetype and the level; returns the Matplotlib axes."""
         p_values = {
             test: [getattr(comparison, test).p_value for comparison in self.comparisons]

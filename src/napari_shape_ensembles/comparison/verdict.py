@@ -15,6 +15,16 @@ TRUTH_TABLE = MappingProxyType(
     }
 )
 
+#: The same in a few words.
+ROW_SENTENCES = MappingProxyType(
+    {
+        "1∧1": "No difference was detected.",
+        "1∧0": "Only size or elongation differs.",
+        "0∧1": "Only form differs.",
+        "0∧0": "Form differs, and so does size or elongation.",
+    }
+)
+
 INCONCLUSIVE = "inconclusive"
 DEPENDS_ON_ARCHETYPE = "the result depends on the archetype: use the mean or the least symmetric outline"
 

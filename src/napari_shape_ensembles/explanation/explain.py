@@ -1,6 +1,5 @@
 """All explanation analyses of one comparison: why two ensembles differ."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
@@ -10,25 +9,14 @@ from numpy.typing import NDArray
 from .._types import Real
 from ..checks import expect
 from ..comparison import Comparison
-from ..comparison.effects import image_numbers
+from ..comparison.answer import Statement, ratio_sentence, statements
+from ..comparison.estimates import units_of
 from ..comparison.verdict import INCONCLUSIVE
-from ..mmd import MMDTest
 from ..mmd.contrasts import standardised_difference
 from ..mmd.family import FamilyTests, family_tests
 from ..mmd.replicates import DRAWS
 from ..progress import Listener, report, reporting
-from .components import (
-    COMPONENTS,
-    OF_FORM,
-    OF_SCALE,
-    PART_NAMES,
-    TEST_QUANTITIES,
-    Components,
-    component_tests,
-    components,
-    differences_named,
-    differing_parts,
-)
+from .components import Components, component_shares
 from .modes import Modes, mode_tests
 from .outline import OutlineDifference, outline_difference
 from .properties import bands, properties
@@ -49,27 +37,11 @@ _NO_P_VALUES = (
 EXPLANATION_STEPS = (
     "measuring curves",
     "finding typical curves",
-    "testing components",
+    "computing shares",
     "testing modes",
     "testing along the outline",
     "testing descriptors",
 )
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A sentence of an explanation, and what a picture of it shows.
-
-    Attributes
-    ----------
-    text : str
-    about : str
-        A component of `COMPONENTS`, a mode as in `Modes.tests` ("mode 1"), "mean form" or "variability" along the
-        outline, or empty.
-    """
-
-    text: str
-    about: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +75,8 @@ class Explanation:
         The undulation's is that of the deciding part of its test.
     properties : dict of str to (N,) array
         Measurements of every curve; see `explanation.properties`.
-    coordinates : dict of str to array
-        Coordinates of every curve in each component; see `explanation.components.components`.
     components : Components
+        Shares of size, elongation, coarse form and roughness.
     modes : Modes
     form : OutlineDifference
         Difference along the outline, with every curve at the mean scale.
@@ -124,7 +95,6 @@ class Explanation:
     comparison: Comparison
     witness: "pd.DataFrame"
     properties: dict[str, Real]
-    coordinates: dict[str, Real]
     components: Components
     modes: Modes
     form: OutlineDifference
@@ -148,68 +118,23 @@ class Explanation:
         return tuple(one.text for one in self.statements())
 
     def statements(self) -> tuple[Statement, ...]:
-        """Return the sentences with what each is about, strongest first."""
-        level, by_images = self.comparison.settings.significance, self.comparison.permuted == "images"
-        said = [Statement(self.components.sentence(name), name) for name in self.components.differing(level)]
-        if self.comparison.case == INCONCLUSIVE and by_images:
-            return Statement(_NO_P_VALUES), Statement(self.components.ratio_sentence(), "size")
+        """Return the sentences with what each is about: the quantities of the answer, then modes and places."""
+        by_images, inconclusive = self.comparison.permuted == "images", self.comparison.case == INCONCLUSIVE
+        if inconclusive and by_images:
+            return Statement(_NO_P_VALUES), Statement(ratio_sentence(self.comparison), "size")
         counts = " and ".join(map(str, self.comparison.image_counts))
         over_images = f"P-values and intervals are over images ({counts}), each with the same weight."
         return (
-            *([Statement(_INCONCLUSIVE)] if self.comparison.case == INCONCLUSIVE else []),
-            *(
-                [*said, *self._disagreements_with_tests(level)]
-                or [Statement("No component of shape differs detectably.")]
-            ),
+            *([Statement(_INCONCLUSIVE)] if inconclusive else []),
+            *(statements(self.comparison) or [Statement("No difference was detected.")]),
             *([Statement(over_images)] if by_images else []),
-            *self._form_statements(level),
-        )
-
-    def _disagreements_with_tests(self, level: float) -> list[Statement]:
-        """List where a test of the answer and the tests of its individual components disagree."""
-        if self.comparison.case == INCONCLUSIVE:
-            return []  # there is no answer
-        said, differing = [], self.components.differing(level)
-        tests = (("scale", OF_SCALE, self.comparison.scale), ("undulation", OF_FORM, self.comparison.undulation))
-        for name, own, test in tests:
-            seen = [one for one in own if one in differing]
-            whole = f"The answer's test of {TEST_QUANTITIES[name]} as a whole"
-            if test.rejected and not seen:
-                parts = ", ".join(differing_parts(test, level))
-                p = " and ".join(f"{self.components.tests.adjusted[COMPONENTS.index(one)]:.2g}" for one in own)
-                words = (
-                    f"{whole} found a difference{f': {parts}' if parts else ''}. Separate tests of "
-                    f"{' and '.join(own)}, each on its whole distribution, found none at {level:g} (adjusted p = "
-                    f"{p})."
-                )
-                said.append(Statement(words, next(iter(self._named(test, own, level)), own[0])))
-            elif test.rejected:
-                said += [
-                    Statement(self._only_in_the_answer(one, level), one)
-                    for one in self._named(test, own, level)
-                    if one not in seen
-                ]
-            elif seen:
-                words = f"{whole} did not detect this difference in {' and '.join(seen)}: treat it as a hint."
-                said.append(Statement(words, seen[0]))
-        return said
-
-    def _named(self, test: MMDTest, own: Sequence[str], level: float) -> list[str]:
-        """Name the components that the answer names, by a ratio or as a part of the test."""
-        intervals = self.components.ratio_interval.T
-        scalar = {one: intervals[COMPONENTS.index(one)] for one in own if one != "coarse form"}
-        ratios, parts = differences_named(test, scalar, level)
-        return [one for one in own if one in ratios or PART_NAMES.get(one, one) in parts]
-
-    def _only_in_the_answer(self, component: str, level: float) -> str:
-        p = self.components.tests.adjusted[COMPONENTS.index(component)]
-        return (
-            f"The answer also names {component}: tested together with the other components it does not differ at "
-            f"{level:g} (adjusted p = {p:.2g})."
+            *self._form_statements(self.comparison.settings.significance),
         )
 
     def _form_statements(self, level: float) -> list[Statement]:
-        said, undetected = [], not (self.comparison.undulation.rejected or self.comparison.case == INCONCLUSIVE)
+        if not self.comparison.undulation.rejected:
+            return []  # no mode or place differs where the form as a whole does not
+        said = []
         found = [m for m in self.modes.by_relevance(level) if self.modes.tests.adjusted[m] <= level]
         if found:
             words = (
@@ -225,9 +150,6 @@ class Explanation:
                 share = where.mean()
                 on = f"{share:.0%}" if share >= 0.01 else "less than 1%"
                 said.append(Statement(f"On {on} of the outline {words}.", about))
-        if said and undetected and not any(name in OF_FORM for name in self.components.differing(level)):
-            whole = f"The answer's test of {TEST_QUANTITIES['undulation']} as a whole"
-            said.append(Statement(f"{whole} did not detect this difference: treat it as a hint.", said[0].about))
         return said
 
 
@@ -269,13 +191,13 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     >>> a, b = samples.powder_outlines().ensembles()
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> explanation = explain(result)
-    >>> explanation.components.differing(0.05)
-    ('size',)
+    >>> explanation.sentences()
+    ("B's outlines are smaller: size 0.81 times A's, 95 % interval 0.69 to 0.96 (adjusted p = 0.005).",)
     """
     expect(comparison, Comparison, "explain takes the Comparison that compare returns")
     space, t, l, first = comparison.space, comparison.t, comparison.l, len(comparison.a)
     _check_curve_counts(comparison)
-    image = image_numbers((comparison.a, comparison.b)) if comparison.permuted == "images" else None
+    image = units_of(comparison)
     draws = _draws(comparison, image)
     level = comparison.settings.significance
     with reporting(progress):
@@ -283,16 +205,15 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
         measured = properties(space.reconstruct(t, l))
         _report_step("finding typical curves")
         typical = comparison.witnesses
-        _report_step("testing components")
-        coordinates = components(space, t, l)
-        parts = component_tests(coordinates, first, **draws)
+        _report_step("computing shares")
+        parts = component_shares(comparison.components, first, image=image, seed=draws["seed"])
         _report_step("testing modes")
         modes = mode_tests(t, first, measured, bands=bands(space.undulation_mean, space.basis), **draws)
         _report_step("testing along the outline")
         form = outline_difference(space, t, np.zeros_like(l), first, significance=level, **draws)
         _report_step("testing descriptors")
         descriptors = descriptor_tests(comparison, image)
-    return Explanation(comparison, typical, measured, coordinates, parts, modes, form, descriptors)
+    return Explanation(comparison, typical, measured, parts, modes, form, descriptors)
 
 
 class _Draws(TypedDict):

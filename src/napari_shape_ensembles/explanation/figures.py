@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from .._types import Real
 from ..archive import replacing
+from ..comparison.quantities import COMPONENTS
 from ..mmd.witness import most_typical
 from ..palette import COLOR_A, COLOR_B
-from .components import COMPONENTS, components
 from .explain import Explanation
 from .modes import along_mode, exaggeration
 from .outline import OutlineDifference
@@ -45,7 +45,7 @@ def null_distributions(explanation: Explanation) -> Figure:
     result = explanation.comparison
     both = {"undulation": result.undulation, "scale": result.scale}
     lines = [
-        {f"{of}, {name}": part for name, part in test.parts.items()} if test.parts else {of: test}
+        {f"{of}, {name}": part for name, part in test.judged.items()} if test.parts else {of: test}
         for of, test in both.items()
     ]
     figure, axes = _panels(len(lines), max(map(len, lines)), height=3.9)
@@ -90,16 +90,17 @@ def plot_shares(explanation: Explanation, ax: Axes | None = None) -> Axes:
 def component_distributions(explanation: Explanation) -> Figure:
     """Distributions of size, elongation and roughness."""
     result = explanation.comparison
-    parts = components(result.space, result.t, result.l)
+    parts = result.components
+    p_values = result.ratios.set_index("quantity")["p_adjusted"]
     single = [name for name in COMPONENTS if parts[name].ndim == 1]
     units = {"size": f"RMS extent in {result.a.unit}", "elongation": "ratio of RMS extents"}
     figure, axes = _panels(1, len(single), height=2.3)
     for axis, name in zip(axes.flat, single, strict=True):
         values = np.exp(parts[name])
         _histograms(axis, values[: len(result.a)], values[len(result.a) :])
-        p = explanation.components.tests.adjusted[COMPONENTS.index(name)]
         axis.set_xlabel(units.get(name, "relative amplitude"))
-        axis.set_title(f"{name}\nadjusted p = {p:.2g}", fontsize=8)
+        tested = f"\nadjusted p = {p_values[name]:.2g}" if p_values[name] == p_values[name] else ""
+        axis.set_title(f"{name}{tested}", fontsize=8)
     axes.flat[0].legend(frameon=False, fontsize=8)
     return figure
 

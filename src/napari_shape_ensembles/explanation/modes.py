@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 
 from .._types import Real
 from ..checks import Sealed
+from ..comparison.quantities import COARSE
 from ..mmd.contrasts import spread_ratio, standardised_difference
 from ..mmd.family import FamilyTests, family_tests
 from ..mmd.kernel import PERMUTATIONS
 from ..progress import one_library_thread
 from ..shapes import ShapeSpace
-from .properties import COARSE, PROPERTIES, Property
+from .properties import PROPERTIES, Property
 
 # A mode is named after a property only if their rank correlation over all curves is at least this.
 _MIN_CORRELATION = 0.6

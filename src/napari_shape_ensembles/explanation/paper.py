@@ -8,13 +8,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..comparison import Comparison
+from ..comparison.answer import PART_NAMES, p_words
 from ..mmd.permutations import bin_size
 from ..outlines import Outlines
 from ..outlines.recipe import PIXEL_SIZE, TRACING
 from ..palette import COLOR_A, COLOR_B, with_log_ticks
 from ..parameters import matters, parameters_of
 from ..words import account_of, counted
-from .components import PART_NAMES, components
 from .figures import style
 from .headline import Headline
 
@@ -43,7 +43,7 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
         Gray dots are outlines (at most 2000 a side), black circles the geometric means of images, bars those of the
         sides: of the images' means if images were permuted. Axes are logarithmic.
     """
-    parts, first = components(result.space, result.t, result.l), len(result.a)
+    parts, first = result.components, len(result.a)
     rng = np.random.default_rng(0)
     with style():
         figure = Figure(figsize=(7.2, 2.6), layout="constrained")
@@ -109,7 +109,7 @@ def methods(
     said.append(
         f"Each outline was sampled at {settings.landmarks} landmarks, equally spaced in {_MEASURES[settings.measure]}, "
         "split into undulation (form) and scale (size and elongation) as separable shape tensors (Grey et al. 2024), "
-        f"and registered; {result.space.rank} undulation coordinates were kept."
+        f"and registered; {result.space.rank_} undulation coordinates were kept."
     )
     said.append(
         f"Both were compared by the maximum mean discrepancy (Gretton et al. 2012), with p-values from "
@@ -125,10 +125,9 @@ def methods(
         said.append(f"Differences that could have been missed are {how}.")
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     said.append(f"Software: {versions}.")
-    p = f"undulation p = {result.undulation.p_value:.2g}, scale p = {result.scale.p_value:.2g}"
     found = " ".join(words for words in (known.sentence, known.missed, known.scope) if words)
     intervals = "; brackets hold 95 % intervals" if has_ratios else ""
-    answer = f"{found} ({result.case}; {p}{intervals}.)"
+    answer = f"{found} ({result.case}; {p_words(result)}{intervals}.)"
     used = f"All settings of the comparison: {_described(settings)}."
     return "\n\n".join(["Methods", " ".join(said), "Result", answer, used]) + "\n"
 
@@ -219,7 +218,7 @@ def image_table(result: Comparison) -> "pd.DataFrame":
     """Table with one row per image: its outlines, and the geometric means of size, elongation and roughness."""
     import pandas as pd
 
-    parts, rows = components(result.space, result.t, result.l), []
+    parts, rows = result.components, []
     sides = np.repeat(["A", "B"], [len(result.a), len(result.b)])
     images = np.concatenate([result.a.images, result.b.images])
     for side, ensemble in (("A", result.a), ("B", result.b)):

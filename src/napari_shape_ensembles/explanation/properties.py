@@ -6,13 +6,12 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from .._types import Complex, Real
+from .._types import Real
+from ..comparison.quantities import COARSE, amplitude
 from ..progress import one_library_thread
 from ..shapes import decompose
 from ..shapes.lobes import LINEAR, harmonics
 
-#: Waves of up to this many lobes around the outline are its coarse form, higher ones are roughness.
-COARSE = 5
 # Fractions of the power below the lower and the upper end of a band.
 _BAND = 0.1, 0.9
 # Relative precision of curves.
@@ -62,21 +61,6 @@ def bands(mean: Real, directions: Real) -> NDArray[np.intp]:
     return np.stack([(held < share).sum(axis=1) for share in _BAND], axis=1)
 
 
-def coarse_coordinates(undulation: Real) -> Real:
-    """Real and imaginary parts of the coarse waves, (N, d), in the registered frame."""
-    coefficients, lobes = harmonics(undulation)
-    coarse = (lobes > 0) & (lobes <= COARSE)
-    coarse[LINEAR] = False
-    chosen = coefficients[:, coarse]
-    return np.concatenate([chosen.real, chosen.imag], axis=1)
-
-
-def fine_amplitude(undulation: Real) -> Real:
-    """RMS amplitude of the fine waves relative to the RMS radius, (N,)."""
-    coefficients, lobes = harmonics(undulation)
-    return _amplitude(coefficients, lobes > COARSE)
-
-
 @one_library_thread()
 def properties(landmarks: Real) -> dict[str, Real]:
     """Measure every property of `PROPERTIES` on every curve, invariant to position, direction and first landmark.
@@ -107,15 +91,10 @@ def properties(landmarks: Real) -> dict[str, Real]:
     return {
         "size": np.sqrt(extents[:, 0] * extents[:, 1]),
         "elongation": extents[:, 1] / extents[:, 0],
-        **{name: _amplitude(coefficients, chosen & nonlinear) for name, chosen in form.items()},
+        **{name: amplitude(coefficients, chosen & nonlinear) for name, chosen in form.items()},
         "concavity": _concavity(landmarks),
-        "roughness": _amplitude(coefficients, lobes > COARSE),
+        "roughness": amplitude(coefficients, lobes > COARSE),
     }
-
-
-def _amplitude(coefficients: Complex, chosen: NDArray[np.bool_]) -> Real:
-    power = (np.abs(coefficients[:, chosen]) ** 2).sum(axis=1)
-    return np.sqrt(np.maximum(power, _PRECISION**2))
 
 
 def _concavity(landmarks: Real) -> Real:

@@ -13,8 +13,10 @@ from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
 from ..archive import write_bytes
+from ..comparison import Comparison
+from ..comparison.answer import names_of, ratio_words
+from ..comparison.quantities import COMPONENTS
 from ..comparison.verdict import TRUTH_TABLE
-from .components import COMPONENTS
 from .explain import Explanation
 from .figures import FIGURES, figures, style
 from .swaps import Swap
@@ -154,15 +156,20 @@ def paragraphs(explanation: Explanation) -> tuple[str, ...]:
             "many outlines of one image."
         )
     method = (
-        f"{rests}. The components, the modes and the descriptors are each a family of tests; their adjusted p-values "
-        f"hold for the family as a whole, at the level {result.settings.significance:g}. {alone}"
+        f"{rests}. The parts of each test, the modes and the descriptors are families; their adjusted p-values hold "
+        f"for the family as a whole, at the level {result.settings.significance:g}. {alone}"
     )
     return (counts, *explanation.sentences(), method)
 
 
 def tables(explanation: Explanation, swaps: tuple[Swap, ...] = ()) -> list[Table]:
     """Return the tables of the report: title, headings and rows."""
-    found = [_component_table(explanation), _mode_table(explanation), _descriptor_table(explanation)]
+    found = [
+        estimates_table(explanation.comparison),
+        _share_table(explanation),
+        _mode_table(explanation),
+        _descriptor_table(explanation),
+    ]
     return [*found, _swap_table(explanation, swaps)] if swaps else found
 
 
@@ -178,22 +185,26 @@ def _verdict_table(explanation: Explanation) -> Table:
     return "Undulation ∧ scale; 1 = no difference detected, 0 = differs", ("row", "meaning"), rows
 
 
-def _component_table(explanation: Explanation) -> Table:
-    found = explanation.components
+def estimates_table(result: Comparison) -> Table:
+    """Return `Comparison.estimates` as a table in words."""
     rows = []
-    for i, name in enumerate(COMPONENTS):
-        (low, high), (least, most) = found.share_interval[:, i], found.ratio_interval[:, i]
-        known = found.ratio[i] == found.ratio[i]
-        rows.append(
-            (
-                name,
-                f"{found.tests.adjusted[i]:.2g}",
-                f"{found.share[i]:.0%}{f' ({low:.0%} to {high:.0%})' if isfinite(high) else ''}",
-                f"{found.ratio[i]:.2f}{f' ({least:.2f} to {most:.2f})' if isfinite(most) else ''}" if known else "–",
-                f"{found.spread[i]:.2f}" if found.spread[i] == found.spread[i] else "–",
-            )
-        )
-    return "Components", ("component", "adjusted p", "share of the difference", "B / A", "spread B / A"), rows
+    for name, estimate, kind, low, high, p, adjusted in result.estimates.itertuples(index=False):
+        finite = isfinite(low) and isfinite(high)
+        number, *ends = ratio_words(estimate, *((low, high) if finite else ()))
+        words = f"{number}{f' ({ends[0]} to {ends[1]})' if finite else ''}" if estimate == estimate else "–"
+        rows.append((name, kind, words, *(f"{one:.2g}" if one == one else "–" for one in (p, adjusted))))
+    a, b = names_of(result)
+    headings = ("quantity", "kind", f"{b} over {a}, 95 % interval", "p", "adjusted p")
+    return "Quantities; p-values are those of the parts of the two tests", headings, rows
+
+
+def _share_table(explanation: Explanation) -> Table:
+    found = explanation.components
+    rows = [
+        (name, f"{share:.0%}{f' ({low:.0%} to {high:.0%})' if isfinite(high) else ''}")
+        for name, share, (low, high) in zip(COMPONENTS, found.share, found.interval.T, strict=True)
+    ]
+    return "Shares in the difference", ("component", "share, 95 % interval"), rows
 
 
 def _mode_table(explanation: Explanation) -> Table:
@@ -226,14 +237,13 @@ def _descriptor_table(explanation: Explanation) -> Table:
 
 
 def _swap_table(explanation: Explanation, swaps: tuple[Swap, ...]) -> Table:
-    differing = explanation.components.differing(explanation.comparison.settings.significance)
     rows = [
         (
             f"form of {swap.form}, scale of {swap.scale}",
             swap.against,
             swap.case,
             ", ".join(swap.found()) or "nothing",
-            ", ".join(swap.expected(differing)) or "nothing",
+            ", ".join(swap.expected(explanation.comparison)) or "nothing",
         )
         for swap in swaps
     ]

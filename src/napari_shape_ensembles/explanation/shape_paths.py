@@ -6,7 +6,7 @@ import numpy as np
 
 from .._types import Real
 from ..comparison import Comparison
-from ..comparison.effects import image_numbers
+from ..comparison.estimates import image_numbers
 from ..outlines import Ensemble
 from ..shapes import decompose, grassmann, product, register, spd, to_landmarks
 

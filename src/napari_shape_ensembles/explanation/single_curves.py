@@ -13,7 +13,7 @@ _LANDMARKS = 200  # enough for figures of a few centimeters
 
 def mean_outline(result: Comparison) -> Real:
     """The mean shape (n, 2), centered, in the comparison's unit."""
-    outline: Real = result.space.reconstruct(np.zeros((1, result.space.rank)), np.zeros((1, 3)))[0]
+    outline: Real = result.space.reconstruct(np.zeros((1, result.space.rank_)), np.zeros((1, 3)))[0]
     return outline
 
 

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 from .._types import Real
 from ..checks import RandomState, expect, seed_of
 from ..comparison import Comparison, Settings, compare
+from ..comparison.answer import differing
 from ..comparison.figures import plot_comparison
 from ..comparison.verdict import table_row
-from ..mmd.family import family_tests
 from ..outlines import Ensemble
 from ..shapes import decompose, register, to_landmarks
 from ..shapes.registration import archetype_index, choose_archetype
-from .components import COMPONENTS, OF_FORM, OF_SCALE, components
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,8 +36,6 @@ class Swap:
     of_form, of_scale : Comparison
         Comparisons of the new curves, traced anew from their outlines: for the test of undulation, and for that of
         scale. The replaced part is tested between all curves, the kept part between halves.
-    adjusted : (4,) array
-        p-values of the components, joint over the four.
 
     Examples
     --------
@@ -54,7 +51,6 @@ class Swap:
     against: str
     of_form: Comparison
     of_scale: Comparison
-    adjusted: Real
 
     @property
     def case(self) -> str:
@@ -65,15 +61,14 @@ class Swap:
         """Plot the test of undulation of `of_form` and that of scale of `of_scale`; returns the Matplotlib axes."""
         return plot_comparison(self.of_form.undulation, self.of_scale.scale, self.case, ax)
 
-    def expected(self, differing: tuple[str, ...]) -> tuple[str, ...]:
-        """Components in which the new curves should differ, given those in which A and B differ."""
-        replaced = (OF_SCALE if self.scale != self.against else ()) + (OF_FORM if self.form != self.against else ())
-        return tuple(name for name in differing if name in replaced)
+    def expected(self, comparison: Comparison) -> tuple[str, ...]:
+        """Quantities in which the new curves should differ: those in which A and B differ, of the replaced part."""
+        of_scale = differing(comparison.scale) if self.scale != self.against else ()
+        return (*of_scale, *(differing(comparison.undulation) if self.form != self.against else ()))
 
     def found(self) -> tuple[str, ...]:
-        """Components in which they do differ, at a family-wise error rate."""
-        rejected = self.adjusted <= self.of_form.settings.significance
-        return tuple(name for name, differs in zip(COMPONENTS, rejected, strict=True) if differs)
+        """Quantities in which they do differ, by the parts of the two tests."""
+        return (*differing(self.of_scale.scale), *differing(self.of_form.undulation))
 
 
 def resynthesis(comparison: Comparison, *, random_state: RandomState = 0) -> tuple[Swap, ...]:
@@ -166,9 +161,7 @@ class _Mixer:
         name = f"form of {form}, scale of {scale}"
         of_form = compare(self._made(name, *forms), self._others(form, against), self.settings)
         of_scale = compare(self._made(name, *scales[::-1]), self._others(scale, against), self.settings)
-        # Two families: doubling the p-values of each controls the error rate of both together (Bonferroni).
-        adjusted = [_adjusted(result, names) for result, names in ((of_scale, OF_SCALE), (of_form, OF_FORM))]
-        return Swap(form, scale, against, of_form, of_scale, np.minimum(1, 2 * np.concatenate(adjusted)))
+        return Swap(form, scale, against, of_form, of_scale)
 
     def _tested(self, tested: str, other: str, against: str) -> tuple[Rows, Rows]:
         """Curves that provide the tested part, each once, and as many that provide the other part."""
@@ -187,17 +180,6 @@ class _Mixer:
     def _made(self, name: str, forms: Rows, scales: Rows) -> Ensemble:
         curves = np.sqrt(self.forms.shape[1]) * self.forms[forms] @ self.scales[scales]
         return Ensemble(curves, name=name, unit=self.unit)
-
-
-def _adjusted(result: Comparison, names: tuple[str, ...]) -> Real:
-    """Joint p-values of some components."""
-    parts = components(result.space, result.t, result.l)
-    return family_tests(
-        {name: parts[name] for name in names},
-        len(result.a),
-        permutations=result.settings.permutations,
-        seed=result.settings.seed,
-    ).adjusted
 
 
 def polar_factors(comparison: Comparison) -> tuple[Real, Real]:

@@ -1,5 +1,7 @@
 """Agreement of two segmentations of one image, such as two annotators, or an annotator and a model."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -47,10 +49,10 @@ class Agreement:
     """
 
     matching: Matching
-    objects: "pd.DataFrame"
+    objects: pd.DataFrame
     comparison: Comparison
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the overlap of matched objects against the distance of their outlines; returns the Matplotlib axes."""
         return plot_agreement(self.objects, self.matching, self.comparison.a.unit, ax)
 
@@ -78,7 +80,7 @@ def agreement(
     labels_b: ArrayLike,
     settings: Settings | None = None,
     *,
-    outlines: Outlines = Outlines(),
+    outlines: Outlines | None = None,
     min_iou: float = 0.5,
     scale: Sequence[float] | None = None,
     unit: str | None = None,
@@ -91,7 +93,7 @@ def agreement(
         Labels of one shape.
     settings : Settings, optional
         Settings of the comparison.
-    outlines : Outlines
+    outlines : Outlines, optional
         How the labels are traced.
     min_iou : float
         Objects with a smaller IoU are not matched.
@@ -124,6 +126,7 @@ def agreement(
     report("matching objects")
     matching = match_labels(labels_a, labels_b, min_iou=min_iou)
     report("tracing outlines")
+    outlines = outlines or Outlines()
     a = outlines.trace(labels_a, scale=scale, unit=unit, name="A")
     b = outlines.trace(labels_b, scale=scale, unit=unit, name="B")
     # Two segmentations of one image may have identical outlines, which the quality check reports as duplicates.
@@ -132,7 +135,7 @@ def agreement(
     return Agreement(matching, _objects(matching, comparison), comparison)
 
 
-def _objects(matching: Matching, comparison: Comparison) -> "pd.DataFrame":
+def _objects(matching: Matching, comparison: Comparison) -> pd.DataFrame:
     a, b = comparison.a, comparison.b
     at_a, at_b = _places(a), _places(b)
     kept = [i for i, pair in enumerate(matching.pairs.itertuples()) if pair.a in at_a and pair.b in at_b]

@@ -1,5 +1,7 @@
 """Several label sets of one image: their agreement, a consensus, and systematic differences between annotators."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -64,13 +66,13 @@ class Annotators:
     """
 
     names: tuple[str, ...]
-    pairs: "pd.DataFrame"
-    objects: "pd.DataFrame"
-    tendencies: "pd.DataFrame"
+    pairs: pd.DataFrame
+    objects: pd.DataFrame
+    tendencies: pd.DataFrame
     consensus: NDArray[np.int32]
     _planes: Mapping[str, NDArray[np.integer]]
 
-    def differences(self) -> "tuple[NDArray[np.int32], pd.DataFrame]":
+    def differences(self) -> tuple[NDArray[np.int32], pd.DataFrame]:
         """Labels of all objects marked by anyone, and the disagreement of the annotators about each.
 
         Returns
@@ -153,7 +155,7 @@ class Annotators:
         found.sort(key=lambda one: one[0])
         return [(box, row) for _, box, row in found]
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Plot areas and circularities of each annotator relative to the others; returns the Matplotlib axes."""
         return plot_annotators(self.tendencies, float(self.pairs["f1"].mean()), _LEVEL, ax)
 
@@ -332,7 +334,7 @@ def _tendencies(
     planes: list[Plane],
     groups: NDArray[np.int64],
     divided: list[tuple[int, int, int, int]],
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Compare each annotator with the mean of the others, object by object."""
     import pandas as pd  # slow to import, and not needed for a comparison
 

@@ -1,5 +1,7 @@
 """Suspicious curves: checks of single outlines, and a ranked list with reasons."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -32,7 +34,7 @@ def suspicious(
     *,
     distances: ArrayLike | None = None,
     ambiguous: ArrayLike | None = None,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Rank suspicious curves by their outlines alone, with reasons.
 
     For labels, with or without their image, see `rank_suspects`; this is for outlines without pixels.

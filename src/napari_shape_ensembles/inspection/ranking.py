@@ -1,5 +1,7 @@
 """Suspicious curves of one or two ensembles, by their outlines and by their position in shape space."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -58,12 +60,12 @@ class Inspection:
     """
 
     ensembles: tuple[Ensemble, ...]
-    ranking: "pd.DataFrame"
+    ranking: pd.DataFrame
     comparison: Comparison | None
     sentence: str
     suspects: tuple[Suspects | None, ...] = (None, None)
 
-    def ranked(self, ticks: Ticks | None, verdicts: Sequence[Mapping[int, bool]]) -> "Inspection":
+    def ranked(self, ticks: Ticks | None, verdicts: Sequence[Mapping[int, bool]]) -> Inspection:
         """Rank the labels again; parameters as for `Suspects.ranked`, with the verdicts on each ensemble."""
         tables = []
         for source, ensemble, own, said in zip("AB", self.ensembles, self.suspects, verdicts, strict=False):
@@ -71,7 +73,7 @@ class Inspection:
             tables.append(before if own is None else _labels_ranked(own, ensemble, source, ticks, said))
         return replace(self, ranking=_together(tables))
 
-    def renewed(self, place: int, ensemble: Ensemble, suspects: Suspects | None, labels: ArrayLike) -> "Inspection":
+    def renewed(self, place: int, ensemble: Ensemble, suspects: Suspects | None, labels: ArrayLike) -> Inspection:
         """Update after the labels of one image were corrected.
 
         Parameters
@@ -175,18 +177,18 @@ def _labels_ranked(
     source: str,
     ticks: Ticks | None = None,
     verdicts: Mapping[int, bool] | None = None,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Rank all labels of one image, including those without a curve."""
     return _placed_in(suspects.ranked(ticks, verdicts).rename(columns={"label": "id"}), ensemble, source)
 
 
-def _placed_in(table: "pd.DataFrame", ensemble: Ensemble, source: str) -> "pd.DataFrame":
+def _placed_in(table: pd.DataFrame, ensemble: Ensemble, source: str) -> pd.DataFrame:
     """Add the index of every label in its ensemble to a ranking, -1 for those without a curve."""
     places = {label: index for index, label in enumerate(ensemble.ids.tolist())}
     return table.assign(source=source, index=[places.get(label, -1) for label in table["id"].tolist()])
 
 
-def _together(tables: "Sequence[pd.DataFrame]") -> "pd.DataFrame":
+def _together(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     import pandas as pd  # slow to import, and not needed for a comparison
 
     return pd.concat(tables).sort_values("score", ascending=False, kind="stable", ignore_index=True)
@@ -249,7 +251,7 @@ def disputed(
     return Inspection((ensemble,), ranking, None, found.summary(), (None,)), plane
 
 
-def _disagreements(result: Agreement) -> "pd.DataFrame":
+def _disagreements(result: Agreement) -> pd.DataFrame:
     import pandas as pd  # slow to import, and not needed for a comparison
 
     rows = []

@@ -1,5 +1,7 @@
 """Ranking of labels by how likely they are wrong, with reasons in words; it learns from a few verdicts."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -69,7 +71,7 @@ class Ticks:
     1
     """
 
-    table: "pd.DataFrame | None" = field(default=None)
+    table: pd.DataFrame | None = field(default=None)
 
     def add(
         self,
@@ -78,7 +80,7 @@ class Ticks:
         *,
         verdicts: Any,
         name: str = "",
-        measured: "pd.DataFrame | None" = None,
+        measured: pd.DataFrame | None = None,
     ) -> None:
         """Add verdicts on labels of an image; a later verdict on a label replaces an earlier one.
 
@@ -116,7 +118,7 @@ class Ticks:
         write_bytes(path, self.table.to_csv(index=False).encode())
 
     @classmethod
-    def load(cls, path: StrPath) -> "Ticks":
+    def load(cls, path: StrPath) -> Ticks:
         """Read the ticks of a project.
 
         Raises
@@ -144,7 +146,7 @@ class Ticks:
         return cls(table.assign(image=table["image"].astype(str), wrong=said == "true"))
 
 
-def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, corrections: Any = None) -> "pd.DataFrame":
+def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, corrections: Any = None) -> pd.DataFrame:
     """Rank all labels of an image by how likely they are wrong, the most suspicious first.
 
     Parameters
@@ -239,13 +241,13 @@ class Suspects:
     1
     """
 
-    table: "pd.DataFrame"
+    table: pd.DataFrame
     reasons: list[str]
     partners: Mapping[int, int]
     _odds: Real
 
     @classmethod
-    def of(cls, labels: ArrayLike, image: ArrayLike | None = None) -> "Suspects":
+    def of(cls, labels: ArrayLike, image: ArrayLike | None = None) -> Suspects:
         """Measure all labels of an image; parameters and errors as for `rank_suspects`."""
         measured = evidence(labels, image)
         if not len(measured):
@@ -256,7 +258,7 @@ class Suspects:
         pairs = zip(measured.index.tolist(), measured["partner"].astype(int).tolist(), strict=True)
         return cls(table, words, {label: partner for label, partner in pairs if partner}, odds)
 
-    def ranked(self, ticks: Ticks | None = None, verdicts: Mapping[int, bool] | None = None) -> "pd.DataFrame":
+    def ranked(self, ticks: Ticks | None = None, verdicts: Mapping[int, bool] | None = None) -> pd.DataFrame:
         """Rank the labels, the most suspicious first.
 
         Parameters
@@ -286,7 +288,7 @@ class Suspects:
         return ranking.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
 
-def review_order(ranking: "pd.DataFrame", count: int = 20) -> list[int]:
+def review_order(ranking: pd.DataFrame, count: int = 20) -> list[int]:
     """Order of review that is most informative for learning (uncertainty sampling).
 
     The first `count` are those whose score is closest to 0.5, the most uncertain first: the order of the others is
@@ -343,7 +345,7 @@ def _label_of(value: Any) -> int:
     return label
 
 
-def _check_known(verdicts: Mapping[int, bool], measured: "pd.DataFrame") -> None:
+def _check_known(verdicts: Mapping[int, bool], measured: pd.DataFrame) -> None:
     unknown = [label for label in verdicts if label not in measured.index]
     if unknown:
         raise ValueError(f"corrections contain label {unknown[0]}, which is not in the image")
@@ -381,7 +383,7 @@ class Trees:
     slope: float = 1.0
     offset: float = 0.0
 
-    def log_odds(self, table: "pd.DataFrame") -> Real:
+    def log_odds(self, table: pd.DataFrame) -> Real:
         """Log-odds of each row (N,)."""
         rows = table[list(self.columns)].to_numpy(dtype=np.float64)
         trees = np.arange(len(self.column))[None]
@@ -408,7 +410,7 @@ def trees_of(kind: str) -> Trees:
         return Trees(columns=columns, start=start, spread=spread, slope=slope, offset=offset, **arrays)
 
 
-def relative_evidence(measured: "pd.DataFrame", spread: Mapping[str, float]) -> "pd.DataFrame":
+def relative_evidence(measured: pd.DataFrame, spread: Mapping[str, float]) -> pd.DataFrame:
     """Evidence, absolute and relative to the objects of its image: columns "… here", in robust standard deviations."""
     import pandas as pd  # slow to import, and not needed for a comparison
 
@@ -429,21 +431,21 @@ def relative_evidence(measured: "pd.DataFrame", spread: Mapping[str, float]) -> 
     return pd.concat([raw, here, own], axis=1)
 
 
-def _relative_evidence(measured: "pd.DataFrame") -> "pd.DataFrame":
+def _relative_evidence(measured: pd.DataFrame) -> pd.DataFrame:
     return relative_evidence(measured, trees_of(_kind(measured)).spread)
 
 
-def _kind(table: "pd.DataFrame") -> str:
+def _kind(table: pd.DataFrame) -> str:
     return "image" if "contrast" in table else "labels"
 
 
-def log_odds(table: "pd.DataFrame", trees: Trees | None = None) -> Real:
+def log_odds(table: pd.DataFrame, trees: Trees | None = None) -> Real:
     """Log-odds that a label is wrong according to the training images; by default with the trees of the package."""
     broken = (table["holes"] > 0) | (table["pieces"] > 1)
     return (trees or trees_of(_kind(table))).log_odds(table) + _TOPOLOGY_OFFSET * broken.to_numpy()
 
 
-def log_odds_offset(table: "pd.DataFrame", words: list[str], seen: bool) -> Real:
+def log_odds_offset(table: pd.DataFrame, words: list[str], seen: bool) -> Real:
     """Offset of the log-odds for labels with a reason, and for those of a size outside the training data.
 
     Trees do not extrapolate: an object ten times larger than all others of its image is suspicious all the same. Those
@@ -457,7 +459,7 @@ def log_odds_offset(table: "pd.DataFrame", words: list[str], seen: bool) -> Real
     ) + far
 
 
-def odds_of_corrections(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Trees | None = None) -> Real:
+def odds_of_corrections(table: pd.DataFrame, ticks: pd.DataFrame, trees: Trees | None = None) -> Real:
     """Log-odds learned from corrections of a project: a logistic regression on evidence relative to each image."""
     evidence_of_ticks = ticks.reindex(columns=list(trees_of(_kind(table)).columns))
     if _kind(table) != _kind(ticks) or evidence_of_ticks.isna().any(axis=None):
@@ -473,7 +475,7 @@ def odds_of_corrections(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Tre
 
     columns = [name for name in _CORRECTION_FEATURES if name in table]
 
-    def relative(rows: "pd.DataFrame") -> Real:
+    def relative(rows: pd.DataFrame) -> Real:
         return np.column_stack([log_odds(rows, trees) / 2, rows[columns].clip(-6, 6).to_numpy(dtype=np.float64) / 3])
 
     model = LogisticRegression(C=0.5, class_weight="balanced", max_iter=300).fit(relative(ticks), wrong)
@@ -485,7 +487,7 @@ def odds_of_corrections(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Tre
 
 
 def reasons(
-    measured: "pd.DataFrame", seen: "pd.DataFrame | None" = None, confirming: Mapping[str, Trees] | None = None
+    measured: pd.DataFrame, seen: pd.DataFrame | None = None, confirming: Mapping[str, Trees] | None = None
 ) -> list[str]:
     """Reasons for each label, in words with the figures; "" if there are none.
 
@@ -604,7 +606,7 @@ def _unusual(size: Real) -> Real:
 # Objects without a label ------------------------------------------------------------------------------------------
 
 
-def missing_objects(labels: ArrayLike, image: ArrayLike, *, least: float = 0.4) -> "pd.DataFrame":
+def missing_objects(labels: ArrayLike, image: ArrayLike, *, least: float = 0.4) -> pd.DataFrame:
     """Find unlabeled objects that look like the labeled ones.
 
     Parameters

@@ -2,10 +2,7 @@
 
 import json
 import os
-import struct
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,26 +10,7 @@ from typing import Any
 
 from ..archive import ContentError, StrPath, about_content, opened, too_large
 from ..budget import reserve, reserve_json
-
-# Exceptions that libraries raise on malformed input.
-_MALFORMED_INPUT_ERRORS = (
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    EOFError,
-    OverflowError,
-    RecursionError,
-    NotImplementedError,
-    RuntimeError,
-    ArithmeticError,
-    SyntaxError,  # from XML, and from NPY headers, as the next
-    tokenize.TokenError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+from ..progress import Stopped
 
 
 @contextmanager
@@ -47,11 +25,13 @@ def errors_named(path: StrPath, kind: str) -> Iterator[None]:
         if not about_content(error):
             raise
         raise ContentError(f"{name} is damaged, or not a valid {kind} ({str(error)[:300]})") from error
-    except _MALFORMED_INPUT_ERRORS as error:
-        what = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else str(error)
-        raise ContentError(f"{name} is damaged, or not a valid {kind} ({what[:300]})") from error
     except MemoryError as error:
         raise ContentError(f"{name}: {too_large(error)}") from error
+    except Stopped:
+        raise
+    except Exception as error:  # parsers raise errors of a dozen types for malformed input
+        what = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else str(error)
+        raise ContentError(f"{name} is damaged, or not a valid {kind} ({what[:300]})") from error
 
 
 def bytes_of(path: StrPath) -> bytes:

@@ -1,5 +1,7 @@
 """Export of corrected labels in their original form (whole stacks, dtype and calibration), with a log."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping
 from io import BytesIO
@@ -31,7 +33,7 @@ def save_corrected(
     original: StrPath | None = None,
     calibration: Calibration | None = None,
     steps: Mapping[int, tuple[float, str]] | None = None,
-    earlier: "pd.DataFrame | None" = None,
+    earlier: pd.DataFrame | None = None,
 ) -> tuple[Path, Path]:
     """Write corrected labels and the log of the corrections; for a stack, all planes.
 
@@ -89,7 +91,7 @@ def write_corrected(
     original: StrPath | None,
     calibration: Calibration | None,
     steps: Mapping[int, tuple[float, str]] | None,
-    earlier: "pd.DataFrame | None",
+    earlier: pd.DataFrame | None,
 ) -> tuple[Path, Path, str]:
     """Like `save_corrected`, also returning a note on what the format cannot store, or an empty one."""
     path = Path(path)
@@ -118,7 +120,7 @@ def write_corrected(
     return path, log, left_out
 
 
-def read_log(path: StrPath) -> "pd.DataFrame | None":
+def read_log(path: StrPath) -> pd.DataFrame | None:
     """Read the log beside corrected labels, to continue it.
 
     Parameters

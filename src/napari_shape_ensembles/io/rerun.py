@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,12 +40,6 @@ class SavedNumber(NamedTuple):
         "same", "same to rounding" or "differs".
     where : str
         For an array that differs: the number of differing elements, and the values at the largest difference.
-
-    Examples
-    --------
-    >>> from napari_shape_ensembles.io import SavedNumber
-    >>> SavedNumber("scale.p_value", "0.005", "0.005", "same").where
-    ''
     """
 
     name: str
@@ -93,9 +88,6 @@ class Rerun:
         return f"All {total} numbers are reproduced{f', {rounded} of them up to rounding' if rounded else ''}."
 
 
-# ------------------------------------------------------------------------------------------- what went in, and where
-
-
 def inputs_of(
     samples: Sequence[Sequence[Path]], reading: Reading, parts: Sequence[ImagePart] | None = None
 ) -> Inputs | None:
@@ -121,20 +113,10 @@ def inputs_of(
     for sample, paths in enumerate(samples):
         for path in paths:
             part = {} if parts is None else parts[len(files)].given()
-            known = reading.pixel_sizes.get(path.resolve())
-            side = None if known is None else known[0]
-            sides = side if side is None or isinstance(side, tuple) else (side, side)
-            files.append(
-                InputFile(
-                    path=str(path.resolve()),
-                    sha256=file_checksum(path),
-                    sample=sample,
-                    part=part,
-                    pixel_size=sides,
-                    unit="" if known is None else known[1],
-                    labels=reading.labels,
-                )
-            )
+            size, unit = reading.pixel_sizes.get(path.resolve(), (None, ""))
+            sides = size if size is None or isinstance(size, tuple) else (size, size)
+            place = str(path.resolve())
+            files.append(InputFile(place, file_checksum(path), sample, part, sides, unit, labels=reading.labels))
     return Inputs(tuple(files), recipe, reading.curve_column)
 
 
@@ -178,28 +160,20 @@ def find_inputs(inputs: Inputs, *folders: Path) -> tuple[list[Path | None], list
     >>> find_inputs(Inputs((InputFile("/data/field 1.tif", 64 * "0"),)), Path("elsewhere"))
     ([None], ['/data/field 1.tif was not found'])
     """
-    checksums: dict[Path, str] = {}
-
-    def is_it(path: Path, sha256: str) -> bool:
-        if path not in checksums:
-            checksums[path] = file_checksum(path)
-        return checksums[path] == sha256
-
-    others = [path for folder in folders if folder.is_dir() for path in sorted(folder.rglob("*")) if path.is_file()]
+    checksum = cache(file_checksum)
+    others = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
     paths, notes = [], []
     for file in inputs.files:
         before = Path(file.path)
-        there = before.exists()
-        found = before if there and is_it(before, file.sha256) else None
-        if found is None:  # try files of the same name first
-            alike, unlike = ([path for path in others if (path.name == before.name) is so] for so in (True, False))
-            found = next((path for path in (*alike, *unlike) if is_it(path, file.sha256)), None)
-            if found is not None:
-                notes.append(f"{before.name} was found by its checksum: {found}")
-            elif there:
-                notes.append(f"{before} has changed: its checksum differs")
-            else:
-                notes.append(f"{before} was not found")
+        candidates = [before] if before.exists() else []
+        candidates += sorted(others, key=lambda path: path.name != before.name)
+        found = next((path for path in candidates if checksum(path) == file.sha256), None)
+        if found is None:
+            notes.append(
+                f"{before} has changed: its checksum differs" if before.exists() else f"{before} was not found"
+            )
+        elif found != before:
+            notes.append(f"{before.name} was found by its checksum: {found}")
         paths.append(found)
     return paths, notes
 
@@ -222,9 +196,6 @@ def _traced_again(inputs: Inputs, paths: Sequence[Path], memory: float | None) -
             ensemble.name = f"{names[place]} {part}".strip()
         found.append(ensemble)
     return found
-
-
-# ------------------------------------------------------------------------------------------------------ run again
 
 
 def rerun(
@@ -355,9 +326,6 @@ def _other_versions(saved: Mapping[str, str]) -> list[str]:
     ]
 
 
-# ------------------------------------------------------------------------------------------------- number by number
-
-
 def saved_numbers(saved: Mapping[str, Any], again: Mapping[str, Any]) -> tuple[SavedNumber, ...]:
     """Compare two sets of named numbers; a name missing from the rerun differs."""
     return tuple(_saved_number(name, saved[name], again.get(name)) for name in saved)
@@ -366,29 +334,24 @@ def saved_numbers(saved: Mapping[str, Any], again: Mapping[str, Any]) -> tuple[S
 def _saved_number(name: str, saved: Any, again: Any) -> SavedNumber:
     if again is None and saved is not None:
         return SavedNumber(name, _shown(saved), "is missing", DIFFERS)
+    shown = _shown(saved), _shown(again)
     one, other = np.asarray(saved), np.asarray(again)
-    if one.dtype.kind not in "biuf" or other.dtype.kind not in "biuf":
-        same = bool(np.array_equal(one, other)) if one.dtype.kind != "O" else saved == again
-        return SavedNumber(name, _shown(saved), _shown(again), SAME if same else DIFFERS)
-    if one.shape != other.shape:
-        return SavedNumber(name, _shown(saved), _shown(again), DIFFERS)
+    if one.shape != other.shape or not {one.dtype.kind, other.dtype.kind} <= {*"biuf"}:
+        same = saved == again if one.dtype.kind == "O" else np.array_equal(one, other)
+        return SavedNumber(name, *shown, SAME if same else DIFFERS)
     one, other = one.astype(np.float64), other.astype(np.float64)
     apart = (one != other) & ~(np.isnan(one) & np.isnan(other))
     if not apart.any():
-        return SavedNumber(name, _shown(saved), _shown(again), SAME)
+        return SavedNumber(name, *shown, SAME)
     finite = np.isfinite(one) & np.isfinite(other)
-    largest = float(np.abs(one[finite]).max(initial=0))
     with np.errstate(invalid="ignore"):
         distance = np.where(finite, np.abs(one - other), np.where(apart, np.inf, 0))
-    worst = np.unravel_index(int(distance.argmax()), distance.shape)
+    largest = np.abs(one[finite]).max(initial=0)
     verdict = ROUNDED if distance.max() <= _ROUNDING_TOLERANCE * largest else DIFFERS
-    where = ""
-    if one.ndim:
-        place = ", ".join(map(str, worst))
-        where = (
-            f"{int(apart.sum())} of {one.size} values, most at [{place}]: {one[worst]:.10g}, now {other[worst]:.10g}"
-        )
-    return SavedNumber(name, _shown(saved), _shown(again), verdict, where)
+    worst = np.unravel_index(int(distance.argmax()), distance.shape)
+    place = ", ".join(map(str, worst))
+    where = f"{apart.sum()} of {one.size} values, most at [{place}]: {one[worst]:.10g}, now {other[worst]:.10g}"
+    return SavedNumber(name, *shown, verdict, where if one.ndim else "")
 
 
 def _shown(value: Any) -> str:

@@ -38,6 +38,7 @@ def comparison_json(result: Comparison) -> Tree:
         "quality": [vars(finding) for finding in result.quality.findings],
         "undulation": test_json(result.undulation),
         "scale": test_json(result.scale),
+        "estimates": _records(result.estimates),
         "pmmd": {"mmd": result.pmmd, "threshold": records.json_number(result.pmmd_threshold)},
         "a": _ensemble_json(result.a),
         "b": _ensemble_json(result.b),

@@ -1,7 +1,5 @@
 """Effect sizes: standardized differences, ratios of spreads, and their confidence intervals."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
@@ -16,23 +14,6 @@ _MIN_DEVIATION = 1e-9
 # Resamples of fewer curves too often repeat a single one for a bootstrap interval of means; with fewer of these, the
 # error of a standard deviation cannot be estimated at all.
 _MIN_RESAMPLED, _MIN_OF_SPREAD = 5, 3
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value with its 95 % confidence interval; NaN at both ends if there are too few images.
-
-    Examples
-    --------
-    >>> from napari_shape_ensembles.comparison import Estimate
-    >>> ratio = Estimate(1.2, low=1.1, high=1.3)
-    >>> ratio.low <= ratio.value <= ratio.high
-    True
-    """
-
-    value: float
-    low: float
-    high: float
 
 
 def standardised_difference(values: Real, first: int, image: NDArray[np.intp] | None = None) -> Real:

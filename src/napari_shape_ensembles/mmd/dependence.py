@@ -5,6 +5,8 @@ rougher, say), a change of one tends to come with a change of the other, and a d
 detected by neither test.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain
@@ -67,7 +69,7 @@ class DependenceTest(Sealed):
     null: Real
     significance: float
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the HSIC of permuted pairings as a histogram, and the observed one; returns the Matplotlib axes."""
         return plot_null(self.null, self.hsic, self.p_value, "HSIC", ax)
 
@@ -88,7 +90,7 @@ class Compared(Protocol):
         """The curves of the first sample."""
 
 
-def coordinates_of(t: "Real | Compared", l: Real | None, first: int | None) -> tuple[Real, Real, int]:
+def coordinates_of(t: Real | Compared, l: Real | None, first: int | None) -> tuple[Real, Real, int]:
     """Coordinates and the number of A's rows, from a comparison or from the arguments themselves.
 
     Raises

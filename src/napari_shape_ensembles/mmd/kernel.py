@@ -302,9 +302,8 @@ def group_sums(distances: Distances, bandwidths: Sequence[float], starts: Index)
     list of S (U, U) arrays
         Symmetric; the diagonal includes the pairs of points with themselves.
     """
-    kernel, fast = distances.kind.kernel, None
-    if distances.kind is EnergyDistances:
-        fast = kernels(__package__, len(distances) ** 2)
+    kernel = distances.kind.kernel
+    compiled = kernels(__package__) if distances.kind is EnergyDistances else None
     sizes = np.diff(starts, append=len(distances))
     group, points = np.repeat(np.arange(len(starts)), sizes), distances.points
     squares = np.einsum("id,id->i", points, points)
@@ -316,12 +315,12 @@ def group_sums(distances: Distances, bandwidths: Sequence[float], starts: Index)
         sums = [np.zeros((own[-1] - own[0] + 1, len(starts))) for _ in bandwidths]
         down = np.flatnonzero(np.diff(own, prepend=-1))
         for columns in (rows, *tiles(rows.stop, len(distances))):
-            if fast is not None:
+            if compiled is not None:
                 where = own - own[0], group[columns], columns is rows, sums[0]
                 if points.shape[1] <= _MAX_DIRECT_DIMENSIONS:
-                    fast.add_flat_distances(points[rows], np.ascontiguousarray(points[columns].T), *where)
+                    compiled.add_flat_distances(points[rows], np.ascontiguousarray(points[columns].T), *where)
                 else:
-                    fast.add_distances(points[rows] @ points[columns].T, squares[rows], squares[columns], *where)
+                    compiled.add_distances(points[rows] @ points[columns].T, squares[rows], squares[columns], *where)
                 continue
             squared = _expanded(points[rows], points[columns])
             if columns is rows:
@@ -332,7 +331,7 @@ def group_sums(distances: Distances, bandwidths: Sequence[float], starts: Index)
                 block = kernel(squared, s)
                 found = np.add.reduceat(np.add.reduceat(block, across, axis=1), down, axis=0)
                 total[:, there[0] : there[-1] + 1] += found * (0.5 if columns is rows else 1)
-        if fast is not None:
+        if compiled is not None:
             sums = [sums[0] / -s for s in bandwidths]
         return own[0], sums
 

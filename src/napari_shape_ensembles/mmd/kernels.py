@@ -3,11 +3,13 @@
 import numpy as np
 from numba import njit, types
 
-_real, _groups = types.float64[::1], types.int64[::1]
+# Input may be read-only.
+_real, _groups = types.Array(types.float64, 1, "C", readonly=True), types.Array(types.int64, 1, "C", readonly=True)
+_points = types.Array(types.float64, 2, "C", readonly=True)
 
 
 @njit(
-    types.void(types.float64[:, ::1], _real, _real, _groups, _groups, types.boolean, types.float64[:, ::1]),
+    types.void(_points, _real, _real, _groups, _groups, types.boolean, types.float64[:, ::1]),
     cache=True,
     nogil=True,
 )
@@ -40,7 +42,7 @@ def add_distances(products, rows, columns, down, across, square, sums):
 
 
 @njit(
-    types.void(types.float64[:, ::1], types.float64[:, ::1], _groups, _groups, types.boolean, types.float64[:, ::1]),
+    types.void(_points, _points, _groups, _groups, types.boolean, types.float64[:, ::1]),
     cache=True,
     nogil=True,
 )

@@ -5,6 +5,8 @@ that it misses most differences that a permutation test finds. The gamma approxi
 of some dozens and more, but guarantees nothing.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

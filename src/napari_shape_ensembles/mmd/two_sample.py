@@ -1,8 +1,10 @@
 """Two-sample tests by maximum mean discrepancy (MMD) and label permutations."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +25,8 @@ Widths = float | Sequence[float]
 
 # Largest kernel width: neither its square nor those of the distances compared with it overflow.
 _MAX_BANDWIDTH = 1e100
+# Squared MMDs closer than this fraction of the largest are equal up to rounding error.
+_TIE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +81,38 @@ class MMDTest(Sealed):
     bandwidth: float
     null: Real
     significance: float
-    parts: Mapping[str, "MMDTest"] = field(default_factory=dict)
+    parts: Mapping[str, MMDTest] = field(default_factory=dict)
     approximation: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
+    @cached_property
+    def adjusted(self) -> Mapping[str, float]:
+        """p-value of each part, adjusted for the other parts (min-p on their permutations); empty without parts.
+
+        None is smaller than the test's own p-value, which is that of the deciding part: at no level does a part differ
+        where the test as a whole does not. Without permutations Bonferroni's.
+        """
+        parts = self.parts
+        if len(parts) < 2 or not len(self.null):
+            return {name: max(self.p_value, min(1.0, len(parts) * part.p_value)) for name, part in parts.items()}
+        refined = _refined_p_values(parts, ties=True)
+        smallest, own = refined.min(axis=0), refined[:, 0]
+        joint = [self.p_value if p == own.min() else float(np.mean(smallest <= p)) for p in own]
+        both = zip(parts.items(), joint, strict=True)
+        return {name: max(self.p_value, part.p_value, p) for (name, part), p in both}
+
+    @cached_property
+    def judged(self) -> Mapping[str, MMDTest]:
+        """The parts as the test judges them: with their `adjusted` p-values, and the thresholds that these imply."""
+        thresholds, judged = joint_thresholds(self) if len(self.null) else {}, {}
+        for name, part in self.parts.items():
+            p_value, threshold = self.adjusted[name], thresholds.get(name, part.threshold)
+            rejected = self.rejected and p_value <= self.significance
+            limit = min(threshold, float(np.nextafter(part.mmd, -1))) if rejected else max(threshold, part.mmd)
+            judged[name] = replace(part, p_value=p_value, rejected=rejected, threshold=limit)
+        return judged
+
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the MMD under permuted labels as a histogram, and the observed one; returns the Matplotlib axes."""
         return plot_null(self.null, self.mmd, self.p_value, "MMD", ax)
 
@@ -370,14 +401,18 @@ def _thresholds(tests: Mapping[str, MMDTest], smallest: Real, significance: floa
     return found
 
 
-def _refined_p_values(tests: Mapping[str, MMDTest]) -> Real:
+def _refined_p_values(tests: Mapping[str, MMDTest], *, ties: bool = False) -> Real:
     """p-value that each labeling would have in each test if it were the observed one, (number, 1 + B).
 
     The largest statistic of a test has the smallest p-value that B permutations can give, however large it is. To break
     ties between tests, a larger distance from the mean, in standard deviations, counts as a smaller p-value, so that
     few permutations do not blur the joint test. As the same function is applied to all labelings, the level is exact.
+    With `ties` squares that differ by rounding error are equal: labelings of few images mirror each other.
     """
     values = np.stack([np.append(test.mmd, test.null) for test in tests.values()])
+    if ties:
+        step = _TIE * np.maximum(values.max(axis=1, keepdims=True) ** 2, np.finfo(float).tiny)
+        values = np.sqrt(np.maximum(values[:, :1] ** 2 + np.rint((values**2 - values[:, :1] ** 2) / step) * step, 0))
     below = np.stack([np.searchsorted(np.sort(row), row, side="left") for row in values])
     p_values = (values.shape[1] - below) / values.shape[1]
     spread = values.std(axis=1, keepdims=True)

@@ -16,9 +16,9 @@ from ..checks import expect, seal, text
 from ..progress import cancellation_check
 from ..words import counted, distinct, listed
 from . import exchange
+from .offsets import following
 from .reasons import Reason, checked_counts, too_small
 from .recipe import Recipe
-from .spline import following
 from .tracing import traced_labels, tracing_recipe
 from .units import conversion_factor, length_unit, unit_name
 

@@ -1,5 +1,7 @@
 """Trace labels, masks and scalar fields to closed curves with sub-pixel vertices, and account for every object."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 

@@ -13,9 +13,9 @@ from ..checks import expect
 from ..palette import axes_of
 from ..words import counted
 from .ensemble import Ensemble
+from .offsets import following
 from .reasons import too_small
 from .recipe import Recipe
-from .spline import following
 
 if TYPE_CHECKING:
     import pandas as pd

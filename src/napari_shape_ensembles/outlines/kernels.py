@@ -3,10 +3,12 @@
 import numpy as np
 from numba import njit, types
 
-_plane, _index = types.int32[:, ::1], types.int64[::1]
+# Input may be read-only.
+_plane, _index = types.Array(types.int32, 2, "C", readonly=True), types.Array(types.int64, 1, "C", readonly=True)
+_boxes, _weights = types.Array(types.int64, 2, "C", readonly=True), types.Array(types.float64, 1, "C", readonly=True)
 
 
-@njit(types.void(_plane, _index, types.int64[:, ::1]), cache=True, nogil=True)
+@njit(types.void(_plane, types.int64[::1], types.int64[:, ::1]), cache=True, nogil=True)
 def survey(plane, areas, boxes):
     """Area of every label, (1 + K,), and its bounding box (1 + K, 4): first row, first column, and exclusive ends.
 
@@ -58,7 +60,7 @@ def _blurred(plane, label, box, down, across, first, level):
 
 @njit(cache=True, nogil=True)
 def _has_holes(plane, label, box, seen, stack):
-    """Whether 4-connected background is enclosed; as `tracing.has_holes`."""
+    """Whether 4-connected background is enclosed."""
     rows, columns = box[2] - box[0] + 2, box[3] - box[1] + 2
     width = columns
     outside = 0
@@ -86,20 +88,31 @@ def _has_holes(plane, label, box, seen, stack):
     return outside > 0
 
 
+@njit((_plane, _index, _boxes), cache=True, nogil=True)
+def has_holes(plane, labels, boxes):
+    """Whether each label encloses background: (K,) bool array; arguments as in `trace_contours`."""
+    most = 0
+    for box in boxes:
+        most = max(most, (box[2] - box[0] + 2) * (box[3] - box[1] + 2))
+    seen, stack, found = np.empty(most, dtype=np.bool_), np.empty(most, np.int64), np.zeros(len(labels), dtype=np.bool_)
+    for q in range(len(labels)):
+        found[q] = _has_holes(plane, labels[q], boxes[q], seen, stack)
+    return found
+
+
 @njit(cache=True, nogil=True)
 def _segments(level, begins, ends, starting):
     """Marching squares at 0.5: the edges that every segment leads from and to, in the order of the cells.
 
     Edge 2(i·W + j) lies between a pixel and the one to its right, edge 2(i·W + j) + 1 between it and the one below; a
     segment has the high side to its left. `starting` maps an edge to the segment that starts there. Diagonal corners of
-    a cell are not connected. The number of segments is negative if a pixel has exactly the value 0.5.
+    a cell are not connected.
     """
     rows, columns = level.shape
-    count, exact = 0, False
+    count = 0
     for i in range(rows - 1):
         for j in range(columns - 1):
             a, b, c, d = level[i, j], level[i, j + 1], level[i + 1, j], level[i + 1, j + 1]
-            exact |= d == 0.5
             case = (a > 0.5) + 2 * (b > 0.5) + 4 * (c > 0.5) + 8 * (d > 0.5)
             if case == 0 or case == 15:
                 continue
@@ -141,11 +154,17 @@ def _segments(level, begins, ends, starting):
                 begins[count], ends[count] = second
                 starting[second[0]] = count
                 count += 1
-    return -count if exact else count
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _differs(vertices, at, other):
+    """Whether two vertices differ; they coincide where a pixel is exactly 0.5."""
+    return vertices[at, 0] != vertices[other, 0] or vertices[at, 1] != vertices[other, 1]
 
 
 @njit(
-    (_plane, _index, types.int64[:, ::1], types.float64[::1], types.float64[::1]),
+    (_plane, _index, _boxes, _weights, _weights),
     cache=True,
     nogil=True,
 )
@@ -165,11 +184,12 @@ def trace_contours(plane, labels, boxes, down, across):
     vertices : (M, 2) array
         Vertices of all contours, in pixels of the plane; each contour starts at the end of the last of its segments, in
         the order of the cells.
-    offsets : (C + 1,) array
+    counts : (C,) array
+        Number of vertices of each contour.
     owners : (C,) array
         Index in `labels`.
-    has_holes, exact : (K,) bool arrays
-        Whether the mask has holes; whether a pixel has exactly the value 0.5, so that contours may touch.
+    hollow : (K,) bool array
+        Whether the mask has holes, before filtering.
     """
     r, c = len(down) // 2, len(across) // 2
     most = 0
@@ -179,7 +199,7 @@ def trace_contours(plane, labels, boxes, down, across):
     begins, ends, seen = np.empty(2 * most, np.int64), np.empty(2 * most, np.int64), np.empty(most, dtype=np.bool_)
     vertices = np.empty((256 * len(labels) + 2 * most, 2))
     offsets, owners = np.zeros(4 * len(labels) + 2 * most + 1, np.int64), np.empty(4 * len(labels) + 2 * most, np.int64)
-    has_holes, exact = np.zeros(len(labels), dtype=np.bool_), np.zeros(len(labels), dtype=np.bool_)
+    hollow = np.zeros(len(labels), dtype=np.bool_)
     count = 0
     for q in range(len(labels)):
         box = boxes[q]
@@ -187,9 +207,8 @@ def trace_contours(plane, labels, boxes, down, across):
         size = rows * columns
         level = second[:size].reshape(rows, columns)
         _blurred(plane, labels[q], box, down, across, first[:size].reshape(rows, columns), level)
-        has_holes[q] = _has_holes(plane, labels[q], box, seen, starting)
+        hollow[q] = _has_holes(plane, labels[q], box, seen, starting)
         found = _segments(level, begins, ends, starting)
-        exact[q], found = found < 0, abs(found)
         if offsets[count] + found > len(vertices):
             more = np.empty((2 * len(vertices) + found, 2))
             for at in range(offsets[count]):
@@ -221,11 +240,14 @@ def trace_contours(plane, labels, boxes, down, across):
                 share = (0.5 - here) / (there - here)
                 vertices[at, 0] = box[0] + (i + share * down_edge - (r + 1))
                 vertices[at, 1] = box[1] + (j + share * (1 - down_edge) - (c + 1))
-                at += 1
+                at += _differs(vertices, at, at - 1) if at > offsets[count] else 1
                 place = starting[edge]
                 if place == last:
                     break
-            owners[count] = q
-            count += 1
-            offsets[count] = at
-    return vertices[: offsets[count]], offsets[: count + 1], owners[:count], has_holes, exact
+            while at > offsets[count] + 1 and not _differs(vertices, at - 1, offsets[count]):
+                at -= 1
+            if at > offsets[count] + 2:  # else pixels of exactly 0.5 left a point or a line
+                owners[count] = q
+                count += 1
+                offsets[count] = at
+    return vertices[: offsets[count]], np.diff(offsets[: count + 1]), owners[:count], hollow

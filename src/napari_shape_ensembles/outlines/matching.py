@@ -1,5 +1,7 @@
 """Two segmentations of one image, object by object: matches, agreement, merges and splits."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -48,7 +50,7 @@ class Matching:
     ([1, 3], (2,), {5: (1, 2)})
     """
 
-    pairs: "pd.DataFrame"
+    pairs: pd.DataFrame
     only_a: tuple[int, ...]
     only_b: tuple[int, ...]
     merges: dict[int, tuple[int, ...]]
@@ -129,7 +131,7 @@ class _Shared:
     of_b: Real
 
     @classmethod
-    def of(cls, one: NDArray[np.integer], other: NDArray[np.integer]) -> "_Shared":
+    def of(cls, one: NDArray[np.integer], other: NDArray[np.integer]) -> _Shared:
         (values_a, index_a, sizes_a), (values_b, index_b, sizes_b) = (_numbered(plane) for plane in (one, other))
         both = (index_a > 0) & (index_b > 0) if values_a[0] == values_b[0] == 0 else slice(None)
         codes, pixels = _counted((index_a * len(values_b) + index_b)[both], len(values_a) * len(values_b))
@@ -180,7 +182,7 @@ def _assigned(iou: Real, a: Index, b: Index, min_iou: float) -> Index:
     return np.sort(np.concatenate([enough[single], best[best >= 0]]))
 
 
-def _pairs(a: Index, b: Index, iou: Real) -> "pd.DataFrame":
+def _pairs(a: Index, b: Index, iou: Real) -> pd.DataFrame:
     import pandas as pd  # slow to import, and not needed for a comparison
 
     return pd.DataFrame({"a": a, "b": b, "iou": iou})

@@ -1,5 +1,7 @@
 """The whole pipeline from an image to its outlines, as one callable object; its first half as a function."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self

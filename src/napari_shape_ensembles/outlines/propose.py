@@ -1,5 +1,7 @@
 """Recipes proposed for an image, or for all images of a study."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Recognize the content of an image: gray levels, labels, a mask, or classes; and label the objects of classes."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Literal
 

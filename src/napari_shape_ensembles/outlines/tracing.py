@@ -6,21 +6,20 @@ The parameters of an `Ensemble` are returned, whose own `from_labels` is built o
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
-from skimage.measure import find_contours, points_in_poly
+from skimage.measure import points_in_poly
 
 from .._types import Index, Real
 from ..checks import unmasked
 from ..compiled import kernels
 from ..progress import over_blocks
+from .offsets import following
 from .reasons import AT_BORDER, EXTRA, FROM_ZERO, NEGATIVE, VANISHED, Reason, too_small
 from .recipe import Recipe, SmoothingUnit
-from .spline import following
 
 # Parameters of the recipe that are recorded in an ensemble.
 _RECORDED_FIELDS = (
@@ -76,8 +75,7 @@ def traced_labels(
     if np.asarray(labels).min() < 0:
         below = np.unique(labels)[np.unique(labels) <= 0]
         dropped[FROM_ZERO if below.tolist() == [-1, 0] else NEGATIVE] = int((below < 0).sum())
-    fast = kernels(__package__, plane.size)
-    values, plane, areas, boxes = _surveyed(plane, fast)
+    values, plane, areas, boxes = _surveyed(plane)
     # Rejected objects, each counted for the first reason that applies. A filter far wider than the object would take
     # time and memory in proportion to its own width.
     refused = {
@@ -93,7 +91,7 @@ def traced_labels(
         dropped[reason] += int(np.count_nonzero(wanted & unusable))
         wanted &= ~unusable
     objects = np.flatnonzero(wanted)
-    found = _contours(plane, objects, boxes[objects], sigma, radius, fast=fast)
+    found = _contours(plane, objects, boxes[objects], sigma, radius)
     starts, ends, after = found.offsets[:-1], found.offsets[1:], following(found.offsets)
     x, y = (found.vertices - np.repeat(found.vertices[starts], ends - starts, axis=0)).T
     signed = np.add.reduceat(x * y[after] - x[after] * y, starts) / 2
@@ -139,26 +137,21 @@ def traced_labels(
     }
 
 
-def _surveyed(plane: NDArray[np.integer], fast: Any) -> tuple[Index, NDArray[np.integer], Index, Index]:
+def _surveyed(plane: NDArray[np.integer]) -> tuple[Index, NDArray[np.int32], Index, Index]:
     """Label values, and the plane relabeled consecutively, so that no array is as long as the largest label.
 
     Also the areas and bounding boxes of the background and all labels: first row and column, and exclusive ends.
     """
-    if plane.max() <= plane.size:
+    if plane.max() <= min(plane.size, np.iinfo(np.int32).max):
         values = np.arange(1, plane.max() + 1)
     else:
         values, numbered = np.unique(plane, return_inverse=True)
         background = int(values[0] == 0)
         values, plane = values[background:], numbered.reshape(plane.shape) + 1 - background
-    boxes = np.zeros((1 + len(values), 4), np.int64)
-    if fast is not None:
-        areas = np.zeros(1 + len(values), np.int64)
-        fast.survey(np.ascontiguousarray(plane, np.int32), areas, boxes)
-        return values, plane, areas, boxes
-    for label, box in enumerate(ndimage.find_objects(plane.astype(np.int64, copy=False)), start=1):
-        if box is not None:
-            boxes[label] = [side.start for side in box] + [side.stop for side in box]
-    return values, plane, np.bincount(plane.ravel(), minlength=1 + len(values)), boxes
+    given = np.ascontiguousarray(plane, np.int32)
+    areas, boxes = np.zeros(1 + len(values), np.int64), np.zeros((1 + len(values), 4), np.int64)
+    kernels(__package__).survey(given, areas, boxes)
+    return values, given, areas, boxes
 
 
 class _Contours(NamedTuple):
@@ -171,71 +164,29 @@ class _Contours(NamedTuple):
 
 
 def _contours(
-    plane: NDArray[np.integer],
-    objects: Index,
-    boxes: Index,
-    sigma: tuple[float, float],
-    radius: tuple[int, int],
-    *,
-    fast: Any,
+    plane: NDArray[np.int32], objects: Index, boxes: Index, sigma: tuple[float, float], radius: tuple[int, int]
 ) -> _Contours:
     """Contours of the masks of some objects after the Gaussian filter."""
+    weights = [
+        np.exp(-0.5 * (np.arange(-reach, reach + 1) / max(width, _MIN_SIGMA_PX)) ** 2)
+        for width, reach in zip(sigma, radius, strict=True)
+    ]
+    down, across = (one / one.sum() for one in weights)
+    trace = kernels(__package__).trace_contours
     parts = [slice(start, start + _BLOCK) for start in range(0, len(objects), _BLOCK)]
-    trace = partial(_traced, plane, sigma=sigma, radius=radius, fast=fast)
-    found = over_blocks(lambda part: trace(objects[part], boxes[part]), parts)
+    found = over_blocks(lambda part: trace(plane, objects[part], boxes[part], down, across), parts)
     none = np.empty((0, 2)), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_)
     vertices, counts, owners, hollow = (np.concatenate(one) for one in zip(none, *found, strict=True))
     owners += _BLOCK * np.repeat(np.arange(len(parts)), [len(one[2]) for one in found])
     return _Contours(vertices, np.append(0, np.cumsum(counts)), owners, hollow)
 
 
-def _traced(
-    plane: NDArray[np.integer],
-    labels: Index,
-    boxes: Index,
-    sigma: tuple[float, float],
-    radius: tuple[int, int],
-    fast: Any,
-) -> tuple[Real, Index, Index, NDArray[np.bool_]]:
-    """Contours of some objects: all vertices in pixels, numbers of vertices, index of each one's object, and holes."""
-    if fast is not None:
-        weights = [
-            np.exp(-0.5 * (np.arange(-reach, reach + 1) / max(width, _MIN_SIGMA_PX)) ** 2)
-            for width, reach in zip(sigma, radius, strict=True)
-        ]
-        found = fast.trace_contours(
-            np.ascontiguousarray(plane, np.int32), labels, boxes, *(one / one.sum() for one in weights)
-        )
-        vertices, offsets, owners, hollow, exact = found
-        if not exact.any():
-            return vertices, np.diff(offsets), owners, hollow
-    margin = radius[0] + 1, radius[1] + 1
-    contours: list[Real] = []
-    owner, hollow = [], np.zeros(len(labels), dtype=bool)
-    for place, (label, box) in enumerate(zip(labels, boxes, strict=True)):
-        mask = plane[box[0] : box[2], box[1] : box[3]] == label
-        level = np.pad(mask.astype(np.float64), [(side, side) for side in margin])
-        if any(radius):
-            level = ndimage.gaussian_filter(level, sigma, radius=radius)
-        some = [contour[:-1] - margin + box[:2] for contour in find_contours(level, 0.5)]
-        contours += some
-        owner += [place] * len(some)
-        hollow[place] = has_holes(mask)
-    counts = np.array([len(contour) for contour in contours], dtype=np.int64)
-    return np.concatenate([np.empty((0, 2)), *contours]), counts, np.array(owner, dtype=np.int64), hollow
-
-
-def has_holes(mask: NDArray[np.bool_]) -> bool:
-    """Whether a non-empty mask encloses background, before any smoothing.
-
-    Uses the number of components and the Euler characteristic of its pixels as closed squares, which is faster than
-    filling it.
-    """
-    padded = np.pad(mask, 1)
-    rows, columns = padded[1:] | padded[:-1], padded[:, 1:] | padded[:, :-1]
-    corners = rows[:, 1:] | rows[:, :-1]
-    euler = int(corners.sum()) - int(rows.sum()) - int(columns.sum()) + int(mask.sum())
-    return euler < 1 or bool(ndimage.label(mask, np.ones((3, 3)))[1] > euler)
+def has_holes(labels: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Whether each of the labels 1 to K encloses background, before any smoothing: (1 + K,), False for 0."""
+    _, plane, areas, boxes = _surveyed(labels)
+    hollow, objects = np.zeros(len(areas), dtype=bool), np.flatnonzero(areas[1:]) + 1
+    hollow[objects] = kernels(__package__).has_holes(plane, objects, boxes[objects])
+    return hollow
 
 
 def label_plane(labels: ArrayLike) -> NDArray[np.integer]:

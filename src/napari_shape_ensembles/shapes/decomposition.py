@@ -95,42 +95,34 @@ def decompose(landmarks: NDArray[np.floating], weights: NDArray[np.floating] | N
     check_landmarks(landmarks)
     points = planes(landmarks)
     undulation = np.empty(points.shape)
-    return undulation.swapaxes(1, 2), separate(points, undulation, _measure(points, weights))
+    return undulation.swapaxes(1, 2), separate(points, undulation, weights)
 
 
-def _measure(points: Real, weights: NDArray[np.floating] | None) -> Real | None:
-    """Validated weights that sum to 1, (1, n) or (N, n); None if all are equal."""
-    if weights is None:
-        return None
+def _measure(points: Real, weights: NDArray[np.floating] | None) -> Real:
+    """Validated weights that sum to 1, (1, n) or (N, n); equal ones by default."""
     count, _, n = points.shape
+    if weights is None:
+        return np.full((1, n), 1 / n)
     given = np.atleast_2d(np.asarray(weights, dtype=np.float64))
     if given.shape not in ((1, n), (count, n)):
         raise ValueError(f"weights must have shape ({n},) or ({count}, {n}), not {np.shape(weights)}")
     if not (np.isfinite(given).all() and (given > 0).all()):
         raise ValueError("quadrature weights must be positive and finite")
-    return given / given.sum(axis=-1, keepdims=True)
+    return np.ascontiguousarray(given / given.sum(axis=-1, keepdims=True))
 
 
-def separate(points: Real, undulation: Real, measure: Real | None = None) -> Real:
+def separate(points: Real, undulation: Real, weights: NDArray[np.floating] | None = None) -> Real:
     """Write the undulations (N, 2, n) of curves (N, 2, n), possibly in place, and return their scales (N, 2, 2).
 
     Raises
     ------
     ValueError
-        For curves that lie on a line.
+        For malformed weights, or curves that lie on a line.
     """
-    n = points.shape[2]
-    scale = np.empty((len(points), 2, 2))
-    fast = kernels(__package__, points.size) if measure is None else None
-    equal = np.full((1, n), 1 / n)
+    scale, measure, kernel = np.empty((len(points), 2, 2)), _measure(points, weights), kernels(__package__).separate
 
     def work(part: slice) -> None:
-        if fast is not None:
-            fast.separate(points[part], undulation[part], scale[part])
-            return
-        mu = equal if measure is None else measure[part] if len(measure) > 1 else measure
-        centred = points[part] - (points[part] * mu[:, None]).sum(axis=-1, keepdims=True)
-        undulation[part], scale[part] = _polar(*np.moveaxis(centred * np.sqrt(mu)[:, None], 1, 0))
+        kernel(points[part], measure[part] if len(measure) > 1 else measure, undulation[part], scale[part])
 
     over_blocks(work, curve_blocks(len(points)))
     _refuse_collinear(scale)
@@ -196,31 +188,10 @@ def polar(x: Real, y: Real) -> tuple[Real, Real]:
     ValueError
         For collinear columns.
     """
-    undulation, scale = _polar(x, y)
+    points, scale = np.stack([x, y], axis=1), np.empty((len(x), 2, 2))
+    kernels(__package__).polar(points, scale)
     _refuse_collinear(scale)
-    return undulation.swapaxes(1, 2), scale
-
-
-def _polar(x: Real, y: Real) -> tuple[Real, Real]:
-    """Polar factors, the first as (N, 2, n); meaningless for collinear columns."""
-    r11 = np.linalg.norm(x, axis=-1)
-    first = x / np.where(r11 > 0, r11, 1)[:, None]
-    r12 = np.einsum("qn,qn->q", first, y)
-    rest = y - r12[:, None] * first
-    # One pass leaves an overlap of aspect ratio · rounding error; the second removes it.
-    slip = np.einsum("qn,qn->q", first, rest)
-    rest -= slip[:, None] * first
-    r12 = r12 + slip
-    r22 = np.linalg.norm(rest, axis=-1)
-    second = rest / np.where(r22 > 0, r22, 1)[:, None]
-    # Q·U and Uᵀ·R of the factors Q, R, where U is the rotation nearest to the triangular R.
-    size = np.hypot(r11 + r22, r12)
-    size = np.where(size > 0, size, 1)
-    c, s = (r11 + r22) / size, -r12 / size
-    undulation = np.stack([first * c[:, None] + second * s[:, None], second * c[:, None] - first * s[:, None]], axis=1)
-    off = c * r12 + s * r22
-    scale = np.stack([c * r11, off, off, c * r22 - s * r12], axis=-1).reshape(-1, 2, 2)
-    return undulation, scale
+    return points.swapaxes(1, 2), scale
 
 
 def _refuse_collinear(scale: Real) -> None:

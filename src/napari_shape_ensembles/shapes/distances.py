@@ -140,7 +140,7 @@ def procrustes_distances(x: Real, y: Real | None = None, *, reflections: bool = 
     switch(reflections, "reflections")
     if y is not None and x.shape[1] != y.shape[1]:
         raise ValueError(f"the two sets of curves have {x.shape[1]} and {y.shape[1]} landmarks: use the same number")
-    one, other = _unit(x), _unit(x if y is None else y)
+    one, other = planes(x), _unit(x if y is None else y)
     distances = np.zeros((len(one), len(other)))
     rows, columns = np.triu_indices(len(one), 1) if y is None else np.indices(distances.shape).reshape(2, -1)
 

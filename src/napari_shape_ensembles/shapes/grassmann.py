@@ -9,6 +9,8 @@ T. Bendokat, R. Zimmermann, P.-A. Absil, "A Grassmann manifold handbook: basic g
 Advances in Computational Mathematics 50 (2024) 6.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .._types import Real
@@ -178,20 +180,32 @@ def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
     array([0.15, 0.15])
     """
     flat = planes(points)
-    mean = planes(points[0])
+    return mean_of_sums(lambda mean: summed_logs(flat, mean), points[0], len(points), tolerance=tolerance)
+
+
+def summed_logs(points: Real, mean: Real) -> Real:
+    """Sum (2, n) of the logarithms of points (N, 2, n) at a mean (2, n).
+
+    They are not formed: two passes of 2 × 2 algebra and one tall product. Blocks are summed in a fixed order, so the
+    result does not depend on the number of threads.
+    """
 
     def pulled(part: slice) -> tuple[Real, Real]:
-        some = flat[part]
+        some = points[part]
         toward, back, _ = _log_factors(mean, some)
         rows = 2 * len(some)
         return toward.transpose(2, 0, 1).reshape(2, rows) @ some.reshape(rows, -1), back.sum(axis=0)
 
+    pulls = over_blocks(pulled, curve_blocks(len(points)))
+    toward, back = (sum(parts[1:], parts[0]) for parts in zip(*pulls, strict=True))
+    return toward - back @ mean
+
+
+def mean_of_sums(logs: Callable[[Real], Real], start: Real, count: int, *, tolerance: float = 1e-11) -> Real:
+    """Fréchet mean (n, 2) of `count` points from the sum of their logarithms, a function of the mean (2, n)."""
+    mean = planes(start)
     for _ in range(_MAX_ITERATIONS):
-        # The mean of the logarithms, without forming them: two passes of 2 × 2 algebra and one tall product. Blocks are
-        # summed in a fixed order, so the result does not depend on the number of threads.
-        pulls = over_blocks(pulled, curve_blocks(len(flat)))
-        toward, back = (sum(parts[1:], parts[0]) for parts in zip(*pulls, strict=True))
-        gradient = (toward - back @ mean) / len(flat)
+        gradient = logs(mean) / count
         size = np.linalg.norm(gradient)
         if size <= tolerance:
             return mean.T

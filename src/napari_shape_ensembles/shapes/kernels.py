@@ -1,18 +1,38 @@
 """Compiled loops over curves: landmarks, registration, decomposition and convex hulls, one curve at a time.
 
-Each function names its NumPy equivalent, which documents the formula. See `compiled`.
+See `compiled`. Splines are periodic and cubic: segment i runs from vertex i to the next one of its curve, with a local
+parameter u from 0 to 1 and x(u) = c₀ + c₁u + c₂u² + c₃u³.
 """
 
 import numpy as np
 from numba import njit, types
+from numpy.polynomial.legendre import leggauss
 
-from ..outlines.spline import MAX_CORNERS, MIN_CORNER_ANGLE, MIN_CORNER_SHARE, NODES, WEIGHTS
-from .landmarks import FLOOR, MAX_ITERATIONS, MODES, NEWTON, PRIMITIVE, RELAXATION, TOLERANCE
-from .registration import NEWTON_ITERATIONS, NEWTON_TOLERANCE
+from .landmarks import MAX_ITERATIONS
 
-_AT, _BY = (NODES[0], NODES[1], NODES[2]), (WEIGHTS[0], WEIGHTS[1], WEIGHTS[2])
-_L1, _L2, _L3 = (tuple(row) for row in PRIMITIVE)
+# A polygon has at most this many corners, of at least this angle, that make up at least this fraction of its total
+# turning. Smooth curves turn at all vertices, pixel steps at far more of them.
+_MAX_CORNERS, _MIN_CORNER_ANGLE, _MIN_CORNER_SHARE = 24, np.deg2rad(20), 0.95
+# Three Gauss-Legendre nodes give lengths to seventh order in the chord: more accurate than the spline itself.
+_NODES, _WEIGHTS = (leggauss(3)[0] + 1) / 2, leggauss(3)[1] / 2
+_AT, _BY = tuple(_NODES.tolist()), tuple(_WEIGHTS.tolist())
+# Antiderivatives of the Lagrange polynomials on the nodes: node speeds -> coefficients of u, u², u³ of length.
+_PRIMITIVE = np.linalg.inv(np.vander(_NODES, increasing=True)) / np.arange(1, 4)[:, None]
+_L1, _L2, _L3 = (tuple(row) for row in _PRIMITIVE.tolist())
+# Convergence of the affine measure. On a circle the plain fixed-point iteration overshoots by a quarter of the error;
+# the relaxation factor compensates.
+_TOLERANCE, _RELAXATION = 1e-13, 0.8
+# Fourier modes of the squared radius tried for the first landmark, and the minimum amplitude of a mode relative to the
+# mean; Newton iterations for a landmark's position within its segment.
+_MODES, _FLOOR, _NEWTON = 8, 1e-6, 4
+# Newton iterations for the sub-sample shift, and the step size at which they stop: the next would be its square.
+_SHIFT_ITERATIONS, _SHIFT_TOLERANCE = 6, 1e-7
+# Input may be read-only, such as an array that a result holds, or a memory map.
 _given = types.Array(types.float64, 2, "C", readonly=True)
+_given_blocks = types.Array(types.float64, 3, "C", readonly=True)
+_given_waves = types.Array(types.complex128, 2, "C", readonly=True)
+_given_scores = types.Array(types.complex128, 3, "C", readonly=True)
+_given_line = types.Array(types.float64, 1, "C", readonly=True)
 _ends = types.Array(types.int64, 1, "C", readonly=True)
 # Allow reassociation of sums and fused multiply-add, and ignore signed zeros.
 _FAST_MATH_FLAGS = {"reassoc", "contract", "nsz"}
@@ -20,7 +40,7 @@ _FAST_MATH_FLAGS = {"reassoc", "contract", "nsz"}
 
 @njit(cache=True, nogil=True)
 def _inverse_root(xx, xy, yy):
-    """M^(-½) = [[p, q], [q, r]] of a symmetric matrix; as `landmarks.inverse_root`."""
+    """M^(-½) = [[p, q], [q, r]] of a symmetric matrix."""
     root = np.sqrt(xx * yy - xy * xy)
     scale = 1 / (root * np.sqrt(xx + yy + 2 * root))
     return scale * (yy + root), -scale * xy, scale * (xx + root)
@@ -41,7 +61,11 @@ def _oriented(given, x, y):
 
 @njit(cache=True, nogil=True)
 def _fan_moment(x, y):
-    """Center, and second moment of the triangle fan; as `landmarks._placed`."""
+    """Center of the vertices, and second moment of the triangle fan around it, which is equivariant under linear maps.
+
+    Triangles count by absolute area, so that the moment of a self-intersecting curve is positive too; one with corners
+    (0, p, q) has second moment (pp + qq + (p + q)(p + q)) / 12 per unit of area.
+    """
     m = len(x)
     cx, cy = 0.0, 0.0
     for i in range(m):
@@ -63,9 +87,9 @@ def _fan_moment(x, y):
 
 @njit(cache=True, nogil=True)
 def _is_polygonal(x, y):
-    """Whether nearly all turning is at a few corners; as `spline.interpolate`."""
+    """Whether nearly all turning is at a few corners, however many vertices lie on the edges between them."""
     m = len(x)
-    near = np.cos(0.99 * MIN_CORNER_ANGLE)
+    near = np.cos(0.99 * _MIN_CORNER_ANGLE)
     corners, sharp, rest = 0, 0.0, 0.0
     for exact in (False, True):  # arctan2 is slow: the first pass bounds turns below a corner by their sine
         corners, sharp, rest = 0, 0.0, 0.0
@@ -79,22 +103,23 @@ def _is_polygonal(x, y):
                 rest += abs(cross) / size
                 continue
             turn = abs(np.arctan2(cross, dot))
-            if turn > MIN_CORNER_ANGLE:
+            if turn > _MIN_CORNER_ANGLE:
                 corners += 1
                 sharp += turn
             else:
                 rest += turn
-        if corners > MAX_CORNERS or sharp < MIN_CORNER_SHARE * (sharp + rest):
+        if corners > _MAX_CORNERS or sharp < _MIN_CORNER_SHARE * (sharp + rest):
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
 def _second_derivatives(x, y, length, diagonal, q, u, v):
-    """Second derivatives (u, v) of the periodic cubic spline at the vertices; as `spline.interpolate`.
+    """Second derivatives (u, v) of the periodic cubic spline at the vertices, over the chord length.
 
-    Gaussian elimination of the tridiagonal matrix for both coordinates and the column q of the corner entries
-    (Sherman-Morrison).
+    They solve a cyclic tridiagonal system. Its corner entry h is split off as h·(e₀ + e₋₁)(e₀ + e₋₁)ᵀ, which leaves a
+    positive definite tridiagonal matrix for Gaussian elimination, of both coordinates and the column q = e₀ + e₋₁; the
+    Sherman-Morrison formula restores it.
     """
     m = len(x)
     for i in range(m):
@@ -134,7 +159,7 @@ def _second_derivatives(x, y, length, diagonal, q, u, v):
 
 @njit(cache=True, nogil=True)
 def _coefficients(x, y, kind, work, c):
-    """Coefficients c (8, m), x's four and then y's, of the curve through the vertices; as `spline.interpolate`.
+    """Coefficients c (8, m), x's four and then y's, of the curve through the vertices.
 
     `kind` is 0 for automatic, 1 for a spline, 2 for a polygon.
     """
@@ -190,23 +215,23 @@ def _residual(f, xx, xy, yy):
 
 @njit(cache=True, nogil=True)
 def _fixed_point(f):
-    """Second moment of a curve under the arc-length measure of M^(-½) applied to it; as `landmarks._fixed_point`.
+    """Second moment of a curve under the arc-length measure of M^(-½) applied to it; whether it has converged.
 
-    The last number tells whether it has converged.
+    Broyden's method: a plain iteration gains one digit per step, this one doubles the gain from step to step.
     """
     moment, residual = np.array([1.0, 0.0, 1.0]), np.empty(3)
     step, mapped, row, change = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
-    inverse = RELAXATION * np.eye(3)
+    inverse = _RELAXATION * np.eye(3)
     residual[0], residual[1], residual[2] = _residual(f, 1.0, 0.0, 1.0)
     for _ in range(MAX_ITERATIONS):
-        if max(abs(residual[0]), abs(residual[1]), abs(residual[2])) <= TOLERANCE:
+        if max(abs(residual[0]), abs(residual[1]), abs(residual[2])) <= _TOLERANCE:
             return moment[0] + residual[0], moment[1] + residual[1], moment[2] + residual[2], True
         for i in range(3):
             step[i] = inverse[i, 0] * residual[0] + inverse[i, 1] * residual[1] + inverse[i, 2] * residual[2]
         xx, xy, yy = moment[0] + step[0], moment[1] + step[1], moment[2] + step[2]
-        if not (xx > 0 and xx * yy > xy * xy):
+        if not (xx > 0 and xx * yy > xy * xy):  # would not be positive definite
             for i in range(3):
-                step[i] = RELAXATION * residual[i]
+                step[i] = _RELAXATION * residual[i]
         for i in range(3):
             moment[i] += step[i]
             change[i] = residual[i]
@@ -247,7 +272,11 @@ def _lengths(c, lengths, before):
 
 @njit(cache=True, nogil=True)
 def _first_place(c, lengths, before, total):
-    """Position of the first landmark, as a fraction of the length; as `landmarks._equally_spaced`."""
+    """Position of the first landmark, as a fraction of the length: the phase of a Fourier mode of the squared radius.
+
+    The phase rotates with the curve and does not depend on the first vertex. A curve whose radius has m-fold symmetry
+    (an ellipse: m = 2) has no first mode; its m-th one marks m equivalent places.
+    """
     m = c.shape[1]
     weight = np.empty(m)
     cx, cy = 0.0, 0.0
@@ -266,19 +295,22 @@ def _first_place(c, lengths, before, total):
         turn[i] = complex(np.cos(angle), np.sin(angle))
         wave[i] = radius
         whole += radius
-    for order in range(1, MODES + 1):
+    for order in range(1, _MODES + 1):
         mode = 0j
         for i in range(m):
             wave[i] *= turn[i]
             mode += wave[i]
-        if abs(mode) > FLOOR * whole:
+        if abs(mode) > _FLOOR * whole:
             return np.arctan2(mode.imag, mode.real) / (2 * np.pi * order)
     return 0.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _equally_spaced(c, lengths, before, total, first, work, x, y):
-    """Points at equal arc lengths; as `landmarks._equally_spaced`. `work` (12, n) is scratch memory."""
+    """Points at equal arc lengths. `work` (12, n) is scratch memory.
+
+    The local parameter at which the length polynomial of a segment reaches its target is found by Newton's method.
+    """
     m, n = c.shape[1], len(x)
     segment = -1
     for i in range(n):
@@ -295,7 +327,7 @@ def _equally_spaced(c, lengths, before, total, first, work, x, y):
     for i in range(n):
         l1, l2, l3, rest = work[0, i], work[1, i], work[2, i], work[3, i]
         u = rest / (l1 + l2 + l3)
-        for _ in range(NEWTON):
+        for _ in range(_NEWTON):
             excess = ((l3 * u + l2) * u + l1) * u - rest
             speed = (3 * l3 * u + 2 * l2) * u + l1
             u = min(max(u - excess / speed, 0.0), 1.0)
@@ -309,7 +341,7 @@ def _equally_spaced(c, lengths, before, total, first, work, x, y):
     nogil=True,
 )
 def place_landmarks(vertices, offsets, kind, affine, landmarks, settled):
-    """Landmarks (N, 2, n) of N curves, and whether the affine measure of each has converged; as `to_landmarks`.
+    """Landmarks (N, 2, n) of N curves, and whether the affine measure of each has converged.
 
     `vertices` (M, 2) are split into curves at `offsets` (N + 1,); `kind` as in `_coefficients`.
     """
@@ -361,68 +393,85 @@ def place_landmarks(vertices, offsets, kind, affine, landmarks, settled):
 _block, _waves = types.float64[:, :, ::1], types.complex128[:, ::1]
 
 
-@njit(
-    types.void(_block, _block, types.float64[:, :, ::1]),
-    cache=True,
-    nogil=True,
-    fastmath=_FAST_MATH_FLAGS,
-    error_model="numpy",
-)
-def separate(points, undulation, scale):
-    """Polar factors of centered curves, all (N, 2, n), and scale (N, 2, 2); as `decomposition._polar`.
+@njit(cache=True, nogil=True, fastmath=_FAST_MATH_FLAGS, error_model="numpy")
+def _polar(u, v, scale):
+    """Replace the two columns of a matrix (n, 2) by those of its orthonormal polar factor; write the symmetric one.
 
-    `undulation` may be the points themselves.
+    By Gram-Schmidt orthogonalization, and the rotation nearest to the triangular factor R.
+    """
+    n = len(u)
+    r11 = 0.0
+    for i in range(n):
+        r11 += u[i] * u[i]
+    r11 = np.sqrt(r11)
+    unit = 1 / r11 if r11 > 0 else 1.0
+    r12 = 0.0
+    for i in range(n):
+        u[i] *= unit
+        r12 += u[i] * v[i]
+    # One pass leaves an overlap of aspect ratio · rounding error; the second removes it.
+    slip = 0.0
+    for i in range(n):
+        v[i] -= r12 * u[i]
+        slip += u[i] * v[i]
+    r22 = 0.0
+    for i in range(n):
+        v[i] -= slip * u[i]
+        r22 += v[i] * v[i]
+    r12, r22 = r12 + slip, np.sqrt(r22)
+    unit = 1 / r22 if r22 > 0 else 1.0
+    size = np.sqrt((r11 + r22) ** 2 + r12 * r12)
+    size = size if size > 0 else 1.0
+    c, s = (r11 + r22) / size, -r12 / size
+    for i in range(n):
+        first, second = u[i], v[i] * unit
+        u[i] = first * c + second * s
+        v[i] = second * c - first * s
+    scale[0, 0], scale[1, 1] = c * r11, c * r22 - s * r12
+    scale[0, 1] = scale[1, 0] = c * r12 + s * r22
+
+
+_scales = types.float64[:, :, ::1]
+
+
+@njit(types.void(_given_blocks, _given, _block, _scales), cache=True, nogil=True, fastmath=_FAST_MATH_FLAGS)
+def separate(points, weights, undulation, scale):
+    """Center curves (N, 2, n) and separate them into undulation (N, 2, n) and scale (N, 2, 2).
+
+    Weights (1 or N, n) sum to 1. The undulation may be the points themselves.
     """
     n = points.shape[2]
     for q in range(len(points)):
+        mu = weights[q if len(weights) > 1 else 0]
         x, y, u, v = points[q, 0], points[q, 1], undulation[q, 0], undulation[q, 1]
         cx, cy = 0.0, 0.0
         for i in range(n):
-            cx += x[i]
-            cy += y[i]
-        cx, cy, root = cx / n, cy / n, np.sqrt(1 / n)
-        r11 = 0.0
+            cx += mu[i] * x[i]
+            cy += mu[i] * y[i]
         for i in range(n):
+            root = np.sqrt(mu[i])
             u[i] = (x[i] - cx) * root
             v[i] = (y[i] - cy) * root
-            r11 += u[i] * u[i]
-        r11 = np.sqrt(r11)
-        unit = 1 / r11 if r11 > 0 else 1.0
-        r12 = 0.0
-        for i in range(n):
-            u[i] *= unit
-            r12 += u[i] * v[i]
-        slip = 0.0
-        for i in range(n):
-            v[i] -= r12 * u[i]
-            slip += u[i] * v[i]
-        r22 = 0.0
-        for i in range(n):
-            v[i] -= slip * u[i]
-            r22 += v[i] * v[i]
-        r12, r22 = r12 + slip, np.sqrt(r22)
-        unit = 1 / r22 if r22 > 0 else 1.0
-        size = np.sqrt((r11 + r22) ** 2 + r12 * r12)
-        size = size if size > 0 else 1.0
-        c, s = (r11 + r22) / size, -r12 / size
-        for i in range(n):
-            first, second = u[i], v[i] * unit
-            u[i] = first * c + second * s
-            v[i] = second * c - first * s
-        scale[q, 0, 0], scale[q, 1, 1] = c * r11, c * r22 - s * r12
-        scale[q, 0, 1] = scale[q, 1, 0] = c * r12 + s * r22
+        _polar(u, v, scale[q])
+
+
+@njit(types.void(_block, _scales), cache=True, nogil=True)
+def polar(points, scale):
+    """Replace matrices (N, 2, n) by their orthonormal polar factors, and write the symmetric ones (N, 2, 2)."""
+    for q in range(len(points)):
+        _polar(points[q, 0], points[q, 1], scale[q])
 
 
 @njit(
-    types.void(_block, types.float64, _waves, types.boolean[::1]),
+    types.void(_given_blocks, _given_line, _waves, types.boolean[::1]),
     cache=True,
     nogil=True,
     fastmath=_FAST_MATH_FLAGS,
 )
 def centre(points, direction, z, against):
-    """Curves (N, 2, n) as complex z (N, n), centered; reversed where they run `against` a direction.
+    """Curves (N, 2, n) as complex z (N, n), centered; reversed, with the same first landmark, if `against` a direction.
 
-    As at the start of `registration.match`. The direction is any number with the sign of the target's area, or 0.
+    The direction (1 or N) is any number with the sign of the target's area, or 0 for none.
     """
     n = points.shape[2]
     for q in range(len(points)):
@@ -435,15 +484,20 @@ def centre(points, direction, z, against):
         area = (x[n - 1] - cx) * (y[0] - cy) - (y[n - 1] - cy) * (x[0] - cx)
         for i in range(n - 1):
             area += (x[i] - cx) * (y[i + 1] - cy) - (y[i] - cy) * (x[i + 1] - cx)
-        against[q] = area * direction < 0
+        against[q] = area * direction[q if len(direction) > 1 else 0] < 0
         for i in range(n):
             j = n - i if against[q] and i > 0 else i
             z[q, i] = complex(x[j] - cx, y[j] - cy)
 
 
-@njit(types.void(_waves, _waves, types.complex128[:, :, ::1]), cache=True, nogil=True, fastmath=_FAST_MATH_FLAGS)
+@njit(
+    types.void(_given_waves, _given_waves, types.complex128[:, :, ::1]),
+    cache=True,
+    nogil=True,
+    fastmath=_FAST_MATH_FLAGS,
+)
 def multiply(spectra, aims, products):
-    """Products of spectra (N, n) with conjugated and plain targets (1 or N, n); as `registration.shift_scores`."""
+    """Products of spectra (N, n) with conjugated and plain targets (1 or N, n)."""
     for q in range(len(spectra)):
         aim = aims[q if len(aims) > 1 else 0]
         for way in range(products.shape[1]):
@@ -457,7 +511,7 @@ def multiply(spectra, aims, products):
 
 @njit(types.float64(types.float64[:, ::1], types.int64), cache=True, nogil=True)
 def _peak_height(scores, place):
-    """Height of the parabola through a sample and its two neighbors; as in `registration.two_best`."""
+    """Height of the parabola through a sample and its two neighbors."""
     n = scores.shape[1]
     way, shift = place // n, place % n
     at = scores[way, shift]
@@ -467,13 +521,13 @@ def _peak_height(scores, place):
 
 
 @njit(
-    types.void(types.complex128[:, :, ::1], types.int64[::1], types.int64[::1], types.float64[::1]),
+    types.void(_given_scores, types.int64[::1], types.int64[::1], types.float64[::1]),
     cache=True,
     nogil=True,
     error_model="numpy",
 )
 def two_best(waves, first, second, margin):
-    """Positions of the two highest peaks of the squared scores, and their distinctness; as `registration.two_best`."""
+    """Positions of the two highest peaks of the squared scores, and their distinctness."""
     ways, n = waves.shape[1], waves.shape[2]
     scores = np.empty((ways, n))
     for q in range(len(waves)):
@@ -531,9 +585,9 @@ def _waved(sums, cosine, sine, rate):
 
 @njit(
     types.void(
-        _waves,
-        types.complex128[::1],
-        types.int64[::1],
+        _given_waves,
+        _given_waves,
+        _ends,
         _waves,
         types.float64[::1],
         types.complex128[::1],
@@ -544,17 +598,21 @@ def _waved(sums, cosine, sine, rate):
     nogil=True,
     fastmath=_FAST_MATH_FLAGS,
 )
-def align(spectra, aim, place, moved, shift, turn, mirrored, residual):
-    """Move spectra (N, n) to their places and refine the shift; as `registration._aligned`."""
+def align(spectra, aims, place, moved, shift, turn, mirrored, residual):
+    """Move spectra (N, n) to their places, refine the shift by Newton's method, and turn them to the aims (1 or N, n).
+
+    Spectra of mirrored curves are conjugate. The turn is the complex factor of the curve or its mirror image. The
+    residual, between unit norms, is computed from the spectra, which saves transforming the curves back.
+    """
     n = spectra.shape[1]
     half, pairs = n // 2 + 1, (n + 1) // 2  # modes k and -k together; the Nyquist mode of even n has no partner
     rate = np.arange(half) * (2 * np.pi / n)
     sums, cosine, sine = np.zeros((4, half)), np.empty(half), np.empty(half)
-    whole_aim = 0.0
-    for k in range(n):
-        whole_aim += aim[k].real ** 2 + aim[k].imag ** 2
-    size = 1 / np.sqrt(whole_aim)
     for q in range(len(spectra)):
+        aim, square = aims[q if len(aims) > 1 else 0], 0.0
+        for k in range(n):
+            square += aim[k].real ** 2 + aim[k].imag ** 2
+        size = 1 / np.sqrt(square)
         shift[q], mirrored[q] = place[q] % n, place[q] >= n
         sign = 1.0 if mirrored[q] else -1.0
         for k in range(half):
@@ -571,7 +629,7 @@ def align(spectra, aim, place, moved, shift, turn, mirrored, residual):
         if n % 2 == 0:  # Nyquist mode: a cosine
             sums[2, half - 1] = sums[3, half - 1] = 0.0
         whole = shift[q]
-        for _ in range(NEWTON_ITERATIONS):
+        for _ in range(_SHIFT_ITERATIONS):
             _phases(rate[1] * shift[q], cosine, sine)
             value, first, second = _waved(sums, cosine, sine, rate)
             slope = value.real * first.real + value.imag * first.imag
@@ -579,7 +637,7 @@ def align(spectra, aim, place, moved, shift, turn, mirrored, residual):
             before = shift[q]
             if bend < 0:
                 shift[q] = min(max(shift[q] - slope / bend, whole - 1), whole + 1)
-            if abs(shift[q] - before) < NEWTON_TOLERANCE:
+            if abs(shift[q] - before) < _SHIFT_TOLERANCE:
                 break
         _phases(rate[1] * shift[q], cosine, sine)
         score = _waved(sums, cosine, sine, rate)[0]  # Σ aim · spectrum · phases, whose phase is that of the turn
@@ -607,7 +665,7 @@ def align(spectra, aim, place, moved, shift, turn, mirrored, residual):
         residual[q] = np.sqrt(misfit)
 
 
-@njit(types.void(_waves, _block), cache=True, nogil=True)
+@njit(types.void(_given_waves, _block), cache=True, nogil=True)
 def split(curves, points):
     """Complex curves (N, n) as planes (N, 2, n)."""
     for q in range(len(curves)):
@@ -615,9 +673,9 @@ def split(curves, points):
             points[q, 0, i], points[q, 1, i] = curves[q, i].real, curves[q, i].imag
 
 
-@njit(types.void(_block, types.float64[:, ::1]), cache=True, nogil=True)
+@njit(types.void(_given_blocks, types.float64[:, ::1]), cache=True, nogil=True)
 def hull_measures(points, measures):
-    """Area, area of the convex hull, and perimeter of closed curves (N, 2, n): (N, 3); as `lobes.hull_measures`.
+    """Area, area of the convex hull, and perimeter of closed curves (N, 2, n): (N, 3).
 
     Graham scan around the mean point, with an insertion sort, as the points of an outline are nearly sorted by angle.
     """

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import scipy.fft
-import shapely
 from numpy.typing import NDArray
 
 from .._types import Complex, Real
@@ -109,15 +108,6 @@ def hull_measures(curves: Real) -> Real:
     """Area, area of the convex hull, and perimeter of closed curves (N, n, 2): (N, 3)."""
     points = planes(curves)
     measures = np.empty((len(points), 3))
-    fast = kernels(__package__, points.size)
-
-    def measure(part: slice) -> None:
-        if fast is not None:
-            fast.hull_measures(points[part], measures[part])
-            return
-        outlines, (x, y) = shapely.polygons(curves[part]), np.moveaxis(points[part], 1, 0)
-        measures[part, 0] = np.abs((x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1)).sum(axis=1) / 2)
-        measures[part, 1], measures[part, 2] = shapely.area(shapely.convex_hull(outlines)), shapely.length(outlines)
-
-    over_blocks(measure, curve_blocks(len(points)))
+    kernel = kernels(__package__).hull_measures
+    over_blocks(lambda part: kernel(points[part], measures[part]), curve_blocks(len(points)))
     return measures

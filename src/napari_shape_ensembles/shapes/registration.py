@@ -5,10 +5,8 @@ scores |Σ w̄ᵢ zᵢ₊ₚ| and the best reflection of the reversed curve |Σ 
 every shift of a curve, without a singular value decomposition.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, partial
-from math import factorial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -27,10 +25,6 @@ Choice = Literal["asymmetric", "random", "mean"] | int
 # decides. Smoothing changed the match of a fifth to two fifths of such outlines, of grains and of nearly round nuclei.
 AMBIGUOUS = 0.02
 _ROUNDING = 1e-12
-# Terms of the Taylor series of the score within one sample of its peak: π²⁰/20! < 4e-9 for the highest modes.
-_TERMS = 20
-# Newton iterations for the sub-sample shift, and the step size at which they stop: the next would be its square.
-NEWTON_ITERATIONS, NEWTON_TOLERANCE = 6, 1e-7
 # Tolerances of a tie: the two best matches of a symmetric curve score alike up to interpolation between samples, and
 # give registered curves that agree, at unit norm, up to rounding error.
 _TIE_TOLERANCE = 1e-4
@@ -85,6 +79,16 @@ class Registration:
     distinctness: Real
     ambiguous: Mask
     archetype_distinctness: float
+
+    @classmethod
+    def joined(cls, parts: Sequence["Registration"]) -> "Registration":
+        """Return the registration of curves of which parts were registered to the same archetype."""
+        if len(parts) == 1:
+            return parts[0]
+        arrays: Any = {
+            one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)[:-1]
+        }
+        return replace(parts[0], **arrays)
 
     @property
     def archetype_is_ambiguous(self) -> bool:
@@ -167,14 +171,9 @@ def match_blocks(
     target = rows + 1j * columns
     target = target - target.mean()
     target = target / np.linalg.norm(target)
-    fast = kernels(__package__, 2 * count * len(target))
 
     def place(part: slice) -> list[NDArray[Any]]:
-        points = curves(part)
-        if fast is None:
-            z, registered = points[:, 0] + 1j * points[:, 1], None if out is None else out[part]
-            return list(match(z, target, reflections, registered))
-        return list(_match_fast(fast, points, target, reflections, None if out is None else out[part]))
+        return list(match(curves(part), target[None], reflections, None if out is None else out[part]))
 
     # An empty ensemble is one empty block, so that its registration has all fields.
     matches = over_blocks(place, list(curve_blocks(count)) or [slice(0)])
@@ -190,53 +189,39 @@ def doubled_area(z: Complex) -> Real:
 
 
 def match(
-    z: Complex, target: Complex, reflections: bool, registered: Real | None = None
+    points: Real, target: Complex, reflections: bool, registered: Real | None = None
 ) -> tuple[Real, Real, Mask, Real, Real, Mask]:
     """Register one block of curves; returns all fields of a `Registration` except landmarks.
 
     Parameters
     ----------
-    z : (N, n) complex array
+    points : (N, 2, n) array
         Landmarks.
-    target : (n,) or (N, n) complex array
+    target : (1, n) or (N, n) complex array
         Centered, with unit norm: one for all curves, or one per curve.
     reflections : bool
         Also try the mirror images.
     registered : (N, 2, n) array, optional
         Receives the registered curves.
     """
-    z = z - z.mean(axis=-1, keepdims=True)
-    # Curves with the opposite direction to the target are reversed, keeping their first landmark.
-    against = doubled_area(z) * doubled_area(target) < 0
-    z[against] = np.roll(z[against, ::-1], 1, axis=-1)
-    spectrum, aim = scipy.fft.fft(z), scipy.fft.fft(target)
+    spectrum, against = _transformed(points, doubled_area(target))
+    aim: Complex = scipy.fft.fft(target)
     first, second, margin = two_best(shift_scores(spectrum, aim, reflections))
     best = _aligned(spectrum, aim, first)
     if registered is not None:
-        curves = scipy.fft.ifft(best[0], overwrite_x=True)
-        registered[:, 0], registered[:, 1] = curves.real, curves.imag
-    return _judged(_aligned, spectrum, aim, (first, second), margin, best[1:], against)
+        kernels(__package__).split(scipy.fft.ifft(best[0], overwrite_x=True), registered)
+    return _judged(spectrum, aim, (first, second), margin, best[1:], against)
 
 
-def _match_fast(
-    fast: Any, points: Real, target: Complex, reflections: bool, registered: Real | None
-) -> tuple[Real, Real, Mask, Real, Real, Mask]:
-    """Compiled equivalent of `match`, for curves (N, 2, n) and one target."""
+def _transformed(points: Real, direction: Real) -> tuple[Complex, Mask]:
+    """Fourier transforms (N, n) of centered curves; those that run `against` a direction (1 or N) are reversed."""
     count, _, n = points.shape
     z, against = np.empty((count, n), np.complex128), np.empty(count, dtype=bool)
-    fast.centre(points, float(doubled_area(target)), z, against)
-    spectrum, aim = scipy.fft.fft(z, overwrite_x=True), scipy.fft.fft(target)
-    first, second, margin = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
-    fast.two_best(_scores_fast(fast, spectrum, aim[None], reflections), first, second, margin)
-    aligned = partial(_aligned_fast, fast)
-    best = aligned(spectrum, aim, first)
-    if registered is not None:
-        fast.split(scipy.fft.ifft(best[0], overwrite_x=True), registered)
-    return _judged(aligned, spectrum, aim, (first, second), margin, best[1:], against)
+    kernels(__package__).centre(points, direction, z, against)
+    return scipy.fft.fft(z, overwrite_x=True), against
 
 
 def _judged(
-    aligned: Callable[[Complex, Complex, Index], tuple[Complex, Real, Complex, Mask, Real]],
     spectrum: Complex,
     aim: Complex,
     places: tuple[Index, Index],
@@ -253,8 +238,8 @@ def _judged(
     ambiguous = distinct < AMBIGUOUS
     tied = np.flatnonzero(ambiguous & (margin < _TIE_TOLERANCE))
     if len(tied):
-        aims = aim if aim.ndim == 1 else aim[tied]
-        one, other = (aligned(spectrum[tied], aims, place[tied])[0] for place in places)
+        aims = aim[tied] if len(aim) > 1 else aim
+        one, other = (_aligned(spectrum[tied], aims, place[tied])[0] for place in places)
         ambiguous[tied] = np.linalg.norm(other - one, axis=-1) > _EQUAL_TOLERANCE * np.linalg.norm(one, axis=-1)
     # R of z -> turn·z, or of z -> turn·z̄ where mirrored, as real matrices.
     sign = np.where(mirrored, -1.0, 1.0)
@@ -263,75 +248,11 @@ def _judged(
 
 
 def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Real, Complex, Mask, Real]:
-    """Spectra of curves moved to their places in `two_best` and rotated; refined shift, turn, mirrored, residual.
-
-    Spectra of mirrored curves are conjugate. The turn is the complex factor of the curve or its mirror image. The
-    residual is computed from the spectra, which saves transforming the curves back.
-    """
-    n = spectrum.shape[-1]
-    shift, mirrored = (place % n).astype(np.float64), place >= n
-    products = np.where(mirrored[:, None], aim, aim.conj()) * spectrum / n
-    # Newton's method for the offset from the whole sample, at most one, that maximizes |Σ productsₖ
-    # exp(2πik·offset/n)|.
-    terms = products * _phases(shift, n) @ _taylor_series(n)
-    once = terms[:, 1:] * np.arange(1, _TERMS)
-    twice = once[:, 1:] * np.arange(1, _TERMS - 1)
-    offset = np.zeros(len(products))
-    for _ in range(NEWTON_ITERATIONS):
-        powers = np.vander(offset, _TERMS, increasing=True)
-        value, first, second = (
-            np.einsum("qj,qj->q", each, powers[:, : each.shape[1]]) for each in (terms, once, twice)
-        )
-        slope = (value.conj() * first).real
-        bend = (value.conj() * second).real + np.abs(first) ** 2
-        before = offset
-        offset = np.clip(offset - np.where(bend < 0, slope / np.where(bend < 0, bend, 1), 0), -1, 1)
-        if np.abs(offset - before).max(initial=0) < NEWTON_TOLERANCE:
-            break
-    shift = shift + offset
-    phases = _phases(shift, n)
-    score = (products * phases).sum(axis=-1)
-    turn = np.where(mirrored, score, score.conj()) / np.abs(score)
-    moved = spectrum * phases
-    moved = turn[:, None] * np.where(mirrored[:, None], moved.conj(), moved)
-    unit, whole = np.linalg.norm(spectrum, axis=-1, keepdims=True), np.linalg.norm(aim, axis=-1, keepdims=True)
-    return moved, shift, turn, mirrored, np.linalg.norm(moved / unit - aim / whole, axis=-1)
-
-
-def _aligned_fast(
-    fast: Any, spectrum: Complex, aim: Complex, place: Index
-) -> tuple[Complex, Real, Complex, Mask, Real]:
-    """Compiled equivalent of `_aligned`, for one target."""
+    """Spectra of curves moved to their places in `two_best` and rotated; refined shift, turn, mirrored, residual."""
     moved, shift, residual = np.empty_like(spectrum), np.empty(len(place)), np.empty(len(place))
     turn, mirrored = np.empty(len(place), np.complex128), np.empty(len(place), dtype=bool)
-    fast.align(spectrum, aim, place, moved, shift, turn, mirrored, residual)
+    kernels(__package__).align(spectrum, aim, place, moved, shift, turn, mirrored, residual)
     return moved, shift, turn, mirrored, residual
-
-
-def _phases(shift: Real, n: int) -> Complex:
-    """exp(2πik·shift/n) for the n Fourier modes k of each curve; the Nyquist mode of even n as a cosine.
-
-    Built as products of two short lists of powers, at a tenth of the cost of as many exponentials.
-    """
-    top = n // 2
-    width = int(np.sqrt(top)) + 1
-    angle = 2j * np.pi / n * shift[:, None]
-    coarse, fine = np.exp(angle * width * np.arange(top // width + 1)), np.exp(angle * np.arange(width))
-    powers = (coarse[:, :, None] * fine[:, None, :]).reshape(len(shift), coarse.shape[1] * width)[:, : top + 1]
-    if n % 2 == 0:
-        powers[:, top] = powers[:, top].real
-    return np.concatenate([powers, powers[:, n - top - 1 : 0 : -1].conj()], axis=-1)
-
-
-@cache
-def _taylor_series(n: int) -> Complex:
-    """Taylor coefficients of exp(2πik·x/n) in x for the n Fourier modes k, (n, terms)."""
-    rate = 2j * np.pi * np.fft.fftfreq(n)[:, None]
-    order = np.arange(_TERMS)
-    series: Complex = rate**order / [factorial(j) for j in order]
-    if n % 2 == 0:
-        series[n // 2, 1::2] = 0
-    return series
 
 
 def shift_scores(spectrum: Complex, aim: Complex, reflections: bool) -> Complex:
@@ -341,7 +262,7 @@ def shift_scores(spectrum: Complex, aim: Complex, reflections: bool) -> Complex:
     ----------
     spectrum : (N, n) array
         Fourier transforms of the curves as complex numbers.
-    aim : (n,) or (N, n) array
+    aim : (1, n) or (N, n) array
         Fourier transforms of the targets.
     reflections : bool
         Also score the mirror images.
@@ -352,17 +273,7 @@ def shift_scores(spectrum: Complex, aim: Complex, reflections: bool) -> Complex:
         Modulus: score at the best rotation; angle: that rotation.
     """
     products = np.empty((len(spectrum), 1 + reflections, spectrum.shape[-1]), dtype=np.complex128)
-    np.multiply(spectrum, aim.conj(), out=products[:, 0])
-    if reflections:
-        np.multiply(spectrum, aim, out=products[:, 1])
-    scores: Complex = scipy.fft.ifft(products, overwrite_x=True)
-    return scores
-
-
-def _scores_fast(fast: Any, spectrum: Complex, aim: Complex, reflections: bool) -> Complex:
-    """Compiled equivalent of `shift_scores`, for targets (1, n) or (N, n)."""
-    products = np.empty((len(spectrum), 1 + reflections, spectrum.shape[-1]), dtype=np.complex128)
-    fast.multiply(spectrum, aim, products)
+    kernels(__package__).multiply(spectrum, aim, products)
     scores: Complex = scipy.fft.ifft(products, overwrite_x=True)
     return scores
 
@@ -382,28 +293,10 @@ def two_best(waves: Complex) -> tuple[Index, Index, Real]:
     distinctness : (N,) array
         1 - (second) / (first) of the scores themselves, with peaks interpolated between samples.
     """
-    count, ways, n = waves.shape
-    scores = waves.real**2 + waves.imag**2
-    # Local maxima around the curve, including ties.
-    rises, falls = np.empty(scores.shape, dtype=bool), np.empty(scores.shape, dtype=bool)
-    np.greater_equal(scores[..., 1:], scores[..., :-1], out=rises[..., 1:])
-    np.greater_equal(scores[..., :-1], scores[..., 1:], out=falls[..., :-1])
-    rises[..., 0] = scores[..., 0] >= scores[..., -1]
-    falls[..., -1] = scores[..., -1] >= scores[..., 0]
-    peaks = np.where(rises & falls, scores, 0)
-    places, heights = [], []
-    for _ in range(2):
-        place = peaks.reshape(count, ways * n).argmax(axis=-1)
-        way, shift = np.divmod(place, n)
-        around = np.arange(count)[:, None], way[:, None], (shift[:, None] + [-1, 0, 1]) % n
-        # The height of the parabola through the peak and its two neighbors; 0 if no peak is left.
-        before, at, after = scores[around].T
-        bend = 2 * at - before - after
-        height = at + (after - before) ** 2 / (8 * np.where(bend > 0, bend, np.inf))
-        places.append(place)
-        heights.append(np.where(peaks[np.arange(count), way, shift] > 0, height, 0))
-        peaks[around] = 0
-    return places[0], places[1], 1 - np.sqrt(np.minimum(heights[1] / heights[0], 1))
+    count = len(waves)
+    first, second, margin = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
+    kernels(__package__).two_best(waves, first, second, margin)
+    return first, second, margin
 
 
 def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
@@ -435,20 +328,10 @@ def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
     check_landmarks(landmarks)
     switch(reflections, "reflections")
     points = planes(landmarks)
-    fast = kernels(__package__, points.size)
 
     def of_block(part: slice) -> Real:
-        if fast is None:
-            z = points[part, 0] + 1j * points[part, 1]
-            spectrum = scipy.fft.fft(z - z.mean(axis=-1, keepdims=True))
-            return two_best(shift_scores(spectrum, spectrum, reflections))[2]
-        count, _, n = points[part].shape
-        z, against = np.empty((count, n), np.complex128), np.empty(count, dtype=bool)
-        fast.centre(points[part], 0.0, z, against)
-        spectrum = scipy.fft.fft(z, overwrite_x=True)
-        first, second, margin = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
-        fast.two_best(_scores_fast(fast, spectrum, spectrum, reflections), first, second, margin)
-        return margin
+        spectrum, _ = _transformed(points[part], np.zeros(1))
+        return two_best(shift_scores(spectrum, spectrum, reflections))[2]
 
     return np.concatenate(over_blocks(of_block, list(curve_blocks(len(points))) or [slice(0)]))
 
@@ -529,26 +412,15 @@ def _iterated_mean(preshapes: Real, reflections: bool) -> Real:
     """
     start = choose_archetype(preshapes, "asymmetric", reflections=reflections)
     target, points, n = start[:, 0] + 1j * start[:, 1], planes(preshapes), preshapes.shape[1]
-    fast = kernels(__package__, points.size)
-    direction = doubled_area(target)
-
-    def transformed(part: slice) -> Complex:
-        z = points[part, 0] + 1j * points[part, 1]
-        z = z - z.mean(axis=-1, keepdims=True)
-        against = doubled_area(z) * direction < 0
-        z[against] = np.roll(z[against, ::-1], 1, axis=-1)
-        spectrum: Complex = scipy.fft.fft(z, overwrite_x=True)
-        return spectrum
+    direction = np.atleast_1d(doubled_area(target))
 
     def matched(spectrum: Complex) -> tuple[Complex, Real, Mask]:
-        waves = shift_scores(spectrum, aim, reflections)
+        waves = shift_scores(spectrum, aim[None], reflections)
         best = (waves.real**2 + waves.imag**2).reshape(len(waves), -1).argmax(axis=-1)
-        moved, shift, _, mirrored, _ = (
-            _aligned(spectrum, aim, best) if fast is None else _aligned_fast(fast, spectrum, aim, best)
-        )
+        moved, shift, _, mirrored, _ = _aligned(spectrum, aim[None], best)
         return (1 / np.linalg.norm(moved, axis=-1)) @ moved, shift, mirrored
 
-    spectra = over_blocks(transformed, curve_blocks(len(points)))
+    spectra = over_blocks(lambda part: _transformed(points[part], direction)[0], curve_blocks(len(points)))
     aim: Complex = scipy.fft.fft(target - target.mean())
     before: tuple[Real, Mask] | None = None
     for _ in range(MAX_ITERATIONS):

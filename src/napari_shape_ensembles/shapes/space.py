@@ -1,6 +1,7 @@
 """Learned product submanifold: mean, principal directions and normal coordinates of an ensemble."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -14,9 +15,10 @@ from ..outlines import Ensemble
 from ..progress import RELEASE_FROM_BYTES, each_block, one_library_thread, over_blocks, release_memory
 from . import grassmann, spd
 from .decomposition import check_landmarks, curve_blocks, planes, separate
+from .held import Held, HeldByWorkers
 from .landmarks import LANDMARKS, Interpolation, Measure, to_landmarks
 from .lobes import BANDS, band_amplitudes, band_name, lobes_held
-from .registration import Choice, Registration, archetype_index, choose_archetype, match_blocks, posed
+from .registration import Choice, Registration, archetype_index, choose_archetype, distinctness, match_blocks, posed
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -193,8 +195,9 @@ class ShapeSpace:
             For an empty ensemble, a rank below 1, or a mean that does not converge.
         """
         space = cls(rank, landmarks=undulation.shape[1] if undulation.ndim == 3 else cls().landmarks)
-        space._learn(undulation, scale)
-        space.rank = space.rank_
+        if not len(undulation) or len(undulation) != len(scale):
+            raise ValueError(f"{len(undulation)} undulations and {len(scale)} scales: give one of each per curve")
+        space._learn(Held(planes(undulation)), scale)
         return space
 
     # --------------------------------------------------------------------------------------------- fitting
@@ -252,94 +255,89 @@ class ShapeSpace:
         matches : list of Registration
             Of the undulations, and, without landmarks, of the scales where they are registered separately.
         """
-        tell("choosing the archetype")
-        points, scale = self._preshapes(landmarks, overwrite=overwrite)
-        self.archetype_ = self.scale_archetype_ = None
-        if self.registration != "none":
-            preshapes, reflections = points.swapaxes(1, 2), self.reflections
-            if by_mean := self.archetype == "mean":
-                self.archetype_, some = choose_archetype(preshapes, "mean", reflections=reflections), slice(None)
-            else:
-                seed = seed_of(self.random_state) if self.archetype == "random" else 0
-                index = archetype_index(preshapes, self.archetype, reflections=reflections, seed=seed)
-                self.archetype_, some = posed(preshapes[index], reflections), slice(index, index + 1)
-            if scale is not None:
-                # The curves √n X̃ P, as planes √n P X̃ᵀ since P is symmetric.
-                curves = (np.sqrt(points.shape[2]) * scale[some] @ points[some]).swapaxes(1, 2)
-                self.scale_archetype_ = (
-                    choose_archetype(curves, "mean", reflections=reflections)
-                    if by_mean
-                    else posed(curves[0], reflections)
-                )
-        registered = self._registered(points, scale, tell)
-        tell("learning the shape space")
-        with one_library_thread():
-            self._learn(*registered[:2])
-        n = landmarks.shape[1]
-        self.bands_ = tuple(band for band in BANDS if 2 * (band[1] + 1) < n)
-        return registered
-
-    def _preshapes(self, landmarks: Real, *, overwrite: bool = False) -> tuple[Real, Real | None]:
-        """Curves to be registered, (N, 2, n): undulations with their scales; or landmarks and None."""
         check_landmarks(landmarks)
         points = planes(landmarks)
-        own = points if overwrite else np.empty_like(points)
-        if self.registration == "standardized":
-            return own, separate(points, own)
-        own[:] = points
-        return own, None
+        held = Held(points if overwrite else points.copy())
+        scale, matches = self.fit_held(held, tell)
+        return held.points.swapaxes(1, 2), scale, matches
+
+    def fit_held(
+        self, held: Held | HeldByWorkers, tell: Callable[[str], None] = lambda step: None
+    ) -> tuple[Real, list[Registration]]:
+        """Learn from landmarks wherever they lie, as `fit_landmarks`; undulations overwrite them."""
+        tell("choosing the archetype")
+        scale = self._standardized(held)
+        self.archetype_ = self.scale_archetype_ = None
+        if self.registration != "none":
+            self._choose_archetypes(held, scale)
+        scale, matches = self._registered(held, scale, tell)
+        tell("learning the shape space")
+        with one_library_thread():
+            self._learn(held, scale)
+        self.bands_ = tuple(band for band in BANDS if 2 * (band[1] + 1) < held.landmarks)
+        return scale, matches
+
+    def _standardized(self, held: Held | HeldByWorkers) -> Real | None:
+        """Overwrite landmarks with what is registered: undulations, whose scales are returned; else leave them."""
+        return np.concatenate(held.changed(_separate)) if self.registration == "standardized" else None
+
+    def _choose_archetypes(self, held: Held | HeldByWorkers, scale: Real | None) -> None:
+        reflections, root = self.reflections, np.sqrt(held.landmarks)
+        # The curves √n X̃ P, as planes √n P X̃ᵀ since P is symmetric.
+        if self.archetype == "mean":
+            if not isinstance(held, Held):
+                raise ValueError('archetype="mean" needs all outlines in one process: use "asymmetric" on a cluster')
+            self.archetype_ = choose_archetype(held.points.swapaxes(1, 2), "mean", reflections=reflections)
+            if scale is not None:
+                curves = (root * scale @ held.points).swapaxes(1, 2)
+                self.scale_archetype_ = choose_archetype(curves, "mean", reflections=reflections)
+            return
+        if self.archetype == "asymmetric":
+            index = int(np.argmax(np.concatenate(held.joined(_distinctness, reflections=reflections))))
+        else:
+            seed = seed_of(self.random_state) if self.archetype == "random" else 0
+            index = archetype_index(np.empty((len(held), 0, 2)), self.archetype, seed=seed)
+        points = held.row(index)
+        self.archetype_ = posed(points[0].T, reflections)
+        if scale is not None:
+            self.scale_archetype_ = posed((root * scale[index] @ points[0]).T, reflections)
 
     def _registered(
-        self, points: Real, scale: Real | None, tell: Callable[[str], None] = lambda step: None
-    ) -> tuple[Real, Real, list[Registration]]:
-        """Register the result of `_preshapes`, in place, to the archetypes; returns undulations and scales."""
+        self, held: Held | HeldByWorkers, scale: Real | None, tell: Callable[[str], None] = lambda step: None
+    ) -> tuple[Real, list[Registration]]:
+        """Register the curves to the archetypes; undulations overwrite them, and the scales are returned."""
         matches = []
         tell("registering scales")
         if scale is not None and self.scale_archetype_ is not None:
             # Scales are rotated into the archetype's frame by the registration of the raw landmarks: R* P R*ᵀ.
-            own, root = scale, np.sqrt(points.shape[2])
-            raw = match_blocks(
-                lambda part: root * own[part] @ points[part],
-                len(points),
-                self.scale_archetype_,
-                reflections=self.reflections,
-                out=None,
+            raw = Registration.joined(
+                held.joined(_match_raw, scale, archetype=self.scale_archetype_, reflections=self.reflections)
             )
-            scale = raw.rotation @ own @ raw.rotation.swapaxes(1, 2)
+            scale = raw.rotation @ scale @ raw.rotation.swapaxes(1, 2)
             matches.append(raw)
         tell("registering undulations")
         if self.archetype_ is not None:
-            own = points
             matches.append(
-                match_blocks(lambda part: own[part], len(own), self.archetype_, reflections=self.reflections, out=own)
+                Registration.joined(held.changed(_match, archetype=self.archetype_, reflections=self.reflections))
             )
-        found = separate(points, points)
-        return points.swapaxes(1, 2), found if scale is None else scale, matches
+        found = np.concatenate(held.changed(_separate))
+        return found if scale is None else scale, matches
 
-    def _learn(self, undulation: Real, scale: Real) -> None:
-        if not len(undulation) or len(undulation) != len(scale):
-            raise ValueError(f"{len(undulation)} undulations and {len(scale)} scales: give one of each per curve")
+    def _learn(self, held: Held | HeldByWorkers, scale: Real) -> None:
         if self.rank < 1:
             raise ValueError(f"rank {self.rank}: use at least 1 undulation coordinate (150 is the default)")
-        mean = grassmann.frechet_mean(undulation)
-        tangents = grassmann.Tangents(mean, undulation)
-        count, size = len(undulation), 2 * len(mean)
+        count, size = len(held), 2 * held.landmarks
+        mean = grassmann.mean_of_sums(
+            lambda mean: held.summed(grassmann.summed_logs, mean=mean), held.row(0)[0].T, count
+        )
         rank = min(self.rank, max(count - 1, 1), size - 4)
         # Singular values and the first right singular vectors (rank, 2n) through the smaller Gram matrix.
         wide = count < size
         if wide:
-            rows = tangents[:].reshape(count, size)
+            rows = np.concatenate(held.joined(_tangents, mean=mean))
             gram = rows @ rows.T
-        else:  # in parallel blocks, summed in a fixed order for any number of threads
-
-            def products(run: slice) -> Real:
-                rows = tangents[run].reshape(-1, size)
-                return rows.T @ rows
-
-            parts = each_block(products, curve_blocks(count, grassmann.GRAM_BLOCK))
-            gram = next(parts)
-            for part in parts:
-                gram += part
+        else:
+            gram = held.summed(_gram, mean=mean)
         if wide or size > _MAX_SCIPY_SIZE:
             squared, vectors = np.linalg.eigh(gram)  # releases the GIL for other threads, such as a window's
             squared, directions = squared[::-1], vectors[:, : -rank - 1 : -1].T
@@ -388,7 +386,10 @@ class ShapeSpace:
             For a space without an archetype: one made by `learn`.
         """
         self._require_fit()
-        return self._registered(*self._preshapes(landmarks))[:2]
+        check_landmarks(landmarks)
+        held = Held(planes(landmarks).copy())
+        scale, _ = self._registered(held, self._standardized(held))
+        return held.points.swapaxes(1, 2), scale
 
     def transform(self, X: Curves) -> Any:
         """Coordinates of curves in the learned space.
@@ -472,16 +473,7 @@ class ShapeSpace:
         l : (N, 3) array
             Scale, dimensionless; see `spd.coordinates`.
         """
-        tangents = grassmann.Tangents(self.undulation_mean_, undulation)
-        flat = planes(self.basis_).reshape(len(self.basis_), -1)
-        if 8 * len(undulation) * len(flat) > RELEASE_FROM_BYTES:
-            release_memory()
-        t = np.empty((len(undulation), len(flat)))
-
-        def project(part: slice) -> None:
-            np.matmul(tangents[part].reshape(-1, flat.shape[1]), flat.T, out=t[part])
-
-        over_blocks(project, curve_blocks(len(t), _PROJECTION_BLOCK))
+        t = project(planes(undulation), mean=self.undulation_mean_, basis=self.basis_)
         return t, spd.coordinates(self.scale_mean_, scale)
 
     def reconstruct(self, t: Real, l: Real) -> Real:
@@ -565,6 +557,65 @@ class ShapeSpace:
         default = type(self)().get_params()
         changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != default[name]]
         return f"ShapeSpace({', '.join(changed)})"
+
+
+# ------------------------------------------------------------------------------------- steps on chunks of curves
+
+
+def _separate(points: Real) -> Real:
+    return separate(points, points)
+
+
+def _distinctness(points: Real, *, reflections: bool) -> Real:
+    return distinctness(points.swapaxes(1, 2), reflections=reflections)
+
+
+def _match_raw(points: Real, scale: Real, *, archetype: Real, reflections: bool) -> Registration:
+    """Match the raw landmarks of undulations and scales; discards the registered curves."""
+    root = np.sqrt(points.shape[2])
+    return match_blocks(
+        lambda part: root * scale[part] @ points[part], len(points), archetype, reflections=reflections, out=None
+    )
+
+
+def _match(points: Real, *, archetype: Real, reflections: bool) -> Registration:
+    """Overwrite curves with the registered ones, which the result does not repeat."""
+    found = match_blocks(lambda part: points[part], len(points), archetype, reflections=reflections, out=points)
+    return replace(found, landmarks=np.empty((0, points.shape[2], 2)))
+
+
+def _tangents(points: Real, *, mean: Real) -> Real:
+    return grassmann.Tangents(mean, points.swapaxes(1, 2))[:].reshape(len(points), -1)
+
+
+def _gram(points: Real, *, mean: Real) -> Real:
+    """Sum of the outer products (2n, 2n) of tangent vectors, by blocks in a fixed order for any number of threads."""
+    tangents, size = grassmann.Tangents(mean, points.swapaxes(1, 2)), mean.size
+
+    def products(run: slice) -> Real:
+        rows = tangents[run].reshape(-1, size)
+        return rows.T @ rows
+
+    parts = each_block(products, curve_blocks(len(points), grassmann.GRAM_BLOCK))
+    gram = next(parts, np.zeros((size, size)))
+    for part in parts:
+        gram += part
+    return gram
+
+
+def project(points: Real, *, mean: Real, basis: Real) -> Real:
+    """Undulation coordinates (N, r) of undulations (N, 2, n) at a mean (n, 2) along a basis (r, n, 2)."""
+    tangents = grassmann.Tangents(mean, points.swapaxes(1, 2))
+    flat = planes(basis).reshape(len(basis), -1)
+    if 8 * len(points) * len(flat) > RELEASE_FROM_BYTES:
+        release_memory()
+    t = np.empty((len(points), len(flat)))
+
+    def fill(part: slice) -> None:
+        np.matmul(tangents[part].reshape(-1, flat.shape[1]), flat.T, out=t[part])
+
+    over_blocks(fill, curve_blocks(len(t), _PROJECTION_BLOCK))
+    return t
 
 
 def principal(gram: Real, rank: int) -> tuple[Real, Real]:

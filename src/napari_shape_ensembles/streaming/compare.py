@@ -20,20 +20,13 @@ from ..archive import StrPath
 from ..budget import DEFAULT_MEMORY_GIB
 from ..checks import Sealed, seal
 from ..comparison import Settings, records
-from ..comparison.compare import (
-    caveats_of_few,
-    caveats_of_positions,
-    small_sample_p_values,
-    small_sample_words,
-    software_versions,
-    tests_of_learned,
-)
+from ..comparison.answer import caveats_of_few, caveats_of_positions, small_sample_words
+from ..comparison.compare import small_sample_p_values, software_versions, tests_of_learned
 from ..comparison.experiment import equal_draws
 from ..comparison.figures import plot_comparison
 from ..comparison.learning import Learned, clear_constant, relative_precision
 from ..comparison.parts import tests_components
 from ..comparison.verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row
-from ..compiled import as_part_of
 from ..io.sources import Reading
 from ..mmd import MMDTest
 from ..outlines import Ensemble, at_one_pixel_size
@@ -355,7 +348,7 @@ class _Run:
         tasks = [PieceTask(self.store, self.settings, index, **task) for index in range(len(self.pieces))]
         if stage in (stages.read_outlines, stages.place_piece):
             tasks = [replace(one, piece=piece) for one, piece in zip(tasks, self.pieces, strict=True)]
-        job = partial(_run_sized, 2 * self.settings.landmarks * self.count, stage)
+        job = stage
         run_jobs(partial(run_on_one_processor, job) if self.alone else job, tasks, on_result, self.executor)
 
     def result(self, names: tuple[str, str]) -> StreamedComparison:
@@ -559,12 +552,6 @@ class _Run:
         )
         seal(space)
         return t, descriptors
-
-
-def _run_sized(numbers: int, stage: Callable[[PieceTask], Any], task: PieceTask) -> Any:
-    """Run a stage on a piece with the algorithm that suits the total size, whatever the size of the piece."""
-    with as_part_of(numbers):
-        return stage(task)
 
 
 def _ignore_result(_: object) -> None:

@@ -17,8 +17,8 @@ from ..comparison.learning import is_single
 from ..comparison.parts import form_descriptors
 from ..comparison.quantities import Quantities, quantities_of_landmarks
 from ..outlines import Ensemble, at_pixel_size
+from ..outlines.offsets import following
 from ..outlines.reasons import rows_of
-from ..outlines.spline import following
 from ..progress import one_library_thread
 from ..shapes import decompose, distinctness, grassmann, register, to_landmarks
 from .pieces import Piece, Rows

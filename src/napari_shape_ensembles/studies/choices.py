@@ -1,5 +1,7 @@
 """One-at-a-time sensitivity analysis: each parameter is varied separately, with all others unchanged."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -169,8 +171,11 @@ class ChoiceStudy:
             said.append(f"no answer with {_listed(unanswered)}")
         return said
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Plot the row for each choice, one line per field; see `studies.figures.plot_choices`."""
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plot the row for every choice: one line per field, a box for each of its values; returns the axes.
+
+        Boxes with the same row as the choices in use are filled, others dashed; the value in use has a bold frame.
+        """
         lines = self.rows()
         ax = axes_of(ax, height=0.6 + 0.6 * max(len(lines), 1))
         for place, (name, own) in enumerate(lines.items()):
@@ -226,8 +231,8 @@ def _listed(choices: Sequence[Choice]) -> str:
 
 def choice_study(
     trace: Callable[[Outlines], tuple[Ensemble, Ensemble]],
-    outlines: Outlines = Outlines(),
-    settings: Settings = Settings(),
+    outlines: Outlines | None = None,
+    settings: Settings | None = None,
     *,
     choices: Mapping[str, Sequence[Any]] = CHOICES,
     progress: Listener | None = None,
@@ -238,9 +243,9 @@ def choice_study(
     ----------
     trace : callable
         Recipe -> outlines of A and of B; called once for each recipe.
-    outlines : Outlines
+    outlines : Outlines, optional
         The recipe in use.
-    settings : Settings
+    settings : Settings, optional
         The settings in use.
     choices : mapping of str to sequence
         Field of the recipe or the settings -> its values; "coarsening" -> multiples of the pixel size, at which the
@@ -273,6 +278,7 @@ def choice_study(
     >>> study.summary()
     '1∧0 in 4 of 4 choices.'
     """
+    outlines, settings = outlines or Outlines(), settings or Settings()
     known = {**vars(outlines), **vars(settings), COARSENING: 1.0}
     if unknown := [name for name in choices if name not in FIELDS]:
         raise ValueError(f"there is no setting {unknown[0]!r}: use fields of Outlines and Settings, or {COARSENING!r}")

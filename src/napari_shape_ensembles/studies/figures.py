@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..palette import axes_of
-from .choices import ChoiceStudy
 from .landscape import DecisionLandscape
 from .marks import NOT_REJECTED, REJECTED, draw_marks, ink, label_ranks, label_sigmas, spread_colors, tall_figure
 from .pairs import PairTable
@@ -72,40 +71,6 @@ def plot_mmd(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: st
     return ax
 
 
-def plot_decisions(
-    landscape: DecisionLandscape,
-    ax: "Axes | None" = None,
-    *,
-    test: str = "undulation",
-    current: tuple[int, int] | None = None,
-) -> "Axes":
-    """Plot the grid of ranks and landmark counts: MMD as color, × where the test rejects and ○ where it does not.
-
-    Parameters
-    ----------
-    landscape, ax, test
-        As in `plot_mmd`.
-    current : (landmarks, rank), optional
-        A cell to highlight, such as that of the settings in use.
-
-    Returns
-    -------
-    matplotlib Axes
-        Its first image is the grid, cell (i, j) at x = j, y = i; cells not computed are empty.
-
-    Examples
-    --------
-    >>> from napari_shape_ensembles import Settings, decision_landscape, samples
-    >>> from napari_shape_ensembles.studies.figures import plot_decisions
-    >>> a, b = samples.powder_outlines().ensembles()
-    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
-    >>> landscape = decision_landscape(a, b, ranks=[2, 5], landmarks=[40, 60], settings=quick)
-    >>> plot_decisions(landscape).get_ylabel()
-    'landmarks n'
-    """
-    return landscape.plot(ax, test=test, current=current)
-
-
 def plot_ambiguity(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
     """Plot for each rank the fraction of landmark counts that reject (×) and that do not (○), and the ambiguity.
 
@@ -159,29 +124,12 @@ def plot_landscape(
     """
     axes = tall_figure(figure).subplots(3, 1, sharex=True)
     plot_mmd(landscape, axes[0], test=test)
-    plot_decisions(landscape, axes[1], test=test, current=current)
+    landscape.plot(axes[1], test=test, current=current)
     plot_ambiguity(landscape, axes[2], test=test)
     for ax in axes[:2]:
         ax.set_xlabel("")
     axes[1].figure.colorbar(axes[1].images[0], ax=axes[1], label="MMD", pad=0.02, aspect=12)
     return axes
-
-
-def plot_study_mmd(study: SmoothingStudy, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
-    """Plot MMD over σ: one mark per cell (× rejects, ○ does not) and their mean.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from napari_shape_ensembles import Settings, smoothing_study
-    >>> from napari_shape_ensembles.studies.figures import plot_study_mmd
-    >>> rows, columns = np.indices((160, 160)) % 20 - 10
-    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.4))
-    >>> study = smoothing_study(a, b, sigmas=[0, 1], ranks=[2], landmarks=[40], settings=Settings(permutations=199))
-    >>> plot_study_mmd(study).get_ylabel()
-    'MMD (undulation)'
-    """
-    return study.plot(ax, test=test)
 
 
 def plot_study_ambiguity(study: SmoothingStudy, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
@@ -261,7 +209,7 @@ def plot_study(
     ['MMD (undulation)', 'ambiguity', 'curves']
     """
     axes = tall_figure(figure).subplots(3, 1, sharex=True)
-    plot_study_mmd(study, axes[0], test=test)
+    study.plot(axes[0], test=test)
     plot_study_ambiguity(study, axes[1], test=test)
     plot_study_sizes(study, axes[2])
     for ax in axes[:2]:
@@ -270,34 +218,6 @@ def plot_study(
         for ax in axes:
             ax.axvline(current, color=ink(), linewidth=1.5, linestyle=":")
     return axes
-
-
-def plot_choices(study: ChoiceStudy, ax: "Axes | None" = None) -> "Axes":
-    """Plot the row of the truth table for every choice: one line per field, a box for each of its values.
-
-    Parameters
-    ----------
-    study : ChoiceStudy
-    ax : matplotlib Axes, optional
-        By default the axes of a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        Boxes with the same row as the choices in use are filled, others dashed; the value in use has a bold frame.
-
-    Examples
-    --------
-    >>> from napari_shape_ensembles import Settings, samples
-    >>> from napari_shape_ensembles.studies import choice_study
-    >>> from napari_shape_ensembles.studies.figures import plot_choices
-    >>> pair = samples.powder_outlines().ensembles()
-    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
-    >>> study = choice_study(lambda recipe: pair, settings=quick, choices={"rank": (5, 20)})
-    >>> [text.get_text().splitlines() for text in plot_choices(study).texts]
-    [['5', '1∧0'], ['10', '1∧0'], ['20', '1∧0']]
-    """
-    return study.plot(ax)
 
 
 def plot_pairs(table: PairTable, figure: "Figure | None" = None) -> "NDArray[Any]":

@@ -4,6 +4,8 @@ Each number of landmarks n is one item of work: landmarks are placed, registered
 rank; lower ranks are the leading coordinates of these, and share permutations and distances.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -223,7 +225,7 @@ class DecisionLandscape:
         """Settings with which `compare` reproduces the cell of these landmarks and rank."""
         return replace(self.settings, landmarks=int(landmarks), rank=int(rank))
 
-    def table(self) -> "pd.DataFrame":
+    def table(self) -> pd.DataFrame:
         """Table with one row per computed cell: landmarks, rank, case, and the results of each test."""
         import pandas as pd  # slow to import, and not needed for the result
 
@@ -238,12 +240,24 @@ class DecisionLandscape:
         grid = {"landmarks": self.landmarks[rows], "rank": self.ranks[columns], "case": self.case[shown]}
         return pd.DataFrame({**grid, **numbers}).drop(columns="product_p_value")
 
-    def plot(
-        self, ax: "Axes | None" = None, *, test: str = "undulation", current: tuple[int, int] | None = None
-    ) -> "Axes":
-        """Plot the grid of ranks and landmark counts; see `studies.figures.plot_decisions`.
+    def plot(self, ax: Axes | None = None, *, test: str = "undulation", current: tuple[int, int] | None = None) -> Axes:
+        """Plot the grid of ranks and landmark counts: MMD as color, × where the test rejects and ○ where it does not.
 
         `studies.figures.plot_landscape` plots all three panels of the paper.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default the axes of a new figure.
+        test : str
+            "undulation", "scale", "product", or a part such as "roughness" or "raw".
+        current : (landmarks, rank), optional
+            A cell to highlight, such as that of the settings in use.
+
+        Returns
+        -------
+        matplotlib Axes
+            Its first image is the grid, cell (i, j) at x = j, y = i; cells not computed are empty.
         """
         ax = axes_of(ax)
         decisions = self.test(test)
@@ -301,7 +315,7 @@ def decision_landscape(
     *,
     ranks: WholeNumbers,
     landmarks: WholeNumbers,
-    settings: Settings = Settings(),
+    settings: Settings | None = None,
     executor: Any | None = None,
     progress: Listener | None = None,
 ) -> DecisionLandscape:
@@ -315,7 +329,7 @@ def decision_landscape(
         Numbers of undulation coordinates.
     landmarks : sequence of L ints
         Numbers of landmarks per curve.
-    settings : Settings
+    settings : Settings, optional
         All other settings; rank and landmarks are ignored.
     executor : None, concurrent.futures.Executor or dask.distributed.Client
         Runs the numbers of landmarks in parallel; the result is the same.
@@ -345,6 +359,7 @@ def decision_landscape(
     >>> landscape.case.tolist()
     [['1∧0', '1∧0', '1∧0'], ['1∧0', '1∧0', '1∧0']]
     """
+    settings = settings or Settings()
     a, b, note = comparable(a, b)
     permutation_options(settings)  # raises early for settings that nested tests do not support
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)

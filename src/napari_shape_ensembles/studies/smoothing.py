@@ -1,5 +1,7 @@
 """Smoothing studies: dependence of the result on the smoothing of the segmentation (paper, "Segmentation Efficacy")."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -153,7 +155,7 @@ class SmoothingStudy:
         """Whether there are results for any σ."""
         return any(step.sizes is not None for step in self.steps)
 
-    def table(self) -> "pd.DataFrame":
+    def table(self) -> pd.DataFrame:
         """Table with one row per σ: sizes, mean MMD, fraction rejected, mean ambiguity and its band, and reason."""
         import pandas as pd  # slow to import, and not needed for the result
 
@@ -173,8 +175,8 @@ class SmoothingStudy:
             }
         )
 
-    def plot(self, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
-        """Plot MMD over the smoothing; see `studies.figures.plot_study_mmd`.
+    def plot(self, ax: Axes | None = None, *, test: str = "undulation") -> Axes:
+        """Plot MMD over σ: one mark per cell (× rejects, ○ does not) and their mean.
 
         `studies.figures.plot_study` plots all panels.
         """
@@ -223,8 +225,8 @@ def smoothing_study(
     sigmas: Sequence[float],
     ranks: WholeNumbers,
     landmarks: WholeNumbers,
-    settings: Settings = Settings(),
-    outlines: Outlines = Outlines(),
+    settings: Settings | None = None,
+    outlines: Outlines | None = None,
     executor: Any | None = None,
     progress: Listener | None = None,
 ) -> SmoothingStudy:
@@ -239,9 +241,9 @@ def smoothing_study(
         Standard deviations of the Gaussian filter in pixels; 0 for none.
     ranks, landmarks : sequences of ints
         The landscape at every σ; see `decision_landscape`.
-    settings : Settings
+    settings : Settings, optional
         Settings of the comparisons.
-    outlines : Outlines
+    outlines : Outlines, optional
         Pixel size, unit, and criteria for outlines; the same for all images. `outline_smoothing` is ignored.
     executor : None, concurrent.futures.Executor or dask.distributed.Client
         Runs the σ in parallel; the result is the same.
@@ -278,6 +280,7 @@ def smoothing_study(
     sweep = np.unique(np.asarray(sigmas, dtype=np.float64))
     if sweep.ndim != 1 or not len(sweep) or not (np.isfinite(sweep) & (sweep >= 0)).all():
         raise ValueError(f"sigmas must be a sequence of standard deviations in pixels, 0 or more, not {sigmas!r}")
+    settings, outlines = settings or Settings(), outlines or Outlines()
     permutation_options(settings)  # raises early for settings that nested tests do not support
     groups = _planes("A", masks_a), _planes("B", masks_b)
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)

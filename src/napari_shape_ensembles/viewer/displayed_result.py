@@ -183,7 +183,7 @@ def tests_of(result: Comparison) -> Iterator[tuple[str, MMDTest]]:
     words = {"raw": "– coarse form", "normalized": "– roughness"}
     for name, test in (("Undulation", result.undulation), ("Scale", result.scale)):
         yield name, test
-        yield from ((words.get(part, f"– {part}"), of_part) for part, of_part in test.parts.items())
+        yield from ((words.get(part, f"– {part}"), of_part) for part, of_part in test.judged.items())
 
 
 def doubts_of(result: Comparison) -> list[str]:

@@ -157,12 +157,18 @@ def test_an_explanation_fills_all_pages_and_selects_the_most_different_mode(pane
 @pytest.fixture
 def many(explanation):
     """An explanation with a sentence of every kind."""
+    result = explanation.comparison
     return replace(
         explanation,
-        components=replace(explanation.components, tests=all_rejected(explanation.components.tests)),
+        comparison=replace(result, undulation=rejected(result.undulation), scale=rejected(result.scale)),
         modes=replace(explanation.modes, tests=all_rejected(explanation.modes.tests)),
         form=replace(explanation.form, effect_threshold=0.0, spread_threshold=0.0),
     )
+
+
+def rejected(test):
+    parts = {name: replace(part, mmd=10.0, p_value=0.005) for name, part in test.parts.items()}
+    return replace(test, p_value=0.005, rejected=True, parts=parts)
 
 
 def all_rejected(tests):
@@ -197,7 +203,7 @@ def test_the_outlines_of_average_size_are_drawn_at_their_size(panel, explanation
     for one in (*of_a, *of_b):
         assert np.abs(np.array(extents) - one).max(axis=1).min() == pytest.approx(0, abs=1e-9)
     ratio = np.exp(np.log(of_b).mean() - np.log(of_a).mean())
-    assert ratio == pytest.approx(explanation.components.ratio[0], rel=0.15)
+    assert ratio == pytest.approx(comparison.estimates["estimate"][0], rel=0.15)
 
 
 def test_the_mode_of_a_sentence_moves_and_comes_to_rest(panel, many, qtbot):

@@ -5,8 +5,7 @@ from pathlib import Path
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QFileDialog
 
-from ...comparison.verdict import INCONCLUSIVE
-from ..panels.results import ROWS
+from ...comparison.verdict import INCONCLUSIVE, ROW_SENTENCES
 from ..panels.verdict import VerdictPanel
 from ..panels.widgets import ScrollColumn, Section, button, column, scrolling
 from ..session import Session
@@ -52,8 +51,7 @@ class AnswerPage(CompareShapes):
         self.run_button.setVisible(self.state not in ("done", "stale", INCONCLUSIVE))  # not beside *Run again*
         if result is not None:
             notes = len(self.results.warnings.text().splitlines())
-            said = ROWS[result.case][2] if result.case in ROWS else ""
-            self.row.rename(f"{result.case}  {said}".strip())
+            self.row.rename(f"{result.case}  {ROW_SENTENCES.get(result.case, '')}".strip())
             self.numbers.rename(f"Numbers, curves and files{f' (⚠ {notes})' if notes else ''}")
         self._show_verdict()
 

@@ -10,8 +10,8 @@ from qtpy.QtGui import QHideEvent, QKeyEvent, QMouseEvent, QResizeEvent
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ..._types import Real
+from ...comparison.quantities import COMPONENTS
 from ...explanation import Explanation
-from ...explanation.components import COMPONENTS
 from ...explanation.modes import Modes, along_mode, exaggeration
 from ...mmd.witness import most_typical
 from ...words import counted
@@ -89,9 +89,10 @@ class ExplanationPanel(SteadyTabs):
         self._about = ""
         self.update_sentences(explanation)
         found = explanation.components
-        parts = zip(COMPONENTS, found.share, found.share_interval.T, strict=True)
+        parts = zip(COMPONENTS, found.share, found.interval.T, strict=True)
         self.shares.show_shares([(name, float(share), (float(i[0]), float(i[1]))) for name, share, i in parts])
-        self.shares.setVisible(bool(found.differing(explanation.comparison.settings.significance)))
+        result = explanation.comparison
+        self.shares.setVisible(result.undulation.rejected or result.scale.rejected)
         self.table.show_modes(explanation.modes, explanation.comparison.settings.significance)
         self._show_mode()
         self._show_typical()
@@ -142,7 +143,7 @@ class ExplanationPanel(SteadyTabs):
         """Draw outlines of A, above, and of B, whose value of a component is closest to their side's mean."""
         assert self.explanation is not None
         comparison, first = self.explanation.comparison, len(self.explanation.comparison.a)
-        values, curves = self.explanation.coordinates[name], [*comparison.a.curves, *comparison.b.curves]
+        values, curves = comparison.components[name], [*comparison.a.curves, *comparison.b.curves]
         rows = []
         for side in (slice(first), slice(first, None)):
             own = values[side].reshape(len(values[side]), -1)

@@ -8,19 +8,12 @@ from qtpy.QtCore import QRect, Qt, Signal
 from qtpy.QtGui import QPainter, QPaintEvent, QPen
 from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
-from ...comparison.verdict import INCONCLUSIVE
+from ...comparison.verdict import INCONCLUSIVE, ROW_SENTENCES
 from ...words import counted
 from ..displayed_result import DisplayedResult, counts_of, doubts_of, settings_lines, tests_of
 from .distributions import NullPlot
 from .widgets import Entries, Section, button, column, headline_label, menu_button, tip, wrapped_label
 
-#: Meaning of each case: undulation, scale, and a sentence about both.
-ROWS = {
-    "1∧1": ("no difference", "no difference", "No difference was detected."),
-    "1∧0": ("no difference", "differs", "Only size or elongation was found to differ."),
-    "0∧1": ("differs", "no difference", "Only form was found to differ."),
-    "0∧0": ("differs", "differs", "Form differs, and so does size or elongation."),
-}
 _HEADINGS = ("", "", "Undulation (form)", "Scale (size, elongation)")
 _NUMBERS = ("MMD", "threshold", "p")
 
@@ -146,8 +139,9 @@ class TruthTable(QWidget):
         grid.setColumnStretch(3, 1)
         for place, heading in enumerate(_HEADINGS):
             grid.addWidget(_cell(f"<small>{heading}</small>"), 0, place)
-        for index, (case, (undulation, scale, sentence)) in enumerate(ROWS.items()):
-            *cells, below = self._rows[case] = [_cell(text) for text in ("", case, undulation, scale, sentence)]
+        for index, (case, sentence) in enumerate(ROW_SENTENCES.items()):
+            words = ("differs" if decision == "0" else "no difference" for decision in case.split("∧"))
+            *cells, below = self._rows[case] = [_cell(text) for text in ("", case, *words, sentence)]
             for place, cell in enumerate(cells):
                 grid.addWidget(cell, 1 + 2 * index, place)
             grid.addWidget(below, 2 + 2 * index, 1, 1, 3)

@@ -136,7 +136,7 @@ class ShapeExplorer(QWidget):
     def set_places(self, places: ShapePlaces) -> None:
         """Explore another comparison, starting at its mean."""
         self.places = None  # suppress redraws until all controls are set
-        rank = places.space.rank
+        rank = places.space.rank_
         for place, box in enumerate(self.mode_boxes):
             box.setRange(1, rank)
             box.setValue(min(place + 1, rank))

@@ -1,16 +1,26 @@
-"""Effect sizes: closed forms, coverage of the intervals, localization of a known difference, and detectable effects."""
+"""Estimates: closed forms, coverage of the intervals, agreement with the tests, and detectable differences."""
 
 import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
-from napari_shape_ensembles.comparison import aspects, detectable_differences, effect_sizes
-from napari_shape_ensembles.comparison.effects import resample, unbiased, unbiased_of_images
+from napari_shape_ensembles.comparison.detectable import detectable_differences
+from napari_shape_ensembles.comparison.estimates import (
+    COLUMNS,
+    QUANTITIES,
+    mean_ratios,
+    resample,
+    spread_ratios,
+    standardized_distance,
+    unbiased,
+    unbiased_of_images,
+)
 from napari_shape_ensembles.mmd import mmd_test
-from napari_shape_ensembles.mmd.contrasts import percentile_ends
+from napari_shape_ensembles.mmd.contrasts import bootstrap_counts, percentile_ends
 from napari_shape_ensembles.mmd.kernel import gaussian
 from napari_shape_ensembles.mmd.replicates import mean_kernels
 
@@ -78,74 +88,6 @@ def test_estimates_do_not_grow_as_samples_shrink():
         ]
         means.append(np.mean(values))
         assert abs(np.mean(values)) < 4 * np.std(values) / 10
-
-
-@pytest.mark.parametrize(
-    ("aspect", "change"),
-    [
-        ("size", lambda t, l: (t, l + np.array([0.3, 0, 0.3]))),
-        ("elongation", lambda t, l: (t, l + np.array([0.3, 0, -0.3]))),
-        ("elongation", lambda t, l: (t, l + np.array([0, 0.4, 0]))),
-        ("coarse form", lambda t, l: (t + np.eye(10)[0], l)),
-        ("roughness", lambda t, l: (t * np.where(np.arange(10) < 3, 1, 2.5), l)),
-    ],
-)
-def test_shares_of_the_difference_locate_it(aspect, change):
-    t, l, first = coordinates()
-    t[first:], l[first:] = change(t[first:], l[first:])
-    effects = effect_sizes(t, l, first, resamples=100)
-    assert sum(share.value for share in effects.shares.values()) == pytest.approx(1)
-    share = effects.shares[aspect]
-    assert share.value > 0.8
-    assert share.low <= share.value <= share.high
-    assert effects.standardized[aspect].low > 0.3
-    others = [name for name in effects.shares if name != aspect]
-    assert all(effects.shares[name].value < 0.2 for name in others)
-
-
-def test_aspects_preserve_distances_and_partition_the_variance():
-    t, l, _ = coordinates()
-    parts = aspects(t, l)
-    assert list(parts) == ["size", "elongation", "coarse form", "roughness"]
-    both = np.concatenate([parts["size"], parts["elongation"]], axis=1)
-    np.testing.assert_allclose((both**2).sum(axis=1), (l**2).sum(axis=1))
-    coarse = parts["coarse form"]
-    share = np.cumsum(t.var(axis=0)) / t.var(axis=0).sum()
-    assert share[coarse.shape[1] - 1] >= 0.9 > share[coarse.shape[1] - 2]
-    np.testing.assert_allclose(parts["roughness"].std(axis=0), 1)
-    assert "roughness" not in aspects(t[:, :1], l)
-
-
-def test_the_size_ratio_is_a_ratio_of_lengths():
-    t, l, first = coordinates(500, 500)
-    l[first:] += np.log(1.2) * np.array([1, 0, 1])
-    ratio = effect_sizes(t, l, first, resamples=200).size_ratio
-    assert ratio.low < 1.2 < ratio.high
-    assert ratio.high - ratio.low < 0.1
-    exact = np.exp((l[first:, [0, 2]].sum(axis=1).mean() - l[:first, [0, 2]].sum(axis=1).mean()) / 2)
-    assert ratio.value == pytest.approx(exact)
-
-
-def test_without_a_difference_there_are_no_shares():
-    t, l = np.zeros((20, 4)), np.zeros((20, 3))
-    effects = effect_sizes(t, l, 10, resamples=50)
-    assert effects.mmd["undulation"].value == 0
-    assert all(np.isnan(share.value) for share in effects.shares.values())
-    assert effects.size_ratio.value == 1
-
-
-def test_the_same_seed_gives_identical_results():
-    t, l, first = coordinates()
-    assert effect_sizes(t, l, first, random_state=3) == effect_sizes(t, l, first, random_state=3)
-    assert effect_sizes(t, l, first, random_state=3) != effect_sizes(t, l, first, random_state=4)
-
-
-def test_malformed_input_is_rejected():
-    t, l, _ = coordinates()
-    with pytest.raises(ValueError, match="at least two curves"):
-        effect_sizes(t, l[:-1], 80)
-    with pytest.raises(ValueError, match="at least 20"):
-        effect_sizes(t, l, 80, resamples=5)
 
 
 def both_tests(t, l, first, **options):
@@ -247,49 +189,102 @@ def test_intervals_over_images_cover_the_true_mmd():
     assert of_curves < 30  # of 40: curves are not independent draws
 
 
-def test_effects_of_several_images_use_variation_between_images():
-    def side(seed, factor):
-        own = np.random.default_rng(seed)
-        return [
-            Ensemble(list(blobs(8, 60, seed=seed + i) * factor * np.exp(0.2 * own.normal())), name=f"{i}")
-            for i in range(6)
-        ]
+def values(m, n, seed=0):
+    return np.random.default_rng(seed).normal(size=(m + n, 1))
 
+
+@pytest.mark.parametrize(("ratios", "change"), [(mean_ratios, np.add), (spread_ratios, np.multiply)])
+def test_ratios_are_exact_and_their_intervals_cover(ratios, change):
+    covered = 0
+    for seed in range(60):
+        given = values(40, 40, seed)
+        given[40:] = change(given[40:], np.log(1.5) if change is np.add else 1.5)
+        ratio, low, high = ratios(given, 40, bootstrap_counts(40, 80, 200, seed))[:, 0]
+        sides = given[:40], given[40:]
+        one, other = ([side.mean(), 0] if change is np.add else [0, np.log(side.std())] for side in sides)
+        assert ratio == pytest.approx(np.exp(np.sum(other) - np.sum(one)))
+        covered += low <= 1.5 <= high
+    assert covered >= 50
+
+
+def test_ratios_over_images_have_student_intervals():
+    image, given = np.repeat(np.arange(9), 5), values(20, 25)
+    ratio, low, high = mean_ratios(given, 20, np.zeros((0, 45)), image)[:, 0]
+    means = given[:, 0].reshape(9, 5).mean(axis=1)
+    test = stats.ttest_ind(means[4:], means[:4], equal_var=False)
+    assert ratio == pytest.approx(np.exp(means[4:].mean() - means[:4].mean()))
+    np.testing.assert_allclose([low, high], np.exp(test.confidence_interval()))
+    deviations = np.log(given[:, 0].reshape(9, 5).std(axis=1, ddof=1))
+    spread = spread_ratios(given, 20, np.zeros((0, 45)), image)[0, 0]
+    assert spread == pytest.approx(np.exp(deviations[4:].mean() - deviations[:4].mean()))
+    assert np.isnan(spread_ratios(given[:-4], 20, np.zeros((0, 41)), image[:-4])).all()
+
+
+def test_a_sample_without_variation_has_no_spread():
+    given = values(40, 40)
+    given[:40] = 0.3 + 1e-15 * np.arange(40)[:, None]
+    assert spread_ratios(given, 40, bootstrap_counts(40, 80, 40))[0] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "known"), [(2, 2, False), (2, 20, False), (3, 3, False), (4, 4, True), (4, 9, True)]
+)
+def test_distances_of_few_curves_have_no_interval(m, n, known):
+    """Resamples of a single curve are ignored."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        distance, low, high = standardized_distance(coordinates(m, n)[0], m)
+    assert distance >= 0
+    assert (low <= high) == known
+    assert np.isfinite([low, high]).all() == known
+
+
+def test_the_distance_is_relative_to_the_spread_within_the_samples():
+    t, _, first = coordinates(200, 200)
+    alike, low, _ = standardized_distance(t, first, resamples=50)
+    assert alike < 0.1
+    assert low == 0
+    t[first:, 0] += 3
+    assert standardized_distance(t, first, resamples=50)[0] > 0.7
+    assert (standardized_distance(t, first, resamples=50) == standardized_distance(t, first, resamples=50)).all()
+
+
+def side(seed, factor, images=6):
+    own = np.random.default_rng(seed)
+    forms = [blobs(8, 60, seed=seed + i) * factor * np.exp(0.2 * own.normal()) for i in range(images)]
+    return [Ensemble(list(one), name=f"{seed}{i}") for i, one in enumerate(forms)]
+
+
+def test_estimates_of_several_images_use_variation_between_images():
     quick = Settings(landmarks=48, rank=6)
     a, b = side(10, 1), side(50, 1.5)
-    of_images, of_curves = (effect_sizes(compare(a, b, quick, permute=kind)) for kind in ("images", "curves"))
-    assert (of_images.resampled, of_curves.resampled) == ("images", "curves")
-    assert of_images.size_ratio.value == pytest.approx(of_curves.size_ratio.value)
-    wide, narrow = (np.log(one.size_ratio.high / one.size_ratio.low) for one in (of_images, of_curves))
-    assert wide > narrow
-    alone = effect_sizes(compare(a[:1], b, quick))
-    assert alone.resampled == "images"
-    assert np.isnan(alone.size_ratio.low)
-    assert np.isnan(alone.mmd["scale"].high)
-    assert alone.mmd["scale"].value > 0
-    three = effect_sizes(compare(a[:3], b[:3], quick))
-    assert three.size_ratio.low < three.size_ratio.value < three.size_ratio.high
-    assert np.isnan(three.standardized["size"].low)
+    tables = [compare(a, b, quick, permute=kind).estimates.set_index("quantity") for kind in ("images", "curves")]
+    of_images, of_curves = (table.loc["size"] for table in tables)
+    assert of_images["estimate"] == pytest.approx(of_curves["estimate"])
+    assert of_images["high"] / of_images["low"] > of_curves["high"] / of_curves["low"]
+    alone = compare(a[:1], b, quick).estimates.set_index("quantity")
+    assert not np.isfinite(alone.loc["size", "high"])
+    assert np.isnan(alone.loc["coarse form", "high"])
+    assert alone.loc["coarse form", "estimate"] >= 0
 
 
-@pytest.mark.parametrize(("m", "n"), [(4, 4), (4, 9)])
-def test_resamples_of_a_single_curve_are_ignored(m, n):
-    t, l, _ = coordinates(m, n)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = effect_sizes(t, l, m)
-    one = found.mmd["undulation"]
-    assert np.isfinite([one.value, one.low, one.high]).all()
-    assert one.low <= one.high
-
-
-@pytest.mark.parametrize(("m", "n"), [(2, 2), (2, 20), (3, 3)])
-def test_too_few_curves_have_no_bootstrap_interval(m, n):
-    t, l, _ = coordinates(m, n)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = effect_sizes(t, l, m)
-    assert np.isfinite([one.value for one in found.mmd.values()]).all()
-    for one in (*found.mmd.values(), *found.standardized.values(), *found.shares.values()):
-        assert np.isnan([one.low, one.high]).all()
-    assert found.size_ratio.low < found.size_ratio.value < found.size_ratio.high
+@pytest.mark.parametrize("changes", [{}, {"coordinates": "both"}, {"coordinates": "raw"}, {"null": "gamma"}])
+@pytest.mark.parametrize("count", [1, 6])
+def test_the_table_has_the_p_values_of_the_parts_of_the_tests(changes, count):
+    result = compare(side(10, 1, count), side(50, 1.5, count), Settings(landmarks=48, rank=6, **changes))
+    table = result.estimates
+    assert list(table) == list(COLUMNS)
+    assert table["quantity"].tolist() == list(QUANTITIES)
+    for test in (result.undulation, result.scale):
+        assert set(test.adjusted) == set(test.parts)
+        assert min(test.adjusted.values(), default=test.p_value) == test.p_value
+        assert all(test.adjusted[name] >= part.p_value for name, part in test.parts.items())
+    by_name = table.set_index("quantity")
+    if "elongation" in result.scale.parts:
+        found = by_name.loc["elongation", ["p", "p_adjusted"]].tolist()
+        assert found == [result.scale.parts["elongation"].p_value, result.scale.adjusted["elongation"]]
+    else:
+        assert np.isnan(by_name.loc["elongation", "p"])
+    assert np.isfinite(by_name.loc[["size", "elongation", "coarse form", "roughness"], "estimate"]).all()
+    ratios = table[table["kind"] == "ratio"].reset_index(drop=True)
+    assert ratios.equals(result.ratios)

@@ -1,0 +1,344 @@
+"""The answer of a comparison in words: the row, what differs in which direction and by how much, and caveats.
+
+All sentences about a result are made here; window, report, methods text and command line show them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isfinite, isnan
+from typing import Any
+
+import numpy as np
+
+from .._types import Real
+from ..mmd import MMDTest
+from ..shapes import spd
+from ..words import counted
+from .estimates import QUANTITIES, described, p_values
+from .learning import coordinate_precision, relative_precision
+from .verdict import INCONCLUSIVE, TRUTH_TABLE
+
+# A `Comparison` has the functions of this module as methods, so its class cannot be imported here.
+Comparison = Any
+
+#: The two tests in the order of sentences: name, what it is about, and its components.
+TESTS = {"scale": ("size or elongation", ("size", "elongation")), "undulation": ("form", ("coarse form", "roughness"))}
+#: Names of parts of a test whose own names are ambiguous; see `comparison.parts`.
+PART_NAMES = {"size": "size (mean and spread)", "size and elongation": "size and elongation together"}
+# Longer names, such as those of several pooled images, make sentences unreadable.
+_MAX_NAME = 30
+# Less and more of each quantity that the headline gives with its ratio.
+_WORDS = {
+    "size": ("smaller", "larger"),
+    "elongation": ("less elongated", "more elongated"),
+    "roughness": ("smoother", "rougher"),
+}
+_OF_TEST = {"scale": ("size", "elongation"), "undulation": ("roughness",)}
+# A ratio of spreads below this factor is not reported in sentences.
+_MIN_SPREAD_RATIO = 1.15
+# Ratios from here to there are written without an exponent.
+_MIN_FIXED, _MAX_FIXED = 1e-3, 1e5
+# Beyond π/4 from the mean, neither the mean nor the normal coordinates are guaranteed to be unique.
+_UNIQUENESS_RADIUS = np.pi / 4
+# Above this fraction of ambiguous matches the choice of archetype influences the result.
+_MAX_AMBIGUOUS_FRACTION = 0.5
+# Diameter in pixels up to which the form depends on the resolution; ratio of diameters that gives a warning.
+_COARSE_DIAMETER_PX, _MAX_DIAMETER_RATIO = 50, 1.15
+# A relative precision of the coordinates worse than this gives a warning.
+_LOW_PRECISION = 1e-5
+# With fewer curves than this on one side, a missed difference means little.
+_MIN_CURVES_FOR_POWER = 30
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence, and what a picture of it shows.
+
+    Attributes
+    ----------
+    text : str
+    about : str
+        One of `quantities.COMPONENTS`, a mode ("mode 1"), "mean form" or "variability" along the outline, or
+        empty.
+    """
+
+    text: str
+    about: str = ""
+
+
+def names_of(comparison: Comparison) -> tuple[str, str]:
+    """Names of the two groups as they are used in sentences; "A" and "B" if they have none, long or equal ones."""
+    a, b = comparison.a.name, comparison.b.name
+    usable = a != b and all(0 < len(name) <= _MAX_NAME and not set(name) & set(",;:+") for name in (a, b))
+    return (a, b) if usable else ("A", "B")
+
+
+# ------------------------------------------------------------------------------------------------------ the row
+
+
+def summary(comparison: Comparison) -> str:
+    """Return the result as one sentence: groups, counts, row and p-values."""
+    c = comparison
+    images = [f"{counted(count, 'image')}, " if c.permuted == "images" else "" for count in c.image_counts]
+    groups = " and ".join(
+        f"{ensemble.name or side} ({own}{counted(len(ensemble), 'curve')})"
+        for side, ensemble, own in (("A", c.a, images[0]), ("B", c.b, images[1]))
+    )
+    if c.inconclusive:
+        return f"{groups}: inconclusive: {c.inconclusive}{small_sample_words(c.small_sample)}."
+    alone = "in these images only, " if c.permuted == "curves" and max(c.image_counts) > 1 else ""
+    return f"{groups}: {alone}{TRUTH_TABLE[c.case]} ({c.case}; {p_words(c)})."
+
+
+def p_words(comparison: Comparison) -> str:
+    """State the p-values of the two tests."""
+    return f"undulation p = {comparison.undulation.p_value:.2g}, scale p = {comparison.scale.p_value:.2g}"
+
+
+def small_sample_words(p_values: tuple[float, float] | None) -> str:
+    """Report the p-values of the small-sample test, if any."""
+    if p_values is None:
+        return ""
+    undulation, scale = p_values
+    return f". By the small-sample test undulation p = {undulation:.2g}, scale p = {scale:.2g}"
+
+
+def headline(comparison: Comparison) -> str:
+    """State what differs, in which direction and how much, the scale first; or why there is no answer."""
+    if comparison.case == INCONCLUSIVE or min(len(comparison.a), len(comparison.b)) < 2:
+        words = summary(comparison)
+        return f"No answer yet: {words.partition('inconclusive: ')[2] or words}"
+    (a, b), directed, undirected, undetected = names_of(comparison), [], [], []
+    ratios = _ratios(comparison)
+    for name, (what, _) in TESTS.items():
+        test = getattr(comparison, name)
+        if not test.rejected:
+            undetected.append(f"No difference in {what} was detected.")
+            continue
+        stated = [one for one in _OF_TEST[name] if _differs(ratios[one], test)]
+        for one in stated:
+            low, high = ratios[one]["low"], ratios[one]["high"]
+            ratio, low, high = ratio_words(ratios[one]["estimate"], low, high)
+            directed.append(f"{_direction(ratios[one])}: {ratio} times {a}'s ({low} to {high})")
+        listed = [PART_NAMES.get(one, one) for one in differing(test) if not any(known in one for known in stated)]
+        if listed or not stated:
+            parts = f": {', '.join(listed)}" if listed else ""
+            undirected.append(f"{what.capitalize()} {'also ' if stated else ''}differs{parts}.")
+    return " ".join([*([f"{b}'s outlines are {'; '.join(directed)}."] if directed else []), *undirected, *undetected])
+
+
+def differing(test: MMDTest) -> tuple[str, ...]:
+    """Quantities in which a test finds a difference, by its own parts: none if the test as a whole does not.
+
+    Parts on the mean size, or on size and elongation together, count as one of their quantities where these differ.
+    """
+    if not test.rejected:
+        return ()
+    found = dict.fromkeys(
+        "size" if (name := described(part)) == "mean size" else name
+        for part, p in test.adjusted.items()
+        if p <= test.significance
+    )
+    return tuple(name for name in found if name and not any(one != name and one in name for one in found))
+
+
+def _ratios(comparison: Comparison) -> dict[str, dict[str, Any]]:
+    """Rows of the table of estimates that are ratios, by quantity."""
+    rows = comparison.ratios.to_dict("records")
+    return {row["quantity"]: {str(name): value for name, value in row.items()} for row in rows}
+
+
+def _differs(row: dict[str, Any], test: MMDTest) -> bool:
+    """Whether a quantity differs: by its own part of the test, if there is one, and the interval of its ratio."""
+    untested = isnan(row["p_adjusted"]) and row["quantity"] not in test.left_out
+    return (untested or row["p_adjusted"] <= test.significance) and not row["low"] <= 1 <= row["high"]
+
+
+def _direction(row: dict[str, Any]) -> str:
+    return _WORDS[row["quantity"]][int(row["estimate"] > 1)]
+
+
+def ratio_words(*ratios: float) -> list[str]:
+    """Format ratios with two digits, or as many more as distinguish them from 0 and from 1; or as 1.03e-08."""
+    for digits in range(2, 6):
+        words = [f"{ratio:.{digits}f}" for ratio in ratios]
+        if not {0.0, 1.0} & {float(word) for word in words}:
+            break
+    return [
+        word if ratio in (0, 1) or _MIN_FIXED <= ratio < _MAX_FIXED or not isfinite(ratio) else f"{ratio:.3g}"
+        for word, ratio in zip(words, ratios, strict=True)
+    ]
+
+
+# --------------------------------------------------------------------------------------- what limits the answer
+
+
+def scope(comparison: Comparison) -> str:
+    """State whether the result holds for the conditions or for these images alone; empty without a result."""
+    if comparison.case == INCONCLUSIVE:
+        return ""
+    counts, names = comparison.image_counts, names_of(comparison)
+    if comparison.permuted == "images":
+        permuted = f"whole images were permuted ({counts[0]} and {counts[1]})"
+        if min(counts) > 1:
+            return f"It holds for the conditions if all images are independent: {permuted}."
+        single, other = names if counts[0] == 1 else names[::-1]
+        return f"It holds for the one image of {single}, compared with the condition of {other}: {permuted}."
+    if max(counts) > 1:
+        return "It holds for these images only: single outlines were permuted."
+    return "It holds for these two images, not for the conditions: there are no replicates."
+
+
+def missed(comparison: Comparison) -> str:
+    """State how large a difference could have been missed by tests that did not reject; empty if both did."""
+    if comparison.case == INCONCLUSIVE or min(len(comparison.a), len(comparison.b)) < 2:
+        return ""
+    found, (undulation, scale) = [], (comparison.undulation, comparison.scale)
+    if comparison.permuted == "images":
+        ratios = _ratios(comparison)
+        for test, own in _OF_TEST.items():
+            for name in () if getattr(comparison, test).rejected else own:
+                low, high = ratios[name]["low"], ratios[name]["high"]
+                if isfinite(largest := max(high, 1 / max(low, np.finfo(float).tiny))):
+                    found.append(f"a ratio of {name} up to {ratio_words(largest)[0]}")
+    elif len(undulation.null) and not (undulation.rejected and scale.rejected):
+        least = comparison.detectable()
+        if not scale.rejected:
+            detectable = {"size": least.size_ratio, "elongation": least.elongation_ratio}
+            found += [
+                f"a ratio of {name} below {ratio_words(ratio)[0]}"
+                for name, ratio in detectable.items()
+                if 1 < ratio < np.inf
+            ]
+        if not undulation.rejected and isfinite(least.form_shift):
+            found.append(f"a shift of form below {least.form_shift:.2f} standard deviations")
+    return f"Could have been missed: {', '.join(found)}." if found else ""
+
+
+def caveats(comparison: Comparison) -> tuple[str, ...]:
+    """Caveats to the row, in plain sentences."""
+    c = comparison
+    found = [f"{words}." for words in (c.note, *(finding.text for finding in c.quality.findings)) if words]
+    if c.a.unit == "pixel":
+        found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
+    if max(c.image_counts) > 1 and c.permuted == "curves":
+        found.append("Single outlines were permuted: the result holds for these images only, not for the conditions.")
+    if c.permuted == "images" and c.settings.null != "permutation":
+        found.append(
+            f"Whole images were permuted: the null distribution {c.settings.null!r} is for single outlines, and was "
+            "not used."
+        )
+    if c.inconclusive is None:
+        found += caveats_of_few(len(c.a), len(c.b))
+    scales = spd.from_coordinates(c.space.scale_mean, c.l)
+    known = relative_precision(np.concatenate([coordinate_precision(side) for side in (c.a, c.b)]), scales)
+    if known > _LOW_PRECISION:
+        found.append(
+            f"This far from the origin, single-precision coordinates resolve only {known:.0e} of an outline's size: "
+            "smaller differences are neither tested nor normalized."
+        )
+    across = [
+        side.features["equivalent_diameter"].median() / np.mean(side.pixel_size)
+        for side in (c.a, c.b)
+        if side.pixel_size is not None
+    ]
+    pixelled = (
+        len(across) == 2 and min(across) <= _COARSE_DIAMETER_PX and max(across) >= _MAX_DIAMETER_RATIO * min(across)
+    )
+    if c.undulation.rejected and pixelled:
+        a, b = names_of(c)
+        found.append(
+            f"Outlines are {across[0]:.0f} pixels across in {a} and {across[1]:.0f} in {b}: pixelation and smoothing "
+            "round off small outlines more, which itself is a difference in form."
+        )
+    for test in (c.undulation, c.scale):
+        for reason in dict.fromkeys(test.left_out.values()):
+            parts = [part for part in test.left_out if test.left_out[part] == reason]
+            found.append(f"Not tested: {', '.join(parts)} ({reason}).")
+    if c.undulation.approximation:
+        found.append(f"The tests are approximate: {c.undulation.approximation}.")
+    ambiguous = 0 if c.archetypes_agree else c.ambiguous
+    return (*found, *caveats_of_positions(c.t, ambiguous, c.archetype_is_ambiguous))
+
+
+def caveats_of_few(*counts: int) -> list[str]:
+    """Caveat to a row found with few curves on one side."""
+    few = min(counts)
+    words = f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed."
+    return [words] if few < _MIN_CURVES_FOR_POWER else []
+
+
+def caveats_of_positions(t: Real, ambiguous: int, symmetric: bool) -> list[str]:
+    """Caveats of curves far from the mean, and of ambiguous matches with a (nearly symmetric) archetype."""
+    found = []
+    far = int((np.linalg.norm(t, axis=1) > _UNIQUENESS_RADIUS).sum())
+    if far:
+        lie = "lies" if far == 1 else "lie"
+        found.append(f"{counted(far, 'curve')} {lie} more than π/4 from the mean undulation: check for outliers.")
+    if ambiguous > _MAX_AMBIGUOUS_FRACTION * len(t):
+        archetype = "nearly symmetric archetype" if symmetric else "archetype"
+        found.append(
+            f"{ambiguous} of {len(t)} curves match the {archetype} almost equally well in two ways: check whether the "
+            "result holds with another archetype."
+        )
+    return found
+
+
+# ------------------------------------------------------------------------------------------ quantity by quantity
+
+
+def statements(comparison: Comparison) -> list[Statement]:
+    """Say of each quantity of the table in which a test finds a difference how it differs, with its p-value.
+
+    A difference that a test finds in none of the quantities alone is stated of the test as a whole.
+    """
+    rows, said = _ratios(comparison), []
+    for name, (what, own) in TESTS.items():
+        test = getattr(comparison, name)
+        found = differing(test)
+        said += [Statement(_quantity_sentence(comparison, test, one, rows), one if one in own else "") for one in found]
+        if test.rejected and not found:
+            said.append(Statement(f"{what.capitalize()} differs (p = {test.p_value:.2g})."))
+    return said
+
+
+def ratio_sentence(comparison: Comparison) -> str:
+    """Give the ratios of all scalar components, without a statement on whether they differ."""
+    listed, known = [], False
+    for name, row in _ratios(comparison).items():
+        if name not in _WORDS:
+            continue
+        value, low, high = row["estimate"], row["low"], row["high"]
+        finite = isfinite(low) and isfinite(high)
+        ratio, least, most = ratio_words(value, *((low, high) if finite else (value, value)))
+        listed.append(f"{name} {ratio}" + (f" ({least} to {most})" if finite else ""))
+        known = known or finite
+    intervals = ", with 95 % intervals" if known else ""
+    a, b = names_of(comparison)
+    return f"Ratios of the means of images, {b} over {a}{intervals}: {', '.join(listed)}."
+
+
+def _quantity_sentence(comparison: Comparison, test: MMDTest, name: str, rows: dict[str, dict[str, Any]]) -> str:
+    a, b = names_of(comparison)
+    _, p = p_values(test, QUANTITIES[name][1] if name in QUANTITIES else (name,))
+    if name == "coarse form":
+        return f"The coarse form differs (waves of up to 5 lobes around the outline; adjusted p = {p:.2g})."
+    parts = []
+    if name in _WORDS and _differs(rows[name], test):
+        ratio, low, high = ratio_words(*(rows[name][column] for column in ("estimate", "low", "high")))
+        parts.append(
+            f"{b}'s outlines are {_direction(rows[name])}: {name} {ratio} times {a}'s, 95 % interval {low} to {high}"
+        )
+    if name == "size":
+        parts += _spread_words(rows["spread of size"], a, b)
+    words = f"{PART_NAMES.get(name, name).capitalize()} differ{'' if ' and elongation' in name else 's'}"
+    return f"{'; '.join(parts) or words} (adjusted p = {p:.2g})."
+
+
+def _spread_words(row: dict[str, Any], a: str, b: str) -> Iterator[str]:
+    ratio, low, high = row["estimate"], row["low"], row["high"]
+    if ratio in (0, np.inf):
+        yield f"{b if ratio == 0 else a}'s size does not vary"
+    elif not (isnan(ratio) or 1 / _MIN_SPREAD_RATIO < ratio < _MIN_SPREAD_RATIO or low <= 1 <= high):
+        words, low, high = ratio_words(ratio, low, high)
+        yield f"{b}'s size varies {words} times as widely as {a}'s, 95 % interval {low} to {high}"

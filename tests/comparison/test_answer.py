@@ -1,0 +1,103 @@
+"""The answer in words: what is named, in which direction, and with which numbers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from curve_makers import blobs
+from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.comparison import answer
+from napari_shape_ensembles.comparison.answer import differing, ratio_words, statements
+
+QUICK = Settings(landmarks=60, rank=10, permutations=499)
+
+
+def pair(change, names=("", ""), seeds=(1, 2), count=40):
+    a, b = (list(blobs(count, 80, seed=seed)) for seed in seeds)
+    sides = (Ensemble(curves, name=name, unit="µm") for curves, name in zip((a, change(b)), names, strict=True))
+    return compare(*sides, QUICK)
+
+
+def larger(curves):
+    return [1.4 * curve for curve in curves]
+
+
+def wider(curves):
+    return [curve * (0.5, 2.0)[place % 2] for place, curve in enumerate(curves)]
+
+
+def test_a_part_does_not_differ_where_the_test_does_not_reject():
+    result = pair(larger)
+    assert differing(result.scale) == ("size",)
+    undetected = replace(result, scale=replace(result.scale, rejected=False))
+    assert differing(undetected.scale) == ()
+    assert statements(undetected) == []
+    assert answer.headline(undetected).startswith("No difference in size or elongation was detected.")
+
+
+def test_headline_and_statements_name_the_same_quantities():
+    for result in (pair(larger), pair(wider)):
+        said = answer.headline(result), statements(result)[0].text
+        assert statements(result)[0].about == "size"
+        assert all(("larger" in words) == (result.ratios["low"][0] > 1) for words in said)
+
+
+def test_wider_spread_about_the_same_mean_is_named():
+    result = pair(wider)
+    assert answer.headline(result).startswith("Size or elongation differs: size (mean and spread). ")
+    assert "size varies" in statements(result)[0].text
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (("control", "drug"), ("control", "drug")),
+        (("", "drug"), ("A", "B")),
+        (("same", "same"), ("A", "B")),
+        (("one + two + three", "drug"), ("A", "B")),
+        (("a" * 31, "drug"), ("A", "B")),
+    ],
+)
+def test_groups_are_called_by_short_names(names, shown):
+    words = answer.headline(pair(larger, names, count=20))
+    assert words.startswith(f"{shown[1]}'s outlines are larger: 1.")
+    assert f" times {shown[0]}'s (" in words
+
+
+def test_ratios_close_to_one_or_zero_are_formatted():
+    assert ratio_words(1.0031, 1.0012, 1.0049) == ["1.003", "1.001", "1.005"]
+    assert ratio_words(1.026e-8, 9.5e-9, 1.11e-8) == ["1.03e-08", "9.5e-09", "1.11e-08"]
+    assert ratio_words(1026285.6, 951079.6, np.inf) == ["1.03e+06", "9.51e+05", "inf"]
+    assert ratio_words(0.0012, 0.0, 99_999.0) == ["0.00120", "0.00000", "99999.00000"]
+
+
+def test_a_sample_without_variation_is_reported():
+    one = blobs(1, 80, seed=1)[0]
+    alike, different = [one * 1.7] * 40, [one * size for size in np.linspace(0.5, 1.5, 40)]
+    result = compare(Ensemble(alike, unit="µm"), Ensemble(different, unit="µm"), QUICK, overrule=True)
+    assert "A's size does not vary" in statements(result)[0].text
+
+
+def test_differences_up_to_rounding_are_ignored():
+    """Squares of two sizes have the same elongation and undulation, up to rounding of their coordinates."""
+    square = np.array([(0, 0), (0, 2), (2, 2), (2, 0)])
+    a, b = (Ensemble([size * square + 7.3 * place for place in range(20)], unit="µm") for size in (1, 1.5))
+    said = statements(compare(a, b, QUICK))
+    assert [one.about for one in said] == ["size"]
+
+
+@pytest.mark.parametrize("changes", [{}, {"null": "gamma"}, {"permute": "images", "significance": 0.2}])
+def test_parts_are_judged_together(changes):
+    """A part of a test that does not reject is never detected, however small its own p-value."""
+    images = [[Ensemble(list(blobs(8, 60, seed=10 * s + i) * 1.3**s), unit="µm") for i in range(4)] for s in (0, 1)]
+    result = compare(*images, replace(QUICK, permute="curves"), **changes)
+    for test in (result.undulation, result.scale):
+        for name, part in test.judged.items():
+            assert part.rejected == (part.mmd > part.threshold)
+            assert part.rejected <= test.rejected
+            assert part.p_value == test.adjusted[name]
+        if test.rejected and test.parts:
+            assert any(part.rejected for part in test.judged.values())
+        undetected = replace(test, rejected=False)
+        assert not any(part.rejected for part in undetected.judged.values())
