@@ -112,7 +112,7 @@ def test_the_viewer_uses_public_names_of_its_host_only():
     every = [node for tree in trees.values() for node in ast.walk(tree)]
     ours = {node.attr for node in every if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
     ours |= {node.name for node in every if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    ours |= {node.target.id for node in every if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)}
+    ours |= {node.id for node in every if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     for file in (PACKAGE / "viewer").rglob("*.py"):
         nodes = list(ast.walk(trees[file]))
         used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
