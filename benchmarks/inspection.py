@@ -806,7 +806,7 @@ def after_ticks(
     before, wrong = np.asarray(odds)[own.index], own["wrong"].to_numpy()
     order = np.argsort(-before, kind="stable")
     score = 1 / (1 + np.exp(-(trees.slope * before[order] + trees.offset)))
-    first = np.array(suspects.review_order(pd.DataFrame({"label": order, "score": score}), ticks)[:ticks], dtype=int)
+    first = order[np.argsort(np.abs(score - 0.5), kind="stable")[:ticks]]  # the most uncertain teach most
     here = rows.loc[own.index].reset_index(drop=True)
     after = before + suspects.odds_of_corrections(here, here.loc[first].assign(wrong=wrong[first]), trees)
     others = np.setdiff1d(np.arange(len(own)), first)

@@ -7,7 +7,7 @@ import pytest
 import napari_shape_ensembles as package
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, experiment
-from napari_shape_ensembles.inspection import Review, inspect_curves
+from napari_shape_ensembles.inspection import Inspection, Review
 from napari_shape_ensembles.inspection.ranking import disagreement
 from napari_shape_ensembles.io import find_grains, write_objects
 from napari_shape_ensembles.mmd import combined_mmd_test
@@ -25,13 +25,12 @@ GRID = {"ranks": [2], "landmarks": [20]}
         (lambda given: package.design_from_names(given, "{group}"), "takes a list of file names"),
         (lambda given: package.experiment(given, pd.DataFrame({"group": []})), "takes a list of ensembles"),
         (package.quality, "takes one ensemble or two"),
-        (package.repaired, "give an Ensemble"),
+        (package.repair, "give an Ensemble"),
         (package.resynthesis, "takes the Comparison that compare returns"),
         (lambda given: package.smoothing_study(given, given, sigmas=[1.0], **GRID), "takes a mask or a list of masks"),
-        (package.suspicious, "takes an Ensemble"),
         (Review, "takes the Inspection"),
         (disagreement, "takes two label images"),
-        (inspect_curves, "takes a list of one ensemble or two"),
+        (Inspection.of, "takes a list of one ensemble or two"),
         (find_grains, "takes the EBSDMap"),
         (combined_mmd_test, "takes a dict of pairs of samples"),
     ],

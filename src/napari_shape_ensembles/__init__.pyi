@@ -11,7 +11,7 @@ from .comparison import (
     position_dependence,
 )
 from .explanation import Explanation, explain, resynthesis
-from .inspection import Agreement, Annotators, agreement, annotators, missing_objects, rank_suspects, suspicious
+from .inspection import Agreement, Annotators, agreement, annotators, missing_objects, rank_suspects
 from .mmd import DependenceTest, MMDTest, dependence_test, mmd_test
 from .outlines import (
     Ensemble,
@@ -30,7 +30,7 @@ from .outlines import (
     objects_of_classes,
     propose,
     quality,
-    repaired,
+    repair,
     segment,
     segment_stack,
     segmenters,
@@ -94,14 +94,13 @@ __all__ = [
     "quality",
     "rank_suspects",
     "register",
-    "repaired",
+    "repair",
     "reporting",
     "resynthesis",
     "segment",
     "segment_stack",
     "segmenters",
     "smoothing_study",
-    "suspicious",
     "to_landmarks",
     "trace_mask",
 ]

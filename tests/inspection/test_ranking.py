@@ -1,19 +1,17 @@
 """Manually excluded curves, and ensembles that become empty."""
 
-import numpy as np
 import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble
-from napari_shape_ensembles.inspection import inspect_curves
-from napari_shape_ensembles.inspection.ranking import without_excluded
+from napari_shape_ensembles.inspection import Inspection
 from napari_shape_ensembles.outlines.reasons import AT_BORDER, BY_HAND
 
 
 def test_remaining_curves_keep_their_images_and_ids():
     images = [Ensemble(list(blobs(3, 40, seed=seed)), name=name) for seed, name in enumerate("uv")]
     pooled = Ensemble.pooled(images, name="group")
-    kept = without_excluded(pooled, np.array([True, False, False, False, True, False]))
+    (kept,) = Inspection.of((pooled,)).without(([True, False, False, False, True, False],))
     assert kept.images.tolist() == ["u", "u", "v", "v"]
     assert kept.ids.tolist() == [pooled.ids[i] for i in (1, 2, 3, 5)]
     assert kept.dropped == {BY_HAND: 2}
@@ -24,4 +22,4 @@ def test_remaining_curves_keep_their_images_and_ids():
 def test_an_empty_ensemble_is_rejected_with_the_exclusion_counts(others):
     empty = Ensemble([], name="field", dropped={AT_BORDER: 3})
     with pytest.raises(ValueError, match=r"field has no usable outline \(3 touching the image border\)"):
-        inspect_curves((*others, empty))
+        Inspection.of((*others, empty))

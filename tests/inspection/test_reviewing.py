@@ -7,7 +7,7 @@ import pytest
 
 from fault_makers import EXPECTED_REASONS, ODD, STEP, faulty_part
 from napari_shape_ensembles import Outlines
-from napari_shape_ensembles.inspection import Entry, Review, Ticks, inspect_curves
+from napari_shape_ensembles.inspection import Entry, Inspection, Review, Ticks
 from napari_shape_ensembles.inspection.ranking import disputed
 
 RECIPE = Outlines(min_area=20)
@@ -20,7 +20,7 @@ def reviewed(labels, image=None, known=None, **options):
 
 def inspected(labels, image):
     ensemble = RECIPE.trace(labels, name="field", scale=(0.5, 0.5), unit="µm")
-    return inspect_curves((ensemble,), labels=(labels,), images=(image,))
+    return Inspection.of((ensemble,), labels=(labels,), images=(image,))
 
 
 @cache
@@ -124,7 +124,7 @@ def test_verdicts_update_the_ranking_of_all_images_and_can_be_undone():
     other, other_image, _ = faulty_part("cut")
     ticks = Ticks()
     ensembles = tuple(RECIPE.trace(plane, name=name) for plane, name in ((labels, "one"), (other, "two")))
-    result = inspect_curves(ensembles, None, labels=(labels, other), images=(image, other_image))
+    result = Inspection.of(ensembles, None, labels=(labels, other), images=(image, other_image))
     review = Review(result, (labels, other), (image, other_image), outlines=RECIPE, ticks=ticks)
     before = review.table
     review.tick(Entry(0, ODD), wrong=True)
@@ -208,7 +208,7 @@ def test_impossible_corrections_are_rejected():
             review.fix(entry, action)
     assert not review.corrected[0].changes
     labels[200:210, 150:240] = ODD + 100
-    shapes = Review(inspect_curves((RECIPE.trace(labels),)))
+    shapes = Review(Inspection.of((RECIPE.trace(labels),)))
     with pytest.raises(ValueError, match="edit shapes in their own layer"):
         shapes.fix(Entry(0, 10), "delete")
     shapes.tick(first(shapes), wrong=True)

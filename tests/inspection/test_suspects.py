@@ -10,7 +10,6 @@ from pandas.testing import assert_frame_equal
 from fault_makers import COLUMN, EXPECTED_REASONS, ODD, ROW, faulty_part, render_image, scene, with_every_fault
 from napari_shape_ensembles import missing_objects, rank_suspects
 from napari_shape_ensembles.inspection import Ticks
-from napari_shape_ensembles.inspection.suspects import review_order
 
 
 @pytest.mark.parametrize("kind", EXPECTED_REASONS)
@@ -284,12 +283,6 @@ def test_unusual_label_images_are_ranked(labels):
     for ranking in (rank_suspects(labels), rank_suspects(labels, image)):
         assert sorted(ranking["label"]) == np.unique(labels[labels > 0]).tolist()
         assert np.isfinite(ranking["score"]).all()
-
-
-def test_the_review_order_starts_with_the_most_uncertain_labels():
-    ranking = pd.DataFrame({"label": [9, 8, 7, 6, 5], "score": [0.99, 0.7, 0.45, 0.2, 0.01]})
-    assert review_order(ranking, 2) == [7, 8, 9, 6, 5]
-    assert sorted(review_order(ranking, 20)) == [5, 6, 7, 8, 9]
 
 
 def test_a_thousand_objects_are_all_ranked():

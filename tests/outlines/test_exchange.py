@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Outlines, at_pixel_size, extract_curves, repaired
+from napari_shape_ensembles import Ensemble, Outlines, at_pixel_size, extract_curves, repair
 from napari_shape_ensembles.io import read_curves, write_curves
 from napari_shape_ensembles.outlines.reasons import NOT_POLYGON, PARTS
 
@@ -44,7 +44,7 @@ def test_metadata_follow_indexing(mask):
 
 def test_metadata_are_kept_by_all_operations(tmp_path):
     ensemble = annotated()
-    for other in (ensemble.to("nm"), at_pixel_size(ensemble, 0.55), repaired(ensemble), ensemble.assign(batch=2)):
+    for other in (ensemble.to("nm"), at_pixel_size(ensemble, 0.55), repair(ensemble), ensemble.assign(batch=2)):
         assert other.metadata["well"].tolist() == ensemble.metadata["well"].tolist()
         assert other.name == "field 1"
     left_out = Ensemble([SQUARE, np.zeros((3, 2)), SQUARE + 9], metadata={"well": ["a", "b", "c"]})

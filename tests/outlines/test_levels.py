@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from curve_makers import load_curves
 from napari_shape_ensembles import Ensemble
-from napari_shape_ensembles.outlines import level_curves, repaired
+from napari_shape_ensembles.outlines import level_curves, repair
 from napari_shape_ensembles.outlines.reasons import AT_BORDER, Reason, too_small
 from napari_shape_ensembles.outlines.repair import self_touching
 
@@ -70,7 +70,7 @@ PINCHED = np.array([[0, 0], [0, 10], [10, 10], [10, 0], [5, 0], [2, -3], [2, -6]
 def test_self_touching_outlines_are_detected_and_repaired():
     ensemble = Ensemble([BOX, WHISKER, EIGHT, PINCHED], ids=[4, 5, 6, 7])
     assert self_touching(ensemble).tolist() == [False, True, True, True]
-    whole = repaired(ensemble)
+    whole = repair(ensemble)
     assert whole.ids.tolist() == [4, 5, 6, 7]
     np.testing.assert_array_equal(whole[0], BOX)
     np.testing.assert_allclose(whole.features["area"][[1, 3]], 100)
@@ -80,14 +80,14 @@ def test_self_touching_outlines_are_detected_and_repaired():
 
 def test_valid_outlines_are_returned_unchanged():
     ensemble = Ensemble([BOX])
-    assert repaired(ensemble) is ensemble
+    assert repair(ensemble) is ensemble
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 10**6), st.integers(4, 30))
 def test_random_polygons_are_repaired_or_counted_as_excluded(seed, corners):
     ensemble = Ensemble([np.random.default_rng(seed).normal(size=(corners, 2))])
-    whole = repaired(ensemble)
+    whole = repair(ensemble)
     assert len(whole) == 1
     assert shapely.is_valid(shapely.Polygon(whole[0]))
     assert not self_touching(whole).any()
@@ -96,7 +96,7 @@ def test_random_polygons_are_repaired_or_counted_as_excluded(seed, corners):
 def test_a_third_of_the_cells_needs_repair(real_data):
     ensemble = Ensemble(load_curves(real_data / "osteosarcoma_cells" / "cells.npz"))
     assert self_touching(ensemble).sum() == 370
-    whole = repaired(ensemble)
+    whole = repair(ensemble)
     assert len(whole) == 650
     assert not self_touching(whole).any()
     kept = whole.features["area"] / ensemble.features["area"]

@@ -402,7 +402,7 @@ def test_corrected_planes_are_saved_in_their_stack(in_stack, model, qtbot, tmp_p
     assert task.choices.sides.chosen()[0] == (second,)
     model.dims.set_point(0, 2)
     ended(task, qtbot, task.run)
-    assert task.copy_of(0) is first
+    assert task.layers.copy_of(0) is first
     assert (first.visible, second.visible) == (True, False)
     assert reasons(task)[ODD] == ""  # it is corrected
     task.go_to(0)
@@ -536,7 +536,7 @@ def test_a_deleted_copy_is_restored_with_its_corrections(reviewed, model, qtbot)
     reviewed.go_to(1)  # after the object whose label was deleted
     fixed(reviewed, qtbot, "delete")
     assert len(reviewed.review.corrected[0].log) == 3
-    assert reviewed.copy_of(0) is copy
+    assert reviewed.layers.copy_of(0) is copy
     assert reviewed.changed_since() == []
 
 
@@ -632,7 +632,7 @@ def test_a_copy_with_a_clashing_name_is_numbered(reviewed, model, qtbot):
     reviewed.choices.sides.connect_events()
     model.add_labels(model.layers["nuclei"].data, name="nuclei corrected")  # the user's own
     fixed(reviewed, qtbot)
-    copy = reviewed.copy_of(0)
+    copy = reviewed.layers.copy_of(0)
     assert copy.name == "nuclei corrected [1]"
     model.layers["field"].name = "photograph"
     assert copy.name == "nuclei corrected [1]"
@@ -694,7 +694,7 @@ def test_a_copy_with_labels_of_another_shape_is_detached(reviewed, model, qtbot)
     reviewed.go_to(0)
     fixed(reviewed, qtbot, "delete")
     assert copy.data.shape == (5, 5)
-    np.testing.assert_array_equal(reviewed.copy_of(0).data, reviewed.review.corrected[0].labels)
+    np.testing.assert_array_equal(reviewed.layers.copy_of(0).data, reviewed.review.corrected[0].labels)
 
 
 def test_the_most_uncertain_label_can_be_next(reviewed, model, qtbot):
@@ -789,7 +789,7 @@ def test_a_stroke_is_kept_where_corrected_planes_cross(task, model, qtbot):
     ended(task, qtbot, task.run)
     task.go_to(0)
     fixed(task, qtbot, "delete")
-    flat = task.copy_of(0)
+    flat = task.layers.copy_of(0)
     middle = int(np.nonzero(labels == 7)[0].mean())
     model.dims.order = (1, 0, 2)
     model.dims.set_point(1, middle)
@@ -797,7 +797,7 @@ def test_a_stroke_is_kept_where_corrected_planes_cross(task, model, qtbot):
     ended(task, qtbot, task.run)
     task.go_to(0)
     fixed(task, qtbot, "delete")
-    upright = task.copy_of(0)
+    upright = task.layers.copy_of(0)
     assert upright.data.shape == (40, labels.shape[1])
     for copy, row in ((flat, middle), (upright, 10)):  # where the planes cross
         columns = np.nonzero(copy.data[row] == 0)[0][:3]

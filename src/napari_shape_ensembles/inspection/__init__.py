@@ -3,8 +3,7 @@
 from .agreement import Agreement, agreement
 from .annotators import Annotators, annotators
 from .correcting import Change, CorrectedLabels, CorrectedStack
-from .quality import suspicious
-from .ranking import Inspection, inspect_curves
+from .ranking import Inspection
 from .reviewing import Entry, Review
 from .suspects import Suspects, Ticks, missing_objects, rank_suspects
 
@@ -21,8 +20,6 @@ __all__ = [
     "Ticks",
     "agreement",
     "annotators",
-    "inspect_curves",
     "missing_objects",
     "rank_suspects",
-    "suspicious",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from ..comparison import Comparison, Settings, compare
 from ..outlines import Ensemble, Matching, Outlines, match_labels
 from ..outlines.matching import boundary_distances
+from ..palette import axes_of
 from ..progress import report
-from .figures import plot_agreement
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+# Number of pairs annotated: those with the smallest overlap.
+_MAX_ANNOTATED_PAIRS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +57,17 @@ class Agreement:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the overlap of matched objects against the distance of their outlines; returns the Matplotlib axes."""
-        return plot_agreement(self.objects, self.matching, self.comparison.a.unit, ax)
+        objects, matching = self.objects, self.matching
+        ax = axes_of(ax, height=4.0)
+        ax.plot(objects["boundary"], objects["iou"], "o", color="C0", alpha=0.6, markersize=5)
+        options: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": "x-small"}
+        for pair in objects.nsmallest(_MAX_ANNOTATED_PAIRS, "iou").itertuples():
+            ax.annotate(f"{pair.a} in A, {pair.b} in B", (pair.boundary, pair.iou), (-6, 0), **options)
+        ax.set(xlabel=f"mean distance of the outlines ({self.comparison.a.unit})", ylabel="IoU", xlim=(0, None))
+        drawn = "" if len(objects) == len(matching.pairs) else f" ({len(objects)} with outlines on both sides)"
+        alone = f"{len(matching.only_a)} only in A, {len(matching.only_b)} only in B"
+        ax.set_title(f"{len(matching.pairs)} matched{drawn}, {alone}", loc="left", fontsize="medium")
+        return ax
 
     def summary(self) -> str:
         """Summarize in two sentences."""

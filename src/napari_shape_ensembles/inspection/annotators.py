@@ -15,15 +15,17 @@ from scipy import ndimage
 from .._types import Real
 from ..checks import several
 from ..outlines import match_labels
+from ..palette import axes_of
 from ..progress import report
 from .evidence import Plane, shape
-from .figures import plot_annotators
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 
+# Measures, their names in a plot, and their markers there.
+_MEASURES = (("size", "area", "o"), ("smoothness", "circularity", "s"))
 # Significance level of a tendency, for adjusted p-values.
 _LEVEL = 0.05
 # Columns of the table of objects, besides one per annotator.
@@ -157,7 +159,29 @@ class Annotators:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plot areas and circularities of each annotator relative to the others; returns the Matplotlib axes."""
-        return plot_annotators(self.tendencies, float(self.pairs["f1"].mean()), _LEVEL, ax)
+        from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+        names = self.names
+        ax = axes_of(ax, height=1.4 + 0.5 * len(names))
+        ax.axvline(1, color="0.3", linestyle=":")
+        for shift, (measure, words, mark) in enumerate(_MEASURES):
+            rows = self.tendencies[self.tendencies["measure"] == measure].set_index("annotator")
+            for place, name in enumerate(reversed(names)):
+                found, y = rows.loc[name], place + 0.15 - 0.3 * shift
+                if found["low"] > 0 and np.isfinite(found["high"]):
+                    ax.plot([found["low"], found["high"]], [y, y], color=f"C{shift}")
+                style = "full" if found["p_adjusted"] < _LEVEL else "none"
+                label = None if place else words
+                ax.plot(found["effect"], y, mark, color=f"C{shift}", fillstyle=style, label=label)
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 1.1, 1.25, 1.5, 2, 3, 5, 7, 8, 9)))
+        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.set_yticks(range(len(names)), names[::-1], parse_math=False)
+        ax.set(xlabel="ratio to the other annotators (bars: 95 % intervals)", ylim=(-0.6, len(names) - 0.4))
+        ax.set_title(f"mean F1 {self.pairs['f1'].mean():.2f}", loc="left", fontsize="medium")
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize="x-small")
+        return ax
 
     def summary(self) -> str:
         """Summarize in a few sentences."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -9,26 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._types import Real
 from ..checks import several
 from ..comparison import Comparison, Settings, compare
 from ..comparison.compare import require_curves
 from ..outlines import Ensemble, Outlines
 from ..outlines.reasons import BY_HAND
 from ..progress import report
-from ..shapes import ShapeSpace, decompose, register, to_landmarks
-from ..shapes.registration import choose_archetype
 from .agreement import Agreement, agreement
 from .annotators import annotators
-from .quality import suspicious
+from .curves import ranked_curves
 from .suspects import Suspects, Ticks
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# With fewer curves the mean shape is not meaningful.
-_MIN_CURVES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +45,15 @@ class Inspection:
 
     Examples
     --------
-    >>> from napari_shape_ensembles import samples
-    >>> from napari_shape_ensembles.inspection import inspect_curves
-    >>> a, b = samples.powder_outlines().ensembles()
-    >>> found = inspect_curves((a,))
-    >>> found.ranking["source"].unique().tolist(), found.comparison is None
-    (['A'], True)
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Outlines
+    >>> from napari_shape_ensembles.inspection import Inspection
+    >>> rows, columns = np.indices((120, 160))
+    >>> labels = (np.hypot(rows % 40 - 20, columns % 40 - 20) < 12) * (rows // 40 * 4 + columns // 40 + 1)
+    >>> labels[18:22, 18:22] = 0
+    >>> found = Inspection.of((Outlines().trace(labels),), labels=(labels,))
+    >>> print(*found.ranking.loc[0, ["id", "reasons"]])
+    1 hole: 1 of 16 px, 3.7 % of the object
     """
 
     ensembles: tuple[Ensemble, ...]
@@ -64,6 +61,51 @@ class Inspection:
     comparison: Comparison | None
     sentence: str
     suspects: tuple[Suspects | None, ...] = (None, None)
+
+    @classmethod
+    def of(
+        cls,
+        ensembles: tuple[Ensemble, ...],
+        settings: Settings | None = None,
+        *,
+        labels: tuple[ArrayLike | None, ...] = (None, None),
+        images: tuple[ArrayLike | None, ...] = (None, None),
+    ) -> Inspection:
+        """Rank the curves of one ensemble, or of two that are also compared, by how suspicious they are.
+
+        Parameters
+        ----------
+        ensembles : tuple of one or two Ensemble
+        settings : Settings, optional
+            Settings of the comparison.
+        labels, images : tuples
+            The labels that each ensemble was traced from, whose values are its ids, and the segmented image; both as
+            for `rank_suspects`. Curves without labels are ranked by their outlines alone.
+
+        Raises
+        ------
+        ValueError
+            For an ensemble without a curve, listing what was left out; and for input that `compare` rejects.
+        """
+        ensembles = tuple(several(ensembles, "an inspection takes a list of one ensemble or two"))
+        require_curves(ensembles)
+        settings = settings or Settings()
+        comparison = compare(*ensembles, settings) if len(ensembles) == 2 else None
+        tables, suspects = [], list[Suspects | None]()
+        for place, (source, ensemble) in enumerate(zip("AB", ensembles, strict=False)):
+            report(f"inspecting {ensemble.name or source}")
+            plane = labels[place]
+            suspects.append(None if plane is None else Suspects.of(plane, images[place]))
+            if (own := suspects[-1]) is not None:
+                tables.append(_labels_ranked(own, ensemble, source))
+                continue
+            distances = None
+            if comparison is not None:
+                distances = comparison.distances.loc[comparison.distances["source"] == source, "product"].to_numpy()
+            table = ranked_curves(ensemble, settings, distances).rename(columns={"label": "id"})
+            tables.append(_placed_in(table[table["score"] > 0], ensemble, source))
+        sentence = comparison.summary() if comparison is not None else ""
+        return cls(ensembles, _together(tables), comparison, sentence, tuple(suspects))
 
     def ranked(self, ticks: Ticks | None, verdicts: Sequence[Mapping[int, bool]]) -> Inspection:
         """Rank the labels again; parameters as for `Suspects.ranked`, with the verdicts on each ensemble."""
@@ -100,75 +142,12 @@ class Inspection:
 
     def without(self, excluded: tuple[ArrayLike, ...]) -> tuple[Ensemble, ...]:
         """The ensembles without the curves where `excluded` (one boolean per curve) is true; these are counted."""
-        return tuple(
-            without_excluded(ensemble, np.asarray(mask, dtype=bool))
-            for ensemble, mask in zip(self.ensembles, excluded, strict=True)
-        )
-
-
-def without_excluded(ensemble: Ensemble, excluded: NDArray[np.bool_]) -> Ensemble:
-    """Drop the curves marked as excluded, counted as "excluded by hand"."""
-    kept = ensemble.subset(~excluded)
-    if not excluded.any():
-        return kept
-    return kept.derived(kept.curves, dropped=kept.dropped | {BY_HAND: int(excluded.sum())})
-
-
-def inspect_curves(
-    ensembles: tuple[Ensemble, ...],
-    settings: Settings | None = None,
-    *,
-    labels: tuple[ArrayLike | None, ...] = (None, None),
-    images: tuple[ArrayLike | None, ...] = (None, None),
-) -> Inspection:
-    """Rank the curves of one ensemble, or of two that are also compared, by how suspicious they are.
-
-    Parameters
-    ----------
-    ensembles : tuple of one or two Ensemble
-    settings : Settings, optional
-        Settings of the comparison.
-    labels, images : tuples
-        The labels that each ensemble was traced from, whose values are its ids, and the segmented image. Curves with
-        labels are ranked as in `rank_suspects`, others by their outlines alone (`suspicious`).
-
-    Raises
-    ------
-    ValueError
-        For an ensemble without a curve, listing what was left out; and for input that `compare` rejects.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from napari_shape_ensembles import Outlines
-    >>> from napari_shape_ensembles.inspection import inspect_curves
-    >>> rows, columns = np.indices((120, 160))
-    >>> labels = (np.hypot(rows % 40 - 20, columns % 40 - 20) < 12) * (rows // 40 * 4 + columns // 40 + 1)
-    >>> labels[18:22, 18:22] = 0
-    >>> found = inspect_curves((Outlines().trace(labels),), labels=(labels,))
-    >>> print(*found.ranking.loc[0, ["id", "reasons"]])
-    1 hole: 1 of 16 px, 3.7 % of the object
-    """
-    ensembles = tuple(several(ensembles, "inspect_curves takes a list of one ensemble or two"))
-    require_curves(ensembles)
-    settings = settings or Settings()
-    comparison = compare(*ensembles, settings) if len(ensembles) == 2 else None
-    tables, suspects = [], list[Suspects | None]()
-    for place, (source, ensemble) in enumerate(zip("AB", ensembles, strict=False)):
-        report(f"inspecting {ensemble.name or source}")
-        plane = labels[place]
-        suspects.append(None if plane is None else Suspects.of(plane, images[place]))
-        if (own := suspects[-1]) is not None:
-            tables.append(_labels_ranked(own, ensemble, source))
-            continue
-        distances, ambiguous = _placed(ensemble, settings)
-        if comparison is not None:
-            distances = comparison.distances.loc[comparison.distances["source"] == source, "product"].to_numpy()
-        table = suspicious(ensemble, distances=distances, ambiguous=ambiguous)
-        table["score"] /= 1 + table["score"]  # comparable with labels, whose score is at most 1
-        tables.append(table.assign(source=source))
-    sentence = comparison.summary() if comparison is not None else ""
-    return Inspection(ensembles, _together(tables), comparison, sentence, tuple(suspects))
+        left = []
+        for ensemble, mask in zip(self.ensembles, excluded, strict=True):
+            kept = ensemble.subset(~np.asarray(mask, dtype=bool))
+            dropped = Counter(kept.dropped) + Counter({BY_HAND: len(ensemble) - len(kept)})
+            left.append(kept.derived(kept.curves, dropped=dropped))
+        return tuple(left)
 
 
 def _labels_ranked(
@@ -192,26 +171,6 @@ def _together(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     import pandas as pd  # slow to import, and not needed for a comparison
 
     return pd.concat(tables).sort_values("score", ascending=False, kind="stable", ignore_index=True)
-
-
-def _placed(ensemble: Ensemble, settings: Settings) -> tuple[Real, NDArray[np.bool_]]:
-    """Distance of every curve (N,) from the mean shape, and whether its registration is ambiguous."""
-    if len(ensemble) < _MIN_CURVES:
-        return np.zeros(len(ensemble)), np.zeros(len(ensemble), dtype=bool)
-    landmarks = to_landmarks(ensemble, settings.landmarks, measure=settings.measure)
-    undulation, scale = decompose(landmarks)
-    frame, match = (
-        register(
-            points,
-            choose_archetype(points, "asymmetric", reflections=settings.reflections),
-            reflections=settings.reflections,
-        )
-        for points in (landmarks, undulation)
-    )
-    turned = frame.rotation @ scale @ frame.rotation.swapaxes(1, 2)
-    registered, _ = decompose(match.landmarks)
-    t, l = ShapeSpace.learn(registered, turned, settings.rank).coordinates(registered, turned)
-    return np.hypot(np.linalg.norm(t, axis=1), np.linalg.norm(l, axis=1)), match.ambiguous
 
 
 def disagreement(

@@ -73,7 +73,7 @@ class Review:
     inspection : Inspection
         Inspection of the images; its ranking is the list.
     labels, images : sequences of arrays or None
-        The labels that each image's curves were traced from, and the segmented images, as for `inspect_curves`.
+        The labels that each image's curves were traced from, and the segmented images, as for `Inspection.of`.
     outlines : Outlines
         Recipe that the labels were traced with.
     ticks : Ticks, optional
@@ -103,11 +103,11 @@ class Review:
     --------
     >>> import numpy as np
     >>> from napari_shape_ensembles import Outlines
-    >>> from napari_shape_ensembles.inspection import Entry, Review, inspect_curves
+    >>> from napari_shape_ensembles.inspection import Entry, Inspection, Review
     >>> rows, columns = np.indices((120, 160))
     >>> labels = (np.hypot(rows % 40 - 20, columns % 40 - 20) < 12) * (rows // 40 * 4 + columns // 40 + 1)
     >>> labels[18:22, 18:22] = 0
-    >>> result = inspect_curves((Outlines().trace(labels),), labels=(labels,))
+    >>> result = Inspection.of((Outlines().trace(labels),), labels=(labels,))
     >>> review = Review(result, (labels,), by="me")
     >>> print(*review.table.loc[0, ["label", "reasons"]])
     1 hole: 1 of 16 px, 3.7 % of the object
@@ -133,7 +133,7 @@ class Review:
         corrected: Sequence[CorrectedLabels | None] = (),
         verdicts: Sequence[Mapping[int, bool]] = (),
     ) -> None:
-        expect(inspection, Inspection, "a review takes the Inspection that inspect_curves returns")
+        expect(inspection, Inspection, "a review takes the Inspection of one image or two")
         count = len(inspection.ensembles)
         planes = [*labels, *[None] * count][:count]
         going_on = [*corrected, *[None] * count][:count]

@@ -1,4 +1,4 @@
-"""Ranking of labels by how likely they are wrong, with reasons in words; it learns from a few verdicts."""
+"""Ranking of labels or outlines by how likely they are wrong, with reasons in words; it learns from verdicts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._types import Real
 from ..archive import ContentError, StrPath, exact_csv_options, write_bytes
+from ..comparison import Settings
+from ..outlines import Ensemble
 from ..progress import report
+from .curves import OUTLIER_SIGMAS, ranked_curves
 from .evidence import evidence, unlabelled
 
 if TYPE_CHECKING:
@@ -28,8 +31,6 @@ _RIGHT_STATUSES = ("right", "kept")
 _TOPOLOGY_OFFSET = 4.0
 # Added to the log-odds of labels with any reason, with an image and without one, where the trees are less informed.
 _REASON_OFFSET, _REASON_OFFSET_WITHOUT_IMAGE = 1.0, 2.0
-# Outlier limit in robust standard deviations (Iglewicz and Hoaglin 1993).
-_OUTLIER_SIGMAS = 3.5
 # Reasons for which trees trained on synthetic faults must reach this probability; without an image the rules suffice.
 _CONFIRMED_REASONS = ("merge", "split", "leak", "cut", "shift", "stray")
 _MIN_PROBABILITY = 0.3
@@ -146,15 +147,18 @@ class Ticks:
         return cls(table.assign(image=table["image"].astype(str), wrong=said == "true"))
 
 
-def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, corrections: Any = None) -> pd.DataFrame:
-    """Rank all labels of an image by how likely they are wrong, the most suspicious first.
+def rank_suspects(
+    labels: ArrayLike | Ensemble, image: ArrayLike | None = None, *, corrections: Any = None
+) -> pd.DataFrame:
+    """Rank all labels of an image, or all outlines, by how likely they are wrong, the most suspicious first.
 
     Parameters
     ----------
-    labels : (rows, columns) array
-        Integers, 0 = background; a mask is split into connected components.
+    labels : (rows, columns) array, or Ensemble
+        Integers, 0 = background; a mask is split into connected components. Outlines of which there are no labels are
+        ranked by their shapes, sizes and positions alone.
     image : (rows, columns) array, or with a last axis of channels such as RGB(A), optional
-        The segmented image. Without it only topology, shape, size and neighbors are used.
+        The segmented image. Without it only topology, shape, size and neighbors of the labels are used.
     corrections : optional
         Verdicts on some labels: a mapping of label to "right" or "wrong" (or to a bool: whether it was wrong), a
         DataFrame with the columns label and status ("kept", "modified", "deleted"), or `Ticks` of several images. The
@@ -163,14 +167,14 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
     Returns
     -------
     DataFrame
-        One row per label: label; score, from 0 to 1, which orders the labels (see Notes for when it is a probability);
-        reasons, joined by "; ", each with its figures, or "" if there are none.
+        One row per label, or per outline: label (for an outline, its id); score, from 0 to 1, which orders them (see
+        Notes for when it is a probability); reasons, joined by "; ", or "" if there are none.
 
     Raises
     ------
     ValueError
         For labels that are not a 2D array of integers, an image of another shape, with NaNs, or blank, or corrections
-        that contradict each other or are of labels that do not exist.
+        that contradict each other or are of labels that do not exist; and for an image or corrections of outlines.
 
     See Also
     --------
@@ -186,22 +190,39 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
     of each kind on, a logistic regression on the same features is added, trained on this project's own corrections; the
     score then orders the labels and is no longer a probability.
 
+    Outlines are compared with the median of the ensemble: roughness, area and distance from the mean shape are
+    suspicious beyond 3.5 robust standard deviations (Iglewicz and Hoaglin 1993), as are outlines that cross themselves,
+    lie inside another one or cannot be registered uniquely. Their score is w / (1 + w) for the sum w of these weights.
+
     References
     ----------
+    Iglewicz, B. and Hoaglin, D. C. (1993). How to Detect and Handle Outliers. ASQC Quality Press.
+
     Platt, J. (1999). Probabilistic outputs for support vector machines and comparisons to regularized likelihood
     methods. In: Advances in Large Margin Classifiers, MIT Press, 61-74.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles import rank_suspects
+    >>> from napari_shape_ensembles import Ensemble, rank_suspects
     >>> rows, columns = np.indices((200, 200))
     >>> labels = (np.hypot(rows % 40 - 20, columns % 40 - 20) < 12) * (rows // 40 * 5 + columns // 40 + 1)
     >>> labels[98:103, 98:103] = 0
     >>> ranking = rank_suspects(labels)
     >>> print(*ranking.loc[0, ["label", "reasons"]])
     13 hole: 1 of 25 px, 5.7 % of the object
+    >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    >>> circle = np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    >>> ensemble = Ensemble([20 * circle, 5 * circle], ids=["cell", "hole"])
+    >>> print(*rank_suspects(ensemble).loc[0, ["label", "reasons"]])
+    hole lies inside another curve
     """
+    if isinstance(labels, Ensemble):
+        if image is not None or corrections is not None:
+            raise ValueError(
+                "an image and corrections rank labels, not outlines: give the labels in place of the outlines"
+            )
+        return ranked_curves(labels, Settings())
     if corrections is None or isinstance(corrections, Ticks):
         return Suspects.of(labels, image).ranked(corrections)
     verdicts, ticks = verdicts_of(corrections), Ticks()
@@ -286,28 +307,6 @@ class Suspects:
         labels = self.table.index.to_numpy(dtype=np.int64)
         ranking = pd.DataFrame({"label": labels, "score": score, "reasons": pd.Series(self.reasons, dtype=str)})
         return ranking.sort_values("score", ascending=False, kind="stable", ignore_index=True)
-
-
-def review_order(ranking: pd.DataFrame, count: int = 20) -> list[int]:
-    """Order of review that is most informative for learning (uncertainty sampling).
-
-    The first `count` are those whose score is closest to 0.5, the most uncertain first: the order of the others is
-    mostly right already. The rest follow in order of the ranking.
-
-    Parameters
-    ----------
-    ranking : DataFrame
-        From `rank_suspects`.
-    count : int
-
-    Returns
-    -------
-    list of int
-        All labels.
-    """
-    uncertain = np.argsort(np.abs(ranking["score"].to_numpy(dtype=np.float64) - 0.5), kind="stable")[:count]
-    labels = ranking["label"].to_numpy()
-    return [*labels[uncertain].tolist(), *np.delete(labels, uncertain).tolist()]
 
 
 def verdicts_of(corrections: Any) -> dict[int, bool]:
@@ -453,7 +452,7 @@ def log_odds_offset(table: pd.DataFrame, words: list[str], seen: bool) -> Real:
     """
     size = table["size"].to_numpy(dtype=np.float64)
     apart = (np.abs(size) > np.log(2)) & ((table["border_share"].to_numpy() == 0) | (size > 0))
-    far = np.where(apart, np.clip(_unusual(size) / _OUTLIER_SIGMAS - 1, 0, 3), 0)
+    far = np.where(apart, np.clip(_unusual(size) / OUTLIER_SIGMAS - 1, 0, 3), 0)
     return (_REASON_OFFSET if seen else _REASON_OFFSET_WITHOUT_IMAGE) * np.array(
         [bool(said) for said in words], dtype=float
     ) + far
@@ -508,8 +507,8 @@ def reasons(
     typical = {name: float(np.median(values)) for name, values in table.items()}
     ratio = table["area"] / typical["area"]
     size = np.log(ratio)
-    far = (_unusual(size) > _OUTLIER_SIGMAS) & (np.abs(size) > np.log(2))
-    dented = beyond["solidity"] < -max(0.1, _OUTLIER_SIGMAS * 1.4826 * np.median(np.abs(beyond["solidity"])))
+    far = (_unusual(size) > OUTLIER_SIGMAS) & (np.abs(size) > np.log(2))
+    dented = beyond["solidity"] < -max(0.1, OUTLIER_SIGMAS * 1.4826 * np.median(np.abs(beyond["solidity"])))
     necked = (table["neck"] < 0.8) & (table["neck_share"] > 0.15) & (beyond["ellipse_fit"] < -0.02)
     # A label around another one lacks the pixels of that one.
     enclosing = table["enclosed_pixels"] > 0

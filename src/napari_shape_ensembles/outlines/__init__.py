@@ -11,7 +11,7 @@ from .proposals import Proposal
 from .propose import propose
 from .reasons import Reason
 from .recognise import content_of, objects_of_classes
-from .repair import repaired
+from .repair import repair
 from .tiling import Boundary, Tiling
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
     "objects_of_classes",
     "propose",
     "quality",
-    "repaired",
+    "repair",
     "segment",
     "segment_stack",
     "segmenters",

@@ -19,7 +19,7 @@ def self_touching(ensemble: Ensemble) -> Mask:
     return ~simple
 
 
-def repaired(ensemble: Ensemble) -> Ensemble:
+def repair(ensemble: Ensemble) -> Ensemble:
     """Replace each self-touching curve by the outline of its largest simple part.
 
     Spikes of zero width are removed; of loops only the largest is kept, the others are counted in `dropped` as "loops
@@ -32,9 +32,9 @@ def repaired(ensemble: Ensemble) -> Ensemble:
 
     Examples
     --------
-    >>> from napari_shape_ensembles import Ensemble, repaired
+    >>> from napari_shape_ensembles import Ensemble, repair
     >>> square_with_whisker = [(0, 0), (0, 4), (0, 9), (0, 4), (4, 4), (4, 0)]
-    >>> repaired(Ensemble([square_with_whisker])).features["perimeter"].tolist()
+    >>> repair(Ensemble([square_with_whisker])).features["perimeter"].tolist()
     [16.0]
     """
     touching = self_touching(ensemble)

@@ -7,11 +7,12 @@ from qtpy.QtCore import QSignalBlocker
 from qtpy.QtWidgets import QLabel, QWidget
 
 from ..form import OutlinesForm
-from ..inspecting import ANNOTATORS, QUESTIONS, SCORE, score_limits, scores
+from ..inspecting import ANNOTATORS, QUESTIONS
 from ..layer_choice import LayerChoice
 from ..panels.color_by import ColorBar
 from ..panels.queue import Queue
 from ..panels.widgets import NarrowList, Section, button, column, form, scrolling, wrapped_label
+from ..review_layers import SCORE, score_limits, scores
 from ..session import Session
 from .base import Dock
 

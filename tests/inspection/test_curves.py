@@ -4,26 +4,26 @@ import numpy as np
 import pytest
 
 from curve_makers import blobs, load_curves
-from napari_shape_ensembles import Ensemble, suspicious
-from napari_shape_ensembles.inspection.quality import nested, roughness, unusual
+from napari_shape_ensembles import Ensemble, rank_suspects
+from napari_shape_ensembles.inspection.curves import nested, roughness, unusual, weights
 
 SIZE = 200
 
 
-def ordinary(count=30, **options):
+def ordinary(count=30):
     curves = blobs(count, 200, seed=1, modes=6, elongation=1.3)
     return [(curve - curve.mean(axis=0)) * 10 + (40 * i, 0) for i, curve in enumerate(curves)]
 
 
-def reasons_of(odd, **options):
+def reasons_of(odd):
     """Reasons given for one unusual curve among thirty ordinary ones."""
-    ensemble = Ensemble([*ordinary(), odd])
-    table = suspicious(ensemble, **options).set_index("index")
-    return table["reasons"].get(30, "")
+    return rank_suspects(Ensemble([*ordinary(), odd])).set_index("label")["reasons"][30]
 
 
 def test_ordinary_curves_are_not_suspicious():
-    assert len(suspicious(Ensemble(ordinary()))) <= 1
+    found = weights(Ensemble(ordinary()), np.ones(30), np.zeros(30, dtype=bool))
+    assert (np.max(list(found.values()), axis=0) >= 1).sum() <= 1
+    assert sorted(rank_suspects(Ensemble(ordinary()))["label"]) == list(range(30))
 
 
 def circle(radius, centre, n=200):
@@ -50,20 +50,20 @@ def test_a_jagged_outline_is_unusually_rough():
     assert "unusually rough" in reasons_of(circle(radius[:, None], (0, 300)))
 
 
-def test_external_measurements_are_used():
-    count = 31
-    distances, ambiguous = np.linspace(1, 1.5, count), np.zeros(count, dtype=bool)
-    distances[30], ambiguous[30] = 9, True
-    given = reasons_of(ordinary(31)[30], distances=distances, ambiguous=ambiguous)
-    assert {"far from the mean shape", "ambiguous registration"} <= set(given.split("; "))
+def test_the_position_in_shape_space_is_a_reason():
+    assert "far from the mean shape" in reasons_of(circle(12, (0, 300)) * (8, 1))
+    ensemble = Ensemble(ordinary())
+    found = weights(ensemble, np.ones(30), np.arange(30) == 4)
+    assert np.flatnonzero(found["ambiguous registration"] >= 1).tolist() == [4]
 
 
-def test_the_worst_comes_first_and_weights_are_clipped_at_three():
+def test_the_worst_comes_first_and_no_reason_weighs_more_than_three():
     ensemble = Ensemble([*ordinary(), circle(300, (0, 900)), circle(12, (0, 300))])
-    table = suspicious(ensemble)
+    table = rank_suspects(ensemble)
     assert (np.diff(table["score"]) <= 0).all()
-    assert table["index"].iloc[0] == 30
-    assert (table["score"] <= 3 * (table["reasons"].str.count(";") + 1)).all()
+    assert table["label"].iloc[0] == 30
+    weight = table["score"] / (1 - table["score"])
+    assert (weight <= 3 * (table["reasons"].str.count(";") + 1)).all()
 
 
 def test_checks_are_invariant_to_translation_scale_and_rotation():
@@ -87,9 +87,10 @@ def test_holes_of_the_battery_are_the_nested_ones(shared_data):
 
 
 def test_an_empty_ensemble_has_no_suspects():
-    assert suspicious(Ensemble([])).columns.tolist() == ["index", "id", "score", "reasons"]
+    assert rank_suspects(Ensemble([])).columns.tolist() == ["label", "score", "reasons"]
 
 
-def test_measurements_of_the_wrong_length_are_rejected():
-    with pytest.raises(ValueError, match="one number for each of 30 curves"):
-        suspicious(Ensemble(ordinary()), distances=[1, 2])
+def test_outlines_have_no_image_and_no_corrections():
+    for options in ({"image": np.zeros((9, 9))}, {"corrections": {1: "wrong"}}):
+        with pytest.raises(ValueError, match="rank labels, not outlines"):
+            rank_suspects(Ensemble(ordinary()), **options)
