@@ -22,8 +22,8 @@ from qtpy.QtWidgets import QApplication
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.progress import Stopped, reporting
 from napari_shape_ensembles.studies.jobs import run_jobs
-from napari_shape_ensembles.viewer.docks.compare import CompareShapes
-from napari_shape_ensembles.viewer.docks.study import LandscapeDock
+from napari_shape_ensembles.viewer.docks.answer import AnswerPage
+from napari_shape_ensembles.viewer.docks.study import LandscapePage
 from viewer import outlines
 
 LATER = (0.1, 0.3, 1.0, 2.0)
@@ -98,7 +98,7 @@ def main():
     layers = [
         model.add_shapes(list(outlines(count, seed)), shape_type="polygon", name=name) for seed, name in enumerate("AB")
     ]
-    dock = CompareShapes(model)
+    dock = AnswerPage(model)
     dock.session.choices.set(settings=Settings(landmarks=300, permutations=1000))
     gc.collect()
     for _ in range(3):
@@ -106,8 +106,8 @@ def main():
         print(f"longest pause of the window: {during:.0f} ms during the run, {after:.0f} ms at its end")
     cancelled("comparison", dock)
     dock.close()
-    dock = LandscapeDock(model)
-    dock.session.choices.sides.choose(*([layer] for layer in layers))
+    dock = LandscapePage(model)
+    dock.session.design.choose(*([layer] for layer in layers))
     dock.ranges["ranks"].setText("1-28")
     dock.ranges["landmarks"].setText("100-2000:50")
     dock.session.choices.set(settings=Settings(permutations=5000))

@@ -24,7 +24,7 @@ from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.outlines.rasterize import rasterize
 from napari_shape_ensembles.viewer.comparing import Outcome
 from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
-from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.inputs import Source, fingerprint
 from napari_shape_ensembles.viewer.layers import curve_layers
 from napari_shape_ensembles.viewer.painting import MAX_SHAPES
@@ -85,7 +85,7 @@ def adding(dock, result, sources):
     """Add curves to the screen after a comparison has finished."""
     built, blocked, whole = [], [], []
     task = dock.comparison
-    layers = [layer for side in task.choices.sides.chosen() for layer in side]
+    layers = [layer for side in task.choices.design.sides() for layer in side]
     fingerprints = tuple(fingerprint(layer, dock.viewer.dims) for layer in layers)
     shown = DisplayedResult.of_run(result, replace(task.current_inputs(), fingerprints=fingerprints), sources)
     for _ in range(3):
@@ -191,7 +191,7 @@ def stalls(viewer, curves):
             viewer.add_shapes(list(part), shape_type="polygon", name=name, visible=False)
         else:
             viewer.add_labels(rasterize(part, np.ceil(part.max(axis=(0, 1))).astype(int) + 5), name=name, visible=False)
-    dock = CompareShapes(viewer)
+    dock = AnswerPage(viewer)
     viewer.window.add_dock_widget(dock, name="benchmark")
     blocked(dock, "a whole run", dock.run)
     with TemporaryDirectory() as folder:
@@ -211,8 +211,8 @@ def main():
     result = compare(*ensembles, Settings(permutations=199, landmarks=200, rank=50))
     viewer = napari.Viewer()
     viewer.window.resize(1500, 1100)
-    dock = CompareShapes(viewer)
-    viewer.window.add_dock_widget(dock, name="Compare shapes")
+    dock = AnswerPage(viewer)
+    viewer.window.add_dock_widget(dock, name="Answer")
     for name in "AB":
         viewer.add_image(np.zeros((2200, 2200), dtype=np.float32), name=name)
     painted()

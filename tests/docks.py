@@ -20,7 +20,7 @@ from qtpy.QtWidgets import QApplication
 from napari_shape_ensembles.inspection import ranking, suspects
 from napari_shape_ensembles.viewer import comparing, inspecting, learning
 from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
-from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.layers import OwnLayers
 from napari_shape_ensembles.viewer.session import Session
 
@@ -34,23 +34,44 @@ def set_choices(choices, **changes):
     choices.set(*(replace(part, **{name: v for name, v in changes.items() if hasattr(part, name)}) for part in parts))
 
 
-def open_compare_dock(viewer, qtbot):
-    """Open *Compare shapes*, through the manifest if the viewer has a window."""
+def open_answer(viewer, qtbot, **settings):
+    """Open the page *Answer* in a window or without one, with quick settings."""
     if hasattr(viewer, "window"):
-        _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
+        page = in_window(viewer, AnswerPage, "Answer")
     else:
-        qtbot.addWidget(widget := CompareShapes(viewer))
-    widget.controls["permutations"].setValue(300)
-    widget.controls["landmarks"].setValue(100)
-    return widget
+        qtbot.addWidget(page := AnswerPage(viewer))
+    set_choices(page.session.choices, **{"permutations": 199, "landmarks": 50, **settings})
+    return page
 
 
-def open_bare_dock(viewer, qtbot):
-    widget = CompareShapes(viewer)
-    qtbot.addWidget(widget)
-    widget.controls["permutations"].setValue(199)
-    widget.controls["landmarks"].setValue(50)
-    return widget
+def in_window(viewer, page_of, name):
+    """Return a page in a dock of its own, as when torn off; one that is open is returned again."""
+    page = viewer.window.dock_widgets.get(name)
+    if page is None:
+        viewer.window.add_dock_widget(page := page_of(viewer), name=name, area="right")
+    return page
+
+
+def choose_several(page, a, b):
+    """Enter the groups A and B of the layers of these names, and none for the others."""
+    design = page.session.design
+    groups = {**dict.fromkeys(a, "A"), **dict.fromkeys(b, "B")}
+    design.write([(layer, "group", groups.get(layer.name, "")) for layer in design.offered()])
+
+
+def chosen_names(page):
+    """The names of the layers of A and of B."""
+    return [[layer.name for layer in side] for side in page.session.design.sides()]
+
+
+def swap(page):
+    """Exchange A and B."""
+    page.session.design.swap()
+
+
+def toggle_side_by_side(page):
+    """Arrange the images side by side, or put the view back."""
+    page.comparison.arrange(not page.comparison.side_by_side.on)
 
 
 def show_docks(viewer):
@@ -75,7 +96,12 @@ def run(widget, qtbot):
     """Press *Run*, wait for the result and return its text."""
     with qtbot.waitSignal(widget.finished, timeout=30_000):
         press(widget.run_button, qtbot)
-    return widget.results.text()
+    return words_of(widget)
+
+
+def words_of(page):
+    """The answer with its numbers, as text."""
+    return "\n".join([page.verdict.sentence.text(), page.verdict.beside.text(), page.results.text()])
 
 
 def memoized(function):
@@ -160,7 +186,7 @@ def choose_menu_entry(button, words, qtbot, wait=True):
     """Trigger the menu entry that contains this text, and wait for its task to finish."""
     (entry,) = [entry for entry in button.menu().actions() if words in entry.text().replace("&", "")]
     dock = button
-    while not isinstance(dock, CompareShapes):
+    while not isinstance(dock, AnswerPage):
         dock = dock.parentWidget()
     entry.trigger()
     if wait:
@@ -178,7 +204,7 @@ def save_as(dock, answer, path, qtbot):
 def reopen(viewer, path, qtbot):
     """Open a file in another viewer, and return the dock there."""
     npe2.PluginManager.instance().discover()
-    dock = open_bare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         viewer.open(path, plugin=PLUGIN)
     return dock

@@ -159,24 +159,15 @@ def test_results_of_absent_paper_data_are_kept(monkeypatch, tmp_path):
         assert tool.MEASURED[name]({"kept": 1}, drawn=False) == {"kept": 1}
 
 
-def test_docks_are_in_the_documented_menus():
+def test_docks_are_in_the_documented_menu():
     manifest = yaml.safe_load((ROOT / "src" / "napari_shape_ensembles" / "napari.yaml").read_text(encoding="utf-8"))[
         "contributions"
     ]
-    names = {command["id"]: command["title"] for command in manifest["commands"]}
-    names |= {widget["command"]: widget["display_name"] for widget in manifest["widgets"]}
-    menus = {
-        (menu.rpartition("/")[2].capitalize(), names[item["command"]])
-        for menu, items in manifest["menus"].items()
-        for item in items
-    }
-    named = {
-        found
-        for page in [ROOT / "README.md", *DOCS.glob("*.md")]
-        for found in re.findall(r"Layers > (\w+) > (\w[\w :]*\w)", " ".join(page.read_text(encoding="utf-8").split()))
-    }
+    pages = [" ".join(page.read_text(encoding="utf-8").split()) for page in [ROOT / "README.md", *DOCS.glob("*.md")]]
+    named = {found for page in pages for found in re.findall(r"Plugins > napari-shape-ensembles > (\w[\w ]*\w)", page)}
     assert named
-    assert named <= menus
+    assert named <= {widget["display_name"] for widget in manifest["widgets"]}
+    assert not any("*Layers > " in page for page in pages)
 
 
 def test_the_reference_lists_every_public_name_exactly_once():

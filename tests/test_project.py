@@ -270,7 +270,8 @@ def test_the_manifest_is_valid_and_all_its_commands_exist():
     for command in manifest.contributions.commands:
         module, name = command.python_name.split(":")
         assert callable(getattr(__import__(module, fromlist=[name]), name))
-    assert [item.command for item in manifest.contributions.menus["napari/layers/measure"]]
+    assert len(manifest.contributions.commands) <= 14
+    assert len(manifest.contributions.widgets) == 3
     assert manifest.contributions.sample_data
 
 

@@ -55,7 +55,7 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[.,]\d+)*(?:e-?\d+)?%?")
 PICTURES = {
     r"demo\.png": "`make demo`, then `mv demo.png docs/images`",
     r"(gallery|why)-.*\.png": "`python tools/write_docs.py --measure --only gallery`",
-    r"(dock|bench|shape-space)-.*\.png": "`sh tools/run.sh script docs/figures/screenshots.py`",
+    r"(dock|bench)-.*\.png": "`sh tools/run.sh script docs/figures/screenshots.py`",
     r"overview-(light|dark)\.png": "`python docs/figures/overview.py`",
     r"data-flow\.png": "`python docs/figures/architecture.py`",
     r"scale-and-undulation\.png": "`python docs/figures/question.py`",
@@ -69,19 +69,8 @@ PICTURES = {
 #: Purpose and page of each dock, by its name in the manifest.
 DOCKS = {
     "Shape bench": ("all steps in one dock, with pages for images, outlines, answer, why and trust", "docks"),
-    "Compare shapes": (
-        "compare two images or groups of images; result, colored outlines, export, report",
-        "compare",
-    ),
-    "Segment curves": ("image to labels and outlines, with a live preview", "segmentation"),
-    "Inspect curves": ("which outlines are suspect; two segmentations of one image", "segmentation"),
-    "Shape space": (
-        "why they differ: modes, positions on the outline, size, elongation, form, roughness",
-        "explanations",
-    ),
-    "Decision landscape": ("sensitivity of the result to rank and landmarks", "studies"),
-    "Smoothing study": ("sensitivity of the result to the smoothing", "studies"),
-    "Pixel size": ("show and set the calibration, from the file or by hand", "files"),
+    "Segment curves": ("its page *Outlines* alone: image to labels and outlines, with a live preview", "segmentation"),
+    "Inspect curves": ("its page *Inspect* alone: which outlines are suspect; two segmentations", "segmentation"),
 }
 
 
@@ -441,21 +430,15 @@ def of_replicates(what):
 
 
 def dock_table(results):
-    """The docks, and the menus with their pages of the bench, in the manifest."""
+    """The docks in the manifest."""
     manifest = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))["contributions"]
-    menus = {
-        item["command"]: " > ".join(part.capitalize() for part in menu.removeprefix("napari/").split("/"))
-        for menu, items in manifest["menus"].items()
-        for item in items
-    }
-    lines = ["| dock | menu | purpose | more |", "|---|---|---|---|"]
+    lines = ["| dock | purpose | more |", "|---|---|---|"]
     for widget in manifest["widgets"]:
-        name, command = widget["display_name"], widget["command"]
-        menu = menus.get(command) or menus[command.replace(".", ".show_")]  # opens the bench at the page
+        name = widget["display_name"]
         if name not in DOCKS:
             sys.exit(f"DOCKS in {__file__} does not say what the dock {name!r} is for")
         purpose, page = DOCKS[name]
-        lines.append(f"| *{name}* | *{menu}* | {purpose} | [docs/{page}.md](docs/{page}.md) |")
+        lines.append(f"| *{name}* | {purpose} | [docs/{page}.md](docs/{page}.md) |")
     return "\n".join(lines)
 
 

@@ -1,8 +1,8 @@
-"""Draws docs/images/dock-*.png and bench-*.png: every dock in a napari window.
+"""Draws docs/images/dock-*.png and bench-*.png: each page of the bench, and both other docks, in a napari window.
 
-*Compare shapes* in each of its states, and each page of the bench, in both the dark and the light theme.
+In both the dark and the light theme.
 
-Run as ``sh tools/run.sh script docs/figures/screenshots.py [--only states] [--out FOLDER] [--size 1280x800]``; without
+Run as ``sh tools/run.sh script docs/figures/screenshots.py [--only bench] [--out FOLDER] [--size 1280x800]``; without
 a screen it uses a virtual one.
 """
 
@@ -15,7 +15,6 @@ import numpy as np
 from napari.settings import get_settings
 from PIL import Image
 from qtpy.QtCore import QEventLoop, QTimer
-from qtpy.QtGui import QColor, QImage, QPainter
 from skimage.data import coins
 from skimage.draw import ellipse
 
@@ -67,98 +66,6 @@ def made_small(path):
     picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
-def compared(viewer):
-    """The dock *Compare shapes* with a result."""
-    dock = dock_of(viewer, "Compare shapes")
-    dock.run_button.click()
-    wait(dock.finished)
-    return dock
-
-
-def states(theme, width):
-    """Screenshots of *Compare shapes* in each of its states."""
-    viewer = opened(theme)
-    dock = dock_of(viewer, "Compare shapes")
-    pictures = {}
-
-    def keep(expected):
-        assert dock.state == expected, (dock.state, expected)
-        wait()
-        frame = dock.parentWidget()
-        frame.setFixedWidth(width)
-        wait(milliseconds=200)
-        pictures[expected] = dock.grab().toImage()
-
-    keep("empty")
-    viewer.open_sample(PLUGIN, "simulated_treatment")
-    keep("ready")
-    dock.run_button.click()
-    wait(milliseconds=250)
-    pictures["running"] = dock.grab().toImage()
-    wait(dock.finished)
-    keep("done")
-    choices = dock.session.choices
-    choices.set(settings=replace(choices.settings, rank=20))
-    keep("stale")
-    viewer.layers.clear()
-    for name in "ab":
-        viewer.add_image(np.ones((80, 80)), name=f"empty field {name}")
-    dock.run_button.click()
-    if dock.busy:
-        wait(dock.finished)
-    keep("error")
-    viewer.layers.clear()
-    few(viewer)
-    dock.run_button.click()
-    wait(dock.finished)
-    keep("inconclusive")
-    viewer.close()
-    return pictures
-
-
-def few(viewer):
-    """Two images of a few objects each."""
-    for image, options, kind in viewer_samples():
-        del kind
-        rows, columns = (slice(0, side // 6) for side in image.shape)
-        viewer.add_image(image[rows, columns], **options)
-
-
-def viewer_samples():
-    """Two simulated fields of the same steel."""
-    from napari_shape_ensembles.viewer import sample_data
-
-    return sample_data.simulated_fields()
-
-
-def sheet(pictures, ground):
-    """Combine images side by side."""
-    width = sum(picture.width() + GAP for picture in pictures) + GAP
-    height = max(picture.height() for picture in pictures) + 2 * GAP
-    whole = QImage(width, height, QImage.Format.Format_RGB32)
-    whole.fill(QColor(ground))
-    painter = QPainter(whole)
-    left = GAP
-    for picture in pictures:
-        painter.drawImage(left, GAP, picture)
-        left += picture.width() + GAP
-    painter.end()
-    return whole
-
-
-def draw_states(out):
-    """All states, in both themes, narrow and wide."""
-    for theme in THEMES:
-        for kind, width in (("", 320), ("-wide", 640)):
-            pictures = states(theme, width)
-            ground = "#262930" if theme == "dark" else "#efebe9"
-            names = list(pictures) if not kind else ["done"]
-            path = out / f"dock-states-{theme}{kind}.png"
-            sheet([pictures[name] for name in names], ground).save(str(path))
-            made_small(path)
-            print(theme, kind, names)
-
-
 def draw_bench(out):
     """Each page of the bench, from two images to a result and its sensitivity; and the table of an experiment."""
     for theme in THEMES:
@@ -190,6 +97,12 @@ def draw_bench(out):
         while session.explanation.result is None:
             wait(milliseconds=100)
         keep("answer")
+        answer = bench.pages["Answer"].show_tab(0)
+        answer.results.explore.click()
+        answer.comparison.selection.pick([int(np.argmax(answer.result.distances["undulation"]))])
+        wait(milliseconds=1500)
+        window_picture(viewer, f"dock-curves-{theme}", out)
+        viewer.window.remove_dock_widget(answer.curve_window.explorer)
         bench.next.click()
         keep("why")
         bench.next.click()
@@ -197,6 +110,15 @@ def draw_bench(out):
         trust.run_button.click()
         wait(trust.finished)
         keep("trust")
+        session.choices.set(settings=replace(session.choices.settings, permutations=200))
+        ranges = {"ranks": "5, 20-100:20", "landmarks": "100, 200", "sigmas": "0-4"}
+        for place, name in ((1, "rank"), (2, "smoothing")):
+            study = bench.pages["Trust"].show_tab(place)
+            for swept, line in study.ranges.items():
+                line.setText(ranges[swept])
+            study.run_button.click()
+            wait(study.finished, 3000)
+            keep(name)
         viewer.close()
         viewer = opened(theme)
         fields(viewer)
@@ -214,20 +136,6 @@ def draw_bench(out):
         viewer.close()
 
 
-def draw_compare(out):
-    """A comparison in the whole window."""
-    for theme in THEMES:
-        viewer = opened(theme)
-        viewer.open_sample(PLUGIN, "simulated_treatment")
-        dock = compared(viewer)
-        window_picture(viewer, f"dock-compare-{theme}", out)
-        dock.results.explore.click()
-        dock.comparison.selection.pick([int(np.argmax(dock.result.distances["undulation"]))])
-        wait(milliseconds=1500)
-        window_picture(viewer, f"dock-curves-{theme}", out)
-        viewer.close()
-
-
 def fields(viewer):
     """Three simulated fields of each of three groups; those of the last are elongated."""
     rng = np.random.default_rng(0)
@@ -241,32 +149,6 @@ def fields(viewer):
                 centre = np.array([50 * row, 50 * column]) + rng.uniform(23, 27, 2)  # all cover different pixels
                 image[ellipse(*centre, *axes, **turned)] += 1
             viewer.add_image(image, name=f"{group}_{field}", scale=(0.5, 0.5), units=("µm", "µm"))
-
-
-def quarters(viewer):
-    """Four parts of one image of coins."""
-    for name, rows in (("upper", slice(0, 152)), ("lower", slice(152, None))):
-        for side, columns in (("left", slice(0, 192)), ("right", slice(192, None))):
-            viewer.add_image(coins()[rows, columns], name=f"{name} {side}", scale=(0.1, 0.1), units=("mm", "mm"))
-
-
-def draw_several(out):
-    """Two images per sample."""
-    for theme in THEMES:
-        viewer = opened(theme)
-        quarters(viewer)
-        dock = dock_of(viewer, "Compare shapes")
-        layers = {layer.name: layer for layer in viewer.layers}
-        choices = dock.session.choices
-        choices.sides.choose(*([layers[f"{row} {side}"] for row in ("upper", "lower")] for side in ("left", "right")))
-        choices.set(recipe=replace(choices.recipe, min_area=200))
-        dock.run_button.click()
-        wait(dock.finished)
-        dock.results.side_by_side.click()
-        wait()
-        dock.scroll.verticalScrollBar().setValue(0)  # scroll to the tick marks
-        window_picture(viewer, f"dock-several-{theme}", out)
-        viewer.close()
 
 
 def draw_segment(out):
@@ -294,48 +176,7 @@ def draw_segment(out):
         viewer.close()
 
 
-def draw_shape_space(out):
-    """Why two images differ."""
-    for theme in THEMES:
-        viewer = opened(theme)
-        viewer.open_sample(PLUGIN, "simulated_rolling")
-        compare = compared(viewer)
-        dock = dock_of(viewer, "Shape space")
-        compare.parentWidget().close()
-        dock.run_button.click()
-        wait(dock.finished)
-        window_picture(viewer, f"shape-space-{theme}", out)
-        viewer.close()
-
-
-def draw_studies(out):
-    """Both docks of studies."""
-    for theme in THEMES:
-        for title, name in (("Decision landscape", "landscape"), ("Smoothing study", "smoothing")):
-            viewer = opened(theme, (1280, 1000))  # to show both controls and plot
-            viewer.open_sample(PLUGIN, "simulated_treatment")
-            dock = dock_of(viewer, title)
-            choices = dock.session.choices
-            choices.set(settings=replace(choices.settings, permutations=200))
-            dock.ranges["ranks"].setText("5, 20-100:20")
-            dock.ranges["landmarks"].setText("100, 200")
-            if "sigmas" in dock.ranges:
-                dock.ranges["sigmas"].setText("0-4")
-            dock.run_button.click()
-            wait(dock.finished, 3000)
-            window_picture(viewer, f"dock-{name}-{theme}", out)
-            viewer.close()
-
-
-DRAWN = {
-    "bench": draw_bench,
-    "states": draw_states,
-    "compare": draw_compare,
-    "several": draw_several,
-    "segment": draw_segment,
-    "shape_space": draw_shape_space,
-    "studies": draw_studies,
-}
+DRAWN = {"bench": draw_bench, "segment": draw_segment}
 
 
 def main():

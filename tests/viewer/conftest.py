@@ -14,7 +14,7 @@ from npe2 import PluginManifest
 from qtpy.QtWidgets import QFileDialog
 
 from curve_makers import blobs
-from docks import open_bare_dock, open_compare_dock, reusing_results, run
+from docks import open_answer, reusing_results, run, set_choices
 from image_makers import spots
 from napari_shape_ensembles import Ensemble, Settings, compare, explain
 from napari_shape_ensembles.viewer.task import JobRunner
@@ -88,7 +88,7 @@ def dock(viewer, qtbot):
     """The dock, opened through the manifest, with two images."""
     viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_image(spots(2), name="two", scale=(0.5, 0.5), units=("um", "um"))
-    return open_compare_dock(viewer, qtbot)
+    return open_answer(viewer, qtbot)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def bare_dock(model, qtbot):
     """The dock without a window, with two images."""
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
-    return open_bare_dock(model, qtbot)
+    return open_answer(model, qtbot)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def answer(monkeypatch):
 @pytest.fixture
 def finished_dock(bare_dock, qtbot):
     """The dock after a comparison of two images that differ in size."""
-    bare_dock.controls["rank"].setValue(20)
+    set_choices(bare_dock.session.choices, rank=20)
     with reusing_results():
         run(bare_dock, qtbot)
     return bare_dock

@@ -5,10 +5,10 @@ from dataclasses import replace
 from threading import Event
 from types import SimpleNamespace
 
-import napari
 import numpy as np
 import pytest
 from napari.components import ViewerModel
+from npe2 import PluginManifest
 from qtpy.QtCore import QEvent, QPointF, Qt
 from qtpy.QtGui import QIcon, QKeyEvent
 from qtpy.QtWidgets import (
@@ -40,15 +40,16 @@ from docks import (
 )
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Outlines, Settings
+from napari_shape_ensembles.comparison.design import GROUP
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.io import save_settings
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.viewer import comparing, studying
 from napari_shape_ensembles.viewer.curves.canvas_overlays import FloatingCard
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
+from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.inputs import is_own
-from napari_shape_ensembles.viewer.menu import take_tour
 from napari_shape_ensembles.viewer.page_status import STATES, STEPS, PageStatus, page_statuses
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 from napari_shape_ensembles.viewer.session import Session
@@ -162,7 +163,7 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
     set_choices(session.choices, rank=9)
     qtbot.waitUntil(lambda: "↻" in bench.headings["Answer"].text(), timeout=5000)
     bench.show_page(STEPS.index("Answer"))
-    answer.choices.fold(False)
+    answer.settings.fold(False)
     (bar,) = (area.verticalScrollBar() for area in parts_of(answer, ScrollColumn))
     qtbot.waitUntil(lambda: bar.maximum() > 0, timeout=5000)
     bar.setValue(bar.maximum())
@@ -189,17 +190,17 @@ def test_closing_a_detached_page_does_not_stop_the_bench(viewer, qtbot, monkeypa
     bench.show_page(STEPS.index("Answer"))
     for _ in range(2):  # the second time, the same dock is raised
         bench.headings["Images"].actions()[0].trigger()
-    assert viewer.window.dock_widgets["Images"].table.rowCount() == 2
+    assert viewer.window.dock_widgets["Shape bench: Images"].table.rowCount() == 2
     (tear,) = bench.headings["Answer"].actions()
     assert "tear off" in bench.headings["Answer"].toolTip()
     tear.trigger()
-    dock = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")[1]
+    dock = viewer.window.dock_widgets["Shape bench: A and B"]
     bench.show_page(STEPS.index("Trust"))
     for place in range(3):  # the visible part
         bench.pages["Trust"].show_tab(place)
         bench.headings["Trust"].actions()[0].trigger()
     torn = set(viewer.window.dock_widgets)
-    assert torn >= {"Trust: Overview", f"Decision landscape ({PLUGIN})", f"Smoothing study ({PLUGIN})"}
+    assert torn >= {"Shape bench: Overview", "Shape bench: Rank", "Shape bench: Smoothing"}
     bench.show_page(STEPS.index("Answer"))
     page = bench.pages["Answer"].show_tab(0)
     assert dock is not page
@@ -214,41 +215,22 @@ def test_closing_a_detached_page_does_not_stop_the_bench(viewer, qtbot, monkeypa
     wait_until_released(qtbot, gone)
 
 
-def menu_entries(viewer):
-    """The plugin's entries in the menu *Layers*, by title."""
-    (layers,) = (entry.menu() for entry in viewer.window._qt_window.menuBar().actions() if entry.text() == "&Layers")
-    menus = [entry.menu() for entry in layers.actions() if entry.menu()]
-    entries = [entry for menu in menus for entry in menu.actions() if f"({PLUGIN})" in entry.text()]
-    return {entry.text().removesuffix(f" ({PLUGIN})"): entry for entry in entries}
-
-
-def test_every_menu_entry_opens_the_bench_at_its_page(viewer, monkeypatch, qtbot):
-    monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
-    viewer.window._qt_window.resize(1280, 800)
-    viewer.window._qt_window.show()
-    entries = menu_entries(viewer)
-    pages = {
-        "compare shapes": ("Answer", "A and B"),
-        "shape space": ("Why", ""),
-        "decision landscape": ("Trust", "Rank"),
-        "smoothing study": ("Trust", "Smoothing"),
-        "segment curves": ("Outlines", "Settings and preview"),
-        "inspect curves": ("Outlines", "Inspect"),
-        "pixel size": ("Images", ""),
-    }
-    assert {*entries} == {"Shape bench", "Shape bench: take a tour", *(f"Shape bench: {name}" for name in pages)}
-    for name, (step, tab) in pages.items():
-        entries[f"Shape bench: {name}"].trigger()
-        (bench,) = viewer.window.dock_widgets.values()  # no further dock
-        assert bench.step == step
-        page = bench.pages[step]
-        assert not tab or page.tabText(page.currentIndex()) == tab
-    form = page.pixels.content
-    qtbot.waitUntil(lambda: form.isVisible() and not form.visibleRegion().isEmpty(), timeout=5000)
-    viewer.window.remove_dock_widget(bench)
-    entries["Shape bench: compare shapes"].trigger()  # opens it again
-    (bench,) = viewer.window.dock_widgets.values()
-    assert bench.step == "Answer"
+def test_three_menu_entries_open_the_bench_and_two_of_its_pages(make_napari_viewer):
+    viewer = make_napari_viewer()
+    menu = viewer.window.plugins_menu
+    menu.aboutToShow.emit()
+    (ours,) = [action.menu() for action in menu.actions() if action.menu() and action.text() == PLUGIN]
+    ours.aboutToShow.emit()
+    titles = {action.text().removesuffix(f" ({PLUGIN})"): action for action in ours.actions()}
+    assert {*titles} == {"Shape bench", "Segment curves", "Inspect curves"}
+    for action in titles.values():
+        action.trigger()
+    assert [*map(type, viewer.window.dock_widgets.values())] == [Bench, SegmentCurves, InspectCurves]
+    assert viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1] in viewer.window.dock_widgets.values()
+    assert len(viewer.window.dock_widgets) == 3  # a script opens the same dock
+    manifest = PluginManifest.from_distribution(PLUGIN).contributions
+    assert len(manifest.commands) <= 14
+    assert not manifest.menus
 
 
 @pytest.mark.parametrize(("width", "height", "beside"), [(1280, 800, False), (1920, 1080, True)])
@@ -308,14 +290,25 @@ def bench_of_two(model, qtbot):
     return bench
 
 
-@pytest.mark.parametrize(("title", "step", "tab"), [("Inspect curves", "Outlines", 1), ("Compare shapes", "Answer", 0)])
-def test_a_page_that_asks_for_a_dock_is_shown_the_page_of_the_bench(bench_of_two, title, step, tab):
-    bench_of_two.show_page(STEPS.index("Answer"))
-    bench_of_two.pages["Answer"].setCurrentIndex(1)
+def test_a_line_of_the_choices_leads_to_their_form(bench_of_two):
     bench_of_two.show_page(STEPS.index("Trust"))
-    bench_of_two.pages["Trust"].show_tab(1).open_dock(title)
-    assert bench_of_two.step == step
-    assert bench_of_two.pages[step].currentIndex() == tab
+    page = bench_of_two.pages["Trust"].show_tab(1)
+    set_choices(bench_of_two.session.choices, rank=7, neck=0.5)
+    assert "neck 0.5" in page.line.text()
+    assert "rank 7" in page.line.text()
+    page.line.linkActivated.emit("recipe")
+    assert bench_of_two.step == "Outlines"
+    segment = bench_of_two.pages["Outlines"].show_tab(0)
+    assert segment.settings.unfolded
+    assert "Neck = 0.5" in segment.form.more.label.text()
+    page.line.linkActivated.emit("settings")
+    assert bench_of_two.step == "Answer"
+    answer = bench_of_two.pages["Answer"].show_tab(0)
+    assert answer.settings.unfolded
+    answer.recipe.linkActivated.emit("recipe")
+    assert bench_of_two.step == "Outlines"
+    segment.request_page("Inspect")
+    assert bench_of_two.pages["Outlines"].currentIndex() == 1
 
 
 def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model, qtbot, shown):
@@ -324,7 +317,7 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
     page.pattern.setText("{group}_{replicate}")
     press(page.fill, qtbot)
     assert list(session.design.groups()) == ["a", "b", "c"]
-    assert [[layer.name for layer in side] for side in session.choices.sides.chosen()] == [
+    assert [[layer.name for layer in side] for side in session.design.sides()] == [
         ["a_1", "a_2"],
         ["b_1", "b_2"],
     ]
@@ -478,7 +471,7 @@ def test_the_groups_that_are_a_and_b_have_their_colors_in_the_table(bench, qtbot
             assert picture.pixelColor(1, 1).name() == color
             assert len({picture.pixel(x, y) for x in range(14) for y in range(14)}) > 1  # a letter, too
     assert table.item(4, 1).icon().isNull()
-    bench.session.choices.sides.swap()
+    bench.session.design.swap()
     qtbot.waitUntil(lambda: table.item(0, 1).icon().pixmap(14, 14).toImage().pixelColor(1, 1).name() == COLOR_B)
 
 
@@ -490,7 +483,7 @@ def test_the_first_in_the_table_of_two_selected_images_is_a(bench_of_two, model,
     for pair in (("three", "four"), ("one", "two"), ("four", "two"), ("one", "three"), ("two", "three")):
         model.layers.selection = {model.layers[name] for name in pair}
         wanted = [[name] for name in sorted(pair)]
-        assert [[layer.name for layer in side] for side in session.choices.sides.chosen()] == wanted
+        assert [[layer.name for layer in side] for side in session.design.sides()] == wanted
         qtbot.waitUntil(lambda pair=pair: model.layers[0].name == min(pair), timeout=5000)  # the canvas is arranged
         qtbot.waitUntil(lambda: table.rowCount() == 4, timeout=5000)
         rows = [table.item(row, 0).text() for row in range(4)]
@@ -535,11 +528,11 @@ def test_the_pixel_size_of_a_stack_is_that_of_displayed_planes(bench, model):
 
 def test_rare_table_actions_are_in_its_menu(bench, model, monkeypatch):
     page = bench.pages["Images"]
-    before = bench.session.choices.sides.chosen()
+    before = bench.session.design.sides()
     entries = {one.text().replace("&", ""): one for one in page.table_menu.menu().actions()}
-    assert list(entries) == ["Swap A and B", "Add column …", "Open table …", "Save table …"]
+    assert list(entries) == ["Swap A and B", "Add column …", "Open table …", "Save table …", "Take a tour"]
     entries["Swap A and B"].trigger()
-    assert bench.session.choices.sides.chosen() == before[::-1]
+    assert bench.session.design.sides() == before[::-1]
     monkeypatch.setattr(QInputDialog, "getText", lambda *_: ("dose", True))
     entries["Add column …"].trigger()
     assert "dose" in bench.session.design.columns
@@ -607,7 +600,7 @@ def test_outlines_in_units_that_cannot_be_pooled_are_reported(model, qtbot, show
     layers = [add(maker(seed), name=f"{seed}") for seed in (1, 2, 3)]
     layers[1].scale, layers[1].units = (0.5, 0.5), ("um", "um")
     bench = shown(Bench(model))
-    bench.session.choices.sides.choose(layers[:2], layers[2:])
+    bench.session.design.choose(layers[:2], layers[2:])
     bench.show_page(STEPS.index("Outlines"))
     page = bench.pages["Outlines"].show_tab(0)
     qtbot.waitUntil(lambda: "cannot be compared" in page.verdict.text(), timeout=5000)
@@ -762,7 +755,7 @@ def test_the_outlines_status_depends_on_the_compared_images(bench, model, qtbot)
     wait_until_idle(session.comparison, qtbot)
     compared = page_statuses(session)["Outlines"]
     assert compared.reason == f"{len(session.comparison.result.a)} and {len(session.comparison.result.b)} outlines."
-    session.choices.sides.choose(*session.choices.sides.chosen()[::-1])
+    session.design.choose(*session.design.sides()[::-1])
     assert page_statuses(session)["Outlines"] == compared  # of the same images
     model.layers.clear()
     statuses = page_statuses(session)
@@ -805,7 +798,7 @@ def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
 def test_choices_are_not_tried_with_too_few_images_for_any_result(bench, qtbot, model, shown):
     session, layers = bench.session, list(model.layers)
     set_choices(session.choices, **QUICK)
-    session.choices.sides.choose(layers[:3], layers[3:])
+    session.design.choose(layers[:3], layers[3:])
     bench.show_page(STEPS.index("Trust"))
     page = bench.pages["Trust"].show_tab(0)
     press(page.run_button, qtbot)
@@ -887,11 +880,6 @@ def test_an_answer_shown_despite_faults_says_so(bench_of_two, qtbot, model):
     press(answer.faults.button, qtbot)
     qtbot.waitUntil(lambda: answer.verdict.sentence.text().startswith("No difference"), timeout=60_000)
     assert "⚠ Shown despite faults of the outlines." in answer.verdict.beside.text()
-
-
-def test_a_study_names_the_page_that_its_settings_are_loaded_into(bench):
-    page = bench.page("Trust").show_tab(1)
-    assert page.picked.text() == "Click a point in the plot to load its settings into Answer."
 
 
 def test_trust_is_dimmed_if_the_result_is_outdated(bench, qtbot):
@@ -1104,7 +1092,7 @@ def test_a_blank_image_is_reported_once_and_others_get_proposals(model, qtbot, s
     images.insert(place, np.zeros_like(images[0]))
     for number, image in enumerate(images):
         model.add_image(image, name="blank" if number == place else f"good {number}")
-    Session.of(model).choices.sides.choose_several(model.layers[:1], model.layers[1:])
+    Session.of(model).design.write([(layer, GROUP, "B" if place else "A") for place, layer in enumerate(model.layers)])
     bench = shown(Bench(model))
     page = outlines_page_of(bench, qtbot)
     assert bench.session.proposing.result.images == len(images) - 1
@@ -1215,18 +1203,6 @@ def test_no_thumbnails_of_an_image_removed_meanwhile(bench_of_two, model, qtbot)
     assert bench_of_two.page("Outlines").show_tab(0).proposals.pictures.count() == 0
 
 
-def test_the_menu_and_a_script_open_the_same_dock(make_napari_viewer):
-    viewer = make_napari_viewer()
-    menu = viewer.window.plugins_menu
-    menu.aboutToShow.emit()
-    (ours,) = [action.menu() for action in menu.actions() if action.menu() and action.text() == PLUGIN]
-    ours.aboutToShow.emit()
-    next(action for action in ours.actions() if action.text().startswith("Shape bench")).trigger()
-    (name,) = viewer.window.dock_widgets
-    assert viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1] is viewer.window.dock_widgets[name]
-    assert len(viewer.window.dock_widgets) == 1
-
-
 def test_every_step_status_fits_into_its_heading(make_napari_viewer, qtbot):
     viewer = make_napari_viewer(show=True)  # with napari's style
     viewer.window.resize(1280, 800)
@@ -1239,14 +1215,13 @@ def test_every_step_status_fits_into_its_heading(make_napari_viewer, qtbot):
             assert widest < heading.width() - 8, heading.text()
 
 
-def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot, monkeypatch):
+def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot):
     for seed, size in ((1, 9), (2, 13)):
         viewer.add_labels(labels_of(seed, size=size), name=f"{size} large")
-    monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
     viewer.window._qt_window.show()
     set_choices(Session.of(viewer).choices, **QUICK)
-    take_tour()
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    bench.pages["Images"].tour_requested.emit()
     (tour,) = bench.window().findChildren(Tour)
     seen = []
     for _ in STEPS:
@@ -1258,26 +1233,25 @@ def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot, monkeypatch):
     qtbot.waitUntil(lambda: not bench.window().findChildren(Tour), timeout=5000)
     wait_until_idle(bench.session.comparison, qtbot)
     assert bench.session.comparison.result is not None
-    take_tour()
+    bench.start_tour()
     (tour,) = bench.window().findChildren(Tour)
     qtbot.keyClick(tour, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: not bench.window().findChildren(Tour), timeout=5000)
     assert bench.session.choices.recipe.method == "otsu"
     viewer.layers.clear()
-    take_tour()  # with its own image pair and a suitable threshold
+    bench.start_tour()  # with its own image pair and a suitable threshold
     assert [layer.name for layer in viewer.layers][:2] == ["Powder, field 1", "Powder, field 2"]
     assert (bench.session.choices.recipe.method, bench.session.choices.recipe.threshold) == ("manual", 50)
     bench.window().findChild(Tour).close()
 
 
-def test_the_tour_stays_in_the_window_and_ends_with_the_bench(viewer, qtbot, monkeypatch):
+def test_the_tour_stays_in_the_window_and_ends_with_the_bench(viewer, qtbot):
     viewer.add_labels(labels_of(1), name="one")
-    monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
     window = viewer.window._qt_window
     window.resize(1200, 800)
     window.show()
-    take_tour()
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    bench.start_tour()
     (tour,) = window.findChildren(Tour)
     qtbot.waitUntil(lambda: tour.x() > 500, timeout=5000)
     window.resize(700, 600)
@@ -1291,7 +1265,7 @@ def test_manual_outlines_are_in_the_cell_of_their_image(model, qtbot):
         model.add_image(np.zeros((60, 60)), name=name, translate=(0, 80 * place))
         square = np.array([[10.0, 10], [10, 40], [40, 40], [40, 10]]) + np.array([0, 80 * place])
         model.add_shapes([square], shape_type="polygon", name=f"{name} drawn")
-    Session.of(model).choices.sides.choose([model.layers["left drawn"]], [model.layers["right drawn"]])
+    Session.of(model).choices.design.choose([model.layers["left drawn"]], [model.layers["right drawn"]])
     bench = Bench(model)
     qtbot.addWidget(bench)
     side_by_side = [[layer.name for layer in cell.layers] for cell in bench.session.image_cells.cells()]
@@ -1409,22 +1383,22 @@ def test_a_spreadsheet_is_pasted_by_headings_or_position(design, model):
 
 def test_a_group_named_a_or_b_is_that_sample(design, model):
     one, two, three = (model.layers[name] for name in ("one", "two", "three"))
-    sides = Session.of(model).choices.sides
+    design = Session.of(model).choices.design
     for layer in (one, two, three):
         design.write([(layer, "group", "")])
     design.write([(one, "group", "B")])
     design.write([(two, "group", "A")])
-    assert sides.chosen() == ((two,), (one,))
+    assert design.sides() == ((two,), (one,))
     design.write([(two, "group", ""), (three, "group", "drug")])
-    assert sides.chosen() == ((three,), (one,))
+    assert design.sides() == ((three,), (one,))
     design.paste("image\tgroup\none\tB\nthree\tC\ntwo\tA", 0, 0)
     assert list(design.groups()) == ["A", "B", "C"]
-    sides.swap()
+    design.swap()
     assert [design.cell(layer, "group") for layer in (one, two)] == ["A", "B"]
     design.replace_by_parts(one, ["upper", "lower"], [two, three])
     assert list(design.groups()) == ["A", "upper", "lower"]  # no part is in sample A beside a group A
     design.write([(three, "dose", "1")])
-    assert sides.chosen() == ((one,), (two,))
+    assert design.sides() == ((one,), (two,))
 
 
 def test_groups_are_reset_when_all_images_are_replaced(design, model):
@@ -1438,7 +1412,7 @@ def test_groups_are_reset_when_all_images_are_replaced(design, model):
 
 def test_a_failed_paste_keeps_the_order_of_groups(design, model):
     design.paste("image\tgroup\none\tdrug\ntwo\tctrl", 0, 0)
-    Session.of(model).choices.sides.swap()
+    Session.of(model).choices.design.swap()
     before = list(design.groups())
     with pytest.raises(ValueError, match="no layer 'four'"):
         design.paste("image\tgroup\nfour\tdrug", 0, 0)
@@ -1447,15 +1421,15 @@ def test_a_failed_paste_keeps_the_order_of_groups(design, model):
 
 def test_groups_follow_the_chosen_samples(design, model):
     one, two, three = (model.layers[name] for name in ("one", "two", "three"))
-    sides = Session.of(model).choices.sides
+    design = Session.of(model).choices.design
     assert design.groups() == {"A": [one], "B": [three]}  # the selected one
-    sides.swap()
+    design.swap()
     assert design.groups() == {"A": [three], "B": [one]}
     design.write([(one, "group", "drug"), (two, "group", "ctrl"), (three, "group", "drug")])
-    assert {frozenset(side) for side in sides.chosen()} == {frozenset({one, three}), frozenset({two})}
+    assert {frozenset(side) for side in design.sides()} == {frozenset({one, three}), frozenset({two})}
     assert not design.is_experiment
     before = design.groups()
-    sides.swap()
+    design.swap()
     assert design.groups() == before
     assert list(design.groups()) == list(reversed(before))
     model.layers.remove(two)

@@ -7,7 +7,7 @@ from napari.settings import get_settings
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QApplication, QDialog, QLabel, QPushButton
 
-from docks import PLUGIN, grid_of, open_compare_dock, show_given_result
+from docks import PLUGIN, grid_of, open_answer, show_given_result
 from image_makers import spots
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
@@ -72,7 +72,7 @@ def test_quitting_asks_once_and_closing_a_window_leaves_the_other(
     (question,) = ask_and_answer(lambda: one.close(confirm_need=True), "Cancel")
     assert "⚠" not in question
 
-    dock = open_compare_dock(first, qtbot)
+    dock = open_answer(first, qtbot)
     other.activateWindow()
     qtbot.waitUntil(other.isActiveWindow, timeout=5000)
     monkeypatch.setattr(comparing, "compare", slow)

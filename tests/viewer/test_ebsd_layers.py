@@ -6,7 +6,7 @@ import npe2
 import pytest
 from napari.components import ViewerModel
 
-from napari_shape_ensembles.viewer.files import map_reader
+from napari_shape_ensembles.viewer.files import reader
 from napari_shape_ensembles.viewer.inputs import symbol
 from napari_shape_ensembles.viewer.splitting import split_options
 
@@ -34,8 +34,8 @@ def test_a_map_opens_as_colors_quality_phases_and_grains(tmp_path, viewer, real_
 
 
 def test_other_files_are_left_to_other_readers():
-    assert map_reader("x.tif") is None
-    assert map_reader(["x.ang", "x.tif"]) is None
+    assert reader("x.tif") is None
+    assert reader(["x.ang", "x.tif"]) is None
 
 
 def test_an_invalid_map_adds_no_layer(tmp_path, viewer):

@@ -371,7 +371,7 @@ def test_a_saved_comparison_restores_the_design(model, qtbot, tmp_path):
     again.comparison.open(tmp_path / "pair.comparison.npz")
     wait_until_idle(again.comparison, qtbot)
     assert again.design.rows() == rows
-    chosen = [[[layer.name for layer in side] for side in one.choices.sides.chosen()] for one in (session, again)]
+    chosen = [[[layer.name for layer in side] for side in one.choices.design.sides()] for one in (session, again)]
     assert chosen[0] == chosen[1]
     again.design.restore_tree({"columns": 3})  # nothing of a damaged file
     assert again.design.rows() == rows

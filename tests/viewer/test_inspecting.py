@@ -361,12 +361,12 @@ def in_stack(task, model, qtbot):
     labels, _, _ = faulty("hole")
     stack = np.stack([labels, labels, np.ascontiguousarray(labels[::-1])]).astype(np.uint16)
     model.add_labels(stack, name="nuclei", scale=(2, 0.5, 0.5), units=("um",) * 3)
-    task.choices.sides.connect_events()
+    task.choices.design.connect_events()
     model.dims.set_point(0, 2)  # plane 1, in world units
     ended(task, qtbot, task.run)
     task.go_to(0)
     yield task
-    task.choices.sides.disconnect_events()
+    task.choices.design.disconnect_events()
 
 
 def saved_stack(task, qtbot, folder):
@@ -399,7 +399,7 @@ def test_corrected_planes_are_saved_in_their_stack(in_stack, model, qtbot, tmp_p
     fixed(task, qtbot, "delete")
     second = model.layers["nuclei plane axis 0 = 2 corrected"]
     assert (first.visible, second.visible) == (False, True)
-    assert task.choices.sides.chosen()[0] == (second,)
+    assert task.choices.design.sides()[0] == (second,)
     model.dims.set_point(0, 2)
     ended(task, qtbot, task.run)
     assert task.layers.copy_of(0) is first
@@ -420,7 +420,7 @@ def test_corrected_planes_are_saved_in_their_stack(in_stack, model, qtbot, tmp_p
     ended(task, qtbot, task.run)
     assert task.to_save() == {0: "nuclei corrected"}
     model.layers.remove(second)
-    assert task.choices.sides.chosen()[0] == (first,)
+    assert task.choices.design.sides()[0] == (first,)
 
 
 def test_planes_along_other_axes_and_split_planes_are_saved_in_their_stack(task, model, qtbot, tmp_path):
@@ -488,7 +488,7 @@ def test_inspection_layers_are_renamed_with_the_inspected_layer(task, model, qtb
     labels[labels == 7] = 0  # an object without a label, and therefore without an outline
     model.add_image(image, name="field")
     model.add_labels(labels, name="nuclei")
-    task.choices.sides.connect_events()
+    task.choices.design.connect_events()
     task.a.choose(model.layers["nuclei"])
     ended(task, qtbot, task.run)
     task.go_to(task.rows.index[task.rows["label"] == ODD][0])
@@ -506,21 +506,21 @@ def test_inspection_layers_are_renamed_with_the_inspected_layer(task, model, qtb
     model.layers["cells corrected"].name = "mine"
     model.layers["cells"].name = "nuclei"
     assert names() == {"nuclei", "nuclei inspected", "nuclei without outline", "mine"}
-    task.choices.sides.disconnect_events()
+    task.choices.design.disconnect_events()
 
 
 def test_a_copy_replaces_only_its_layer(reviewed, model, qtbot):
     design, (nuclei, field) = Session.of(model).design, (model.layers[name] for name in ("nuclei", "field"))
-    reviewed.choices.sides.connect_events()
+    reviewed.choices.design.connect_events()
     design.write([(nuclei, "group", "ctrl"), (field, "group", "")])
     fixed(reviewed, qtbot)
     copy = model.layers["nuclei corrected"]
     model.layers.selection.active = field  # whatever is selected in the layer list
-    assert reviewed.choices.sides.chosen() == ((copy,), ())
+    assert reviewed.choices.design.sides() == ((copy,), ())
     assert design.groups() == {"ctrl": [copy]}
     model.layers.remove(copy)
     assert design.groups() == {"ctrl": [nuclei]}
-    reviewed.choices.sides.disconnect_events()
+    reviewed.choices.design.disconnect_events()
 
 
 def test_a_deleted_copy_is_restored_with_its_corrections(reviewed, model, qtbot):
@@ -541,7 +541,7 @@ def test_a_deleted_copy_is_restored_with_its_corrections(reviewed, model, qtbot)
 
 
 def test_rerunning_an_inspection_resumes_corrections_verdicts_and_undo(reviewed, model, qtbot):
-    reviewed.choices.sides.connect_events()
+    reviewed.choices.design.connect_events()
     reviewed.tick(wrong=True)
     reviewed.tick(wrong=False)
     reviewed.go_to(0)
@@ -562,7 +562,7 @@ def test_rerunning_an_inspection_resumes_corrections_verdicts_and_undo(reviewed,
     qtbot.waitUntil(lambda: not reviewed.update_runner.busy, timeout=30_000)
     assert reviewed.current == deleted
     assert reviewed.row >= 0
-    reviewed.choices.sides.disconnect_events()
+    reviewed.choices.design.disconnect_events()
 
 
 def test_changed_labels_are_inspected_from_scratch(reviewed, model, qtbot):
@@ -629,7 +629,7 @@ def test_undo_shows_the_label_of_the_undone_correction(reviewed, qtbot):
 
 
 def test_a_copy_with_a_clashing_name_is_numbered(reviewed, model, qtbot):
-    reviewed.choices.sides.connect_events()
+    reviewed.choices.design.connect_events()
     model.add_labels(model.layers["nuclei"].data, name="nuclei corrected")  # the user's own
     fixed(reviewed, qtbot)
     copy = reviewed.layers.copy_of(0)
@@ -639,7 +639,7 @@ def test_a_copy_with_a_clashing_name_is_numbered(reviewed, model, qtbot):
     model.layers["nuclei"].name = "cells"
     assert copy.name == "cells corrected"
     assert "nuclei corrected" in model.layers
-    reviewed.choices.sides.disconnect_events()
+    reviewed.choices.design.disconnect_events()
 
 
 def paint(layer, value, rows=5):

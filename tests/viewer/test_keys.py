@@ -15,13 +15,12 @@ from qtpy.QtWidgets import (
     QComboBox,
     QLabel,
     QLineEdit,
-    QPushButton,
     QScrollBar,
     QTabBar,
 )
 
 from curve_makers import blobs
-from docks import open_compare_dock, press, run, show_given_result
+from docks import open_answer, press, run, show_given_result
 from image_makers import spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.progress import Progress, report
@@ -29,8 +28,8 @@ from napari_shape_ensembles.viewer import comparing, explaining, inspecting, seg
 from napari_shape_ensembles.viewer.docks.bench import TabbedPage
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
-from napari_shape_ensembles.viewer.docks.shape_space import ShapeSpaceDock
-from napari_shape_ensembles.viewer.docks.study import LandscapeDock, SmoothingDock
+from napari_shape_ensembles.viewer.docks.study import LandscapePage, SmoothingPage
+from napari_shape_ensembles.viewer.docks.why import WhyPage
 from napari_shape_ensembles.viewer.page_status import STEPS
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn, Section
 
@@ -54,9 +53,9 @@ DOCKS = {
         lambda dock: dock.form.controls["min_area"],
     ),
     "inspect": (InspectCurves, inspecting, "inspect_suspicious", "run_button", lambda dock: dock.question),
-    "landscape": (LandscapeDock, studying, "landscape_of", "run_button", lambda dock: dock.ranges["ranks"]),
-    "smoothing": (SmoothingDock, studying, "smoothing_of", "run_button", lambda dock: dock.merge),
-    "space": (ShapeSpaceDock, explaining, "explain", "run_button", lambda dock: dock.explorer.sliders[0]),
+    "landscape": (LandscapePage, studying, "landscape_of", "run_button", lambda dock: dock.ranges["ranks"]),
+    "smoothing": (SmoothingPage, studying, "smoothing_of", "run_button", lambda dock: dock.merge),
+    "space": (WhyPage, explaining, "explain", "run_button", lambda dock: dock.explorer.sliders[0]),
 }
 
 
@@ -68,7 +67,7 @@ def ready(request, model, qtbot, monkeypatch):
         model.add_image(spots(seed, rows=3), name=name)
     dock = make(model)
     qtbot.addWidget(dock, before_close_func=lambda dock: settle(dock, qtbot))
-    if make is ShapeSpaceDock:
+    if make is WhyPage:
         a, b = (Ensemble(list(blobs(20, 60, seed=seed)), name=str(seed)) for seed in (1, 2))
         show_given_result(compare(a, b, Settings(landmarks=50, rank=5, permutations=99)), model)
     monkeypatch.setattr(module, work, slow)
@@ -116,7 +115,7 @@ def test_enter_in_a_field_of_segment_curves_adds_no_layers(ready, qtbot):
 
 
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
-@pytest.mark.parametrize("ready", [DOCKS["segment"], DOCKS["inspect"], DOCKS["landscape"]], indirect=True)
+@pytest.mark.parametrize("ready", [DOCKS["segment"], DOCKS["inspect"]], indirect=True)
 def test_enter_presses_the_focused_button(ready, qtbot, key):
     dock, _, _ = ready
     section = next(one for one in dock.findChildren(Section) if one.heading.isVisible())
@@ -164,6 +163,7 @@ def test_escape_works_after_a_click_on_the_canvas_without_scrolling(dock, viewer
     qtbot.waitUntil(window.isActiveWindow, timeout=3000)
     monkeypatch.setattr(comparing, "robustness_of", slow)
     bar = dock.scroll.verticalScrollBar()
+    dock.numbers.fold(False)
     qtbot.waitUntil(lambda: bar.maximum() > 300, timeout=3000)
     bar.setValue(0)
     dock.scroll.ensureWidgetVisible(dock.results.check)
@@ -236,31 +236,16 @@ def assert_free(found, taken):
     assert not set(found) & taken, sorted(found)
 
 
-TITLES = [
-    "Segment curves",
-    "Inspect curves",
-    "Decision landscape",
-    "Smoothing study",
-    "Shape space",
-    "Pixel size",
-]
-
-
 def test_shortcuts_of_a_dock_do_not_clash(beside, viewer, qtbot):
     taken = letters_of_napari(viewer)
     assert {"f", "v", "l", "p", "w", "h", "s", "c"} <= taken
-    for title in TITLES:
-        dock = beside(title)
-        assert_free(letters(dock), taken)
-        if title == "Shape space":  # a button with another text while it is pressed
-            dock.explorer.play.setChecked(True)
-            assert_free(letters(dock), taken)
+    for title in ("Segment curves", "Inspect curves"):
+        assert_free(letters(beside(title)), taken)
 
 
-def test_shortcuts_of_compare_shapes_and_curves_do_not_clash(beside, viewer, qtbot):
+def test_shortcuts_of_the_answer_and_curves_do_not_clash(beside, viewer, qtbot):
     taken = letters_of_napari(viewer)
-    beside("Compare shapes")
-    dock = open_compare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     run(dock, qtbot)
     press(dock.results.explore, qtbot)
     explorer = dock.curve_window.explorer
@@ -346,7 +331,7 @@ def test_tab_visits_the_bench_in_reading_order_and_then_the_window(bench, viewer
     bench.show_page(STEPS.index("Outlines"))
     qtbot.waitUntil(lambda: bench.next.isEnabled() and not bench.session.proposing.busy, timeout=60_000)
     (page,) = [one for one in bench.pages["Outlines"].findChildren(ScrollColumn) if one.isVisible()]
-    (last,) = [one for one in page.findChildren(QPushButton) if one.text().startswith("Setti&n")]
+    last = bench.pages["Outlines"].show_tab(0).form.controls["holes"]
     bar = page.verticalScrollBar()
     assert bar.maximum() > 0
     bar.setValue(bar.maximum() // 2)

@@ -105,8 +105,8 @@ def test_the_layer_of_examples_is_not_offered_for_comparison(session):
     layer = paint(session, 1)
     assert isinstance(layer, Labels)
     np.testing.assert_array_equal(layer.scale, session.choices.layers["one"].scale)
-    assert layer not in session.choices.sides.offered()
-    assert session.choices.sides.chosen() == tuple((session.choices.layers[name],) for name in ("one", "two"))
+    assert layer not in session.design.offered()
+    assert session.design.sides() == tuple((session.choices.layers[name],) for name in ("one", "two"))
 
 
 def test_painted_pieces_are_separate_objects_and_specks_are_ignored():
@@ -205,7 +205,7 @@ def test_corrected_labels_are_compared_instead_of_the_image(model, qtbot):
     qtbot.waitUntil(lambda: not inspection.update_runner.busy, timeout=30_000)
     copy = model.layers["one corrected"]
     assert page.message.text() == "one corrected takes the place of one."
-    assert session.choices.sides.chosen() == ((copy,), (two,))
+    assert session.design.sides() == ((copy,), (two,))
     assert [session.design.cell(copy, name) for name in ("group", "replicate")] == ["A", "m1"]
     assert session.design.cell(one, "group") == ""
     # The outlines to compare are the corrected ones, also after another change.
@@ -220,7 +220,7 @@ def test_corrected_labels_are_compared_instead_of_the_image(model, qtbot):
     bench.show_page(0)
     model.layers.remove(copy)
     said = "one corrected was deleted: one is back in its place."
-    assert session.choices.sides.chosen() == ((one,), (two,))
+    assert session.design.sides() == ((one,), (two,))
     assert [session.design.cell(one, name) for name in ("group", "replicate")] == ["A", "m1"]
     assert page.message.text() == said
     assert bench.pages["Images"].message.text() == said
@@ -295,27 +295,27 @@ def test_labels_and_classes_opened_as_images_are_recognized(session, qtbot):
     labels = model.add_image(TRUTH[1].astype(np.uint16), name="numbers")
     classes = model.add_image(((TRUTH[2] % 2 + 1) * (TRUTH[2] > 0)).astype(np.uint8), name="phases")
     session.segmentation.image.choose(labels)
-    task = previewed(session, qtbot, lambda: session.choices.sides.choose([labels], [model.layers["two"]]))
+    task = previewed(session, qtbot, lambda: session.design.choose([labels], [model.layers["two"]]))
     assert task.contents == {"numbers": "labels"}
     convert(task, qtbot)
-    a, b = session.choices.sides.chosen()
+    a, b = session.design.sides()
     assert isinstance(a[0], Labels)
     np.testing.assert_array_equal(a[0].data, TRUTH[1])
     assert b == (model.layers["two"],)
     task = previewed(session, qtbot, lambda: session.segmentation.image.choose(classes))
     assert task.contents == {"phases": "classes"}
     convert(task, qtbot, classes_apart=True)
-    assert [layer.name for side in session.choices.sides.chosen() for layer in side] == [
+    assert [layer.name for side in session.design.sides() for layer in side] == [
         "phases class 1",
         "phases class 2",
     ]
     mask = model.add_image(TRUTH[1] > 0, name="mask")
     session.segmentation.image.choose(mask)
-    task = previewed(session, qtbot, lambda: session.choices.sides.choose([mask], [model.layers["two"]]))
+    task = previewed(session, qtbot, lambda: session.design.choose([mask], [model.layers["two"]]))
     assert task.contents == {"mask": "mask"}
     convert(task, qtbot)
     assert model.layers["mask labels"].data.max() == TRUTH[1].max()  # the components of the mask are its objects
-    assert session.choices.sides.chosen() == ((model.layers["mask labels"],), (model.layers["two"],))
+    assert session.design.sides() == ((model.layers["mask labels"],), (model.layers["two"],))
 
 
 def test_images_of_labels_are_converted_in_a_window_that_draws_them(viewer, qtbot):
@@ -330,7 +330,7 @@ def test_images_of_labels_are_converted_in_a_window_that_draws_them(viewer, qtbo
     press(page.labels.button, qtbot)
     qtbot.waitUntil(lambda: not task.converter.busy, timeout=20_000)
     qtbot.wait(500)
-    chosen = [layer.name for side in bench.session.choices.sides.chosen() for layer in side]
+    chosen = [layer.name for side in bench.session.design.sides() for layer in side]
     assert chosen == ["one labels", "two labels"]
     assert task.image.chosen() is None  # nothing is left to segment
     assert page.labels.isHidden()
@@ -342,7 +342,7 @@ def test_a_stack_moved_out_of_view_is_not_converted(session, qtbot):
     model = session.choices.viewer
     image = model.add_image(TRUTH[1].astype(np.uint16), name="numbers")
     session.segmentation.image.choose(image)
-    task = previewed(session, qtbot, lambda: session.choices.sides.choose([image], [model.layers["two"]]))
+    task = previewed(session, qtbot, lambda: session.design.choose([image], [model.layers["two"]]))
     image.shear = [0.5]
     convert(task, qtbot)
     assert "sheared" in task.message
@@ -353,12 +353,12 @@ def test_a_second_click_adds_no_labels_and_an_image_that_fails_or_is_deleted_doe
     model = session.choices.viewer
     images = [model.add_image(TRUTH[seed].astype(np.uint16), name=f"numbers {seed}") for seed in (1, 2)]
     session.segmentation.image.choose(images[0])
-    task = previewed(session, qtbot, lambda: session.choices.sides.choose(images[:1], images[1:]))
+    task = previewed(session, qtbot, lambda: session.design.choose(images[:1], images[1:]))
     task.use_as_labels()
     model.layers.remove(images[0])
     convert(task, qtbot)
     assert [layer.name for layer in model.layers if layer.name.endswith("labels")] == ["numbers 2 labels"]
-    assert model.layers["numbers 2 labels"] in [layer for side in session.choices.sides.chosen() for layer in side]
+    assert model.layers["numbers 2 labels"] in [layer for side in session.design.sides() for layer in side]
 
 
 def test_painting_training_and_previewing_in_a_window(viewer, qtbot):

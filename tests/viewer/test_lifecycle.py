@@ -12,7 +12,17 @@ import pytest
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QApplication
 
-from docks import curves_of, open_bare_dock, open_compare_dock, press, reusing_results, run
+from docks import (
+    chosen_names,
+    curves_of,
+    open_answer,
+    press,
+    reusing_results,
+    run,
+    set_choices,
+    swap,
+    words_of,
+)
 from image_makers import spots
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
@@ -35,31 +45,27 @@ def slow(*_):
         time.sleep(0.01)
 
 
-def chosen(dock):
-    return [layer and layer.name for layer in dock.sides.pair.chosen()]
-
-
 # Choosing ------------------------------------------------------------------------------------------------------
 
 
 def test_two_layers_selected_in_the_list_become_a_and_b(bare_dock, model):
     third, fourth = (model.add_image(spots(seed), name=str(seed)) for seed in (3, 4))
     model.layers.selection = {fourth, third}
-    assert chosen(bare_dock) == ["3", "4"]
+    assert chosen_names(bare_dock) == [["3"], ["4"]]
 
 
 def test_selecting_one_layer_or_the_chosen_two_changes_nothing(bare_dock, model, qtbot):
-    press(bare_dock.sides.swap, qtbot)
+    swap(bare_dock)
     model.layers.selection = {model.layers["one"]}
     model.layers.selection = {model.layers["one"], model.layers["two"]}
-    assert chosen(bare_dock) == ["two", "one"]
+    assert chosen_names(bare_dock) == [["two"], ["one"]]
 
 
 def test_a_renamed_layer_remains_chosen(bare_dock, model, qtbot):
     with reusing_results():
         run(bare_dock, qtbot)
     model.layers["one"].name = "first"
-    assert bare_dock.sides.pair.a.currentText() == "first"
+    assert chosen_names(bare_dock) == [["first"], ["two"]]
     assert bare_dock.state == "done"
 
 
@@ -67,7 +73,7 @@ def test_reordered_layers_remain_chosen(bare_dock, model, qtbot):
     with reusing_results():
         run(bare_dock, qtbot)
     model.layers.move(0, len(model.layers))
-    assert chosen(bare_dock) == ["one", "two"]
+    assert chosen_names(bare_dock) == [["one"], ["two"]]
     assert bare_dock.state == "done"
 
 
@@ -85,7 +91,7 @@ def test_hidden_layers_remain_chosen_and_comparable(bare_dock, model, qtbot):
 @pytest.mark.parametrize("name", ["one", "two"])
 def test_a_layer_deleted_before_a_run_leaves_an_empty_choice(bare_dock, model, name):
     model.layers.remove(name)
-    assert None in bare_dock.sides.pair.chosen()
+    assert [] in chosen_names(bare_dock)
     assert bare_dock.state == "empty"
     bare_dock.run()
     assert not bare_dock.busy
@@ -137,7 +143,7 @@ def test_a_replacement_layer_is_chosen_and_makes_the_result_stale(bare_dock, mod
         run(bare_dock, qtbot)
     model.layers.remove("two")
     model.add_image(spots(5), name="two", scale=(0.5, 0.5), units=("um", "um"))
-    assert chosen(bare_dock) == ["one", "two"]
+    assert chosen_names(bare_dock) == [["one"], ["two"]]
     assert bare_dock.state == "stale"
     press(bare_dock.stale.button, qtbot)
     qtbot.waitUntil(lambda: bare_dock.state == "done", timeout=30_000)
@@ -159,7 +165,7 @@ def test_a_copy_of_the_curves_belongs_to_the_user(bare_dock, model, qtbot):
     copy = model.add_shapes(data, **(attributes | {"name": "copy"}))
     assert kind == "shapes"
     assert not is_own(copy)
-    assert bare_dock.sides.pair.a.findText("copy") >= 0
+    assert copy in bare_dock.session.design.offered()
     run(bare_dock, qtbot)
     assert copy in model.layers
 
@@ -216,7 +222,7 @@ def test_undoing_an_edit_makes_the_result_valid_again(model, qtbot):
         labels[row * 30 + 5 : row * 30 + 25, column * 30 + 5 : column * 30 + 10 + index] = index + 1
     painted = model.add_labels(labels.copy(), name="one")
     model.add_labels(labels.T.copy(), name="two")
-    dock = open_bare_dock(model, qtbot)
+    dock = open_answer(model, qtbot)
     run(dock, qtbot)
     painted.fill((8, 8), 20)
     qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=STALE_SOON)
@@ -229,7 +235,7 @@ def test_moved_shapes_make_the_result_stale(model, qtbot):
     boxes = [np.array([[0, 0], [0, 15], [20, 15 + i], [20, 0]]) + 30 * i for i in range(8)]
     shapes = model.add_shapes(boxes, shape_type="polygon", name="one")
     model.add_shapes(boxes, shape_type="polygon", name="two")
-    dock = open_bare_dock(model, qtbot)
+    dock = open_answer(model, qtbot)
     run(dock, qtbot)
     shapes.data = [boxes[0] * 1.1, *boxes[1:]]
     qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=STALE_SOON)
@@ -239,7 +245,7 @@ def test_excluding_shapes_makes_the_result_stale(model, qtbot):
     boxes = [np.array([[0, 0], [0, 15], [20, 15 + i], [20, 0]]) + 30 * i for i in range(8)]
     shapes = model.add_shapes(boxes, shape_type="polygon", name="one", features={"excluded": [False] * 8})
     model.add_shapes(boxes, shape_type="polygon", name="two")
-    dock = open_bare_dock(model, qtbot)
+    dock = open_answer(model, qtbot)
     run(dock, qtbot)
     shapes.features = shapes.features.assign(excluded=[True] + [False] * 7)
     qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=STALE_SOON)
@@ -250,7 +256,7 @@ def test_excluding_shapes_makes_the_result_stale(model, qtbot):
 def test_another_plane_of_a_stack_makes_the_result_stale(model, qtbot):
     model.add_image(np.stack([spots(1), spots(3)]), name="stack")
     model.add_image(spots(2), name="plane")
-    dock = open_bare_dock(model, qtbot)
+    dock = open_answer(model, qtbot)
     model.dims.set_current_step(0, 1)
     run(dock, qtbot)
     model.dims.set_current_step(0, 0)
@@ -262,13 +268,10 @@ def test_another_plane_of_a_stack_makes_the_result_stale(model, qtbot):
 def test_changed_settings_are_reported_until_reset(bare_dock, qtbot):
     with reusing_results():
         run(bare_dock, qtbot)
-    rank, split = (bare_dock.controls[name] for name in ("rank", "split_touching"))
-    rank.setValue(100)
-    split.setCurrentIndex(split.findData("none"))
+    set_choices(bare_dock.session.choices, rank=100, split_touching="none")
     assert 'split touching was "at necks" and is "no"' in bare_dock.stale.label.text()
     assert "rank was 150 and is 100" in bare_dock.stale.label.text()
-    rank.setValue(150)
-    split.setCurrentIndex(split.findData("distance"))
+    set_choices(bare_dock.session.choices, rank=150, split_touching="distance")
     assert bare_dock.state == "done"
     assert bare_dock.stale.isHidden()
 
@@ -276,7 +279,7 @@ def test_changed_settings_are_reported_until_reset(bare_dock, qtbot):
 def test_swapping_a_and_b_makes_the_result_stale(bare_dock, qtbot):
     with reusing_results():
         run(bare_dock, qtbot)
-    press(bare_dock.sides.swap, qtbot)
+    swap(bare_dock)
     assert bare_dock.state == "stale"
 
 
@@ -296,7 +299,7 @@ def test_cancelling_keeps_the_previous_result(bare_dock, qtbot, monkeypatch):
     press(bare_dock.cancel_button, qtbot)
     assert bare_dock.result is before
     assert bare_dock.results.table.marked() == [before.case]
-    assert "Cancelled" in bare_dock.results.text()
+    assert "Cancelled" in words_of(bare_dock)
 
 
 # Worker threads ------------------------------------------------------------------------------------------------
@@ -393,16 +396,16 @@ def test_two_viewers_are_independent(bare_dock, model, qtbot):
     other = ViewerModel()
     for seed in (3, 4):
         other.add_image(spots(seed), name=str(seed))
-    second = open_bare_dock(other, qtbot)
+    second = open_answer(other, qtbot)
     run(second, qtbot)
-    assert chosen(bare_dock) == ["one", "two"]
+    assert chosen_names(bare_dock) == [["one"], ["two"]]
     assert [layer.name for layer in model.layers] == ["one", "two"]
     assert len(other.layers) == 4
     assert bare_dock.state == "ready"
 
 
 def test_two_docks_in_one_viewer_show_the_same_result(bare_dock, model, qtbot):
-    second = open_bare_dock(model, qtbot)
+    second = open_answer(model, qtbot)
     run(bare_dock, qtbot)
     run(second, qtbot)
     assert bare_dock.result is second.result is not None
@@ -417,7 +420,7 @@ def test_opening_and_closing_leaves_no_callbacks(bare_dock, model, qtbot):
     before = counts(model)
     for _ in range(3):
         bare_dock.hide()
-        qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.is_connected, timeout=2000)
+        qtbot.waitUntil(lambda: not bare_dock.session.design.is_connected, timeout=2000)
         bare_dock.show()
     assert counts(model) == before
 
@@ -426,12 +429,12 @@ def test_a_closed_dock_is_disconnected(model, qtbot):
     for seed in (1, 2):
         model.add_image(spots(seed), name=str(seed))
     before = counts(model)
-    dock = open_bare_dock(model, qtbot)
+    dock = open_answer(model, qtbot)
     dock.show()
     run(dock, qtbot)
     assert sum(counts(model)) > sum(before)
     dock.hide()
-    qtbot.waitUntil(lambda: not dock.session.choices.sides.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.session.design.is_connected, timeout=2000)
     for layer in list(dock.comparison.curves):
         model.layers.remove(layer)
     assert counts(model) == before
@@ -441,7 +444,7 @@ def test_reopening_detects_that_a_layer_was_changed(bare_dock, model, qtbot):
     bare_dock.show()
     run(bare_dock, qtbot)
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not bare_dock.session.design.is_connected, timeout=2000)
     model.layers["one"].scale = (1, 1)
     bare_dock.show()
     assert bare_dock.state == "stale"
@@ -452,8 +455,8 @@ def test_closing_the_viewer_during_a_run_leaves_no_window_and_no_error(make_napa
     viewer = make_napari_viewer()
     for seed in (1, 2):
         viewer.add_image(spots(seed), name=str(seed))
-    dock = open_compare_dock(viewer, qtbot)
-    dock.controls["permutations"].setValue(100_000)
+    dock = open_answer(viewer, qtbot)
+    set_choices(dock.session.choices, permutations=100_000)
     windows = set(QApplication.topLevelWidgets())
     press(dock.run_button, qtbot)
     qtbot.waitUntil(lambda: "Testing" in dock.step.text(), timeout=20_000)
@@ -465,14 +468,14 @@ def test_closing_the_viewer_during_a_run_leaves_no_window_and_no_error(make_napa
 LEAVING = """
 import sys, napari
 sys.path.insert(0, {tests!r})
+from docks import open_answer
 from image_makers import spots
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QApplication
 viewer = napari.Viewer()
 for seed in (1, 2):
     viewer.add_image(spots(seed), name=str(seed))
-_, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
-dock.controls["permutations"].setValue(100_000)
+dock = open_answer(viewer, None, permutations=100_000)
 dock.run_button.click()
 def look():
     if "Testing" in dock.step.text():

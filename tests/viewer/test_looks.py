@@ -8,9 +8,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QLabel, QWidget
 
-from docks import open_compare_dock, press, run
+from docks import open_answer, press, run
 from image_makers import spots
-from napari_shape_ensembles.viewer.layer_choice import distinguishing_parts
 from napari_shape_ensembles.viewer.panels.fonts import NamedLine
 from napari_shape_ensembles.viewer.panels.widgets import tip, wrapped_label
 
@@ -33,7 +32,7 @@ def dock_with_html_names(model, qtbot, shown):
 def beside(viewer, names, qtbot):
     for seed, name in enumerate(names):
         viewer.add_image(spots(seed, rows=4), name=name, scale=(0.5, 0.5), units=("um", "um"))
-    return open_compare_dock(viewer, qtbot)
+    return open_answer(viewer, qtbot)
 
 
 def open_explorer(dock, qtbot):
@@ -62,7 +61,7 @@ def said(page):
 
 def test_names_in_results_are_plain_text(dock_with_html_names, qtbot):
     run(dock_with_html_names, qtbot)
-    assert {dock_with_html_names.results.answer, dock_with_html_names.results.details} <= set(
+    assert {dock_with_html_names.verdict.sentence, dock_with_html_names.results.details} <= set(
         said(dock_with_html_names)
     )
     assert "<b>" in dock_with_html_names.results.details.text()
@@ -73,14 +72,6 @@ def test_names_in_changes_are_plain_text(dock_with_html_names, qtbot):
     dock_with_html_names.viewer.layers[ONE].data = spots(5, rows=4)
     qtbot.waitUntil(dock_with_html_names.stale.isVisible)
     assert dock_with_html_names.stale.label in said(dock_with_html_names)
-
-
-def test_names_in_reasons_are_plain_text(dock_with_html_names, qtbot):
-    dock_with_html_names.sides.several.setChecked(True)
-    layer = dock_with_html_names.viewer.layers[ONE]
-    dock_with_html_names.session.choices.sides.choose_several([layer], [layer])
-    assert ONE in dock_with_html_names.reason.text()
-    assert dock_with_html_names.reason in said(dock_with_html_names)
 
 
 def test_names_of_a_recoverable_result_are_plain_text(dock_with_html_names, qtbot):
@@ -178,29 +169,3 @@ def test_checkboxes_are_visible_in_both_themes(window, qtbot):
         cell = table.visualRect(table.model().index(0, 0)).adjusted(2, 2, -2, -2)
         lightness = pixels(table.viewport().grab(cell).toImage()).mean(axis=1)
         assert np.abs(lightness - np.median(lightness)).max() > 80, theme
-
-
-def test_lists_of_long_names_show_where_they_differ(window, qtbot):
-    names = [LONG.format("treated" if number < 9 else "control", number) for number in range(14)]
-    dock = beside(window, names, qtbot)
-    dock.sides.several.setChecked(True)
-    dock.parentWidget().setFixedWidth(320)
-    groups = dock.sides.groups
-    qtbot.waitUntil(lambda: groups.b.y() > groups.a.geometry().bottom())
-    assert dock.width() <= 320
-    for group in (groups.a, groups.b):
-        items = [group.item(row) for row in range(group.count())]
-        room = group.viewport().width() - 30  # minus the checkbox
-        elide = Qt.TextElideMode.ElideMiddle
-        assert len({group.fontMetrics().elidedText(item.text(), elide, room) for item in items}) == 14
-        assert {item.toolTip() for item in items} == set(names)
-    dock.parentWidget().setFixedWidth(1400)
-    qtbot.waitUntil(lambda: groups.b.x() > groups.a.geometry().right())
-    assert {groups.a.item(row).text() for row in range(14)} == set(names)
-
-
-def test_differences_of_names_are_shown_as_whole_words():
-    assert distinguishing_parts(["cells 12 treated.tif", "cells 13 control.tif"]) == ["…12 treated…", "…13 control…"]
-    assert distinguishing_parts(["one", "two"]) == ["one", "two"]
-    assert distinguishing_parts(["a one", "a one"]) == ["…one", "…one"]
-    assert distinguishing_parts([]) == []

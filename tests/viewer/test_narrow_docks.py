@@ -1,4 +1,4 @@
-"""Every dock fits into 320 pixels, empty and with results, without clipping or horizontal scrolling.
+"""Every page fits into 320 pixels, empty and with results, without clipping or horizontal scrolling.
 
 With larger fonts it needs more.
 """
@@ -20,14 +20,18 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from docks import press, set_choices
+from docks import in_window, press, set_choices
 from image_makers import spots
+from napari_shape_ensembles.viewer.docks.answer import AnswerPage
+from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
+from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
+from napari_shape_ensembles.viewer.docks.study import LandscapePage, SmoothingPage
+from napari_shape_ensembles.viewer.docks.why import WhyPage
 from napari_shape_ensembles.viewer.panels.color_by import ColorBar
 from napari_shape_ensembles.viewer.panels.distributions import Histogram, ShareBar
 from napari_shape_ensembles.viewer.panels.shape_canvas import ShapeCanvas
 from napari_shape_ensembles.viewer.panels.widgets import NarrowList, Section
 
-PLUGIN = "napari-shape-ensembles"
 NARROW, NARROW_OF_LARGE = 320, 560
 LARGE = 18  # points, twice napari's default
 LONG = "embryo 12, stage 3, channel 2 of 4, maximum projection"
@@ -70,11 +74,8 @@ def inspected(dock, qtbot):
 
 
 def explained(dock, qtbot):
-    press(dock.open_compare, qtbot)
-    compare = dock.viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")[1]
     set_choices(dock.session.choices, permutations=199, landmarks=50, rank=20)
-    ended(compare.finished, compare.run_button, qtbot)
-    compare.parentWidget().close()
+    ended(dock.session.comparison.finished, dock.compare, qtbot)
     ended(dock.finished, dock.run_button, qtbot)
 
 
@@ -88,13 +89,13 @@ def studied(dock, qtbot):
     qtbot.waitUntil(lambda: not dock.drawing, timeout=20_000)
 
 
-DOCKS = {
-    "Compare shapes": compared,
-    "Segment curves": segmented,
-    "Inspect curves": inspected,
-    "Shape space": explained,
-    "Decision landscape": studied,
-    "Smoothing study": studied,
+PAGES = {
+    AnswerPage: compared,
+    SegmentCurves: segmented,
+    InspectCurves: inspected,
+    WhyPage: explained,
+    LandscapePage: studied,
+    SmoothingPage: studied,
 }
 
 
@@ -142,10 +143,10 @@ def small_print(dock, *, large):
     return [part for part in parts if part.fontMetrics().height() < least]
 
 
-@pytest.mark.parametrize("name", DOCKS)
-def test_every_dock_fits_into_320_pixels_and_adapts_to_large_fonts(make_napari_viewer, qtbot, name):
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_fits_into_320_pixels_and_adapts_to_large_fonts(make_napari_viewer, qtbot, page):
     viewer = make_napari_viewer(show=True)
-    _, dock = viewer.window.add_plugin_dock_widget(PLUGIN, name)
+    dock = in_window(viewer, page, "page")
     dock.window().centralWidget().hide()  # beside a canvas everything is painted by OpenGL, which is slow
     usual = get_settings().appearance.font_size
     assert_fits(unfolded(dock), qtbot, usual)
@@ -155,7 +156,7 @@ def test_every_dock_fits_into_320_pixels_and_adapts_to_large_fonts(make_napari_v
         viewer.add_image(spots(seed), **options)
     assert_fits(dock, qtbot, LARGE)
     assert_fits(dock, qtbot, usual)
-    DOCKS[name](dock, qtbot)
+    PAGES[page](dock, qtbot)
     assert_fits(dock, qtbot, usual)
     assert_fits(dock, qtbot, LARGE)
 

@@ -19,7 +19,7 @@ from docks import (
     curves_of,
     grid_of,
     move_on_canvas,
-    open_bare_dock,
+    open_answer,
     own_callbacks,
     position_inside,
     press,
@@ -238,7 +238,7 @@ def test_painted_outlines_behave_like_shapes(finished_dock, viewer, qtbot):
 def test_a_saved_comparison_opens_with_painted_outlines(qtbot, few, model, tmp_path):
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
-    dock = open_bare_dock(model, qtbot)
+    dock = open_answer(model, qtbot)
     with reusing_results():
         run(dock, qtbot)
     before = [(layer.data[0], layer.extent.world, drawn(layer)) for layer in dock.comparison.curves]
@@ -274,7 +274,7 @@ def test_a_saved_comparison_opens_with_painted_outlines(qtbot, few, model, tmp_p
 def test_up_to_the_limit_outlines_are_shapes(qtbot, model, monkeypatch):
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed), name=name)
-    dock = open_bare_dock(model, qtbot)
+    dock = open_answer(model, qtbot)
     with reusing_results():
         run(dock, qtbot)
         monkeypatch.setattr(layers, "MAX_SHAPES", len(dock.result.distances))

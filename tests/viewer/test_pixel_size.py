@@ -1,4 +1,4 @@
-"""The widget *Pixel size*, opened through the manifest and operated by its controls."""
+"""The form for the pixel size on the page *Images*, operated by its controls."""
 
 import numpy as np
 import pytest
@@ -49,11 +49,12 @@ def test_the_chosen_layer_is_shown(viewer, widget):
     assert widget.layer.currentText() == "one"
 
 
-def test_the_dock_of_the_menu_sets_the_size_of_the_layer(make_napari_viewer, qtbot):
+def test_the_form_of_the_bench_sets_the_size_of_the_layer(make_napari_viewer, qtbot):
     """Napari gives it a proxy of the viewer, whose layers are proxies, too."""
     viewer = make_napari_viewer()
     layer = viewer.add_image(IMAGE, name="one")
-    _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Pixel size")
+    bench = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape bench")[1]
+    widget = bench.pages["Images"].pixels.content
     typed(widget, 0.5, 0.25, "nm")
     press(widget.apply, qtbot)
     assert layer.scale.tolist() == [0.5, 0.25]
@@ -93,9 +94,9 @@ def test_invalid_input_is_rejected_in_place(viewer, widget, qtbot, height, unit,
 
 @pytest.fixture
 def opened(make_napari_viewer):
-    """A viewer with a window, which can open files, and the widget opened through the manifest."""
+    """A viewer with a window, which can open files, and the form."""
     viewer = make_napari_viewer()
-    _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Pixel size")
+    viewer.window.add_dock_widget(widget := PixelSize(viewer), name="Pixel size")
     return viewer, widget
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from skimage.io import imread
 
 from docks import run
-from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 
 
 def powder(real_data, image):
@@ -33,6 +33,6 @@ def test_two_fields_of_a_powder_differ_in_size_only(real_data, model, qtbot):
 
 def whole(model, qtbot):
     """The dock with its default settings."""
-    dock = CompareShapes(model)
+    dock = AnswerPage(model)
     qtbot.addWidget(dock)
     return dock

@@ -2,6 +2,7 @@
 
 import time
 import weakref
+from dataclasses import replace
 from typing import get_args
 
 import npe2
@@ -17,16 +18,19 @@ from skimage import measure
 
 from docks import (
     choose_menu_entry,
+    chosen_names,
     curves_of,
     execute,
-    open_bare_dock,
-    open_compare_dock,
+    in_window,
+    open_answer,
     press,
     reopen,
     reusing_results,
     run,
     save_as,
+    set_choices,
     show_docks,
+    words_of,
 )
 from image_makers import labels_of, spots
 from napari_shape_ensembles import ArchetypeSensitivity, Comparison, Outlines, Settings
@@ -36,6 +40,7 @@ from napari_shape_ensembles.outlines.recipe import Method
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing, inputs, layers
+from napari_shape_ensembles.viewer.docks.why import WhyPage
 from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
 from napari_shape_ensembles.viewer.report import text_of
 from napari_shape_ensembles.viewer.task import RunInputs
@@ -56,7 +61,7 @@ def test_a_saved_result_opens_with_text_settings_colors_and_positions(
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     model.layers.clear()
     viewer = ViewerModel()
-    dock = open_bare_dock(viewer, qtbot) if by_button else reopen(viewer, path, qtbot)
+    dock = open_answer(viewer, qtbot) if by_button else reopen(viewer, path, qtbot)
     if by_button:
         assert choose_menu_entry(dock.files, "Open", qtbot) == ""
     assert dock.results.text() == text
@@ -106,10 +111,10 @@ def test_a_reopened_result_is_linked_to_open_images(finished_dock, model, qtbot,
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
     dock = reopen(viewer, path, qtbot)
     assert dock.results.origin.text() == "Opened from pair.comparison.npz."
-    assert [layer.name for layer in dock.sides.pair.chosen()] == ["one", "two"]
+    assert chosen_names(dock) == [["one"], ["two"]]
     assert dock.state == "done"
     assert "1 curve excluded manually" in dock.excluded.label.text()
-    text = dock.results.text()
+    text = words_of(dock)
     viewer.layers["two"].data = spots(7)
     qtbot.waitUntil(lambda: dock.state == "stale" and not dock.stale.isHidden(), timeout=2000)
     viewer.layers["two"].data = spots(2)
@@ -124,11 +129,11 @@ def test_a_reopened_result_is_linked_to_images_opened_later(finished_dock, qtbot
     viewer = ViewerModel()
     dock = reopen(viewer, path, qtbot)
     assert "not in the viewer" in dock.results.origin.text()
-    text = dock.results.text()
+    text = words_of(dock)
     for seed, name in ((2, "two"), (1, "one")):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
     qtbot.waitUntil(lambda: dock.results.origin.text() == "Opened from pair.comparison.npz.", timeout=5000)
-    assert [layer.name for layer in dock.sides.pair.chosen()] == ["one", "two"]
+    assert chosen_names(dock) == [["one"], ["two"]]
     assert dock.state == "done"
     assert "1 curve excluded manually" in dock.excluded.label.text()
     assert run(dock, qtbot) == text
@@ -155,7 +160,7 @@ def test_a_reopened_result_is_linked_to_images_opened_during_a_check(
     assert "not in the viewer" in dock.results.origin.text()
     press(dock.cancel_button, qtbot)
     qtbot.waitUntil(lambda: dock.results.origin.text() == "Opened from pair.comparison.npz.", timeout=5000)
-    assert [layer.name for layer in dock.sides.pair.chosen()] == ["one", "two"]
+    assert chosen_names(dock) == [["one"], ["two"]]
     assert dock.state == "done"
 
 
@@ -165,11 +170,11 @@ def test_opening_a_result_keeps_other_chosen_images(finished_dock, qtbot, tmp_pa
     for seed in (3, 4):
         viewer.add_image(spots(seed), name=f"other {seed}")
     dock = reopen(viewer, path, qtbot)
-    chosen = dock.sides.pair.chosen()
+    chosen = chosen_names(dock)
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
     qtbot.wait(300)
-    assert dock.sides.pair.chosen() == chosen
+    assert chosen_names(dock) == chosen
     assert "not in the viewer" in dock.results.origin.text()
 
 
@@ -180,7 +185,7 @@ def test_large_images_of_a_reopened_result_may_be_painted_in(qtbot, tmp_path, an
         small = labels_of(seed)
         pixels[: len(small), : len(small)] = small
         viewer.add_labels(pixels, name=name)
-    dock = open_bare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     with reusing_results():
         run(dock, qtbot)
     path = save_as(dock, answer, tmp_path / "pair.comparison.npz", qtbot)
@@ -224,15 +229,15 @@ def test_opened_curves_behave_like_those_of_a_run(finished_dock, qtbot, tmp_path
 def test_a_dock_opened_after_the_file_shows_it(finished_dock, qtbot, tmp_path, answer, viewer):
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer.open(path, plugin=PLUGIN)
-    dock = open_compare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     qtbot.waitUntil(lambda: dock.result is not None and not dock.busy, timeout=20_000)
     assert dock.results.text() == finished_dock.results.text()
 
 
-def test_the_shape_space_dock_uses_an_opened_result(finished_dock, qtbot, tmp_path, answer, viewer):
+def test_the_page_why_uses_an_opened_result(finished_dock, qtbot, tmp_path, answer, viewer):
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
-    dock = open_compare_dock(viewer, qtbot)
-    _, space = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape space")
+    dock = open_answer(viewer, qtbot)
+    space = in_window(viewer, WhyPage, "Why")
     answer(path)
     choose_menu_entry(dock.files, "Open comparison", qtbot)
     assert space.explanation.explained_comparison is dock.result
@@ -243,10 +248,10 @@ def test_a_dropped_file_is_shown_by_every_dock_of_its_viewer_once(finished_dock,
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     npe2.PluginManager.instance().discover()
     viewer = ViewerModel()
-    docks = [open_bare_dock(viewer, qtbot) for _ in range(2)]
+    docks = [open_answer(viewer, qtbot) for _ in range(2)]
     with qtbot.waitSignal(docks[0].finished, timeout=30_000):
         viewer.open(path, plugin=PLUGIN)
-    docks.append(open_bare_dock(viewer, qtbot))
+    docks.append(open_answer(viewer, qtbot))
     assert len({id(dock.result) for dock in docks}) == 1
     assert {dock.results.text() for dock in docks} == {finished_dock.results.text()}
     assert len(viewer.layers) == 2
@@ -255,7 +260,7 @@ def test_a_dropped_file_is_shown_by_every_dock_of_its_viewer_once(finished_dock,
 @pytest.mark.parametrize("by_button", [True, False], ids=["Open", "dropped"])
 def test_an_unsaved_result_replaced_by_a_file_can_be_restored(finished_dock, model, qtbot, tmp_path, answer, by_button):
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
-    finished_dock.controls["rank"].setValue(10)
+    set_choices(finished_dock.session.choices, rank=10)
     run(finished_dock, qtbot)
     finished_dock.comparison.set_coloring("area", 99)
     result, text = finished_dock.result, finished_dock.results.text()
@@ -300,7 +305,7 @@ def test_a_new_run_discards_the_recoverable_result(finished_dock, qtbot, tmp_pat
 
 def test_a_result_from_a_notebook_is_shown(finished_dock, qtbot):
     viewer = ViewerModel()
-    dock = open_bare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     with qtbot.waitSignal(dock.finished, timeout=20_000):
         finished_dock.result.to_layers(viewer)
     assert dock.result is finished_dock.result
@@ -472,23 +477,19 @@ def test_paths_are_shown_as_plain_text(finished_dock, qtbot, tmp_path, answer):
 
 
 def test_settings_round_trip_through_a_file(bare_dock, qtbot, tmp_path, answer):
-    controls = bare_dock.controls
-    controls["rank"].setValue(77)
-    controls["smoothing"].setValue(2.5)
-    controls["split_touching"].setCurrentIndex(controls["split_touching"].findData("none"))
-    controls["keep_border"].setChecked(True)
-    controls["outline_smoothing"].setValue(0.5)
-    controls["archetype"].setCurrentIndex(2)
-    analysis, segmentation = bare_dock.settings_form.value, bare_dock.outlines_form.value
+    choices = bare_dock.session.choices
+    segmentation = Outlines(smoothing=2.5, split_touching="none", outline_smoothing=0.5, keep_border=True)
+    choices.set(segmentation, replace(choices.settings, rank=77, archetype="mean"))
+    analysis = bare_dock.settings_form.value
     path = answer(tmp_path / "mine.toml")
     assert "Saved mine.toml" in choose_menu_entry(bare_dock.files, "Save settings", qtbot)
     file = load_settings(path)
     assert file.analysis == analysis
     assert file.outlines == segmentation
-    assert segmentation == Outlines(smoothing=2.5, split_touching="none", outline_smoothing=0.5, keep_border=True)
-    other = open_bare_dock(ViewerModel(), qtbot)
+    assert (analysis.rank, analysis.archetype) == (77, "mean")
+    other = open_answer(ViewerModel(), qtbot)
     assert "Settings of mine.toml loaded." in choose_menu_entry(other.files, "Load settings", qtbot)
-    assert (other.settings_form.value, other.outlines_form.value) == (analysis, segmentation)
+    assert (other.settings_form.value, other.session.choices.recipe) == (analysis, segmentation)
 
 
 def test_whatever_a_file_sets_is_used_and_saved_again(bare_dock, qtbot, tmp_path, answer):
@@ -496,7 +497,7 @@ def test_whatever_a_file_sets_is_used_and_saved_again(bare_dock, qtbot, tmp_path
     recipe = Outlines(method="local", window=31, background=20, holes=True)
     save_settings(answer(tmp_path / "more.toml"), SettingsFile(wanted, recipe))
     choose_menu_entry(bare_dock.files, "Load settings", qtbot)
-    assert (bare_dock.settings_form.value, bare_dock.outlines_form.value) == (wanted, recipe)
+    assert (bare_dock.settings_form.value, bare_dock.session.choices.recipe) == (wanted, recipe)
     run(bare_dock, qtbot)
     assert bare_dock.result.settings == wanted
     assert bare_dock.comparison.shown.recipe == recipe
@@ -510,16 +511,16 @@ def test_files_of_every_method_are_loaded_completely(bare_dock, qtbot, tmp_path,
     recipe = Outlines(method=method, split_touching="intensity", **needed)
     save_settings(answer(tmp_path / "other.toml"), SettingsFile(Settings(landmarks=10), recipe))
     assert choose_menu_entry(bare_dock.files, "Load settings", qtbot) == "Settings of other.toml loaded."
-    assert bare_dock.session.choices.recipe == bare_dock.outlines_form.value == recipe
+    assert bare_dock.session.choices.recipe == recipe
     assert bare_dock.settings_form.value.landmarks == 10
 
 
 @pytest.mark.parametrize("content", ["[analysis]\nrank = -1", "nonsense", "[outlines]\nx = 1"])
 def test_invalid_settings_change_nothing(bare_dock, qtbot, tmp_path, answer, content):
     answer(tmp_path / "bad.toml").write_text(content)
-    before = bare_dock.outlines_form.value, bare_dock.settings_form.value
+    before = bare_dock.session.choices.recipe, bare_dock.settings_form.value
     assert choose_menu_entry(bare_dock.files, "Load settings", qtbot).startswith("⚠")
-    assert (bare_dock.outlines_form.value, bare_dock.settings_form.value) == before
+    assert (bare_dock.session.choices.recipe, bare_dock.settings_form.value) == before
 
 
 def test_settings_files_that_cannot_be_written_or_found_are_reported(bare_dock, qtbot, tmp_path, answer):
@@ -534,7 +535,7 @@ def test_settings_files_that_cannot_be_written_or_found_are_reported(bare_dock, 
 def test_curves_are_colored_by_the_witness(viewer, qtbot):
     for name, size in (("small", 9.0), ("large", 14.0)):
         viewer.add_image(spots(3, size=size), name=name)
-    dock = open_compare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     run(dock, qtbot)
     dock.color_by.choice.setCurrentIndex(dock.color_by.choice.findData("witness_scale"))
     small, large = (curves_of(viewer, name) for name in ("small", "large"))
@@ -555,7 +556,7 @@ def test_the_witness_of_thousands_of_curves_is_computed_on_demand(finished_dock,
     viewer.open(path, plugin=PLUGIN)
     layer = curves_of(viewer, "one")
     np.testing.assert_allclose(layer.features["painted"], layer.features["product"])
-    dock = open_bare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     with qtbot.waitSignal(dock.finished, timeout=20_000):
         pass
     np.testing.assert_allclose(layer.features["painted"], dock.result.witnesses["undulation"][: len(dock.result.a)])
@@ -565,7 +566,7 @@ def test_the_witness_of_thousands_of_curves_is_computed_on_demand(finished_dock,
 def test_a_sample_of_one_curve_has_no_witness(viewer, qtbot):
     viewer.add_image(spots(1), name="many")
     viewer.add_image(np.pad(spots(2)[10:50, 10:50], 30), name="single")
-    dock = open_compare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     run(dock, qtbot)
     assert dock.result is not None
     dock.color_by.choice.setCurrentIndex(dock.color_by.choice.findData("witness_scale"))
@@ -619,7 +620,7 @@ def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer,
     viewer = make_napari_viewer()
     for seed in (1, 2):
         viewer.add_image(spots(seed), name=str(seed))
-    dock = open_compare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     show_docks(viewer)
     run(dock, qtbot)
 
@@ -659,7 +660,7 @@ def test_a_second_result_discards_the_check_of_the_first(finished_dock, qtbot):
 
 def test_files_saved_without_a_view_open(finished_dock, qtbot, tmp_path, answer):
     finished_dock.result.save(answer(tmp_path / "plain.comparison.npz"))
-    dock = open_bare_dock(ViewerModel(), qtbot)
+    dock = open_answer(ViewerModel(), qtbot)
     assert choose_menu_entry(dock.files, "Open comparison", qtbot) == ""
     assert dock.result.summary() == finished_dock.result.summary()
     assert isinstance(dock.result, Comparison)

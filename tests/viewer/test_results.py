@@ -6,7 +6,7 @@ from qtpy.QtCore import QPoint
 from qtpy.QtWidgets import QApplication
 from skimage.io import imsave
 
-from docks import execute, open_bare_dock, press, run, same
+from docks import execute, open_answer, press, run, same, set_choices
 from image_makers import spots
 from napari_shape_ensembles.viewer.panels.distributions import NullPlot
 from napari_shape_ensembles.viewer.panels.help import HelpWindow, help_text
@@ -31,7 +31,7 @@ def test_the_text_states_result_tests_counts_and_settings(bare_dock, qtbot):
 
 def test_the_text_of_a_stale_result_says_so(bare_dock, qtbot):
     run(bare_dock, qtbot)
-    bare_dock.controls["rank"].setValue(3)
+    set_choices(bare_dock.session.choices, rank=3)
     press(bare_dock.results.copy_text, qtbot)
     assert "Note: Out of date: rank was 150 and is 3." in clipboard()
 
@@ -42,8 +42,8 @@ def test_copied_python_for_files_runs(viewer, qtbot, tmp_path):
         imsave(path, spots(seed).astype(np.float32), check_contrast=False)
         (layer,) = viewer.open(path, plugin="napari")
         layer.scale, layer.units = (0.5, 0.25), ("um", "um")
-    dock = open_bare_dock(viewer, qtbot)
-    dock.controls["outline_smoothing"].setValue(1.5)
+    dock = open_answer(viewer, qtbot)
+    set_choices(dock.session.choices, outline_smoothing=1.5)
     run(dock, qtbot)
     press(dock.results.copy_python, qtbot)
     assert "viewer" not in clipboard()
@@ -67,7 +67,7 @@ def test_copied_python_does_not_refer_to_a_changed_file(viewer, qtbot, tmp_path)
         imsave(tmp_path / f"{name}.tif", spots(seed).astype(np.float32), check_contrast=False)
         viewer.open(tmp_path / f"{name}.tif", plugin="napari")
     viewer.layers["one"].data = spots(5)
-    dock = open_bare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     run(dock, qtbot)
     press(dock.results.copy_python, qtbot)
     assert "ensemble_of(viewer.layers['one']" in clipboard()
@@ -103,7 +103,7 @@ def test_an_unreachable_threshold_is_stated_but_not_drawn(qtbot):
 
 def test_the_settings_shown_are_those_of_the_run(bare_dock, qtbot):
     run(bare_dock, qtbot)
-    bare_dock.controls["rank"].setValue(3)
+    set_choices(bare_dock.session.choices, rank=3)
     press(bare_dock.results.settings.heading, qtbot)
     assert bare_dock.results.settings.unfolded
     assert "rank: 150" in bare_dock.results.used.text()

@@ -70,7 +70,7 @@ def test_previews_of_other_images_do_not_affect_the_selection(task, model, qtbot
     told, seen_empty = [], []
     model.layers.selection.events.changed.connect(told.append)
     model.layers.events.inserted.connect(lambda event: seen_empty.append(event.value.visible))
-    task.choices.sides.choose_several([one], others)
+    task.choices.design.choose([one], others)
     qtbot.waitUntil(lambda: len(task.verdict.counts) == 3, timeout=30_000)
     assert seen_empty == [True, False, False]  # the preview of the chosen image, then the others
     assert [model.layers[f"{name} preview"].visible for name in (2, 3)] == [True, False]  # like their images
@@ -82,7 +82,7 @@ def test_previews_of_other_images_do_not_affect_the_selection(task, model, qtbot
 @pytest.mark.parametrize("name", ["one", "two"])
 def test_previews_and_counts_follow_changes_of_every_image(task, model, qtbot, name):
     model.add_image(spots(2), name="two", scale=(0.5, 0.5), units=("um", "um"))
-    task.choices.sides.choose([model.layers["one"]], [model.layers["two"]])
+    task.choices.design.choose([model.layers["one"]], [model.layers["two"]])
     qtbot.waitUntil(lambda: len(task.verdict.counts) == 2, timeout=30_000)
     assert task.image.chosen() is model.layers["one"]
     image, lines = model.layers[name], model.layers[PREVIEW if name == "one" else f"{name} preview"]
@@ -104,7 +104,7 @@ def test_many_previews_are_removed_one_per_turn_before_others_are_added(task, mo
     for seed in range(2, 7):
         model.add_image(spots(seed, rows=2), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))
     images = list(model.layers)
-    task.choices.sides.choose_several(images[:3], images[3:])
+    task.choices.design.choose(images[:3], images[3:])
     qtbot.waitUntil(lambda: len(model.layers) == 12, timeout=30_000)
     task.deactivate()
     assert len(images) < len(model.layers) < 12
@@ -120,7 +120,7 @@ def test_many_previews_are_removed_one_per_turn_before_others_are_added(task, mo
 def test_two_previews_are_removed_one_per_turn(task, model, qtbot):
     model.add_image(spots(2, rows=2), name="two", scale=(0.5, 0.5), units=("um", "um"))
     one, two = model.layers
-    task.choices.sides.choose([one], [two])
+    task.choices.design.choose([one], [two])
     qtbot.waitUntil(lambda: len(task.verdict.counts) == 2, timeout=30_000)
     task.deactivate()
     assert len(model.layers) == 3
@@ -131,7 +131,7 @@ def test_a_preview_waits_for_the_removal_of_earlier_ones(task, model, qtbot, mon
     for seed in range(2, 7):
         model.add_image(spots(seed, rows=2), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))
     images = list(model.layers)
-    task.choices.sides.choose_several(images[:3], images[3:])
+    task.choices.design.choose(images[:3], images[3:])
     qtbot.waitUntil(lambda: len(model.layers) == 12, timeout=30_000)
     monkeypatch.setattr(JobRunner, "turn_pause_ms", 100)
     counts = []
@@ -167,12 +167,12 @@ def test_comparison_settings_start_no_preview(task, qtbot):
 def test_an_inactive_task_is_disconnected_without_preview(model, qtbot, qapp):
     image = model.add_image(spots(1), name="one")
     task = Session.of(model).segmentation
-    task.choices.sides.connect_events()
+    task.choices.design.connect_events()
     task.choices.set(recipe=Outlines(smoothing=2))
     qtbot.wait(100)
     assert [layer.name for layer in model.layers] == ["one"]
     assert task.source is None
-    task.choices.sides.disconnect_events()
+    task.choices.design.disconnect_events()
     before = len(image.events.data.callbacks)
     task.activate()
     assert len(image.events.data.callbacks) == before + 1
@@ -409,7 +409,7 @@ def test_the_preview_follows_strokes_on_labels_and_undo(model, qtbot):
     session = Session.of(model)
     session.attach()
     task = session.segmentation
-    session.choices.sides.choose((model.layers["one"],), (labels,))
+    session.design.choose((model.layers["one"],), (labels,))
     task.activate()
     with qtbot.waitSignal(task.verdict_changed, timeout=30_000):
         task.image.choose(model.layers["one"])

@@ -15,20 +15,25 @@ from qtpy.compat import isalive
 from docks import (
     curves_of,
     destroy,
-    open_compare_dock,
+    in_window,
+    open_answer,
     press,
     reusing_results,
     run,
     show_docks,
     wait_until_idle,
     wait_until_released,
+    words_of,
 )
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.io.image_parts import ImagePart
 from napari_shape_ensembles.outlines.reasons import BY_HAND
+from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.docks.bench import Bench
-from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
+from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
+from napari_shape_ensembles.viewer.docks.why import WhyPage
 from napari_shape_ensembles.viewer.inputs import ImageRow
 from napari_shape_ensembles.viewer.page_status import page_statuses
 from napari_shape_ensembles.viewer.session import Session
@@ -106,17 +111,17 @@ def test_replaced_curves_and_deleted_images_are_freed(bare_dock, model, qtbot):
 
 
 def test_the_first_two_or_the_selected_layers_become_a_and_b(session, model):
-    sides = session.choices.sides
-    assert names(sides.chosen()) == [["one"], ["two"]]
+    design = session.design
+    assert names(design.sides()) == [["one"], ["two"]]
     with_images(model, ("three", "four"), 3)
-    assert names(sides.chosen()) == [["one"], ["two"]]
+    assert names(design.sides()) == [["one"], ["two"]]
     model.layers.selection = {model.layers["four"], model.layers["two"]}
-    assert names(sides.chosen()) == [["four"], ["two"]]  # as in the table
-    sides.swap()
-    assert names(sides.chosen()) == [["two"], ["four"]]
-    sides.swap()
+    assert names(design.sides()) == [["four"], ["two"]]  # as in the table
+    design.swap()
+    assert names(design.sides()) == [["two"], ["four"]]
+    design.swap()
     model.layers.remove("four")
-    assert names(sides.chosen()) == [["one"], ["two"]]
+    assert names(design.sides()) == [["one"], ["two"]]
 
 
 def test_a_layer_removed_from_the_table_stays_removed(session, model):
@@ -127,9 +132,9 @@ def test_a_layer_removed_from_the_table_stays_removed(session, model):
     model.layers.selection.active = two
     assert session.design.groups() == {"A": [one]}
     assert "at least two groups" in session.design.blocking_reason()
-    assert session.comparison.blocking_reason() == "Choose at least one layer for A and one for B."
+    assert session.comparison.blocking_reason() == "Enter a group for at least one image of A and one of B."
     session.design.write([(two, "group", "B")])
-    assert names(session.choices.sides.chosen()) == [["one"], ["two"]]
+    assert names(session.design.sides()) == [["one"], ["two"]]
 
 
 def test_a_third_group_replaces_a_deleted_sample(session, model):
@@ -139,7 +144,7 @@ def test_a_third_group_replaces_a_deleted_sample(session, model):
     assert list(session.design.groups()) == ["ko", "drug", "wt"]
     for name in ("three", "four"):
         model.layers.remove(name)
-    assert names(session.choices.sides.chosen()) == [["one", "two"], ["five", "six"]]
+    assert names(session.design.sides()) == [["one", "two"], ["five", "six"]]
     assert session.comparison.blocking_reason() == ""
     assert list(session.design.groups()) == ["ko", "wt"]
 
@@ -157,10 +162,10 @@ def test_groups_of_an_experiment_are_kept_when_choosing_samples(session, model):
     entered = {"one": "ko", "two": "wt", "x1": "drug", "x2": "drug"}
     session.design.write([(model.layers[name], "group", group) for name, group in entered.items()])
     model.layers.selection = {model.layers["x1"], model.layers["x2"]}
-    assert names(session.choices.sides.chosen()) == [["one"], ["two"]]
-    session.choices.sides.choose_several([model.layers["x1"], model.layers["x2"]], [model.layers["two"]])
+    assert names(session.design.sides()) == [["one"], ["two"]]
+    session.design.choose([model.layers["x1"], model.layers["x2"]], [model.layers["two"]])
     assert list(session.design.groups()) == ["drug", "wt", "ko"]
-    session.choices.sides.choose_several([model.layers["one"]], [model.layers["two"]])
+    session.design.choose([model.layers["one"]], [model.layers["two"]])
     assert {row.name: session.design.cell(row, "group") for row in session.design.layers()} == entered
 
 
@@ -168,9 +173,9 @@ def test_a_sample_is_notified_of_a_replacement_layer(session, model):
     other = model.add_image(spots(3), name="three")
     model.layers.remove(other)
     heard = []
-    session.choices.sides.changed.connect(lambda: heard.append(names(session.choices.sides.chosen())))
+    session.design.changed.connect(lambda: heard.append(names(session.design.sides())))
     model.layers[0] = other
-    assert heard[-1] == names(session.choices.sides.chosen()) == [["three"], ["two"]]
+    assert heard[-1] == names(session.design.sides()) == [["three"], ["two"]]
 
 
 def test_two_layers_of_the_same_type_are_chosen(model, qapp):
@@ -180,10 +185,10 @@ def test_two_layers_of_the_same_type_are_chosen(model, qapp):
         model.add_shapes([box], name=name)
     session = Session.of(model)
     session.attach()
-    assert names(session.choices.sides.chosen()) == [["drawn one"], ["drawn two"]]
+    assert names(session.design.sides()) == [["drawn one"], ["drawn two"]]
     model.layers.remove("drawn one")
     model.layers.remove("drawn two")
-    assert names(session.choices.sides.chosen()) == [["one"], ["two"]]
+    assert names(session.design.sides()) == [["one"], ["two"]]
     session.detach()
 
 
@@ -275,7 +280,7 @@ def test_an_image_deleted_at_the_start_of_a_run_is_not_replaced(model, qtbot):
     session.attach()
     session.choices.set(settings=QUICK)
     layers = list(model.layers)
-    session.choices.sides.choose(layers[:2], layers[2:])
+    session.design.choose(layers[:2], layers[2:])
     del layers
     session.comparison.run()
     assert session.comparison.busy
@@ -315,14 +320,14 @@ def test_another_displayed_plane_is_reported_as_a_possible_change(qtbot):
 
 
 def test_an_error_is_not_shown_for_other_layers(session, model, qtbot):
-    comparison, sides = session.comparison, session.choices.sides
+    comparison, design = session.comparison, session.design
     nothing = model.add_image(np.zeros((120, 120)), name="nothing", scale=(0.5, 0.5), units=("um", "um"))
     one, two = (model.layers[name] for name in ("one", "two"))
-    sides.choose([nothing], [two])
+    design.choose([nothing], [two])
     compared(comparison, qtbot)
     assert "nothing: every pixel is 0" in comparison.message
     assert page_statuses(session)["Answer"].state == "look"
-    sides.choose([one], [two])
+    design.choose([one], [two])
     assert (comparison.state, comparison.message) == ("ready", "")
     assert page_statuses(session)["Answer"].state == "open"
 
@@ -339,7 +344,7 @@ def test_an_image_without_outlines_is_not_confused_with_the_old_result(
     finished_task, session, model, qtbot, pixels, words
 ):
     layer = model.add_image(pixels, name="nothing", scale=(0.5, 0.5), units=("um", "um"))
-    session.choices.sides.choose([layer], [model.layers["two"]])
+    session.design.choose([layer], [model.layers["two"]])
     assert finished_task.changed_since() == ["other layers are chosen"]
     compared(finished_task, qtbot)
     if finished_task.result is None:
@@ -365,7 +370,7 @@ def test_changed_inputs_outdate_a_result_until_restored(finished_task, session, 
     session.choices.set(settings=QUICK)
     session.choices.set(recipe=replace(session.choices.recipe, min_area=30))
     assert told[-1] == ["min area was 16 and is 30"]
-    session.choices.sides.choose([model.layers["two"]], [model.layers["one"]])
+    session.design.choose([model.layers["two"]], [model.layers["one"]])
     assert told[-1] == ["other layers are chosen"]
 
 
@@ -477,7 +482,7 @@ def test_a_result_is_saved_and_opened_with_its_inputs(finished_task, session, mo
 
 def test_a_result_is_shown_unchanged_in_another_viewer(finished_task, session, model, tmp_path, qtbot):
     more = model.add_image(spots(3), name="more", scale=(0.5, 0.5), units=("um", "um"))
-    session.choices.sides.choose([model.layers["one"], more], [model.layers["two"]])
+    session.design.choose([model.layers["one"], more], [model.layers["two"]])
     path = saved(compared(finished_task, qtbot), tmp_path / "pair.comparison.npz", qtbot)
     other = ViewerModel()
     session = Session.of(other)
@@ -533,8 +538,8 @@ def test_a_result_replaced_by_a_failed_run_is_restored(finished_task, model, qtb
 
 def test_several_images_are_pooled_and_a_replaced_one_found_again(session, comparison, model, qtbot):
     with_images(model, ("image 10", "image 9"), 3)
-    session.choices.sides.choose_several([model.layers["one"]], [model.layers["image 10"], model.layers["image 9"]])
-    assert names(session.choices.sides.chosen()) == [["one"], ["image 9", "image 10"]]
+    session.design.choose([model.layers["one"]], [model.layers["image 10"], model.layers["image 9"]])
+    assert names(session.design.sides()) == [["one"], ["image 9", "image 10"]]
     compared(comparison, qtbot)
     result = comparison.result
     assert result.b.name == "image 9 + image 10"
@@ -545,11 +550,6 @@ def test_several_images_are_pooled_and_a_replaced_one_found_again(session, compa
     assert comparison.excluded_rows() == {row}
     compared(comparison, qtbot)
     assert len(comparison.result.b) == len(result.b) - 1
-    session.choices.sides.allow_several(False)
-    assert names(session.choices.sides.chosen()) == [["one"], ["image 9"]]
-    assert comparison.changed_since() == ["other layers are chosen"]
-    session.choices.sides.choose_several([model.layers["one"]], [model.layers["one"]])
-    assert "in both groups" in comparison.blocking_reason()
 
 
 # Docks that come and go ----------------------------------------------------------------------------------------
@@ -568,7 +568,7 @@ def test_a_reopened_dock_shows_the_previous_state(dock, viewer, qtbot, tmp_path)
     words, excluded = dock.results.text(), dock.excluded.label.text()
     press(dock.parentWidget().title.close_button, qtbot)
     destroy(dock, qtbot)
-    again = open_compare_dock(viewer, qtbot)
+    again = open_answer(viewer, qtbot)
     assert again is not dock
     assert again.results.text() == words
     assert again.excluded.label.text() == excluded != ""
@@ -586,7 +586,7 @@ def test_the_curves_window_follows_a_reopened_dock(dock, viewer, qtbot):
     explorer = dock.curve_window.explorer
     viewer.window.remove_dock_widget(dock)
     destroy(dock, qtbot)
-    again = open_compare_dock(viewer, qtbot)
+    again = open_answer(viewer, qtbot)
     assert again.curve_window.explorer is explorer
     again.comparison.exclude(3)
     again.comparison.selection.pick([3])
@@ -604,9 +604,9 @@ def test_closing_a_dock_cancels_its_run_and_disconnects(dock, viewer, qtbot):
     press(dock.parentWidget().title.close_button, qtbot)
     qtbot.waitUntil(lambda: not comparison.busy, timeout=2000)
     qtbot.waitUntil(lambda: len(viewer.layers.events.callbacks) < before, timeout=2000)
-    again = open_compare_dock(viewer, qtbot)
+    again = open_answer(viewer, qtbot)
     assert again.state == "ready"
-    assert "Cancelled" in again.results.text()
+    assert "Cancelled" in words_of(again)
     run(again, qtbot)
     assert again.result is not None
     assert not isalive(dock)
@@ -616,11 +616,12 @@ def test_a_closed_dock_is_released(viewer, qtbot):
     with_images(viewer)
     show_docks(viewer)
     Session.of(viewer).choices.set(settings=QUICK)
-    Session.of(viewer).choices.sides.connect_events()
+    Session.of(viewer).choices.design.connect_events()
     compared(Session.of(viewer).comparison, qtbot)
-    for title in ("Compare shapes", "Shape space", "Pixel size", "Shape bench", "Segment curves", "Inspect curves"):
-        frame, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)
-        if title in ("Compare shapes", "Shape space"):
+    for page in (AnswerPage, WhyPage, Bench, SegmentCurves, InspectCurves):
+        dock = in_window(viewer, page, page.__name__)
+        frame = dock.parentWidget()
+        if page in (AnswerPage, WhyPage):
             run_again(dock, qtbot)
         gone = weakref.ref(dock)
         button = frame.title.close_button
@@ -630,7 +631,7 @@ def test_a_closed_dock_is_released(viewer, qtbot):
 
 
 @pytest.mark.skipif(PYSIDE6, reason="PySide destroys widgets in the thread that collects them")
-@pytest.mark.parametrize("widget", [CompareShapes, Bench])
+@pytest.mark.parametrize("widget", [AnswerPage, Bench])
 def test_a_page_collected_in_a_worker_thread_cancels_its_work(session, qtbot, widget):
     page = widget(session.choices.viewer)
     page.itself = page  # freed only by the garbage collector
@@ -649,6 +650,6 @@ def test_a_page_collected_in_a_worker_thread_cancels_its_work(session, qtbot, wi
 
 
 def test_a_page_removed_from_its_dock_is_deleted_without_gc(viewer, qtbot):
-    frame, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
-    viewer.window.remove_dock_widget(frame)
+    dock = in_window(viewer, AnswerPage, "Answer")
+    viewer.window.remove_dock_widget(dock.parentWidget())
     qtbot.waitUntil(lambda: not isalive(dock), timeout=5000)

@@ -1,7 +1,5 @@
 """Several images per sample: chosen in the dock, pooled, and shown with one curve layer each."""
 
-import weakref
-
 import napari
 import numpy as np
 import pytest
@@ -11,8 +9,10 @@ from qtpy.QtWidgets import QApplication
 
 from docks import (
     choose_menu_entry,
+    choose_several,
+    chosen_names,
     execute,
-    open_bare_dock,
+    open_answer,
     press,
     reopen,
     reusing_results,
@@ -20,13 +20,14 @@ from docks import (
     same,
     save_as,
     set_choices,
-    wait_until_released,
+    toggle_side_by_side,
+    words_of,
 )
 from image_makers import spots
 from napari_shape_ensembles import Comparison, compare, decision_landscape
 from napari_shape_ensembles.outlines.reasons import BY_HAND
 from napari_shape_ensembles.viewer import task
-from napari_shape_ensembles.viewer.docks.study import LandscapeDock
+from napari_shape_ensembles.viewer.docks.study import LandscapePage
 from napari_shape_ensembles.viewer.inputs import ensemble_of
 
 # Micrometers per pixel, so that positions and lengths differ between the images.
@@ -41,32 +42,13 @@ def with_images(model):
     return model
 
 
-def tick(group, names):
-    """Check exactly these entries, like a user."""
-    for row in range(group.count()):
-        item = group.item(row)
-        item.setCheckState(Qt.CheckState.Checked if item.text() in names else Qt.CheckState.Unchecked)
-
-
-def ticked(group):
-    items = [group.item(row) for row in range(group.count())]
-    return sorted(item.text() for item in items if item.checkState() == Qt.CheckState.Checked)
-
-
-def choose_several(sides, a=A, b=B):
-    if not sides.several.isChecked():
-        sides.several.click()
-    tick(sides.groups.a, a)
-    tick(sides.groups.b, b)
-
-
 @pytest.fixture
 def dock(model, qtbot):
-    dock = open_bare_dock(with_images(model), qtbot)
-    dock.controls["rank"].setValue(10)
+    dock = open_answer(with_images(model), qtbot)
+    set_choices(dock.session.choices, rank=10)
     # Two images per sample cannot reach the level if whole images are permuted.
     set_choices(dock.session.choices, permute="curves")
-    choose_several(dock.sides)
+    choose_several(dock, A, B)
     return dock
 
 
@@ -131,19 +113,19 @@ def test_the_panel_reports_pooling_and_the_count_of_each_image(finished_dock):
 
 
 def test_whole_images_are_permuted_by_default(model, qtbot):
-    dock = open_bare_dock(with_images(model), qtbot)
-    dock.controls["rank"].setValue(10)
-    choose_several(dock.sides)
+    dock = open_answer(with_images(model), qtbot)
+    set_choices(dock.session.choices, rank=10)
+    choose_several(dock, A, B)
     run(dock, qtbot)
     assert (dock.state, dock.result.permuted) == ("inconclusive", "images")
-    text = dock.results.text()
+    text = words_of(dock)
     assert "2 and 2 images cannot reach p < 0.01 by permutation" in text
     assert "Whole images were permuted: 2 images of A and 2 images of B." in text
     assert "size" in text
 
 
 def test_one_image_can_be_compared_with_several(dock, model, qtbot):
-    choose_several(dock.sides, ["one"], B)
+    choose_several(dock, ["one"], B)
     run(dock, qtbot)
     assert done_names(dock) == (["one"], B)
     assert dock.result.summary() == expected(model, dock.result.settings, (["one"], B)).summary()
@@ -155,19 +137,19 @@ def done_names(dock):
 
 def test_an_image_without_an_outline_stops_the_run_and_is_reported(dock, model, qtbot):
     model.add_labels(np.zeros((50, 50), dtype=np.int32), name="empty", units=("um", "um"))
-    choose_several(dock.sides, ["one", "empty"], ["two"])
+    choose_several(dock, ["one", "empty"], ["two"])
     run(dock, qtbot)
     assert dock.state == "error"
-    assert "empty has no usable outline" in dock.results.answer.text()
-    assert "remove the image from its sample" in dock.results.answer.text()
+    assert "empty has no usable outline" in dock.verdict.sentence.text()
+    assert "remove the image from its sample" in dock.verdict.sentence.text()
 
 
 def test_incompatible_units_stop_the_run(dock, model, qtbot):
     model.layers["three"].units = ("pixel", "pixel")
     run(dock, qtbot)
     assert dock.state == "error"
-    assert dock.results.answer.text().startswith("⚠ three: ")
-    assert "pixel" in dock.results.answer.text()
+    assert dock.verdict.sentence.text().startswith("⚠ three: ")
+    assert "pixel" in dock.verdict.sentence.text()
 
 
 def test_the_curves_of_a_rotated_image_are_rotated(dock, model, qtbot):
@@ -183,51 +165,24 @@ def test_the_curves_of_a_rotated_image_are_rotated(dock, model, qtbot):
 # Choose --------------------------------------------------------------------------------------------------------
 
 
-def test_single_and_multiple_choices_are_kept_in_sync(dock):
-    sides = dock.sides
-    sides.several.click()
-    assert [layer.name for layer in sides.pair.chosen()] == ["one", "four"]
-    assert sides.pair.isVisibleTo(dock)
-    assert not sides.groups.isVisibleTo(dock)
-    sides.pair.b.setCurrentIndex(sides.pair.b.findText("two"))
-    sides.several.click()
-    assert (ticked(sides.groups.a), ticked(sides.groups.b)) == (["one"], ["two"])
-    assert not sides.pair.isVisibleTo(dock)
-
-
 @pytest.mark.parametrize(
     ("a", "b", "words"),
-    [(["one"], [], "Choose at least one layer"), (["one", "two"], ["two"], '"two" is in both groups')],
+    [(["one", "two"], [], "Enter a group for at least one image")],
 )
 def test_a_disabled_run_button_states_the_reason(dock, a, b, words):
-    choose_several(dock.sides, a, b)
+    choose_several(dock, a, b)
     assert words in dock.reason.text()
     assert not dock.run_button.isEnabled()
-
-
-def test_swapping_exchanges_the_samples(dock, qtbot):
-    press(dock.sides.swap, qtbot)
-    assert (ticked(dock.sides.groups.a), ticked(dock.sides.groups.b)) == (B, A)
-
-
-def test_only_visible_lists_contain_layers(model, qtbot):
-    dock = open_bare_dock(with_images(model), qtbot)
-    for several in (True, False) * 3:
-        dock.sides.several.click()
-        assert (dock.sides.pair.a.count() > 0, dock.sides.groups.a.count() > 0) == (not several, several)
-    listening = len(model.layers.events.callbacks)
-    dock.session.choices.sides.disconnect_events()
-    assert len(model.layers.events.callbacks) == listening - 1
 
 
 # Lifecycle -----------------------------------------------------------------------------------------------------
 
 
 def test_unchecking_an_image_makes_the_result_stale_until_checked_again(finished_dock):
-    tick(finished_dock.sides.groups.a, ["one"])
+    choose_several(finished_dock, ["one"], B)
     assert finished_dock.state == "stale"
     assert "other layers are chosen" in finished_dock.stale.label.text()
-    tick(finished_dock.sides.groups.a, A)
+    choose_several(finished_dock, A, B)
     assert finished_dock.state == "done"
 
 
@@ -248,26 +203,16 @@ def test_a_deleted_image_makes_the_result_stale(finished_dock, model, name):
     assert finished_dock.task.blocking_reason() == ""
 
 
-@pytest.mark.parametrize("several", [True, False])
-def test_hidden_lists_release_deleted_layers(model, qtbot, several):
-    dock = open_bare_dock(with_images(model), qtbot)
-    dock.sides.several.setChecked(not several)
-    dock.sides.several.click()
-    ref = weakref.ref(model.layers["one"])
-    del model.layers["one"]
-    wait_until_released(qtbot, ref)
-
-
 def test_checkmarks_are_not_restored_automatically(dock, model):
-    choose_several(dock.sides, [], [])
+    choose_several(dock, [], [])
     model.add_image(spots(9), name="new")
     model.layers["one"].name = "first"
-    assert dock.session.choices.sides.chosen() == ((), ())
+    assert dock.session.design.sides() == ((), ())
 
 
 def test_a_sample_of_many_images_has_a_short_name(dock, model, qtbot, monkeypatch):
     monkeypatch.setattr(napari, "current_viewer", lambda: model)
-    choose_several(dock.sides, ["one", "three", "four"], ["two"])
+    choose_several(dock, ["one", "three", "four"], ["two"])
     run(dock, qtbot)
     assert dock.result.a.name == "four and 2 more"
     press(dock.results.copy_python, qtbot)
@@ -277,7 +222,7 @@ def test_a_sample_of_many_images_has_a_short_name(dock, model, qtbot, monkeypatc
 
 
 def test_a_run_after_another_replaces_all_its_layers(finished_dock, model, qtbot):
-    choose_several(finished_dock.sides, ["one"], B)
+    choose_several(finished_dock, ["one"], B)
     run(finished_dock, qtbot)
     own = [layer.name for layer in model.layers if layer.name.endswith("curves")]
     assert own == ["one curves", "four curves", "two curves"]
@@ -286,7 +231,7 @@ def test_a_run_after_another_replaces_all_its_layers(finished_dock, model, qtbot
 def test_a_renamed_image_remains_checked(finished_dock, model):
     finished_dock.comparison.exclude(1)
     model.layers["three"].name = "a third"
-    assert ticked(finished_dock.sides.groups.a) == ["a third", "one"]
+    assert chosen_names(finished_dock)[0] == ["a third", "one"]
     assert not finished_dock.excluded.isHidden()
     finished_dock.session.choices.exclusions.clear()
     assert finished_dock.state == "done"
@@ -304,10 +249,10 @@ def test_curves_are_renamed_with_their_image_unless_renamed_by_the_user(finished
 def test_images_are_pooled_in_the_order_of_their_names(model, qtbot):
     for number in (10, 2, 1):
         model.add_image(spots(number, rows=3), name=f"field {number}")
-    dock = open_bare_dock(model, qtbot)
+    dock = open_answer(model, qtbot)
     a, b = ([model.layers[f"field {number}"] for number in side] for side in ((10, 2), (1,)))
-    dock.session.choices.sides.choose(a, b)
-    assert [layer.name for layer in dock.session.choices.sides.chosen()[0]] == ["field 2", "field 10"]
+    dock.session.design.choose(a, b)
+    assert [layer.name for layer in dock.session.design.sides()[0]] == ["field 2", "field 10"]
 
 
 # Curves --------------------------------------------------------------------------------------------------------
@@ -333,7 +278,7 @@ def test_a_curve_of_the_second_image_is_selected_in_its_layer_and_excluded(finis
 
 
 def test_a_curve_of_one_image_beside_several_is_excluded(dock, qtbot):
-    choose_several(dock.sides, A, ["two"])
+    choose_several(dock, A, ["two"])
     run(dock, qtbot)
     dock.comparison.exclude(len(dock.result.a) + 2)
     number = len(dock.result.b)
@@ -364,11 +309,11 @@ def test_exclusions_are_kept_when_other_images_are_checked(finished_dock, qtbot)
     assert excluded_curves(finished_dock) == [("three", 2)]
     count = int((finished_dock.result.a.images == "three").sum())
     for a in (["three"], ["one", "three", "four"], A):
-        choose_several(finished_dock.sides, a, ["two"])
+        choose_several(finished_dock, a, ["two"])
         assert "1 curve excluded manually" in finished_dock.excluded.label.text()
         run(finished_dock, qtbot)
         assert int((finished_dock.result.a.images == "three").sum()) == count - 1
-    choose_several(finished_dock.sides, ["one"], ["two"])
+    choose_several(finished_dock, ["one"], ["two"])
     assert finished_dock.excluded.isHidden()
 
 
@@ -384,11 +329,11 @@ def test_exclusions_are_kept_when_images_are_renamed(finished_dock, model, qtbot
 
 
 def test_an_exclusion_in_a_pair_applies_to_several_images(dock, qtbot):
-    dock.sides.several.click()
+    choose_several(dock, ["one"], ["two"])
     run(dock, qtbot)
     exclude(dock, "one", 1)
     number = len(dock.result.a)
-    choose_several(dock.sides)
+    choose_several(dock, A, B)
     run(dock, qtbot)
     assert int((dock.result.a.images == "one").sum()) == number - 1
 
@@ -399,7 +344,7 @@ def test_label_images_without_clashing_ids_are_distinguished(dock, model, qtbot)
         labels[5 + 10 * (index % 5) : 13 + 10 * (index % 5), 10 + 40 * (index // 5) :][:, :18] = index + 1
     model.add_labels(np.where(labels <= 5, labels, 0), name="low", units=("um", "um"))
     model.add_labels(np.where(labels > 5, labels, 0), name="high", units=("um", "um"))
-    choose_several(dock.sides, ["low", "high"], B)
+    choose_several(dock, ["low", "high"], B)
     run(dock, qtbot)
     assert dock.result.a.ids[0] == "high:6"
     exclude(dock, "low", 0)
@@ -413,15 +358,15 @@ def test_an_image_with_all_curves_excluded_is_reported(finished_dock, qtbot):
     for place in range(int((finished_dock.result.a.images == "one").sum())):
         exclude(finished_dock, "one", place)
     run(finished_dock, qtbot)
-    assert "one has no usable outline" in finished_dock.results.answer.text()
-    assert "excluded by hand" in finished_dock.results.answer.text()
+    assert "one has no usable outline" in finished_dock.verdict.sentence.text()
+    assert "excluded by hand" in finished_dock.verdict.sentence.text()
 
 
 @pytest.mark.parametrize("gone", ["one curves", "three"])
 def test_side_by_side_never_shows_curves_over_another_image(finished_dock, model, qtbot, gone):
     del model.layers[gone]
     grid = model.canvas.grid
-    press(finished_dock.results.side_by_side, qtbot)
+    toggle_side_by_side(finished_dock)
     cells = {layer.name: grid.position(index, model.layers) for index, layer in enumerate(model.layers)}
     for name in {*A, *B} - {gone, gone.removesuffix(" curves")}:
         assert cells[name] == cells[f"{name} curves"]
@@ -429,7 +374,7 @@ def test_side_by_side_never_shows_curves_over_another_image(finished_dock, model
 
 
 def test_only_the_last_added_curve_layer_becomes_active(dock, model, qtbot):
-    choose_several(dock.sides)
+    choose_several(dock, A, B)
     told = []
     model.layers.selection.events.active.connect(lambda _: told.append(model.layers.selection.active))
     run(dock, qtbot)
@@ -441,14 +386,14 @@ def test_only_the_last_added_curve_layer_becomes_active(dock, model, qtbot):
 def test_side_by_side_reads_no_pixels(finished_dock, qtbot, monkeypatch):
     looked = []
     monkeypatch.setattr(task, "fingerprint", lambda *_: looked.append(1))
-    press(finished_dock.results.side_by_side, qtbot)
-    press(finished_dock.results.side_by_side, qtbot)
+    toggle_side_by_side(finished_dock)
+    toggle_side_by_side(finished_dock)
     assert not looked
 
 
 def test_side_by_side_gives_every_image_a_cell(finished_dock, model, qtbot):
     grid = model.canvas.grid
-    press(finished_dock.results.side_by_side, qtbot)
+    toggle_side_by_side(finished_dock)
     cells = {layer.name: grid.position(index, model.layers) for index, layer in enumerate(model.layers)}
     assert [cells[name] for name in (*A, *B)] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert all(cells[f"{name} curves"] == cells[name] for name in (*A, *B))
@@ -471,7 +416,7 @@ def test_a_saved_result_opens_with_a_layer_linked_to_each_image(finished_dock, q
     again = reopen(with_images(ViewerModel()), path, qtbot)
     assert again.result.summary() == finished_dock.result.summary()
     assert again.state == "done"
-    assert (ticked(again.sides.groups.a), ticked(again.sides.groups.b)) == (A, B)
+    assert chosen_names(again) == [A, B]
     for before, after in zip(finished_dock.comparison.curves, again.comparison.curves, strict=True):
         assert after.name == before.name
         np.testing.assert_allclose(after.extent.world, before.extent.world, atol=0.2)
@@ -528,7 +473,7 @@ def test_the_copied_script_handles_renamed_images_and_unusual_names(finished_doc
     press(finished_dock.results.copy_python, qtbot)
     same(execute(QApplication.clipboard().text())[0]["result"], finished_dock.result)
     model.add_image(np.stack([spots(1, rows=3)] * 2), name="stack\nof two")
-    choose_several(finished_dock.sides, ["stack\nof two"], ["two"])
+    choose_several(finished_dock, ["stack\nof two"], ["two"])
     run(finished_dock, qtbot)
     press(finished_dock.results.copy_python, qtbot)
     compile(QApplication.clipboard().text(), "copied", "exec")
@@ -539,19 +484,19 @@ def test_the_copied_script_handles_renamed_images_and_unusual_names(finished_doc
 
 def test_a_landscape_pools_images_and_passes_them_on(model, qtbot):
     with_images(model)
-    dock = LandscapeDock(model)
+    dock = LandscapePage(model)
     qtbot.addWidget(dock)
     set_choices(dock.session.choices, permutations=99, significance=0.05)
     dock.ranges["ranks"].setText("2, 5")
     dock.ranges["landmarks"].setText("24")
-    choose_several(dock.sides)
+    choose_several(dock, A, B)
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(dock.run_button, qtbot)
     a, b = ([ensemble_of(model.layers[name], model.dims) for name in side] for side in (A, B))
     whole = decision_landscape(a, b, ranks=[2, 5], landmarks=[24], settings=dock.session.choices.settings)
     np.testing.assert_array_equal(dock.result.mmd, whole.mmd)
 
-    compare_dock = open_bare_dock(model, qtbot)
-    assert (ticked(compare_dock.sides.groups.a), ticked(compare_dock.sides.groups.b)) == (A, B)
+    compare_dock = open_answer(model, qtbot)
+    assert chosen_names(compare_dock) == [A, B]
     dock.hide()
     qtbot.waitUntil(lambda: not dock.drawing, timeout=20_000)

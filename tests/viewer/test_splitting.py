@@ -56,7 +56,7 @@ def test_planes_of_a_stack_replace_its_row(session, model, qtbot):
         ("plane 0", "dish"),
         ("plane 1", "dish"),
     )
-    assert list(map(list, session.choices.sides.chosen())) == [[first], [second]]
+    assert list(map(list, session.design.sides())) == [[first], [second]]
     np.testing.assert_allclose(second.scale, (0.5, 0.5))
     model.dims.set_current_step(0, 1)
     assert outlines(session, second).curves[0].tolist() == outlines(session, stack).curves[0].tolist()
@@ -78,7 +78,7 @@ def test_a_layer_of_regions_is_no_sample_unless_it_has_a_group_of_its_own(sessio
     own = {"cells": [drawn]} if group == "cells" else {}
     assert session.design.groups() == {**own, "region 1": [first], "region 2": [second]}
     if not own:
-        assert list(map(list, session.choices.sides.chosen())) == [[first], [second]]
+        assert list(map(list, session.design.sides())) == [[first], [second]]
 
 
 def test_objects_of_a_region_are_segmented_in_the_whole_plane(session, model, qtbot):
@@ -117,7 +117,7 @@ def test_the_script_for_two_regions_of_a_file_compares_them(session, model, tmp_
     model.add_shapes([half, half + np.array([0, columns // 2])], name="zones")
     left, right = split(session, image, "Regions of zones", qtbot)
     set_choices(session.choices, landmarks=60, rank=5, permutations=99, significance=0.1)
-    session.choices.sides.choose([left], [right])
+    session.design.choose([left], [right])
     session.comparison.run()
     wait_until_idle(session.comparison, qtbot)
     result = session.comparison.result
@@ -250,7 +250,7 @@ def test_splitting_a_layer_keeps_group_a_as_sample_a(session, model, qtbot):
     stack = model.add_image(np.stack([spots(2, rows=3), spots(3, rows=3)]), name="dish")
     session.design.write([(one, "group", "A"), (stack, "group", "B")])
     first, second = split(session, stack, "Planes", qtbot)
-    assert list(map(list, session.choices.sides.chosen())) == [[one], [first]]
+    assert list(map(list, session.design.sides())) == [[one], [first]]
     assert session.design.groups() == {
         "A": [one],
         "plane 0": [first],
@@ -278,17 +278,17 @@ def test_a_group_b_alone_is_the_sample_b(session, model):
     one = model.add_image(spots(1, rows=3), name="one")
     two = model.add_image(spots(2, rows=3), name="two")
     session.design.write([(one, "group", ""), (two, "group", "B")])
-    assert list(map(list, session.choices.sides.chosen())) == [[], [two]]
+    assert list(map(list, session.design.sides())) == [[], [two]]
     assert session.design.cell(two, "group") == "B"
     assert session.image_cells.cells()[0].group == "B"
     session.design.write([(one, "group", "A")])
-    assert list(map(list, session.choices.sides.chosen())) == [[one], [two]]
+    assert list(map(list, session.design.sides())) == [[one], [two]]
 
 
 def test_methods_text_for_labels_mentions_no_segmentation(session, model, tmp_path, qtbot):
     one, two = (model.add_labels(labels_of(seed), name=f"field {seed}") for seed in (1, 2))
     set_choices(session.choices, landmarks=60, rank=5, permutations=99, significance=0.1)
-    session.choices.sides.choose([one], [two])
+    session.design.choose([one], [two])
     session.comparison.run()
     wait_until_idle(session.comparison, qtbot)
     session.comparison.export_for_paper(tmp_path / "first")
@@ -315,7 +315,7 @@ def test_the_script_withholds_a_row_that_depends_on_the_archetype(session, model
     found = archetype_sensitivity(outlines(session, one), outlines(session, two), Settings(**quick))
     low, high = max((found.p_values(test) for test in ("undulation", "scale")), key=np.ptp)
     set_choices(session.choices, **quick, significance=(low + high) / 2)
-    session.choices.sides.choose([one], [two])
+    session.design.choose([one], [two])
     session.comparison.run()
     wait_until_idle(session.comparison, qtbot)
     session.comparison.check_robustness()

@@ -30,7 +30,7 @@ def session(model, qtbot):
     """The session of that viewer, activated as by a dock, with settings for quick runs."""
     session = Session.of(model)
     session.attach()
-    session.choices.sides.choose([model.layers["one"]], [model.layers["two"]])
+    session.design.choose([model.layers["one"]], [model.layers["two"]])
     set_choices(session.choices, permutations=99, significance=0.05, landmarks=40, rank=5)
     for task in (session.landscape, session.smoothing):
         task.write("ranks", "2, 5-15:5")
@@ -100,7 +100,7 @@ def test_invalid_ranges_are_reported(landscape, name, text, words):
 
 
 def test_studies_share_samples_but_not_ranges(session, model):
-    session.choices.sides.choose_several([model.layers["one"], model.layers["three"]], [model.layers["two"]])
+    session.design.choose([model.layers["one"], model.layers["three"]], [model.layers["two"]])
     assert session.landscape.current_inputs().layers == session.smoothing.current_inputs().layers
     session.landscape.write("ranks", "3")
     assert session.smoothing.texts["ranks"] == "2, 5-15:5"
@@ -108,7 +108,7 @@ def test_studies_share_samples_but_not_ranges(session, model):
 
 def test_a_smoothing_study_rejects_finished_outlines(session, model):
     shapes = model.add_shapes([np.array([[0, 0], [0, 9], [9, 9]])], shape_type="polygon", name="drawn")
-    session.choices.sides.choose([shapes], [model.layers["two"]])
+    session.design.choose([shapes], [model.layers["two"]])
     assert '"drawn" holds finished outlines' in session.smoothing.blocking_reason()
     assert session.landscape.blocking_reason() == ""
 
@@ -138,7 +138,7 @@ def test_a_landscape_reports_resampling_to_one_pixel_size(landscape, model, qtbo
         model.add_labels(labels_of(seed), name=f"at {size:g}", scale=(size, size), units=("um", "um"))
         for seed, size in ((3, 0.25), (4, 0.25), (5, 0.5))
     ]
-    landscape.choices.sides.choose_several(layers[:2], layers[2:])
+    landscape.choices.design.choose(layers[:2], layers[2:])
     result = run(landscape, qtbot)
     assert result.note.startswith("Pixels measure 0.25 to 0.5 µm: all outlines were brought to the largest")
     assert landscape.answer.endswith(f"{result.note}.")
@@ -149,7 +149,7 @@ def test_a_study_of_choices_reports_resampling_to_one_pixel_size(session, model,
         model.add_labels(labels_of(seed), name=f"at {size:g}", scale=(size, size), units=("um", "um"))
         for seed, size in ((3, 0.25), (4, 0.25), (5, 0.5))
     ]
-    session.choices.sides.choose_several(layers[:2], layers[2:])
+    session.design.choose(layers[:2], layers[2:])
     set_choices(session.choices, permute="curves")
     monkeypatch.setattr(studying, "CHOICES", {"rank": (5,)})
     run(session.trust, qtbot)
@@ -161,7 +161,7 @@ def test_a_study_of_choices_has_larger_pixels_unless_outlines_are_drawn(session,
     if drawn:
         corners = np.array([[0, 0], [0, 8], [5, 9], [9, 3]])
         shapes = model.add_shapes([corners + 20 * place for place in range(6)], shape_type="polygon")
-        session.choices.sides.choose_several([model.layers["one"]], [shapes])
+        session.design.choose([model.layers["one"]], [shapes])
     monkeypatch.setattr(studying, "CHOICES", {"coarsening": (2.0,), "landmarks": (30,)})
     run(session.trust, qtbot)
     assert [one.name for one in session.trust.result.choices] == ["coarsening", "landmarks"][drawn:]
@@ -183,7 +183,7 @@ def test_manual_exclusions_do_not_affect_a_smoothing_study(smoothing, model, qtb
 
 
 def test_a_smoothing_study_of_groups_gives_a_recommendation(smoothing, model, qtbot):
-    smoothing.choices.sides.choose_several([model.layers["one"], model.layers["three"]], [model.layers["two"]])
+    smoothing.choices.design.choose([model.layers["one"], model.layers["three"]], [model.layers["two"]])
     smoothing.write("sigmas", "0-3")
     result = run(smoothing, qtbot)
     assert result.complete
@@ -221,7 +221,7 @@ def test_errors_are_reported(landscape, model, qtbot):
 
 def test_an_image_that_cannot_be_segmented_is_reported(smoothing, model, qtbot):
     model.layers["three"].data = np.full((50, 50), np.nan)
-    smoothing.choices.sides.choose([model.layers["three"]], [model.layers["two"]])
+    smoothing.choices.design.choose([model.layers["three"]], [model.layers["two"]])
     run(smoothing, qtbot)
     assert smoothing.answer.startswith("⚠ three: ")
 
@@ -259,7 +259,7 @@ def test_changes_outdate_a_landscape_until_undone(landscape, session, model, qtb
             lambda: set_choices(choices, permutations=99),
             "permutations was 99 and is 199",
         ),
-        (choices.sides.swap, choices.sides.swap, "other layers are chosen"),
+        (choices.design.swap, choices.design.swap, "other layers are chosen"),
         (
             lambda: setattr(model.layers["one"], "data", labels_of(7)),
             lambda: setattr(model.layers["one"], "data", pixels),
@@ -291,7 +291,7 @@ def test_merging_and_other_layers_make_a_smoothing_study_stale(smoothing, model,
     run(smoothing, qtbot)
     smoothing.set_merge(True)
     assert smoothing.changed_since() == [f'"Smooth each image as a whole"{CHANGED}']
-    smoothing.choices.sides.choose_several([model.layers["one"], model.layers["three"]], [model.layers["two"]])
+    smoothing.choices.design.choose([model.layers["one"], model.layers["three"]], [model.layers["two"]])
     assert smoothing.changed_since() == ["other layers are chosen"]
 
 
@@ -309,8 +309,8 @@ def test_an_inactive_study_is_disconnected_until_activated(session, landscape, m
     run(landscape, qtbot)
     assert len(layer.events.data.callbacks) > before
     landscape.deactivate()
-    session.choices.sides.swap()
-    session.choices.sides.swap()
+    session.design.swap()
+    session.design.swap()
     assert len(layer.events.data.callbacks) == before
     landscape.activate()
     assert len(layer.events.data.callbacks) > before

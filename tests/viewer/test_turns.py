@@ -6,9 +6,9 @@ import npe2
 import pytest
 from napari.components import ViewerModel
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QApplication, QPushButton
+from qtpy.QtWidgets import QApplication
 
-from docks import grid_of, open_bare_dock, open_compare_dock, press, run, save_as, show_docks
+from docks import grid_of, open_answer, press, run, save_as, set_choices, show_docks, toggle_side_by_side
 from image_makers import spots
 from napari_shape_ensembles.viewer import comparing, inputs
 from napari_shape_ensembles.viewer import task as tasks
@@ -79,7 +79,7 @@ def test_an_error_in_a_turn_is_shown_in_the_panel(bare_dock, qtbot, monkeypatch,
 
     monkeypatch.setattr(bare_dock.comparison.curves, "replace", failing)
     run(bare_dock, qtbot)
-    assert "Unexpected error (KeyError" in bare_dock.results.answer.text()
+    assert "Unexpected error (KeyError" in bare_dock.verdict.sentence.text()
     assert bare_dock.state == "error"
     assert "a turn failed" in caplog.text
     monkeypatch.undo()
@@ -106,17 +106,17 @@ def listeners(model):
 
 @pytest.mark.parametrize("turn", range(6))
 def test_a_dock_closed_between_two_turns_is_disconnected(bare_dock, model, qtbot, stepped, turn):
-    sides = bare_dock.session.choices.sides
+    design = bare_dock.session.design
     bare_dock.show()
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not sides.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not design.is_connected, timeout=2000)
     resting = listeners(model)
     bare_dock.show()
     delivering(bare_dock, qtbot)
     for _ in zip(range(turn), take_turns(bare_dock), strict=False):
         pass
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not sides.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not design.is_connected, timeout=2000)
     assert bare_dock.result is not None
     assert not bare_dock.busy
     callbacks = *model.mouse_drag_callbacks, *model.mouse_move_callbacks
@@ -129,7 +129,7 @@ def test_a_dock_closed_between_two_turns_is_disconnected(bare_dock, model, qtbot
 
 def test_a_cancelled_check_keeps_the_reported_changes(finished_dock, qtbot):
     press(finished_dock.results.check, qtbot)
-    finished_dock.controls["rank"].setValue(10)
+    set_choices(finished_dock.session.choices, rank=10)
     assert not finished_dock.stale.isHidden()
     press(finished_dock.cancel_button, qtbot)
     assert finished_dock.state == "stale"
@@ -170,7 +170,7 @@ def test_exclusions_made_before_and_during_a_check_are_kept(finished_dock, qtbot
 
 
 def test_a_failed_run_keeps_the_unsaved_result_recoverable(finished_dock, model, qtbot):
-    press(finished_dock.results.side_by_side, qtbot)
+    toggle_side_by_side(finished_dock)
     grid = model.canvas.grid
     before = finished_dock.result
     model.layers["two"].units = ("pixel", "pixel")
@@ -188,7 +188,7 @@ def test_a_failed_run_keeps_the_unsaved_result_recoverable(finished_dock, model,
 def test_undo_can_itself_be_undone(finished_dock, qtbot, tmp_path, answer):
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     first = finished_dock.result
-    finished_dock.controls["rank"].setValue(5)
+    set_choices(finished_dock.session.choices, rank=5)
     run(finished_dock, qtbot)
     second = finished_dock.result
     npe2.PluginManager.instance().discover()
@@ -209,7 +209,7 @@ def dropped(finished_dock, qtbot, tmp_path, answer):
     """A dock in another viewer onto which a comparison was dropped, while its layers are being added."""
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     npe2.PluginManager.instance().discover()
-    dock = open_bare_dock(ViewerModel(), qtbot)
+    dock = open_answer(ViewerModel(), qtbot)
     dock.viewer.open(path, plugin=PLUGIN)
     return dock
 
@@ -247,34 +247,25 @@ def test_dropped_layers_deleted_meanwhile_stay_deleted(finished_dock, qtbot, tmp
 
 def test_disabling_side_by_side_restores_the_layer_order(finished_dock, model, qtbot):
     before = [layer.name for layer in model.layers]
-    press(finished_dock.results.side_by_side, qtbot)
+    toggle_side_by_side(finished_dock)
     assert [layer.name for layer in model.layers] != before
-    press(finished_dock.results.side_by_side, qtbot)
+    toggle_side_by_side(finished_dock)
     assert [layer.name for layer in model.layers] == before
 
 
 def test_a_layer_order_changed_by_the_user_is_kept(finished_dock, model, qtbot):
-    press(finished_dock.results.side_by_side, qtbot)
+    toggle_side_by_side(finished_dock)
     model.layers.reverse()
     own = [layer.name for layer in model.layers]
-    press(finished_dock.results.side_by_side, qtbot)
+    toggle_side_by_side(finished_dock)
     assert [layer.name for layer in model.layers] == own
-
-
-def test_disabling_the_grid_elsewhere_unchecks_the_button(finished_dock, model, qtbot):
-    press(finished_dock.results.side_by_side, qtbot)
-    grid_of(model).enabled = False
-    assert not finished_dock.results.side_by_side.isChecked()
-    assert not grid_of(model).enabled
-    press(finished_dock.results.side_by_side, qtbot)
-    assert grid_of(model).enabled
 
 
 def test_closing_the_dock_ends_it(finished_dock, model, qtbot):
     finished_dock.show()
-    press(finished_dock.results.side_by_side, qtbot)
+    toggle_side_by_side(finished_dock)
     finished_dock.hide()
-    qtbot.waitUntil(lambda: not finished_dock.session.choices.sides.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not finished_dock.session.design.is_connected, timeout=2000)
     assert not grid_of(model).enabled
 
 
@@ -285,21 +276,19 @@ def test_escape_cancels_a_run_and_enter_runs_again(make_napari_viewer, qtbot):
     viewer = make_napari_viewer()
     for seed in (1, 2):
         viewer.add_image(spots(seed), name=str(seed))
-    dock = open_compare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     show_docks(viewer)
     dock.window().activateWindow()
     qtbot.waitUntil(dock.isActiveWindow, timeout=3000)
     run(dock, qtbot)
-    for pressed in (dock.run_button, dock.stale.button):
-        dock.controls["permutations"].setValue(50_000)
-        pressed.setFocus()
-        qtbot.keyClick(pressed, Qt.Key.Key_Space)
-        qtbot.waitUntil(lambda: dock.cancel_button.hasFocus(), timeout=2000)
-        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
-        assert dock.state == "stale"
-        assert dock.run_button.hasFocus()
-        dock.controls["permutations"].setValue(199)
-        with qtbot.waitSignal(dock.finished, timeout=30_000):
-            qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Return)
-        assert dock.state == "done"
-        assert isinstance(QApplication.focusWidget(), QPushButton)
+    set_choices(dock.session.choices, permutations=50_000)
+    dock.stale.button.setFocus()
+    qtbot.keyClick(dock.stale.button, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: dock.cancel_button.hasFocus(), timeout=2000)
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
+    assert dock.state == "stale"
+    assert dock.stale.button.hasFocus()
+    set_choices(dock.session.choices, permutations=300)
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Return)
+    assert dock.state == "done"

@@ -119,10 +119,10 @@ class ComparisonTask(Task[Comparison]):
         self._shown_results: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._opened_debouncer, self._link_debouncer = Debouncer(self.show_opened), Debouncer(self._link_images)
         choices.exclusions.changed.connect(self._show_excluded)
-        choices.sides.comparison_opened.connect(self._opened_debouncer.start)
-        choices.sides.changed.connect(self.side_by_side.schedule_arrange)
-        choices.sides.changed.connect(self._update_own_names)
-        choices.sides.changed.connect(self._link_debouncer.start)
+        choices.design.comparison_opened.connect(self._opened_debouncer.start)
+        choices.design.changed.connect(self.side_by_side.schedule_arrange)
+        choices.design.changed.connect(self._update_own_names)
+        choices.design.changed.connect(self._link_debouncer.start)
 
     def _update_own_names(self) -> None:
         update_own_names(list(self.choices.layers))
@@ -395,7 +395,7 @@ class ComparisonTask(Task[Comparison]):
         """Choose the layers of a result as samples, and exclude the curves that it excludes."""
         sides = None if shown.run_inputs is None else shown.run_inputs.existing_layers()
         if shown.run_inputs is not None and sides is not None:
-            self.choices.sides.choose(*sides)
+            self.choices.design.choose(*sides)
             self.choices.exclusions.replace_all(sides, shown.excluded, shown.run_inputs.recipe)
 
     def _link_images(self) -> None:
@@ -407,7 +407,7 @@ class ComparisonTask(Task[Comparison]):
         if self.shown is not None and self.run_inputs is None:
             shown = self.shown.linked(self.choices.layers, self.choices.dims)
             sides = None if shown.run_inputs is None else shown.run_inputs.existing_layers()
-            if sides is not None and set(itertools.chain(*self.choices.sides.chosen())) <= {*itertools.chain(*sides)}:
+            if sides is not None and set(itertools.chain(*self.choices.design.sides())) <= {*itertools.chain(*sides)}:
                 self.start_secondary_job(shown.with_copies, self._on_linked)
 
     def _on_linked(self, shown: DisplayedResult) -> Iterable[None]:

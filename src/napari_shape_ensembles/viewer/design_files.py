@@ -49,7 +49,7 @@ class DesignWork(JobRunner):
     def __init__(self, choices: Choices, design: DesignTable) -> None:
         super().__init__()
         self.choices, self.design = choices, design
-        choices.sides.original_restored.connect(self.post_message)
+        choices.design.original_restored.connect(self.post_message)
 
     def post_message(self, words: str, _: str = "") -> None:
         """Emit a message."""

@@ -8,15 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from napari.components import ViewerModel
 from napari.layers import Layer
+from napari.utils.events import Event
 from psygnal import Signal
 
 from ..archive import Tree
 from ..comparison import design_from_names, records
 from ..comparison.design import BLOCK, GROUP, IMAGE, NO_REQUESTED_TESTS, REPLICATE, RequestedTests, with_numbers
 from ..io.design import cells_of, part_of
-from .choices import Sides, sorted_by_name
-from .inputs import PARTS, ImageRow
+from .inputs import PARTS, ImageRow, LayersOfSides
+from .offered import ComparedLayers, sorted_by_name
 from .splitting import root_of
 
 if TYPE_CHECKING:
@@ -29,18 +31,18 @@ _SIDES = ("A", "B")
 Row: TypeAlias = Layer | ImageRow
 
 
-class DesignTable:
+class DesignTable(ComparedLayers):
     """The cells of every layer that can be compared; the first two groups are the samples A and B.
 
-    A group named A or B is that sample, regardless of the order. A layer without a group is not compared. A table with
-    three groups, blocks, covariates or replicates of several images is an experiment.
+    A group named A or B is that sample, regardless of the order. A layer without a group is not compared; while the
+    table has at most one image a group, one is filled in for a missing sample. A table with three groups, blocks,
+    covariates or replicates of several images is an experiment.
     """
 
-    changed = Signal()  #: cells, columns or layers have changed
     warned = Signal()  #: `warnings` have changed
 
-    def __init__(self, sides: Sides) -> None:
-        self._sides = sides
+    def __init__(self, viewer: ViewerModel) -> None:
+        super().__init__(viewer)
         self._cells: weakref.WeakKeyDictionary[Row, dict[str, str]] = weakref.WeakKeyDictionary()
         self.files: list[ImageRow] = []  #: images that are not open as layers
         self.columns: list[str] = list(OWN_COLUMNS)
@@ -49,13 +51,12 @@ class DesignTable:
         self.requested = NO_REQUESTED_TESTS  #: covariates to adjust for, and interactions to test
         self.control = ""  #: the control group; empty for all pairs
         self.warnings: list[str] = []  #: on duplicate images, and labels that are listed as images
-        self._is_updating = False
-        sides.changed.connect(self._on_sides_changed)
-        sides.layer_replaced.connect(self._move_cells)
+        self.several = False  #: whether groups are filled by hand, as they may have several images
+        self._last_offered: set[tuple[int, str, str]] = set()
 
     def layers(self) -> list[Row]:
         """Return all rows: layers sorted by name (list order changes), then files."""
-        return [*sorted_by_name(self._sides.offered()), *self.files]
+        return [*sorted_by_name(self.offered()), *self.files]
 
     def cell(self, layer: Row, column: str) -> str:
         return self._cells.get(layer, {}).get(column, "")
@@ -83,10 +84,10 @@ class DesignTable:
                 self.columns.append(column)
             self._cells.setdefault(layer, {})[column] = text.strip()
             if column == GROUP and isinstance(layer, Layer):
-                (self._sides.opted_out.discard if text.strip() else self._sides.opted_out.add)(layer)
+                (self.opted_out.discard if text.strip() else self.opted_out.add)(layer)
         self.names = _with_letters_in_place(list(self.groups()))[:2]
-        self._choose_sides()
-        self.changed.emit()
+        self.several |= self._has_several()
+        self._notify()
 
     def paste(self, text: str, first: int, column: int) -> None:
         """Paste tab-separated cells of a spreadsheet, starting at a row and column of the table.
@@ -119,7 +120,7 @@ class DesignTable:
 
         Annotation layers without a group are skipped.
         """
-        free, self.pattern = self._sides.offered_automatically(), pattern
+        free, self.pattern = self.offered_automatically(), pattern
         layers = [row for row in self.layers() if isinstance(row, ImageRow) or row in free or self.cell(row, GROUP)]
         table = design_from_names([layer.name for layer in layers], pattern)
         names = [str(name) for name in table if name != IMAGE]
@@ -310,46 +311,97 @@ class DesignTable:
 
     # A and B.
 
-    def _choose_sides(self) -> None:
-        """Choose the open layers of the groups A and B as the samples."""
+    def sides(self) -> LayersOfSides:
+        """Return the open layers of the groups A and B."""
         groups = self.groups()
-        a, b = ([row for row in groups.get(name, []) if isinstance(row, Layer)] for name in self.names)
-        # Beside images that are not open, or other groups, a layer joins a sample only where its group is entered.
-        several = bool(self.files) or len(groups) > 2 or max(len(a), len(b)) > 1
-        if tuple(map(set, (a, b))) != tuple(map(set, self._sides.chosen())) or (several and not self._sides.several):
-            self._is_updating = True
-            self._sides.choose_several(a, b) if several else self._sides.choose(a, b)
-            self._is_updating = False
+        a, b = (tuple(row for row in groups.get(name, []) if isinstance(row, Layer)) for name in self.names)
+        return a, b
 
-    def _move_cells(self, before: Layer, after: Layer) -> None:
-        """Move the cells of a layer to its replacement."""
-        if before in self._cells:
-            self._cells[after] = self._cells.pop(before)
-
-    def _on_sides_changed(self) -> None:
-        """Update the groups from samples chosen elsewhere."""
-        if self._is_updating:
-            return
-        sides = self._sides.chosen()
-        if not any(self.cell(layer, GROUP) for layer in self.layers()):
-            self.names = []  # forget the names of removed images
+    def choose(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
+        """Make layers the groups A and B, with the groups' names if these have any; others are taken out of them."""
+        sides = [layer for layer in a if layer in self._layers], [layer for layer in b if layer in self._layers]
         names = []
-        for place, own in enumerate(sides):  # group names of the user move with their layers
+        for side, own, before in zip(_SIDES, sides, self.names, strict=True):
             given = [name for layer in own if (name := self.cell(layer, GROUP)) and name not in _SIDES]
-            names.append((given + self.names[place : place + 1] + [_SIDES[place]])[0])
-        self.names = names if names[0] != names[1] else list(_SIDES)
-        chosen = [layer for own in sides for layer in own]
-        rows = [row for row in self.layers() if isinstance(row, Layer)]
-        taken_out = [layer for layer in rows if layer not in chosen and self.cell(layer, GROUP) in self.names]
-        for layer in taken_out:
-            self._cells[layer][GROUP] = ""
-        for name, own in zip(self.names, sides, strict=True):
+            names.append([*given, before, side][0])
+        names = names if names[0] != names[1] else list(_SIDES)
+        for layer in self.offered():
+            if self.cell(layer, GROUP) in names:
+                self._cells[layer][GROUP] = ""
+        for name, own in zip(names, sides, strict=True):
             for layer in own:
                 self._cells.setdefault(layer, {})[GROUP] = name
-        if not (all(sides) or taken_out) and len(self.groups()) > 1:
-            self.write([])  # the layers of a sample were removed: the next group becomes this sample
-        else:
-            self.changed.emit()
+        self.names = names
+        self.several = self._has_several()
+        self._notify()
+
+    def _has_several(self) -> bool:
+        """Whether a layer joins a group only where that is entered: beside several images, groups, or files."""
+        groups = self.groups()
+        return bool(self.files) or len(groups) > 2 or any(len(own) > 1 for own in groups.values())
+
+    def swap(self) -> None:
+        """Exchange A and B: the first group becomes the second."""
+        if {*self.names}.isdisjoint(_SIDES):
+            self.names.reverse()
+        else:  # a letter says which group is the first
+            groups = self.groups()
+            first, second = (groups.get(name, []) for name in self.names)
+            for name, rows in zip(_SIDES, (second, first), strict=True):
+                for row in rows:
+                    self._cells[row][GROUP] = name
+            self.names = list(_SIDES)
+        self._notify()
+
+    def _move(self, places: Mapping[Layer, Layer]) -> None:
+        """Move the cells of layers to their replacements."""
+        for before, after in places.items():
+            if before in self._cells:
+                self._cells[after] = self._cells.pop(before)
+        self._notify()
+
+    def _fill(self, event: Event | None, selected: list[Layer]) -> None:
+        """Fill empty samples; two layers selected in the layer list become A and B, in the order of the table.
+
+        The order of the layer list changes with the arrangement of the canvas.
+        """
+        sides = self.sides()
+        if event is not None and event.source is self._layers.selection:
+            if not self.several and len(selected) == 2 and set(selected) != {*sides[0], *sides[1]}:
+                first, second = sorted_by_name(selected)
+                self.choose([first], [second])
+            return
+        groups = self.groups()
+        self.several &= bool(self.layers())  # begin anew once all images are replaced
+        if not groups:
+            self.names = list(_SIDES)  # forget the names of removed images
+        elif len(groups) > 1 and not all(name in groups for name in self.names):
+            self.names = _with_letters_in_place(list(groups))[:2]  # the next group takes the place of a removed one
+        if not (self.several or all(self.sides())):
+            free = [layer for layer in self.offered_automatically() if layer not in self.opted_out]
+            for name, own in zip(self.names, _completed_pair(self.sides(), selected, free), strict=True):
+                for layer in own:
+                    self._cells.setdefault(layer, {})[GROUP] = name
+        offered = {(id(layer), layer.name, self.cell(layer, GROUP)) for layer in self.offered()}
+        if offered != self._last_offered:
+            self._notify()
+
+    def _notify(self) -> None:
+        self._last_offered = {(id(layer), layer.name, self.cell(layer, GROUP)) for layer in self.offered()}
+        self.changed.emit()
+
+
+def _completed_pair(before: LayersOfSides, selected: Sequence[Layer], offered: Sequence[Layer]) -> LayersOfSides:
+    """Keep chosen layers; fill an empty side from the selection, then with layers of the same type, in list order."""
+    a, b = before
+    selected = [layer for layer in selected if layer in offered]
+    others = [layer for layer in dict.fromkeys([*selected, *offered]) if layer not in (*a, *b)]
+    first = next(iter((*a, *b, *others)), None)
+    others.sort(key=lambda layer: (layer not in selected, layer.__class__ is not first.__class__))
+    fill = tuple(sorted(others[: (not a) + (not b)], key=offered.index))
+    if not a:
+        a, fill = fill[:1], fill[1:]
+    return a, b or fill[:1]
 
 
 def _with_letters_in_place(names: list[str]) -> list[str]:

@@ -39,8 +39,10 @@ def prefer_own_reader(_: object = None) -> None:
         plugins.extension2reader = dict.fromkeys(_OWN_NAMES, "napari-shape-ensembles") | plugins.extension2reader
 
 
-def curves_reader(path: str | Sequence[str]) -> Reader | None:
-    """Return a reader of curves and comparisons, or None for other JSON files."""
+def reader(path: str | Sequence[str]) -> Reader | None:
+    """Return a reader of curves, results and orientation maps (EBSD), or None for other JSON files."""
+    if all(name.lower().endswith(ENDINGS) for name in paths_of(path)):
+        return lambda path: [layer for name in paths_of(path) for layer in map_layers(read_ebsd(name))]
     try:
         known = [is_annotated(json_of(Path(name))) for name in paths_of(path) if name.lower().endswith(".json")]
     except (OSError, ValueError, RecursionError):
@@ -114,12 +116,6 @@ def write_shapes(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
     except ValueError as error:
         raise OSError(str(error)) from error
     return [path]
-
-
-def map_reader(path: str | Sequence[str]) -> Reader | None:
-    """Return a reader of orientation maps (EBSD), or None for other files."""
-    known = all(name.lower().endswith(ENDINGS) for name in paths_of(path))
-    return (lambda path: [layer for name in paths_of(path) for layer in map_layers(read_ebsd(name))]) if known else None
 
 
 def map_layers(ebsd: EBSDMap) -> list[LayerData]:

@@ -9,6 +9,7 @@ from qtpy.QtCore import QSignalBlocker, Signal
 from qtpy.QtGui import QValidator
 from qtpy.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QWidget
 
+from ..comparison import Settings
 from ..outlines import Outlines
 from ..parameters import NOT_SET, Parameter, matters, parameters_of, tree
 from .panels.fonts import DecimalBox, with_label_font
@@ -19,6 +20,8 @@ Chosen = TypeVar("Chosen")
 # Limits of a control whose parameter has none; extended by larger values that are set, up to the second.
 _DEFAULT_LIMIT, _MAX_LIMIT = 1e6, 1e12
 _DECIMALS, _MAX_DECIMALS = 3, 6
+#: Parameters that describe a recipe or settings even at their defaults.
+_MAIN = ("method", "objects", "outline_smoothing", "landmarks", "rank", "significance", "permutations")
 _SEPARATORS = re.compile(r"[\s,;×]+")
 
 
@@ -174,7 +177,8 @@ def control_of(declared: Parameter) -> Control:
 class Form(QWidget, Generic[Chosen]):
     """A form generated from the declared parameters of a frozen dataclass; the groups in `folded` start collapsed.
 
-    `omitted` parameters keep their values, and are listed below the form if not at their defaults.
+    `omitted` parameters, and those that are seldom set, keep their values, and are listed below the form if not at
+    their defaults.
     """
 
     changed = Signal()  #: the user changed a control; not emitted when `value` is set
@@ -189,7 +193,7 @@ class Form(QWidget, Generic[Chosen]):
         self.sections: dict[str, Section] = {}
         self._rows: dict[str, QFormLayout] = {}
         for name, declared in self._declared.items():
-            if name in omitted:
+            if name in omitted or declared.expert:
                 continue
             if declared.group not in self.sections:
                 page = QWidget()
@@ -276,6 +280,17 @@ class Form(QWidget, Generic[Chosen]):
         self.changed.emit()
 
 
+def in_words(value: Outlines | Settings) -> str:
+    """Describe a recipe or settings in a line: their main parameters, and all others that were changed."""
+    words = []
+    for name, declared in parameters_of(type(value)).items():
+        chosen = getattr(value, name)
+        if matters(value, name) and (name in _MAIN or chosen != declared.default) and chosen is not None:
+            text = "of painted examples" if callable(chosen) else f"{declared.shown(chosen)} {declared.unit}".strip()
+            words.append(text if name == "method" else f"{declared.label.lower()} {text}")
+    return ", ".join(words)
+
+
 class OutlinesForm(Form[Outlines]):
     """The form of a recipe, with ranges from the image it is tried on, and the parameters required by a method."""
 
@@ -307,17 +322,20 @@ class OutlinesForm(Form[Outlines]):
                 values["classes"] = values["object_classes"] + 1
             else:
                 values["object_classes"] = values["classes"] - 1
-        if values["method"] == "manual" and values["threshold"] is None:
-            values["threshold"] = self._first("threshold")
-        if values["method"] == "level":
-            if values["threshold"] is None and values["quantile"] is None:
-                values["quantile"] = self._first("quantile")
-            elif values["threshold"] is not None and values["quantile"] is not None:
-                values["threshold" if turned == "quantile" else "quantile"] = None
+        if turned == "threshold":
+            values["quantile"] = None
+        if (
+            self._needs_threshold()
+            and values["threshold"] is None
+            and isinstance(control := self.controls.get("threshold"), NumberBox)
+        ):
+            values["threshold"] = control.first
+        if values["method"] == "level" and values["threshold"] is None and values["quantile"] is None:
+            values["quantile"] = 0.5  # without an image, to which a threshold refers
 
-    def _first(self, name: str) -> float | None:
-        control = self.controls.get(name)
-        return control.first if isinstance(control, NumberBox) else None
+    def _needs_threshold(self) -> bool:
+        method, quantile = self._values["method"], self._values["quantile"]
+        return bool(method == "manual" or (method == "level" and quantile is None))
 
     def _is_relevant(self, name: str) -> bool:
         if name == "channel" and not self._rgb and self._values[name] == self._declared[name].default:
@@ -325,5 +343,5 @@ class OutlinesForm(Form[Outlines]):
         return super()._is_relevant(name)
 
     def _can_be_none(self, name: str) -> bool:
-        needed = name == "threshold" and self._values["method"] == "manual" and self._values[name] is not None
+        needed = name == "threshold" and self._needs_threshold() and self._values[name] is not None
         return super()._can_be_none(name) and not needed

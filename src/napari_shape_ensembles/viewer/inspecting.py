@@ -23,8 +23,9 @@ from ..inspection.correcting import numbered_pieces, plane_at
 from ..inspection.ranking import disagreement, disputed
 from ..outlines import Outlines
 from .camera_flight import move_camera, view_of
-from .choices import Choices, ChosenLayer
+from .choices import Choices
 from .inputs import ACCEPTED, Sources, fingerprint, is_own, plane_of, trace
+from .offered import ChosenLayer
 from .review_files import ReviewedImage, ReviewFiles, StackPlane, images_to_save, write_corrected_files
 from .review_layers import LayerPlane, ReviewLayers, both_layers, fill_by_score, image_under
 from .task import Debouncer, JobRunner, JobSteps, RunInputs, Task
@@ -107,7 +108,7 @@ class InspectionTask(Task[Inspection]):
         self._key_viewer = weakref.ref(choices.viewer)
         for layer in (self.a, self.b):
             layer.changed.connect(self._sides_changed)
-        choices.sides.original_restored.connect(self._on_original_restored)
+        choices.design.original_restored.connect(self._on_original_restored)
 
     def set_question(self, question: str) -> None:
         self.question = question

@@ -304,7 +304,7 @@ class ProposingTask(Task[Proposed]):
 
     def current_inputs(self) -> RunInputs:
         """Return the chosen image and others without those that contain labels; a subset if there are many."""
-        sides, contents = self.choices.sides.chosen(), self.segmentation.contents
+        sides, contents = self.choices.design.sides(), self.segmentation.contents
         layers = dict.fromkeys(
             [self.segmentation.image.chosen(), *sides[0], *sides[1], *self.segmentation.extra_layers()]
         )
@@ -356,7 +356,7 @@ class ProposingTask(Task[Proposed]):
         """Whether the recipe may be set automatically: the user has neither chosen one nor seen a result of it."""
         recipe = self.choices.recipe
         chosen = self.choices.recipe_loaded or (sets_finding(recipe) and recipe != self._set_recipe)
-        layers = chain(*self.choices.sides.chosen(), self.segmentation.extra_layers())
+        layers = chain(*self.choices.design.sides(), self.segmentation.extra_layers())
         compared = any(isinstance(one, Image) for one in layers)  # labels need no segmentation
         return self.automatic and compared and not chosen and not self.has_answer()
 

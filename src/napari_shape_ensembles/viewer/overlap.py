@@ -32,7 +32,7 @@ def images_below(layers: Iterable[Layer], images: Iterable[Layer], choices: Choi
     folder, the one whose name has most in common with theirs, if there is only one.
     """
     boxes = {one: box for one in images if isinstance(one, Image) and (box := drawn_extent(one, choices)) is not None}
-    image_of_annotation, found = choices.sides.image_of_annotation, {}
+    image_of_annotation, found = choices.design.image_of_annotation, {}
     for layer in layers:
         if isinstance(layer, _OVER_IMAGES) and not is_own(layer):
             box = drawn_extent(layer, choices)

@@ -116,7 +116,7 @@ class ReviewLayers:
         reviewed.copy, self.corrected[layer] = weakref.ref(layer), corrected
         if reviewed.is_consensus:  # a new label set, which replaces no annotator's
             self.proposals.add(layer)
-            self._choices.sides.opted_out.add(layer)
+            self._choices.design.opted_out.add(layer)
         for name in PIXEL_EVENTS:
             getattr(layer.events, name).connect(self._on_paint)
         active = self._choices.layers.selection.active
@@ -128,12 +128,12 @@ class ReviewLayers:
 
     def compare_in_place(self, image: int, copy: Labels) -> str:
         """Replace the original layer, or another plane of it, by corrected labels in the comparison; say which."""
-        compared = list(itertools.chain(*self._choices.sides.chosen()))
+        compared = list(itertools.chain(*self._choices.design.sides()))
         others = (other for other in self._other_planes(image) if other in compared)
         layer = next(others, self.origin(image))
         if layer is None:
             return ""
-        self._choices.sides.replace({layer: copy})
+        self._choices.design.replace({layer: copy})
         return f"{copy.name} takes the place of {layer.name}."
 
     def _other_planes(self, image: int) -> list[Labels]:

@@ -34,9 +34,10 @@ from ..outlines.tracing import has_holes, label_plane
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from ..words import account_of, counted
-from .choices import Choices, ChosenLayer
+from .choices import Choices
 from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, source_of, trace
 from .layers import name_after
+from .offered import ChosenLayer
 from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_axes
 
@@ -74,7 +75,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         super().__init__(choices)
         self.image = ChosenLayer(
             choices.viewer,
-            lambda layer: isinstance(layer, Image) and not (is_own(layer) or choices.sides.is_replaced(layer)),
+            lambda layer: isinstance(layer, Image) and not (is_own(layer) or choices.design.is_replaced(layer)),
         )
         self.extra_layers: Callable[[], Sequence[Layer]] = tuple  #: returns layers to preview besides the samples
         self.source: Source | None = None  #: snapshot of the image
@@ -101,7 +102,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._preview_debouncer = Debouncer(self._start_preview, _DEBOUNCE_MS)
         self.image.changed.connect(self._on_image_chosen)
         choices.changed.connect(self._on_recipe_changed)
-        choices.sides.changed.connect(self.update_previews)
+        choices.design.changed.connect(self.update_previews)
         self.previewer.progressed.connect(self._on_draft)
 
     # The image.
@@ -115,7 +116,7 @@ class SegmentationTask(Task[list[Ensemble]]):
     def blocking_reason(self) -> str:
         if self.image.chosen() is not None:
             return self._snapshot_error
-        offered = self.choices.sides.offered()
+        offered = self.choices.design.offered()
         ready = [kind.__name__ for kind in (Labels, Shapes) if any(isinstance(one, kind) for one in offered)]
         return f"{' and '.join(ready)} need no segmentation: they are compared as they are." if ready else _NO_IMAGE
 
@@ -213,7 +214,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         Without an image, return the labels and shapes to judge.
         """
         kinds = Image | Labels if self.image.chosen() is not None else Labels | Shapes
-        a, b = self.choices.sides.chosen()
+        a, b = self.choices.design.sides()
         beside = [layer for layer in self.extra_layers() if layer not in (*a, *b)]
         return tuple(tuple(weakref.ref(layer) for layer in own if isinstance(layer, kinds)) for own in (a, b, beside))
 
@@ -477,7 +478,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         layers = self.choices.layers
         made = [layer for ref in self._created_layers.get(image, ()) if (layer := ref()) in layers]
         lines = self._preview_layer if image is self.image.chosen() else self._other_preview_layers.get(image)
-        compared = list(itertools.chain(*self.choices.sides.chosen())) if made else []
+        compared = list(itertools.chain(*self.choices.design.sides())) if made else []
         own = [layer for layer in made if layer not in compared]
         return own if lines is None or lines not in layers else [*own, lines]
 
@@ -497,7 +498,7 @@ class SegmentationTask(Task[list[Ensemble]]):
 
         With `classes_apart`, the components of the first class of the chosen image become A, those of the second B.
         """
-        a, b = self.choices.sides.chosen()
+        a, b = self.choices.design.sides()
         shown = self.image.chosen()
         candidates = dict.fromkeys([*([shown] if shown is not None else []), *a, *b, *self.extra_layers()])
         images = [weakref.ref(one) for one in candidates if isinstance(one, Image) and one.name in self.contents]
@@ -527,10 +528,10 @@ class SegmentationTask(Task[list[Ensemble]]):
         layers = [[layer for one in own if (layer := one()) in self.choices.layers] for own in made]
         if classes_apart:
             if len(layers[0]) > 1:
-                self.choices.sides.choose(layers[0][:1], layers[0][1:2])
+                self.choices.design.choose(layers[0][:1], layers[0][1:2])
         else:
             pairs = zip([ref() for ref in refs], layers, strict=True)
-            self.choices.sides.replace({image: own[0] for image, own in pairs if image is not None and own})
+            self.choices.design.replace({image: own[0] for image, own in pairs if image is not None and own})
             self.image.refresh()
 
     # The run.

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 from napari.components import ViewerModel
+from psygnal import Signal
 
 from .choices import Choices
 from .comparing import ComparisonTask
 from .curves.image_cells import ImageCells
 from .design_files import DesignWork
-from .designing import DesignTable
 from .experimenting import ExperimentTask
 from .explaining import ExplanationTask
 from .inspecting import InspectionTask
@@ -33,6 +33,8 @@ class Session:
     It listens to the viewer and works only while a page is open.
     """
 
+    page_requested = Signal(str)  #: str: title of a page or tab of the bench to show
+
     def __init__(self, viewer: ViewerModel) -> None:
         self.choices = Choices(viewer)
         self._slider_ranges = SliderRanges(self.choices)
@@ -46,7 +48,7 @@ class Session:
         self.smoothing = SmoothingTask(self.choices)
         self.trust = ChoiceTask(self.choices)
         self.position = PositionCheck(self.comparison)
-        self.design = DesignTable(self.choices.sides)
+        self.design = self.choices.design
         self.design_work = DesignWork(self.choices, self.design)
         self.experiment = ExperimentTask(self.choices, self.design)
         self.image_cells = ImageCells(
@@ -54,7 +56,6 @@ class Session:
         )
         self.segmentation.extra_layers = self.design.open_layers
         self.proposing.has_answer = partial(_has_result, self.comparison, self.experiment)
-        self.design.changed.connect(self.segmentation.update_previews)
         self.comparison.extra_state = self.experiment.to_tree
         self.comparison.restore_extra_state = self.experiment.restore_tree
         self.design.changed.connect(self._update_comparison_inputs)
@@ -84,7 +85,7 @@ class Session:
         if len(self._open_pages) == 1:
             self._slider_ranges.connect_events()
         self._pages.update(tasks)
-        self.choices.sides.connect_events()
+        self.choices.design.connect_events()
         for task in tasks:
             task.activate()
 
@@ -102,7 +103,7 @@ class Session:
         """Cancel all work, and disconnect from all events."""
         for task in self._pages:
             task.deactivate()
-        self.choices.sides.disconnect_events()
+        self.choices.design.disconnect_events()
         self._slider_ranges.disconnect_events()
         self.learning.deactivate()
         self.position.cancel()

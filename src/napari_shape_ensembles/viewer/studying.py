@@ -136,7 +136,7 @@ class SweepTask(StudyTask[SweptStudy]):
 
     def current_inputs(self) -> RunInputs:
         """Return the samples and ranges, with the swept parameters at their defaults."""
-        (recipe, settings), excluded = self.parts(), self.excluded(self.choices.sides.chosen())
+        (recipe, settings), excluded = self.parts(), self.excluded(self.choices.design.sides())
         return replace(super().current_inputs(), recipe=recipe, settings=settings, excluded=excluded, more=self.more())
 
     def excluded(self, sides: LayersOfSides) -> Excluded:
@@ -220,7 +220,7 @@ class SmoothingTask(SweepTask[SmoothingStudy]):
         return replace(recipe, outline_smoothing=sigma, smoothing_unit=unit), settings
 
     def blocking_reason(self) -> str:
-        shapes = [layer.name for layer in chain(*self.choices.sides.chosen()) if isinstance(layer, Shapes)]
+        shapes = [layer.name for layer in chain(*self.choices.design.sides()) if isinstance(layer, Shapes)]
         if shapes:
             return f'"{shapes[0]}" holds finished outlines (shapes): smoothing is studied on images or labels.'
         if self.choices.recipe.is_tiling:
@@ -256,7 +256,7 @@ class ChoiceTask(StudyTask[ChoiceStudy]):
         """Return why nothing can be compared, or why every choice would be inconclusive: none changes these numbers."""
         if reason := super().blocking_reason():
             return reason
-        level, (a, b) = self.choices.settings.significance, map(len, self.choices.sides.chosen())
+        level, (a, b) = self.choices.settings.significance, map(len, self.choices.design.sides())
         if self.choices.permutes_images() and (least := least_p(a, b)) > level:
             return f"With every choice, {cannot_reach(a, b, level, least)}."
         return ""

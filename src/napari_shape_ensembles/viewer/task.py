@@ -261,22 +261,18 @@ class Task(JobRunner, ABC, Generic[Result]):
         self._change_debouncer = Debouncer(self._emit_changed, _DEBOUNCE_MS)
         choices.changed.connect(self._emit_changed)
         choices.exclusions.changed.connect(self._emit_changed)
-        choices.sides.changed.connect(self._sides_changed)
+        choices.design.changed.connect(self._sides_changed)
 
     # For subclasses.
 
     def blocking_reason(self) -> str:
         """Return why the task cannot be run; empty if it can."""
-        sides = self.choices.sides
-        a, b = sides.chosen()
-        if not a or not b:
-            if sides.several or len(sides.offered_automatically()) > 1:
-                return "Choose at least one layer for A and one for B."
-            return "Open two images (or labels, or shapes) to compare."
-        if sides.several:
-            both = [layer.name for layer in a if layer in b]
-            return f'"{both[0]}" is in both groups: remove it from one.' if both else ""
-        return "Choose two different layers." if a == b else ""
+        design = self.choices.design
+        if all(design.sides()):
+            return ""
+        if design.several or len(design.offered_automatically()) > 1:
+            return "Enter a group for at least one image of A and one of B."
+        return "Open two images (or labels, or shapes) to compare."
 
     @abstractmethod
     def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
@@ -288,7 +284,7 @@ class Task(JobRunner, ABC, Generic[Result]):
     def current_inputs(self) -> RunInputs:
         """Return the inputs of a run with the current choices."""
         choices = self.choices
-        sides = choices.sides.chosen()
+        sides = choices.design.sides()
         a, b = (tuple(map(weakref.ref, side)) for side in sides)
         excluded = choices.exclusions.of(itertools.chain(*sides), choices.recipe)
         return RunInputs((a, b), choices.recipe, choices.settings, excluded, self.further_inputs)

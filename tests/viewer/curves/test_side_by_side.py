@@ -12,6 +12,7 @@ from scipy import ndimage
 
 from docks import grid_of, reusing_results, set_choices, wait_until_idle
 from image_makers import spots
+from napari_shape_ensembles.comparison.design import GROUP
 from napari_shape_ensembles.viewer.camera_flight import Flight, move_camera, view_of
 from napari_shape_ensembles.viewer.curves.canvas_overlays import Captions
 from napari_shape_ensembles.viewer.curves.side_by_side import MAX_CELLS
@@ -151,7 +152,7 @@ def test_spacers_fill_cells_with_fewer_layers(two, model):
     model.add_points(ndim=2, name="marks")
     two.comparison.side_by_side.arrange()
     assert in_cells(model) == [["one"], ["two", "marks"]]
-    (spacer,) = (layer for layer in model.layers if layer not in two.choices.sides.offered() and not layer.visible)
+    (spacer,) = (layer for layer in model.layers if layer not in two.design.offered() and not layer.visible)
     assert model.layers.selection.active is model.layers["marks"]
     model.layers.remove(spacer)
     two.comparison.side_by_side.arrange()
@@ -166,7 +167,7 @@ def test_more_images_than_napari_shows_quickly_are_hidden_until_the_user_shows_t
         model.add_image(np.zeros((60, 80)), name=str(name))
     session, images = Session.of(model), list(model.layers)
     session.attach()
-    session.choices.sides.choose_several(images[:6], images[6:])
+    session.design.write([(image, GROUP, "AB"[place > 5]) for place, image in enumerate(images)])
     with notification_manager:
         notification_manager.notification_ready.connect(told.append)
         session.comparison.arrange(True, captioned=True)
@@ -216,13 +217,13 @@ def test_annotation_layers_are_in_the_cell_of_their_image(two, model, qtbot):
     in_cells({"first", "arrows"}, {"painted", "drawn"})
     assert [layer.name for layer in model.layers] == ["one", "first", "arrows", "two", "painted", "drawn"]
     assert list(two.design.groups().values()) == [[model.layers["one"]], [model.layers["two"]]]
-    two.choices.sides.choose([model.layers["one"]], [painted])
+    two.choices.design.choose([model.layers["one"]], [painted])
     qtbot.waitUntil(lambda: {"two", "painted", "drawn"} in cells(model).values(), timeout=2000)
-    two.choices.sides.choose([model.layers["two"]], [painted])
+    two.choices.design.choose([model.layers["two"]], [painted])
     qtbot.waitUntil(lambda: words(two) == ["A · two", "B · painted", "– · one"], timeout=2000)
-    two.choices.sides.choose([model.layers["one"]], [model.layers["two"]])
+    two.choices.design.choose([model.layers["one"]], [model.layers["two"]])
     model.layers.remove("two")  # and the painted layer does not take its place
-    assert two.choices.sides.chosen()[1] == ()
+    assert two.choices.design.sides()[1] == ()
 
 
 def test_a_fitted_view_changes_only_with_the_canvas_or_images(two, model, qtbot):
@@ -402,7 +403,7 @@ def test_captions_are_above_their_images_and_move_with_them(make_napari_viewer, 
     viewer.layers["one"].name = "first"
     both[100] = "A · first"
     qtbot.waitUntil(right, timeout=5000)
-    bench.session.choices.sides.swap()
+    bench.session.design.swap()
     both.update({100: "B · first", 200: "A · two"})
     qtbot.waitUntil(right, timeout=5000)
     viewer.layers["two"].visible = False

@@ -4,7 +4,6 @@ from napari.layers import Layer
 
 from ...comparison.design import GROUP
 from ...comparison.display import MARK
-from ..choices import sorted_by_name
 from ..comparing import ComparisonTask
 from ..designing import DesignTable
 from ..experimenting import ExperimentTask
@@ -12,6 +11,7 @@ from ..inputs import is_own
 from ..inspecting import InspectionTask
 from ..layers import NAMED_AFTER, CurveLayer
 from ..learning import LearningTask
+from ..offered import sorted_by_name
 from ..overlap import are_disjoint, images_below
 from ..segmenting import SegmentationTask
 from .side_by_side import Cell
@@ -44,7 +44,7 @@ class ImageCells:
         if self._comparison.side_by_side.captioned:  # the bench has cells for images that are not compared, too
             known = [layer for _, layer, _ in found if layer is not None]
             shown = [*known, *(over for layer in known for over in self._layers_over(layer))]
-            others = [layer for layer in sorted_by_name(choices.sides.offered()) if layer not in shown]
+            others = [layer for layer in sorted_by_name(choices.design.offered()) if layer not in shown]
             below = images_below(known, others, choices)
             others = [layer for layer in (*others, *self._experiment.opened_images()) if layer not in below.values()]
             above = images_below(others, [*known, *below.values(), *others], choices)
@@ -70,7 +70,7 @@ class ImageCells:
         if comparison.result is not None and comparison.run_inputs is not None:
             refs = [(side, ref) for side, own in zip("AB", comparison.run_inputs.layers, strict=True) for ref in own]
             over = curves if len(curves) == len(refs) else [None for _ in refs]
-            chosen = dict(zip("AB", self._choices.sides.chosen(), strict=True))
+            chosen = dict(zip("AB", self._choices.design.sides(), strict=True))
             for (side, ref), own in zip(refs, over, strict=True):
                 layer = ref()
                 # A deleted layer may be kept alive elsewhere; its units may be incompatible with the current layers.
@@ -80,7 +80,7 @@ class ImageCells:
         elif comparison.result is not None:
             found = [(own.metadata[MARK]["source"], None, own) for own in curves if own is not None]
         known = [layer for _, layer, _ in found]
-        sides = zip("AB", self._choices.sides.chosen(), strict=True)
+        sides = zip("AB", self._choices.design.sides(), strict=True)
         return found + [(side, layer, None) for side, own in sides for layer in own if layer not in known]
 
     def _layers_over(self, image: Layer) -> list[Layer]:

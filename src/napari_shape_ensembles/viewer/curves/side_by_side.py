@@ -149,7 +149,7 @@ class SideBySide:
         placed.update(self._existing(self._spacers))
         others = [layer for layer in self._layers if layer not in placed]
         images = [*(cell.layers[0] for cell in cells), *(layer for layer in others if not is_own(layer))]
-        replaced = [ref() for ref in self._choices.sides.originals.values()]
+        replaced = [ref() for ref in self._choices.design.originals.values()]
         for layer, image in images_below(others, images, self._choices).items():
             over = next((cell.layers for cell in cells if image in cell.layers), None)
             if over is not None:  # labels must not lie over their corrected copy

@@ -1,30 +1,62 @@
-"""The page *Answer* of the bench: figure and headline first, numbers in a collapsed section."""
+"""The page *Answer* of the bench: the picture and the answer first, then the row, numbers, curves and files."""
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from napari.components import ViewerModel
-from qtpy.QtWidgets import QFileDialog
+from qtpy.QtWidgets import QApplication, QFileDialog
 
 from ...comparison.verdict import INCONCLUSIVE, ROW_SENTENCES
+from ...words import counted
+from ..curves.window import CurveWindow
+from ..dialogs import Dialogs
+from ..form import Form
+from ..panels.color_by import ColorBy
+from ..panels.help import HelpWindow
+from ..panels.results import ResultsPanel
 from ..panels.verdict import VerdictPanel
-from ..panels.widgets import ScrollColumn, Section, button, column, scrolling
+from ..panels.widgets import (
+    Notice,
+    Section,
+    button,
+    column,
+    excluded_notice,
+    menu_button,
+    row,
+    scrolling,
+    single_shot_timer,
+)
+from ..report import script_of, text_of
 from ..session import Session
-from .compare import CompareShapes
+from .base import ChoicesLine, TaskPage
 
 
-class AnswerPage(CompareShapes):
-    """The contents of *Compare shapes*, ordered by importance."""
-
-    shows_doubts = False  # the page *Trust* does
+class AnswerPage(TaskPage):
+    """Compares A and B, colors their curves, and shows the answer and the row of the truth table."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
-        self.explanation = Session.of(napari_viewer).explanation
-        super().__init__(napari_viewer)
-
-    def lay_out(self) -> ScrollColumn:
-        """Put the verdict first, and collapse what is seldom needed."""
-        results = self.results
-        self.run_button.setText("Comp&are")
+        session = Session.of(napari_viewer)
+        task = self.comparison = session.comparison
+        super().__init__(
+            napari_viewer,
+            task,
+            run="Segment, trace and compare A and B",
+            run_again="Compare the images as they are now",
+        )
+        self.run_button.setText("Co&mpare")
+        self.explanation = session.explanation
+        self._shown: tuple[Any, ...] = ()
+        self._colored: tuple[Any, ...] = ()
+        self.help: HelpWindow | None = None
+        self.dialogs = Dialogs(self, session, task.message_posted.emit)
+        tooltip = "Open a saved comparison; load or save the settings"
+        self.files = menu_button("Ope&n …", tooltip, self.dialogs.file_entries())
+        results = self.results = ResultsPanel(self.dialogs.result_entries())
+        self.excluded, self.recover_notice = excluded_notice(), Notice("Undo", "Show the previous result again")
+        self.faults = Notice("Answer anyway", "The outlines have been checked and are correct: show the result")
+        self.color_by = ColorBy()
+        self.curve_window = CurveWindow(self.viewer, task)
         self.verdict = VerdictPanel()
         self.row = Section("", column(results.table, results.help))
         self.paper = button(
@@ -32,28 +64,82 @@ class AnswerPage(CompareShapes):
             "Write a figure (SVG, PNG), a methods paragraph, tables of objects and of images, the script and the "
             "comparison to a folder",
         )
-        self.paper.clicked.connect(self._ask_for_folder)
         self.numbers = Section("Numbers, curves and files", column(self.color_by.limit, results))
-        self.choices = Section("Samples and settings", column(self.files, self.sides, self.settings))
-        results.side_by_side.hide()  # the bench controls the canvas
-        self.link(self.explanation.changed, self._show_verdict)
+        self.settings_form = Form(session.choices.settings, folded=("Advanced",))
+        self.recipe = ChoicesLine(self, "recipe")
+        self.settings = Section("Settings", column(row(self.files), self.recipe, self.settings_form))
+        state = self.reason, self.step, self.progress, self.stale, self.recover_notice, self.excluded, self.faults
         # Messages about files stay visible, outside of collapsed sections and even without a result.
-        shown = results.message, self.verdict, self.row, self.color_by, self.paper, self.numbers, self.choices
-        return scrolling(self, self.buttons(), *self.state_lines, *shown)
+        parts = results.message, self.verdict, self.row, self.color_by, self.paper, self.numbers, self.settings
+        self.scroll = scrolling(self, self.buttons(), *state, *parts)
+        self._note_scroll_timer, self._result_scroll_timer = (
+            single_shot_timer(self, partial(self.scroll.ensureWidgetVisible, part))
+            for part in (results.message, self.verdict)
+        )
+        self._settings_timer = single_shot_timer(self, self._scroll_to_settings)
+        self.bind(self.settings_form, "settings")
+        self.link(task.message_posted, results.show_note)
+        self.link(task.recolored, self.show_result)
+        self.link(self.explanation.changed, self._show_verdict)
+        self.link(session.choices.design.changed, self.show_state)
+        self.faults.button.clicked.connect(task.overrule)
+        self.excluded.button.clicked.connect(session.choices.exclusions.clear)
+        self.recover_notice.button.clicked.connect(task.recover)
+        self.color_by.changed.connect(task.set_coloring)
+        self.paper.clicked.connect(self._ask_for_folder)
+        results.note_shown.connect(self._note_scroll_timer.start)
+        results.help.clicked.connect(self.explain)
+        results.explore.clicked.connect(self.curve_window.open)
+        results.check.clicked.connect(task.check_robustness)
+        results.copy_text.clicked.connect(self.copy_text)
+        results.copy_python.clicked.connect(self.copy_python)
+        self.attach()
+
+    def show_settings(self) -> None:
+        """Unfold and show the form."""
+        self.settings.fold(False)
+        self._settings_timer.start()  # once it is laid out
+
+    def _scroll_to_settings(self) -> None:
+        self.scroll.verticalScrollBar().setValue(self.settings.y())
 
     def show_result(self) -> None:
-        super().show_result()
-        result = None if self.comparison.running else self.result
-        self.results.answer.hide()
+        """Show the result, its origin, and the actions on it."""
+        task, results = self.comparison, self.results
+        shown, message = (None, "") if task.running else (task.shown, task.message)
+        result = None if task.running else task.result
+        count, kept = sum(map(len, task.current_inputs().excluded)), task.recoverable
+        self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
+        names = "" if kept is None else f"{kept.result.a.name} and {kept.result.b.name}"
+        self.recover_notice.set_message(f"↶ The previous result ({names}) was not saved." if names else "")
+        self.files.setEnabled(not task.busy)
+        self.recipe.show_choices()
+        if task.running and not results.message.isHidden():
+            results.show_note("")
+        if (shown, message) != self._shown:
+            self._shown = shown, message
+            results.show_result(shown)
+            withheld = result is not None and result.withheld
+            self.faults.set_message("⚠ No answer until the outlines have been checked." if withheld else "")
+            if result is not None:
+                notes = len(results.warnings.text().splitlines())
+                self.row.rename(f"{result.case}  {ROW_SENTENCES.get(result.case, '')}".strip())
+                self.numbers.rename(f"Numbers, curves and files{f' (⚠ {notes})' if notes else ''}")
+        colored = result, task.color_by, task.percentile
+        if colored != self._colored:
+            self._colored = colored
+            self.color_by.setVisible(result is not None)
+            if result is not None:
+                self.color_by.show_colors(task.color_by, task.percentile, result)
+        results.show_state(busy=task.busy, stale=not self.stale.isHidden())
         for part in (self.row, self.paper, self.numbers):
             part.setVisible(result is not None)
         self.paper.setEnabled(not self.busy)
         self.run_button.setVisible(self.state not in ("done", "stale", INCONCLUSIVE))  # not beside *Run again*
-        if result is not None:
-            notes = len(self.results.warnings.text().splitlines())
-            self.row.rename(f"{result.case}  {ROW_SENTENCES.get(result.case, '')}".strip())
-            self.numbers.rename(f"Numbers, curves and files{f' (⚠ {notes})' if notes else ''}")
         self._show_verdict()
+        if task.is_new_result and not task.busy:
+            task.is_new_result = False
+            self._result_scroll_timer.start()
 
     def _show_verdict(self) -> None:
         running = self.comparison.running
@@ -61,6 +147,28 @@ class AnswerPage(CompareShapes):
         known = task.headline if task.explained_comparison is result else None
         self.verdict.show_headline(result, known, "" if running else self.comparison.message)
         self.verdict.setEnabled(self.stale.isHidden())
+
+    def show_note(self, words: str) -> None:
+        """Show progress messages below the result's buttons."""
+        self.results.show_note(words)
+
+    def explain(self) -> None:
+        if self.result is not None:
+            self.help = self.help or HelpWindow(self)
+            self.help.open_at(self.result.case)
+
+    def copy_text(self) -> None:
+        """Copy the result as text to the clipboard, with what has changed since."""
+        if self.comparison.shown is not None:
+            QApplication.clipboard().setText(text_of(self.comparison.shown, self.comparison.changed_since()))
+
+    def copy_python(self) -> None:
+        """Copy a script that reproduces the comparison, or loads it from its file, to the clipboard."""
+        if self.comparison.shown is not None:
+            if script := script_of(self.comparison.shown):
+                QApplication.clipboard().setText(script)
+            else:
+                self.results.show_note("⚠ No script can reproduce this result: its layers and its file are gone.")
 
     def _ask_for_folder(self) -> None:
         if folder := QFileDialog.getExistingDirectory(self, "Folder for everything"):

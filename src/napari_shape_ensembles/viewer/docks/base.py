@@ -1,25 +1,25 @@
-"""Base classes of the docks: running and cancelling a task, its progress and state, and closing."""
+"""Base classes of the pages: running and cancelling a task, its progress and state, and closing."""
 
 import weakref
 from abc import abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from html import escape
 from typing import Any, Literal
 
 from napari.components import ViewerModel
 from psygnal import SignalInstance
-from qtpy.QtCore import QEvent, Signal
+from qtpy.QtCore import QEvent, Qt, Signal
 from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from ...progress import Progress
 from ..choices import PLUGIN
 from ..close_confirmation import CloseConfirmation
-from ..form import Form, OutlinesForm
-from ..layer_choice import SidesChoice
-from ..panels.widgets import Notice, button, column, row, run_keys, single_shot_timer, wrapped_label
+from ..form import Form, in_words
+from ..panels.widgets import Notice, WrappedLabel, button, row, run_keys, single_shot_timer, wrapped_label
 from ..session import Session
 from ..task import Task
 
+BENCH = "Shape bench"  #: title of the dock with all pages
 _MAX_LISTED = 3  # maximum number of changes listed
 
 
@@ -44,6 +44,12 @@ class Page(QWidget):
     def add_close_handler(self, action: Callable[[], object]) -> None:
         """Call a function, which must not refer to the page, when the page is closed or destroyed."""
         self._connection.close_handlers.append(action)
+
+    def request_page(self, title: str) -> None:
+        """Ask the bench to show a page, or the form of the recipe or settings; in a window, the bench is opened."""
+        if (window := getattr(self.session.choices.viewer, "window", None)) is not None:
+            window.add_plugin_dock_widget(PLUGIN, BENCH)[0].show()
+        self.session.page_requested.emit(title)
 
     def attach(self) -> None:
         """Connect to the session, and update the page after a time without a connection."""
@@ -93,7 +99,7 @@ class Page(QWidget):
             self._connection.disconnect()
 
 
-class Dock(Page):
+class TaskPage(Page):
     """A page for a task of the session; `run` and `run_again` are the tooltips of *Run* and *Run again*.
 
     Subclasses create and lay out their controls after `__init__` of this class, which creates the buttons and message
@@ -101,8 +107,6 @@ class Dock(Page):
     """
 
     finished = Signal()  #: the task has completed, failed or been cancelled
-    dock_requested = Signal(str)  #: str: title of a dock; asks the bench to show the page that takes its place
-    in_bench = False  #: whether the page is part of a bench, which handles `dock_requested`
 
     def __init__(self, viewer: ViewerModel, task: Task[Any], *, run: str, run_again: str) -> None:
         super().__init__(Session.of(viewer), task)
@@ -126,7 +130,7 @@ class Dock(Page):
         self.link(task.progressed, self.show_progress)
 
     def bind(self, form: Form[Any], name: Literal["recipe", "settings"]) -> None:
-        """Bind a form to the recipe or the settings, which all docks share, in both directions."""
+        """Bind a form to the recipe or the settings, which all pages share, in both directions."""
         form.changed.connect(self._store_form_values)
         self._forms[name] = form
 
@@ -152,13 +156,6 @@ class Dock(Page):
     def buttons(self, *more: QWidget) -> QHBoxLayout:
         """Return a row of Run, Cancel and further widgets."""
         return row(self.run_button, self.cancel_button, *more, grows=self.run_button)
-
-    def open_dock(self, title: str, **options: Any) -> None:
-        """Show another dock of the plugin, or within the bench the page that takes its place."""
-        if self.in_bench:
-            self.dock_requested.emit(title)
-        elif (window := getattr(self.viewer, "window", None)) is not None:
-            window.add_plugin_dock_widget(PLUGIN, title, **options)[0].show()
 
     @abstractmethod
     def show_result(self) -> None:
@@ -225,7 +222,8 @@ class Dock(Page):
         self.show_result()
         # The focused widget may be disabled or hidden now; without the focus, the dock's shortcuts would not work.
         if focused is not None and self.isAncestorOf(focused) and QApplication.focusWidget() is not focused:
-            (self.cancel_button if busy else self.run_button).setFocus()
+            again = self.stale.button if self.run_button.isHidden() else self.run_button
+            (self.cancel_button if busy else again).setFocus()
         ended, self._was_busy = self._was_busy and not busy, busy
         if ended:
             self.finished.emit()
@@ -250,31 +248,24 @@ class Dock(Page):
         self.show_state()
 
 
-class SamplesDock(Dock):
-    """A dock for the two samples, with forms for the recipe and settings that all docks share.
+class ChoicesLine(WrappedLabel):
+    """The recipe and the settings in a line of text, with a link to the form of each."""
 
-    The groups of controls in `folded` start collapsed.
-    """
+    def __init__(self, page: Page, *parts: Literal["recipe", "settings"]) -> None:
+        super().__init__(rich=True)
+        self._choices, self._parts = page.session.choices, parts
+        flags = Qt.TextInteractionFlag
+        self.setTextInteractionFlags(flags.LinksAccessibleByMouse | flags.LinksAccessibleByKeyboard)
+        self.setToolTip("Open the form to change them")
+        self.linkActivated.connect(page.request_page)
 
-    def __init__(
-        self, viewer: ViewerModel, task: Task[Any], *, run: str, run_again: str, folded: Collection[str]
-    ) -> None:
-        super().__init__(viewer, task, run=run, run_again=run_again)
-        choices, omitted = self.session.choices, ("pixel_size", "unit")
-        self.sides = SidesChoice(choices.sides)
-        self.outlines_form = OutlinesForm(choices.recipe, folded=folded, omitted=omitted)
-        self.settings_form = Form(choices.settings, folded=folded, omitted=omitted)
-        self.controls = {**self.outlines_form.controls, **self.settings_form.controls}
-        self.settings = column(self.outlines_form, self.settings_form)
-        self.settings.layout().setSpacing(2)
-        self.bind(self.outlines_form, "recipe")
-        self.bind(self.settings_form, "settings")
-        self.link(choices.sides.changed, self.sides.refresh)
-        self.link(choices.sides.changed, self.show_state)
-
-    def attach(self) -> None:
-        self.sides.refresh()
-        super().attach()
+    def show_choices(self) -> None:
+        """Show the current choices."""
+        lines = []
+        for part in self._parts:
+            words = escape(in_words(getattr(self._choices, part)))
+            lines.append(f"{part.capitalize()}: {words}. <a href='{part}'>Change</a>")
+        self.setText("<br>".join(lines))
 
 
 class SessionConnection:

@@ -30,33 +30,25 @@ from ..panels.widgets import FOCUS, ScrollColumn, SteadyTabs, button, column, si
 from ..session import Session
 from ..tour import Tour
 from .answer import AnswerPage
-from .base import Dock, Page
+from .base import BENCH, Page, TaskPage
 from .experiment import ExperimentPage
 from .images import ImagesPage
-from .inspect import InspectPage
-from .segment import OutlinesPage
-from .shape_space import WhyPage
-from .study import LandscapeDock, SmoothingDock
+from .inspect import InspectCurves
+from .segment import SegmentCurves
+from .study import LandscapePage, SmoothingPage
 from .trust import TrustPage
+from .why import WhyPage
 
-Pages = Mapping[str, Callable[[ViewerModel], QWidget]]
-
-#: Tabs of the tabbed pages: title -> widget factory.
-OUTLINES: Pages = {"Settings and preview": OutlinesPage, "Inspect": InspectPage}
-ANSWER: Pages = {"A and B": AnswerPage, "All groups": ExperimentPage}
-TRUST: Pages = {
-    "Overview": TrustPage,
-    "Rank": partial(LandscapeDock, folded=True),
-    "Smoothing": partial(SmoothingDock, folded=True),
+#: The pages of the steps, by the titles of their tabs; a single page has no tab.
+PAGES: Mapping[str, Mapping[str, Callable[[ViewerModel], QWidget]]] = {
+    "Images": {"Images": ImagesPage},
+    "Outlines": {"Settings and preview": SegmentCurves, "Inspect": InspectCurves},
+    "Answer": {"A and B": AnswerPage, "All groups": ExperimentPage},
+    "Why": {"Why": WhyPage},
+    "Trust": {"Overview": TrustPage, "Rank": LandscapePage, "Smoothing": SmoothingPage},
 }
-#: Titles of the docks whose place a page takes, one per tab; "" for a page or tab without a dock in the manifest.
-_DOCKS = {
-    "Images": ("",),
-    "Outlines": ("Segment curves", "Inspect curves"),
-    "Answer": ("Compare shapes", ""),
-    "Why": ("Shape space",),
-    "Trust": ("", "Decision landscape", "Smoothing study"),
-}
+#: Tabs that have the form of the recipe, and that of the settings.
+FORMS = {"recipe": "Settings and preview", "settings": "A and B"}
 _NEXT_BUTTONS = {
     "Images": ("Look at the outlines ›", "See what will be compared, before any answer"),
     "Outlines": ("Compare ›", "Compare the outlines of A and B"),
@@ -88,14 +80,6 @@ class Bench(Page):
             group.addButton(heading, place)
             heading.torn_off.connect(self.tear_off)
         group.idClicked.connect(self.show_page)
-        makers: Pages = {
-            "Images": ImagesPage,
-            "Outlines": partial(TabbedPage, OUTLINES),
-            "Answer": partial(TabbedPage, ANSWER),
-            "Why": WhyPage,
-            "Trust": partial(TabbedPage, TRUST),
-        }
-        self._page_factories = makers
         self.pages: dict[str, QWidget] = {}
         self._torn_off: list[weakref.ref[QDockWidget]] = []
         self.stack = QStackedWidget()
@@ -115,9 +99,9 @@ class Bench(Page):
         self._headings_timer = single_shot_timer(self, self.update_headings)
         self._headings_timer.setInterval(_DEBOUNCE_MS)
         choices = session.choices
-        sides, design = choices.sides, session.design
-        changed = choices.changed, sides.changed, design.changed, session.segmentation.changed
-        told = session.proposing.changed, session.comparison.progressed, sides.calibrated, design.warned
+        design = choices.design
+        changed = choices.changed, design.changed, session.segmentation.changed
+        told = session.proposing.changed, session.comparison.progressed, design.calibrated, design.warned
         for signal in (*changed, *(task.changed for task in tasks), *told):
             self.link(signal, self._schedule_headings)
         self.canvas_overlays = CanvasOverlays(self, session.comparison)
@@ -125,6 +109,7 @@ class Bench(Page):
         selection = session.comparison.selection
         self.link(selection.changed, self.canvas_overlays.schedule_card)
         self.link(choices.exclusions.changed, self.canvas_overlays.update_card)
+        self.link(session.page_requested, self.show_part)
         self.link(selection.camera_requested, self.canvas_overlays.fly_to)
         self.link(selection.drawing, self.canvas_overlays.draw)
         self.attach()
@@ -144,19 +129,17 @@ class Bench(Page):
     def page(self, name: str) -> QWidget:
         """Return the page of a step, created lazily."""
         if name not in self.pages:
-            page, place = self._new_page(name), STEPS.index(name)
-            before = self.stack.widget(place)
+            place = STEPS.index(name)
+            before, page = self.stack.widget(place), self._new_page(name)
             self.pages[name] = page
-            if isinstance(page, Dock | TabbedPage):
-                page.in_bench = True
-                page.dock_requested.connect(self.show_instead_of)
             self.stack.removeWidget(before)
             before.deleteLater()
             self.stack.insertWidget(place, page)
         return self.pages[name]
 
     def _new_page(self, name: str) -> QWidget:
-        page = self._page_factories[name](self.viewer)
+        tabs = PAGES[name]
+        page = TabbedPage(tabs, self.viewer) if len(tabs) > 1 else tabs[name](self.viewer)
         if isinstance(page, ImagesPage):
             page.tour_requested.connect(self.start_tour)
         return page
@@ -203,7 +186,7 @@ class Bench(Page):
         answer = self.pages["Answer"]
         assert isinstance(answer, TabbedPage)
         page = answer.show_tab(int(self.session.design.is_experiment))
-        if isinstance(page, Dock) and page.state in ("ready", "stale", "error"):
+        if isinstance(page, TaskPage) and page.state in ("ready", "stale", "error"):
             page.run()
             for part in page.findChildren(ScrollColumn):  # progress is shown at its top
                 part.verticalScrollBar().setValue(0)
@@ -212,18 +195,16 @@ class Bench(Page):
         """Show the page *Answer*."""
         self.show_page(STEPS.index("Answer"))
 
-    def show_instead_of(self, title: str) -> None:
-        """Show the page, and its tab, that takes the place of a dock."""
-        if title == "Pixel size":
-            self.show_page(STEPS.index("Images"))
-            images = self.pages["Images"]
-            assert isinstance(images, ImagesPage)
-            images.show_pixel_size()
-            return
-        name, tab = next((name, titles.index(title)) for name, titles in _DOCKS.items() if title in titles)
+    def show_part(self, title: str) -> None:
+        """Show a page or one of its tabs by its title, or the form of the recipe or settings."""
+        wanted = FORMS.get(title, title)
+        name = next(name for name, tabs in PAGES.items() if wanted in (name, *tabs))
         self.show_page(STEPS.index(name))
-        if isinstance(page := self.pages[name], TabbedPage):
-            page.show_tab(tab)
+        page = self.pages[name]
+        if isinstance(page, TabbedPage) and wanted != name:
+            page = page.show_tab([*PAGES[name]].index(wanted))
+        if isinstance(page, AnswerPage | SegmentCurves) and title in FORMS:
+            page.show_settings()
 
     def start_tour(self) -> None:
         """Start the tour of the pages, with a sample pair if there are no layers."""
@@ -242,19 +223,14 @@ class Bench(Page):
         page, window = self.page(name), getattr(self.viewer, "window", None)
         if window is None:
             return
-        tab = page.currentIndex() if isinstance(page, TabbedPage) else 0
-        known = list(window.dock_widgets.values())
-        if title := _DOCKS[name][tab]:
-            inner = window.add_plugin_dock_widget(PLUGIN, title)[1]
-        else:
-            title = f"{name}: {page.tabText(tab)}" if isinstance(page, TabbedPage) else name
-            inner = window.dock_widgets.get(title)
-            if inner is None:
-                inner = page.new_instance() if isinstance(page, TabbedPage) else self._new_page(name)
-                window.add_dock_widget(inner, name=title, area="right")
+        title = f"{BENCH}: {page.tabText(page.currentIndex()) if isinstance(page, TabbedPage) else name}"
+        inner = window.dock_widgets.get(title)
+        if is_new := inner is None:
+            inner = page.new_instance() if isinstance(page, TabbedPage) else self._new_page(name)
+            window.add_dock_widget(inner, name=title, area="right")
         if (dock := dock_of(inner)) is None:
             return
-        if inner not in known:
+        if is_new:
             self._place_dock(dock)
             self._torn_off.append(weakref.ref(dock))
         dock.show()
@@ -407,10 +383,7 @@ class Heading(QPushButton):
 class TabbedPage(SteadyTabs):
     """A page of several tabs, each created lazily."""
 
-    dock_requested = Signal(str)  #: str: title of a dock, requested by a tab
-    in_bench = True  #: its tabs are part of the bench
-
-    def __init__(self, parts: Pages, viewer: ViewerModel) -> None:
+    def __init__(self, parts: Mapping[str, Callable[[ViewerModel], QWidget]], viewer: ViewerModel) -> None:
         super().__init__()
         self._parts, self._viewer = list(parts.values()), viewer
         self.setDocumentMode(True)
@@ -431,8 +404,4 @@ class TabbedPage(SteadyTabs):
     def _create_tab(self, place: int) -> None:
         layout = self.widget(place).layout()
         if not layout.count():
-            page = self._parts[place](self._viewer)
-            if isinstance(page, Dock):
-                page.in_bench = True
-                page.dock_requested.connect(self.dock_requested)
-            layout.addWidget(page)
+            layout.addWidget(self._parts[place](self._viewer))

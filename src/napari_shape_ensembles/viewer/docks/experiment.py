@@ -24,7 +24,7 @@ from ..panels.widgets import (
     wrapped_label,
 )
 from ..session import Session
-from .base import Dock
+from .base import TaskPage
 
 _ALL_PAIRS_TEXT = "all pairs of groups"
 _MAX_LISTED = 50  # maximum number of contrasts in words
@@ -32,7 +32,7 @@ _MAX_LIST_ROWS = 6  # maximum number of visible rows in a list of columns
 _CHECKED = Qt.CheckState.Checked
 
 
-class ExperimentPage(Dock):
+class ExperimentPage(TaskPage):
     """Shows the contrasts of an experiment: in sentences, as a table, and as a SuperPlot of the replicates."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:

@@ -125,19 +125,19 @@ class ImagesPage(Page):
         self.split.menu().triggered.connect(self._split)
         self.split.setStyleSheet("padding: 3px 18px 3px 6px;")
         own: Entries = {
-            "S&wap A and B": (self.session.choices.sides.swap, "The first group becomes the second"),
+            "S&wap A and B": (self.design.swap, "The first group becomes the second"),
             "A&dd column …": (self._add, "Add a covariate, such as dose or day; numbers are tested as a trend"),
         }
-        tooltip = "Swap A and B, add a column, open the table from a file, or save it"
-        self.table_menu = menu_button("Ta&ble", tooltip, {**own, **self.dialogs.table_entries()})
+        tour = {"&Take a tour": (self._request_tour, "Walk through the five pages")}
+        tooltip = "Swap A and B, add a column, open the table from a file, or save it; take a tour"
+        self.table_menu = menu_button("Ta&ble", tooltip, {**own, **self.dialogs.table_entries(), **tour})
         self.reason, self.warnings, self.message = wrapped_label(), wrapped_label(), wrapped_label()
         names = Section("Fill columns from names", column(row(self.pattern, self.fill, grows=self.pattern)))
         self.pixels = Section("Pixel size from a file", PixelSize(napari_viewer))
         said = self.reason, self.message, self.warnings
         buttons = row(self.split, self.table_menu)
-        self._area = scrolling(self, self.table, buttons, *said, self.tour, names, self.pixels, grows=self.table)
-        sides = self.session.choices.sides
-        for signal in (self.design.changed, sides.changed, sides.calibrated):
+        scrolling(self, self.table, buttons, *said, names, self.pixels, self.tour, grows=self.table)
+        for signal in (self.design.changed, self.design.calibrated):
             self.link(signal, self._schedule_refresh)
         self.link(self.session.design_work.message_posted, self._show_message)
         self._refresh_timer, self._check_timer = (
@@ -145,16 +145,7 @@ class ImagesPage(Page):
             single_shot_timer(self, self.check_images),
         )
         self._check_timer.setInterval(_CHECK_DEBOUNCE_MS)
-        self._scroll_timer = single_shot_timer(self, self._scroll_to_pixel_size)
         self.attach()
-
-    def show_pixel_size(self) -> None:
-        """Expand and scroll to the form that sets the pixel size of a layer, or reads it from its file."""
-        self.pixels.fold(False)
-        self._scroll_timer.start()  # once the section is laid out
-
-    def _scroll_to_pixel_size(self) -> None:
-        self._area.ensureWidgetVisible(self.pixels)
 
     def _request_tour(self) -> None:
         self.tour_requested.emit()

@@ -1,4 +1,4 @@
-"""The dock *Inspect curves*: review queue of suspect labels, their correction, and the comparison without them."""
+"""The page *Inspect* of the bench, alone the dock *Inspect curves*: suspect labels, and their correction."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,6 @@ from napari.components import ViewerModel
 from qtpy.QtCore import QSignalBlocker
 from qtpy.QtWidgets import QLabel, QWidget
 
-from ..form import OutlinesForm
 from ..inspecting import ANNOTATORS, QUESTIONS
 from ..layer_choice import LayerChoice
 from ..panels.color_by import ColorBar
@@ -14,12 +13,10 @@ from ..panels.queue import Queue
 from ..panels.widgets import NarrowList, Section, button, column, form, scrolling, wrapped_label
 from ..review_layers import SCORE, score_limits, scores
 from ..session import Session
-from .base import Dock
-
-_FOLDED = ("Find", "Clean up and split", "Trace")
+from .base import ChoicesLine, TaskPage
 
 
-class InspectCurves(Dock):
+class InspectCurves(TaskPage):
     """Review the labels of one or two layers, correct or exclude them, and compare again."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
@@ -40,7 +37,7 @@ class InspectCurves(Dock):
         question.currentIndexChanged.connect(lambda _: task.set_question(question.currentData()))
         self.a = LayerChoice(task.a, "Image, labels or shapes to inspect.")
         self.b = LayerChoice(task.b, "A second layer to compare with the first; optional.", nothing="– none –")
-        self.form = OutlinesForm(self.session.choices.recipe, folded=_FOLDED, omitted=("pixel_size", "unit"))
+        self.recipe = ChoicesLine(self, "recipe")
         self.message, self.verdict, self.verdict_again = wrapped_label(), wrapped_label(), wrapped_label()
         self.ranked_with = wrapped_label()
         self.queue = Queue(task)
@@ -59,20 +56,15 @@ class InspectCurves(Dock):
         ):
             top.addRow(label, control)
         self._top = top
-        self.lay_out()
-        self.bind(self.form, "recipe")
+        inner = column(top_row := QWidget(), self.recipe, self.buttons())
+        top_row.setLayout(top)
+        self.chosen, self._folded = Section("Question and layers", inner, folded=False), False
+        state = self.reason, self.step, self.progress, self.stale, self.verdict, self.ranked_with
+        below = self.queue, self.message, self.score_row, self.again_button, self.verdict_again
+        scrolling(self, self.chosen, *state, *below, grows=self.queue)
         self.link(task.a.changed, self.a.refresh)
         self.link(task.b.changed, self.b.refresh)
         self.attach()
-
-    def lay_out(self) -> None:
-        """Lay out the inputs above the results."""
-        scrolling(self, self._top, self.form, self.buttons(), *self._result_widgets(), grows=self.queue)
-
-    def _result_widgets(self) -> tuple[QWidget, ...]:
-        """Return the result widgets, from top to bottom."""
-        state = self.reason, self.step, self.progress, self.stale, self.verdict, self.ranked_with
-        return *state, self.queue, self.message, self.score_row, self.again_button, self.verdict_again
 
     def show_result(self) -> None:
         """Show the queue, the verdict, and the verdict without the excluded curves."""
@@ -90,7 +82,12 @@ class InspectCurves(Dock):
         self.message.setVisible(bool(task.message))
         for part in (self.queue, self.score_row):
             part.setVisible(result is not None)
-        self.again_button.setVisible(result is not None and len(result.ensembles) == 2)
+        self.recipe.show_choices()
+        if result is not None and not self._folded:  # the inputs
+            self.chosen.fold()
+        self._folded = result is not None
+        some = task.again is not None or any(one.any() for one in task.excluded_curves)
+        self.again_button.setVisible(result is not None and len(result.ensembles) == 2 and some)
         self.again_button.setEnabled(not task.busy)
         self.verdict_again.setText("" if task.again is None else f"Without the excluded: {task.again.summary()}")
         self.ranked_with.setText(task.ranked_with if result is not None else "")
@@ -103,24 +100,3 @@ class InspectCurves(Dock):
                 self.verdict.setVisible(bool(result.sentence))
                 a, *b = scores(result)
                 self.colorbar.show_values(SCORE, score_limits(result), a, b[0] if b else np.empty(0), "")
-
-
-class InspectPage(InspectCurves):
-    """The second tab of the bench's page *Outlines*: the inputs are collapsed once there is a queue."""
-
-    def lay_out(self) -> None:
-        inner = QWidget()
-        column(self._top, Section("Settings", self.form), self.buttons(), page=inner)
-        self.chosen = Section("Question and layers", inner, folded=False)
-        self._folded = False
-        scrolling(self, self.chosen, *self._result_widgets(), grows=self.queue)
-
-    def show_result(self) -> None:
-        """Collapse the inputs, and offer the second comparison only if curves are excluded."""
-        super().show_result()
-        there = self.result is not None
-        if there and not self._folded:
-            self.chosen.fold()
-        self._folded = there
-        some = self.inspection.again is not None or any(one.any() for one in self.inspection.excluded_curves)
-        self.again_button.setVisible(some and not self.again_button.isHidden())

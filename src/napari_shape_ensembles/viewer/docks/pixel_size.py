@@ -12,9 +12,9 @@ from qtpy.QtGui import QHideEvent, QShowEvent
 from qtpy.QtWidgets import QFormLayout, QWidget
 
 from ...io.calibration import Calibration, read_calibration
-from ..choices import PIXEL_SIZE_EVENTS, ChosenLayer
 from ..inputs import ACCEPTED, pixel_size_of, unit_factors
 from ..layer_choice import LayerChoice
+from ..offered import PIXEL_SIZE_EVENTS, ChosenLayer
 from ..panels.fonts import with_label_font
 from ..panels.widgets import button, pass_wheel, row, wrapped_label
 from ..session import Session

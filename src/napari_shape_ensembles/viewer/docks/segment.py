@@ -1,11 +1,11 @@
-"""The dock *Segment curves*: from a raw image to outlines, with a live preview."""
+"""The page *Outlines* of the bench, alone the dock *Segment curves*: from images to outlines, with a live preview."""
 
 import re
 from html import escape
 
 from napari.components import ViewerModel
 from qtpy.QtCore import QSignalBlocker, Signal
-from qtpy.QtWidgets import QCheckBox, QWidget
+from qtpy.QtWidgets import QCheckBox
 
 from ...words import account_of, counted
 from ..dialogs import Dialogs
@@ -14,18 +14,28 @@ from ..inspecting import SUSPICIOUS
 from ..layer_choice import LayerChoice
 from ..panels.by_example import ByExample, Proposals
 from ..panels.distributions import SizeHistogram
-from ..panels.widgets import Notice, Section, column, form, menu_button, scrolling, tip, wrapped_label
+from ..panels.widgets import (
+    Notice,
+    Section,
+    column,
+    form,
+    menu_button,
+    scrolling,
+    single_shot_timer,
+    tip,
+    wrapped_label,
+)
 from ..segmenting import Verdict, grey_levels
 from ..session import Session
-from .base import Dock
+from .base import TaskPage
 
 # Maximum number of findings listed, and of images without findings; a finding takes three lines.
 _MAX_LISTED = 2
 _MAX_COUNTED = 6  # maximum number of labels or shapes layers listed with their numbers of outlines
 
 
-class SegmentCurves(Dock):
-    """Segment the objects of an image, and trace their outlines."""
+class SegmentCurves(TaskPage):
+    """Segment the objects of images, and trace their outlines; it begins with the active layer."""
 
     previewed = Signal()  #: the full (not draft) preview of the current recipe, or its error message, is shown
 
@@ -56,12 +66,24 @@ class SegmentCurves(Dock):
         self.planes.setToolTip("Segment every plane along the sliders independently; off: only the shown plane.")
         self.planes.toggled.connect(lambda on: setattr(task, "all_planes", on))
         self.dialogs = Dialogs(self, self.session, task.show_message)
-        tooltip = "Load or save the settings, shared by all docks"
+        tooltip = "Load or save the settings, shared by all pages"
         self.files = menu_button("Setti&ngs …", tooltip, self.dialogs.settings_entries())
         self.proposals = Proposals(self.session)
         self.by_example = ByExample(self.session, self.dialogs)
         self.by_example.corrected.connect(self._open_review)
-        self.lay_out()
+        self._offered = False  # whether the proposals were expanded for the current outlines
+        top = form()
+        top.addRow("Numbers of", self.layer)
+        self._top = top
+        settings = column(self.buttons(self.files), self.live, self.planes, self.form)
+        pair = all(self.session.design.sides())  # to be compared; else the outlines are what is wanted
+        self.settings = Section("Settings, keep as layers", settings, folded=pair)
+        self.other_ways = Section("Proposals", self.proposals)
+        found = self.count, self.sizes, self.verdict, self.labels, self.classes
+        state = self.reason, self.step, self.progress, self.stale, self.message
+        ways = self.other_ways, Section("By example", self.by_example), self.settings
+        self.scroll = scrolling(self, top, *found, *state, *ways)
+        self._settings_timer = single_shot_timer(self, self._scroll_to_settings)
         self.bind(self.form, "recipe")
         self.link(task.image.changed, self.layer.refresh)
         self.link(task.snapshot_changed, self._fit_form)
@@ -80,16 +102,12 @@ class SegmentCurves(Dock):
     def run_by_key(self) -> None:
         """Do not run: Enter in a spin box commits its value, and every run adds layers."""
 
-    def lay_out(self) -> None:
-        """Lay out the form, which scrolls, above the results, which stay visible."""
-        top, above, buttons = form(), QWidget(), self.buttons(self.files)
-        top.addRow("Image", self.layer)
-        ways = (Section("Proposals", self.proposals), Section("By example", self.by_example))
-        scrolling(above, top, *ways, self.form, self.sizes)
-        state = self.reason, self.step, self.progress, self.stale, self.message
-        found = self.count, self.verdict, self.labels, self.classes
-        below = column(self.live, *found, self.planes, buttons, *state, margins=(6, 0, 6, 6))
-        column(above, below, page=self, grows=above)
+    def attach(self) -> None:
+        """Begin with the active layer."""
+        image = self.segmentation.image
+        if (active := self.session.choices.layers.selection.active) in image.offered():
+            image.choose(active)
+        super().attach()
 
     def _use_labels(self) -> None:
         self.segmentation.use_as_labels()
@@ -100,7 +118,7 @@ class SegmentCurves(Dock):
     def _open_review(self) -> None:
         """Inspect the objects found in the image, in the review queue."""
         inspection = self.session.inspection
-        self.open_dock("Inspect curves")
+        self.request_page("Inspect")
         inspection.a.choose(self.segmentation.image.chosen())
         inspection.b.choose(None)
         inspection.set_question(SUSPICIOUS)
@@ -113,6 +131,14 @@ class SegmentCurves(Dock):
         """Set the ranges of the threshold controls from the image's gray levels."""
         if self.segmentation.source is not None:
             self.form.show_image(**grey_levels(self.segmentation.source))
+
+    def show_settings(self) -> None:
+        """Unfold and show the form."""
+        self.settings.fold(False)
+        self._settings_timer.start()  # once it is laid out
+
+    def _scroll_to_settings(self) -> None:
+        self.scroll.verticalScrollBar().setValue(self.settings.y())
 
     def show_result(self) -> None:
         """Show the numbers of the preview, and the outcome of the last run."""
@@ -146,33 +172,15 @@ class SegmentCurves(Dock):
         self.planes.setVisible(task.is_stack)
         said = task.message or task.preview_error
         self.message.setText("" if said in found[:_MAX_LISTED] else said)  # a failure of the preview is in the verdict
-
-
-class OutlinesPage(SegmentCurves):
-    """The first tab of the bench's page *Outlines*: the preview with its verdict, and collapsed controls."""
-
-    _offered = False  #: the proposals were expanded for the current outlines
-
-    def lay_out(self) -> None:
-        self._top, above = form(), QWidget()
-        self._top.addRow("Numbers of", self.layer)
-        settings = column(self.form, self.live, self.planes, self.buttons(self.files))
-        ways = {"Proposals": self.proposals, "By example": self.by_example, "Settings, keep as layers": settings}
-        folds = [Section(title, part) for title, part in ways.items()]
-        self.other_ways = folds[0]
-        found = self.count, self.sizes, self.verdict, self.labels, self.classes
-        state = self.reason, self.step, self.progress, self.stale, self.message
-        scrolling(above, self._top, *found, *state, *folds)
-        column(above, page=self, grows=above)
-
-    def show_result(self) -> None:
-        """Show the result, and expand the proposals if there are any or if the outlines are fragmented."""
-        super().show_result()
-        segmented = self.segmentation.image.chosen() is not None  # else there are labels or curves alone
+        segmented = task.image.chosen() is not None  # else there are labels or curves alone
         self._top.setRowVisible(self.layer, segmented)
-        self.count.setVisible(bool(self.count.text()))
         self.sizes.setVisible(segmented)
-        self.message.setVisible(bool(self.message.text()))
+        for label in (self.count, self.message):
+            label.setVisible(bool(label.text()))
+        self._offer_proposals()
+
+    def _offer_proposals(self) -> None:
+        """Expand the proposals if there are any, or if the outlines are fragmented."""
         broken = any(finding.check == "specks" for finding in self.segmentation.verdict.quality.serious)
         proposed = self.session.proposing.result
         offered = broken or (proposed is not None and bool(proposed.proposals))

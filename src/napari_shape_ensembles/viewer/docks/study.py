@@ -1,4 +1,4 @@
-"""The docks of the studies: parameter sweeps of a comparison, plotted as results arrive."""
+"""The studies on the page *Trust* of the bench: parameter sweeps of a comparison, plotted as results arrive."""
 
 from abc import abstractmethod
 from functools import partial
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from napari.components import ViewerModel
-from qtpy.QtWidgets import QCheckBox, QLabel, QLayout, QLineEdit, QWidget
+from qtpy.QtWidgets import QCheckBox, QLabel, QLineEdit, QWidget
 
 from ...progress import Progress
 from ...studies import DecisionLandscape, SmoothingStudy
@@ -16,7 +16,6 @@ from ..panels.fonts import with_label_font
 from ..panels.plot_view import Plot, PlotView
 from ..panels.widgets import (
     NarrowList,
-    Section,
     column,
     excluded_notice,
     form,
@@ -27,39 +26,29 @@ from ..panels.widgets import (
 )
 from ..session import Session
 from ..studying import TESTS, SweepTask
-from .base import SamplesDock
+from .base import ChoicesLine, TaskPage
 
-_FOLDED = ("Find", "Clean up and split", "Trace", "Analysis", "Advanced")
 # Milliseconds between plots of partial results: rendering competes with the study for processor time.
 _REDRAW_MS = 1000
 _PROGRESS_MS = 150  # milliseconds between updates of the progress bar (throttled)
 _GRID = 1  # index of the axes with the heat map of a landscape
+_CLICK = "Click a point in the plot to use its settings. The settings in use are framed or dotted."
+_LOADED = "In use now: press Run again in Answer for its curves."
 _SYNTAX = "Numbers and ranges, separated by commas: 2-20:2 means 2, 4, … 20."
 
 
-class StudyDock(SamplesDock):
-    """A dock for a study of the two samples.
+class StudyPage(TaskPage):
+    """A study of the two samples; `own` are controls of this study only."""
 
-    `marked` maps the settings that the study sweeps to words on how the plot marks their current values. `own` are
-    controls of this study only. `folded` collapses the controls that other pages show too, on a page of the bench.
-    """
-
-    def __init__(
-        self, viewer: ViewerModel, study: SweepTask[Any], marked: dict[str, str], *own: QWidget, folded: bool = False
-    ) -> None:
+    def __init__(self, viewer: ViewerModel, study: SweepTask[Any], *own: QWidget) -> None:
         super().__init__(
             viewer,
             study,
             run="Run the study; results are drawn as they arrive",
             run_again="Run the study of the current choice",
-            folded=_FOLDED,
         )
         self.study = study
         self._drawn_state: tuple[Any, ...] = ()
-        self._folded = folded
-        target, start = ("Answer", "Run again") if folded else ("Compare shapes", "Run")
-        self._click = f"Click a point in the plot to load its settings into {target}."
-        self._loaded = f"Loaded into {target}: press {start} there for its curves."
         self.cancel_button.setToolTip("Stop the study; results so far are kept (Esc)")
         self.ranges: dict[str, QLineEdit] = {}  #: line edits of the swept ranges
         rows = form()
@@ -72,19 +61,15 @@ class StudyDock(SamplesDock):
             rows.addRow(swept.label, line)
             for part in (line, rows.labelForField(line)):
                 part.setToolTip(f"{swept.help}\n{_SYNTAX}")
-        for name, words in marked.items():
-            control = self.controls[name]
-            tip = control.toolTip().removeprefix("<qt>").removesuffix("</qt>")
-            control.setToolTip(f"<qt>{tip}<br>{words}; the study varies it.</qt>")
         self.excluded = excluded_notice()
         self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
-        self.answer, self.picked = wrapped_label(), wrapped_label(self._click)
+        self.answer, self.picked = wrapped_label(), wrapped_label(_CLICK)
         shown = self.shown = NarrowList("Test to draw", TESTS)
         shown.setAccessibleName("Test that is drawn")
         shown.currentIndexChanged.connect(lambda _: study.draw(shown.currentData()))
         self.shown_row = column(row(QLabel("Test drawn"), shown, grows=shown))
         self.view = PlotView()
-        self.view.setToolTip(f"Click a point to load its settings into {target}")
+        self.view.setToolTip("Click a point to load its settings")
         self.view.describe = self.describe
         self.view.clicked.connect(self._pick)
         self._redraw_timer, self._progress_timer = (
@@ -94,12 +79,9 @@ class StudyDock(SamplesDock):
         self._redraw_timer.setInterval(_REDRAW_MS)
         self._progress_timer.setInterval(_PROGRESS_MS)
         state = self.reason, self.step, self.progress, self.stale, self.excluded, self.answer
-        drawn = self.shown_row, self.view, self.picked
-        parts: list[QWidget | QLayout] = [self.sides, rows, *own, self.settings, self.buttons(), *state, *drawn]
-        if folded:
-            fold = Section("Samples and settings", column(self.sides, *own, self.settings))
-            parts = [rows, self.buttons(), *state, fold, *drawn]
-        scrolling(self, *parts, grows=self.view)
+        self.line = ChoicesLine(self, "recipe", "settings")
+        used = *own, self.line
+        scrolling(self, rows, self.buttons(), *state, *used, self.shown_row, self.view, self.picked, grows=self.view)
         self.attach()
 
     @abstractmethod
@@ -124,7 +106,7 @@ class StudyDock(SamplesDock):
         return self.view.busy or self._redraw_timer.isActive()
 
     def run(self) -> None:
-        self.picked.setText(self._click)
+        self.picked.setText(_CLICK)
         super().run()
 
     def show_result(self) -> None:
@@ -133,9 +115,10 @@ class StudyDock(SamplesDock):
             if line.text() != study.texts[name]:
                 line.setText(study.texts[name])
         self.shown.setCurrentIndex(self.shown.findData(study.test))
-        count = sum(map(len, study.excluded(study.choices.sides.chosen())))
+        count = sum(map(len, study.excluded(study.choices.design.sides())))
         self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
-        self.run_button.setVisible(not self._folded or self.state != "stale")  # not beside *Run again*
+        self.run_button.setVisible(self.state != "stale")  # not beside *Run again*
+        self.line.show_choices()
         self.answer.setText(study.answer)
         self.answer.setVisible(bool(study.answer))
         if self._plot_state() != self._drawn_state:
@@ -173,20 +156,19 @@ class StudyDock(SamplesDock):
         return "" if place is None else self.sentence_at(place)
 
     def _pick(self, axes: int, x: float, y: float) -> None:
-        """Apply the settings at a position in the plot to all docks, and show *Compare shapes* in a tab."""
+        """Use the settings at a position in the plot, and show the answer, which they outdate."""
         place = None if self.result is None else self.index_at(axes, x, y)
         if place is not None:
             self.study.load(place)
-            self.picked.setText(f"{self.sentence_at(place)}\n{self._loaded}")
-            self.open_dock("Compare shapes", tabify=True)
+            self.picked.setText(f"{self.sentence_at(place)}\n{_LOADED}")
+            self.request_page("Answer")
 
 
-class LandscapeDock(StudyDock):
+class LandscapePage(StudyPage):
     """Sensitivity of the result to the rank and the number of landmarks."""
 
-    def __init__(self, napari_viewer: ViewerModel, *, folded: bool = False) -> None:
-        marked = dict.fromkeys(("landmarks", "rank"), "Framed in the plot")
-        super().__init__(napari_viewer, Session.of(napari_viewer).landscape, marked, folded=folded)
+    def __init__(self, napari_viewer: ViewerModel) -> None:
+        super().__init__(napari_viewer, Session.of(napari_viewer).landscape)
 
     def marked(self) -> tuple[int, int]:
         settings = self.session.choices.settings
@@ -210,10 +192,10 @@ class LandscapeDock(StudyDock):
         return f"{result.landmarks[i]} landmarks, rank {result.ranks[j]}: {why} ({numbers})."
 
 
-class SmoothingDock(StudyDock):
+class SmoothingPage(StudyPage):
     """Sensitivity of the result to the smoothing of the outlines."""
 
-    def __init__(self, napari_viewer: ViewerModel, *, folded: bool = False) -> None:
+    def __init__(self, napari_viewer: ViewerModel) -> None:
         self.smoothing = Session.of(napari_viewer).smoothing
         self.merge = QCheckBox("Smooth each image as a whole")
         self.merge.setToolTip(
@@ -221,8 +203,7 @@ class SmoothingDock(StudyDock):
             "smoothed separately. Default off."
         )
         self.merge.toggled.connect(self.smoothing.set_merge)
-        marked = {"outline_smoothing": "Marked in the plot by dots"}
-        super().__init__(napari_viewer, self.smoothing, marked, self.merge, folded=folded)
+        super().__init__(napari_viewer, self.smoothing, self.merge)
 
     def show_result(self) -> None:
         self.merge.setChecked(self.smoothing.merge)

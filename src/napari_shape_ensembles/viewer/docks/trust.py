@@ -6,12 +6,12 @@ from ..displayed_result import doubts_of
 from ..panels.choices import ChoicePicture
 from ..panels.widgets import headline_label, scrolling, wrapped_label
 from ..session import Session
-from .base import Dock
+from .base import ChoicesLine, TaskPage
 
 _WHAT = "About thirty comparisons of A and B, each with one choice changed."
 
 
-class TrustPage(Dock):
+class TrustPage(TaskPage):
     """Shows how often the truth-table row is unchanged when one setting (smoothing, method, rank, …) is changed."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
@@ -35,7 +35,8 @@ class TrustPage(Dock):
         self.link(self.session.design.changed, self.show_result)
         state = self.pair, self.reason, self.step, self.progress, self.stale, self.message
         said = self.sentence, self.exceptions
-        scrolling(self, *said, self.buttons(), *state, self.picture, self.position, self.notes)
+        self.line = ChoicesLine(self, "recipe", "settings")
+        scrolling(self, *said, self.buttons(), *state, self.picture, self.position, self.notes, self.line)
         self.attach()
 
     def _show_position(self) -> None:
@@ -56,6 +57,7 @@ class TrustPage(Dock):
         self.exceptions.setVisible(bool(others))
         self.message.setText(self.task.message or (_WHAT if result is None else ""))
         self.message.setVisible(bool(self.message.text()) and not self.busy)
+        self.line.show_choices()
         self.picture.show_study(result)
         self.picture.setVisible(result is not None)
         # Not beside *Run again*, but after a cancelled run, which leaves a partial result.

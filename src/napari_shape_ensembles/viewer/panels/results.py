@@ -12,40 +12,34 @@ from ...comparison.verdict import INCONCLUSIVE, ROW_SENTENCES
 from ...words import counted
 from ..displayed_result import DisplayedResult, counts_of, doubts_of, settings_lines, tests_of
 from .distributions import NullPlot
-from .widgets import Entries, Section, button, column, headline_label, menu_button, tip, wrapped_label
+from .widgets import Entries, Section, button, column, menu_button, tip, wrapped_label
 
 _HEADINGS = ("", "", "Undulation (form)", "Scale (size, elongation)")
 _NUMBERS = ("MMD", "threshold", "p")
 
 
 class ResultsPanel(QWidget):
-    """Shows a `Comparison`, or a message if there is none; a menu offers what can be saved.
+    """Shows the numbers of a `Comparison`; a menu offers what can be saved.
 
-    Without `doubts`, the warnings that most results have are left to the page *Trust*.
+    The warnings that most results have are left to the page *Trust*.
     """
 
     note_shown = Signal()  #: a message was shown below the result
 
-    def __init__(self, entries: Entries, *, doubts: bool = True) -> None:
+    def __init__(self, entries: Entries) -> None:
         super().__init__()
-        self._doubts = doubts
         self._checkable = False
-        self.answer, self.origin, self.warnings = headline_label(), wrapped_label(), wrapped_label()
+        self.origin, self.warnings = wrapped_label(), wrapped_label()
         self.details, self.used, self.message = wrapped_label(rich=True), wrapped_label(), wrapped_label()
         self.table = TruthTable()
         self.tests = QLabel()
         self.tests.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.null_plots = {name: NullPlot(name) for name in ("Undulation", "Scale")}
-        self.help = button("What does this &mean?", "Explain the marked row (offline help)")
+        self.help = button("What &does this mean?", "Explain the marked row (offline help)")
         self.copy_text = button("Copy te&xt", "Copy the answer with its numbers, counts and settings")
         self.copy_python = button("Copy P&ython", "Copy a script that reproduces this comparison")
         self.explore = button(
             "&Explore curves", "Open a scatter plot, a table and a gallery of the curves, linked to the layers"
-        )
-        self.side_by_side = button(
-            "Si&de by side",
-            "Show A and B side by side in the viewer's grid; pan and zoom are linked. Default off.",
-            checkable=True,
         )
         tooltip = "Save the whole comparison, its curves as a table, or a report"
         self.store = menu_button("Save, exp&ort", tooltip, entries)
@@ -57,12 +51,11 @@ class ResultsPanel(QWidget):
         self.nulls = Section("Null distributions", column(*self.null_plots.values()), folded=False)
         self.settings = Section("Settings used", self.used)
         grid = QGridLayout()
-        buttons = (self.explore, self.side_by_side, self.copy_text, self.copy_python, self.store, self.check)
+        buttons = (self.explore, self.copy_text, self.copy_python, self.store, self.check)
         for place, one in enumerate(buttons):
             grid.addWidget(one, *divmod(place, 2))
         self._result_widgets = column(self.nulls, self.details, self.settings, grid)
-        found = self.table, self.help, self.tests, self._result_widgets
-        column(self.answer, self.origin, self.warnings, *found, self.message, page=self)
+        column(self.origin, self.warnings, self.tests, self._result_widgets, page=self)
         self.show_result(None)
         self.show_note("")
 
@@ -78,21 +71,18 @@ class ResultsPanel(QWidget):
         """Disable long-running actions while busy, and gray out a result that is out of date."""
         self.store.setEnabled(not busy)
         self.check.setEnabled(self._checkable and not busy)
-        self.answer.setEnabled(not stale)
         self.table.setEnabled(not stale)
 
-    def show_result(self, shown: DisplayedResult | None, said: str = "") -> None:
-        """Show the case, statistics and warnings of a comparison, and a message; or only the message."""
-        for part in (self.table, self.help, self._result_widgets):
-            part.setVisible(shown is not None)
-        answer, origin, warnings, tests = said, "", "", ""
+    def show_result(self, shown: DisplayedResult | None) -> None:
+        """Show the case, statistics and warnings of a comparison, or nothing."""
+        self._result_widgets.setVisible(shown is not None)
+        origin, warnings, tests = "", "", ""
         if shown is not None:
             result = shown.result
             decided = result.case != INCONCLUSIVE
-            answer, origin = result.summary(), shown.origin
-            doubts = [] if self._doubts else doubts_of(result)
+            origin, doubts = shown.origin, doubts_of(result)
             found = [words for words in result.warnings if words not in doubts]
-            lines = [*([said] if said else []), *shown.notes, *found]
+            lines = [*shown.notes, *found]
             warnings = "\n".join(line if line.startswith("✓") else f"⚠ {line}" for line in lines)
             tests = "<table cellspacing=0 cellpadding=3><tr><td><small>difference</small>"
             tests += "".join(f"<td align=right><small>{heading}</small>" for heading in _NUMBERS)
@@ -115,14 +105,14 @@ class ResultsPanel(QWidget):
             for name, test in (("Undulation", result.undulation), ("Scale", result.scale)):
                 self.null_plots[name].show_test(test)
             self._checkable = decided
-        words = ((self.answer, answer), (self.origin, origin), (self.warnings, warnings), (self.tests, tests))
+        words = ((self.origin, origin), (self.warnings, warnings), (self.tests, tests))
         for label, text in words:
             label.setText(text)
             label.setVisible(bool(text))
         self.show_state(busy=False, stale=False)
 
     def text(self) -> str:
-        return "\n".join(label.text() for label in (self.answer, self.warnings, self.tests, self.details))
+        return "\n".join(label.text() for label in (self.warnings, self.tests, self.details))
 
 
 class TruthTable(QWidget):

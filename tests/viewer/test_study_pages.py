@@ -1,4 +1,4 @@
-"""The docks of studies as a user operates them: choose, run, watch, cancel, click."""
+"""The pages of the studies as a user operates them: choose, run, watch, cancel, click."""
 
 import numpy as np
 import pytest
@@ -7,11 +7,10 @@ from qtpy.QtCore import QEvent, QPoint, Qt
 from qtpy.QtGui import QHelpEvent
 from qtpy.QtWidgets import QApplication
 
-from docks import press, set_choices
+from docks import choose_several, chosen_names, press, set_choices, swap
 from image_makers import labels_of, spots
 from napari_shape_ensembles.viewer import studying
-from napari_shape_ensembles.viewer.docks.study import LandscapeDock, SmoothingDock
-from napari_shape_ensembles.viewer.form import Form
+from napari_shape_ensembles.viewer.docks.study import LandscapePage, SmoothingPage, StudyPage
 from napari_shape_ensembles.viewer.panels import plot_view
 from napari_shape_ensembles.viewer.session import Session
 
@@ -30,7 +29,7 @@ def model():
 
 def quick(dock):
     layers = dock.session.choices.viewer.layers
-    dock.session.choices.sides.choose([layers["one"]], [layers["two"]])
+    dock.session.design.choose([layers["one"]], [layers["two"]])
     set_choices(dock.session.choices, permutations=99, significance=0.05, landmarks=40, rank=5)
     dock.ranges["ranks"].setText("2, 5-15:5")
     dock.ranges["landmarks"].setText("24, 40")
@@ -39,14 +38,14 @@ def quick(dock):
 
 @pytest.fixture
 def landscape_dock(model, qtbot):
-    dock = LandscapeDock(model)
+    dock = LandscapePage(model)
     qtbot.addWidget(dock, before_close_func=lambda dock: settle(dock, qtbot))
     return quick(dock)
 
 
 @pytest.fixture
 def smoothing_dock(model, qtbot):
-    dock = SmoothingDock(model)
+    dock = SmoothingPage(model)
     qtbot.addWidget(dock, before_close_func=lambda dock: settle(dock, qtbot))
     dock.ranges["sigmas"].setText("0-3")
     return quick(dock)
@@ -77,15 +76,14 @@ def test_a_run_shows_the_landscape_and_its_summary(landscape_dock, qtbot):
     np.testing.assert_array_equal(drawn, result.mmd)
 
 
-@pytest.mark.parametrize("folded", [True, False])
-def test_an_outdated_study_in_the_bench_has_one_run_button(model, qtbot, folded):
-    dock = LandscapeDock(model, folded=folded)
+def test_an_outdated_study_has_one_run_button(model, qtbot):
+    dock = LandscapePage(model)
     qtbot.addWidget(dock, before_close_func=lambda dock: settle(dock, qtbot))
     run(quick(dock), qtbot)
     assert not dock.run_button.isHidden()
     model.layers["one"].data = model.layers["one"].data[::-1].copy()
     qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=5000)
-    assert dock.run_button.isHidden() == folded
+    assert dock.run_button.isHidden()
     with qtbot.waitSignal(dock.finished, timeout=60_000):
         press(dock.stale.button, qtbot)
     assert dock.stale.isHidden()
@@ -103,7 +101,7 @@ def test_current_settings_are_framed_and_follow_the_form(landscape_dock, qtbot):
     run(landscape_dock, qtbot)
     assert landscape_dock.view.axes[1].patches[0].get_xy() == (0.5, 0.5)
     with qtbot.waitSignal(landscape_dock.view.drawn, timeout=20_000):
-        landscape_dock.controls["rank"].setValue(15)
+        set_choices(landscape_dock.session.choices, rank=15)
     assert landscape_dock.view.axes[1].patches[0].get_xy() == (2.5, 0.5)
 
 
@@ -161,12 +159,16 @@ def test_an_outdated_landscape_is_reported_until_valid_again(landscape_dock, qtb
     dock, ranks = landscape_dock, landscape_dock.ranges["ranks"]
     run(dock, qtbot)
     written = ranks.text()
-    permutations = dock.controls["permutations"]
+    choices = dock.session.choices
     for change, back, words in (
         (lambda: ranks.setText("2, 5"), lambda: ranks.setText(written.replace(" ", "")), 'the range "Ranks"'),
         (lambda: ranks.setText("many"), lambda: ranks.setText(written), "not a number or range"),
-        (lambda: permutations.setValue(199), lambda: permutations.setValue(99), "permutations was 99 and is 199"),
-        (lambda: press(dock.sides.swap, qtbot), lambda: press(dock.sides.swap, qtbot), "other layers are chosen"),
+        (
+            lambda: set_choices(choices, permutations=199),
+            lambda: set_choices(choices, permutations=99),
+            "permutations was 99 and is 199",
+        ),
+        (lambda: swap(dock), lambda: swap(dock), "other layers are chosen"),
     ):
         change()
         assert words in out_of_date(dock)
@@ -178,13 +180,13 @@ def test_swept_settings_do_not_outdate_the_result(landscape_dock, smoothing_dock
     smoothing_dock.ranges["sigmas"].setText("0, 1")
     for dock in (landscape_dock, smoothing_dock):
         run(dock, qtbot)
-        dock.controls["rank"].setValue(7)
-        dock.controls["landmarks"].setValue(77)
+        set_choices(dock.session.choices, rank=7)
+        set_choices(dock.session.choices, landmarks=77)
         assert not out_of_date(dock)
     assert not out_of_date(landscape_dock)
-    smoothing_dock.controls["outline_smoothing"].setValue(3)
+    set_choices(smoothing_dock.session.choices, outline_smoothing=3)
     assert not out_of_date(smoothing_dock)
-    assert landscape_dock.controls["outline_smoothing"].value() == 3
+    assert "outline smoothing 3 px" in landscape_dock.line.text()
     assert "outline smoothing was 1 and is 3" in out_of_date(landscape_dock)
 
 
@@ -193,8 +195,7 @@ def test_one_press_reruns_an_outdated_study(smoothing_dock, model, qtbot):
     run(smoothing_dock, qtbot)
     smoothing_dock.merge.click()
     assert '"Smooth each image as a whole" was changed' in out_of_date(smoothing_dock)
-    smoothing_dock.sides.several.click()
-    tick(smoothing_dock.sides.groups.a, "three")
+    choose_several(smoothing_dock, ["one", "three"], ["two"])
     assert "other layers are chosen" in out_of_date(smoothing_dock)
     with qtbot.waitSignal(smoothing_dock.finished, timeout=60_000):
         press(smoothing_dock.stale.button, qtbot)
@@ -240,7 +241,7 @@ def test_a_closed_study_detects_changes_on_reopening(landscape_dock, model, qtbo
     run(landscape_dock, qtbot)
     landscape_dock.show()
     landscape_dock.hide()
-    qtbot.waitUntil(lambda: not landscape_dock.session.choices.sides.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not landscape_dock.session.design.is_connected, timeout=2000)
     assert len(layer.events.data.callbacks) == before
     layer.data = labels_of(7)
     landscape_dock.show()
@@ -248,7 +249,7 @@ def test_a_closed_study_detects_changes_on_reopening(landscape_dock, model, qtbo
 
 
 def test_a_reopened_dock_shows_the_previous_study(model, qtbot):
-    dock = quick(LandscapeDock(model))
+    dock = quick(LandscapePage(model))
     dock.show()
     result = run(dock, qtbot)
     dock.shown.setCurrentIndex(dock.shown.findData("scale"))
@@ -256,8 +257,8 @@ def test_a_reopened_dock_shows_the_previous_study(model, qtbot):
     qtbot.waitUntil(lambda: not dock.drawing, timeout=20_000)
     dock.close()
     dock.deleteLater()
-    qtbot.waitUntil(lambda: not Session.of(model).choices.sides.is_connected, timeout=2000)
-    again = LandscapeDock(model)
+    qtbot.waitUntil(lambda: not Session.of(model).choices.design.is_connected, timeout=2000)
+    again = LandscapePage(model)
     qtbot.addWidget(again, before_close_func=lambda dock: settle(dock, qtbot))
     with qtbot.waitSignal(again.view.drawn, timeout=20_000):
         again.show()
@@ -270,7 +271,7 @@ def test_a_reopened_dock_shows_the_previous_study(model, qtbot):
 
 
 def test_a_dock_destroyed_during_a_study_stops_it(model, qtbot):
-    dock = quick(LandscapeDock(model))
+    dock = quick(LandscapePage(model))
     dock.ranges["landmarks"].setText("100-2000:50")
     dock.show()
     press(dock.run_button, qtbot)
@@ -280,14 +281,14 @@ def test_a_dock_destroyed_during_a_study_stops_it(model, qtbot):
     del dock
     qtbot.waitUntil(lambda: not task.busy, timeout=2000)
     assert task.answer.startswith("Cancelled.")
-    assert not task.choices.sides.is_connected
+    assert not task.choices.design.is_connected
 
 
 def test_choices_are_shared_between_docks(landscape_dock, smoothing_dock, model, qtbot):
-    press(landscape_dock.sides.swap, qtbot)
-    landscape_dock.controls["rank"].setValue(12)
-    assert [layer.name for layer in smoothing_dock.sides.pair.chosen()] == ["two", "one"]
-    assert smoothing_dock.controls["rank"].value() == 12
+    swap(landscape_dock)
+    set_choices(landscape_dock.session.choices, rank=12)
+    assert chosen_names(smoothing_dock) == [["two"], ["one"]]
+    assert "rank 12" in smoothing_dock.line.text()
     landscape_dock.ranges["ranks"].setText("3")
     assert smoothing_dock.ranges["ranks"].text() == "2, 5-15:5"
 
@@ -320,31 +321,9 @@ def test_a_plot_error_is_reported_and_the_next_plot_is_drawn(landscape_dock, qtb
     assert len(landscape_dock.view.axes) == 3
 
 
-def tick(group, name, state=Qt.CheckState.Checked):
-    (item,) = group.findItems(name, Qt.MatchFlag.MatchExactly)
-    item.setCheckState(state)
-
-
-def test_groups_contain_the_checked_layers(smoothing_dock, model, qtbot):
-    smoothing_dock.sides.several.click()
-    sides = smoothing_dock.session.choices.sides
-    names = [[layer.name for layer in group] for group in sides.chosen()]
-    assert names == [["one"], ["two"]]
-    tick(smoothing_dock.sides.groups.a, "three")
-    assert [layer.name for layer in sides.chosen()[0]] == ["one", "three"]
-    model.layers["one"].name = "first"
-    assert [layer.name for layer in sides.chosen()[0]] == ["first", "three"]
-    tick(smoothing_dock.sides.groups.b, "three")
-    assert '"three" is in both groups' in smoothing_dock.reason.text()
-    model.layers.remove("two")
-    tick(smoothing_dock.sides.groups.b, "three", Qt.CheckState.Unchecked)
-    assert "at least one layer for A and one for B" in smoothing_dock.reason.text()
-    assert not smoothing_dock.run_button.isEnabled()
-
-
 def test_a_smoothing_study_of_groups_shows_a_recommendation(smoothing_dock, model, qtbot):
-    sides = smoothing_dock.session.choices.sides
-    sides.choose_several([model.layers["one"], model.layers["three"]], [model.layers["two"]])
+    design = smoothing_dock.session.design
+    design.choose([model.layers["one"], model.layers["three"]], [model.layers["two"]])
     result = run(smoothing_dock, qtbot)
     assert smoothing_dock.answer.text() == result.summary()
     np.testing.assert_allclose(smoothing_dock.view.axes[2].lines[0].get_ydata(), result.sizes[:, 0])
@@ -357,7 +336,7 @@ def test_a_smoothing_study_of_groups_shows_a_recommendation(smoothing_dock, mode
 def test_smoothing_as_a_whole_is_kept(smoothing_dock, model, qtbot):
     smoothing_dock.merge.click()
     assert smoothing_dock.smoothing.merge
-    again = SmoothingDock(model)
+    again = SmoothingPage(model)
     qtbot.addWidget(again)
     assert again.merge.isChecked()
 
@@ -367,44 +346,41 @@ def test_every_control_has_a_tooltip(smoothing_dock, landscape_dock):
         for control in (*dock.ranges.values(), dock.run_button, dock.cancel_button, dock.shown, dock.view):
             assert control.toolTip()
     assert smoothing_dock.merge.toolTip()
-    assert smoothing_dock.sides.groups.a.toolTip()
 
 
 @pytest.fixture
 def shown(make_napari_viewer, qtbot):
-    """Return a function that opens a dock through the manifest, on the screen, with two label layers."""
+    """Return a function that shows a tab of the bench's page *Trust* on a small screen, with two label layers."""
     viewer = make_napari_viewer(show=True)
+    viewer.window.resize(1280, 800)
     viewer.add_labels(labels_of(1), name="one")
     viewer.add_labels(labels_of(2, size=15.0), name="two")
+    bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    pages = []
 
-    def show(name):
-        _, dock = viewer.window.add_plugin_dock_widget(PLUGIN, name)
-        docks.append(dock)
-        return viewer, quick(dock)
+    def show(title):
+        bench.show_part(title)
+        pages.append(bench.pages["Trust"].currentWidget().findChild(StudyPage))
+        return viewer, bench, quick(pages[0])
 
-    docks = []
     yield show
-    for dock in docks:
-        settle(dock, qtbot)
+    settle(pages[0], qtbot)
 
 
-def assert_nothing_is_cramped(viewer, dock, qtbot):
-    """On a small screen, with a result."""
-    viewer.window.resize(1280, 800)
+def assert_nothing_is_cramped(page, qtbot):
     qtbot.wait(100)
-    headings = [section.heading for form in dock.settings.findChildren(Form) for section in form.sections.values()]
-    for part in (dock.sides, *dock.ranges.values(), *headings, dock.run_button):
+    for part in (*page.ranges.values(), page.run_button, page.line):
         assert part.visibleRegion().boundingRect() == part.rect(), part
-    assert dock.view.height() >= dock.view.minimumSizeHint().height()
-    assert not dock.view.visibleRegion().isEmpty()
+    assert page.view.height() >= page.view.minimumSizeHint().height()
+    assert not page.view.visibleRegion().isEmpty()
 
 
 def test_a_landscape_in_a_window_fits_and_applies_a_clicked_cell(shown, qtbot):
-    viewer, dock = shown("Decision landscape")
-    press(dock.sides.swap, qtbot)
+    viewer, bench, dock = shown("Rank")
+    swap(dock)
     set_choices(dock.session.choices, measure="arc-length", outline_smoothing=2.0)
     run(dock, qtbot)
-    assert_nothing_is_cramped(viewer, dock, qtbot)
+    assert_nothing_is_cramped(dock, qtbot)
 
     dark = dock.view.axes[0].get_facecolor()
     with qtbot.waitSignal(dock.view.drawn, timeout=20_000):
@@ -413,30 +389,21 @@ def test_a_landscape_in_a_window_fits_and_applies_a_clicked_cell(shown, qtbot):
     assert sum(light[:3]) > sum(dark[:3]) + 1
 
     click(dock, qtbot, 1, 2, 0)
-    _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
-    assert compare.settings_form.value == dock.result.settings_at(24, 10)
-    assert compare.outlines_form.value.outline_smoothing == 2.0
-    assert [layer.name for layer in compare.sides.pair.chosen()] == ["two", "one"]
+    assert bench.step == "Answer"
+    answer = bench.pages["Answer"].show_tab(0)
+    assert answer.settings_form.value == dock.result.settings_at(24, 10)
     assert "24 landmarks, rank 10" in dock.picked.text()
-    with qtbot.waitSignal(compare.finished, timeout=30_000):
-        press(compare.run_button, qtbot)
-    assert compare.result.case == dock.result.case[0, 2]
-    assert compare.result.undulation.p_value == pytest.approx(dock.result.p_value[0, 2])
-
-    compare.parentWidget().close()
-    dock.ranges["landmarks"].setText("100-2000:50")
-    press(dock.run_button, qtbot)
-    dock.parentWidget().close()
-    qtbot.waitUntil(lambda: not dock.busy, timeout=2000)
-    qtbot.waitUntil(lambda: not dock.session.choices.sides.is_connected, timeout=2000)
+    with qtbot.waitSignal(answer.finished, timeout=30_000):
+        press(answer.run_button, qtbot)
+    assert answer.result.case == dock.result.case[0, 2]
+    assert answer.result.undulation.p_value == pytest.approx(dock.result.p_value[0, 2])
 
 
 def test_a_smoothing_study_in_a_window_fits_and_applies_a_clicked_sigma(shown, qtbot):
-    viewer, dock = shown("Smoothing study")
+    _, bench, dock = shown("Smoothing")
     dock.ranges["sigmas"].setText("0, 2.5")
     run(dock, qtbot)
-    assert_nothing_is_cramped(viewer, dock, qtbot)
+    assert_nothing_is_cramped(dock, qtbot)
     click(dock, qtbot, 0, 2.4, dock.result.mean_mmd()[1])
-    _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
-    assert compare.outlines_form.value.outline_smoothing == 2.5
-    assert [layer.name for layer in compare.sides.pair.chosen()] == ["one", "two"]
+    assert bench.step == "Answer"
+    assert dock.session.choices.recipe.outline_smoothing == 2.5

@@ -1,14 +1,13 @@
-"""The dock *Segment curves* operated by its controls: preview, counts and sizes, commit, and layers."""
+"""The page *Outlines* operated by its controls: preview, counts and sizes, commit, and layers."""
 
 import numpy as np
 import pytest
 from qtpy.QtWidgets import QCheckBox, QComboBox
 
-from docks import press
+from docks import press, set_choices
 from image_makers import spots
 from napari_shape_ensembles import extract_curves, propose, segment
 from napari_shape_ensembles.outlines import Finding, Outlines, Quality
-from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.form import OutlinesForm
@@ -63,8 +62,7 @@ def test_the_button_remains_visible_on_a_small_screen(make_napari_viewer, qtbot)
     viewer.add_image(spots(1), name="one")
     dock = opened(viewer, qtbot)
     viewer.window.resize(1280, 800)
-    assert all(section.unfolded for section in dock.form.sections.values())
-    for part in (dock.run_button, dock.live, dock.count):
+    for part in (dock.run_button, dock.settings.heading, dock.count):
         qtbot.waitUntil(lambda part=part: part.isVisible() and not part.visibleRegion().isEmpty(), timeout=5000)
 
 
@@ -316,27 +314,27 @@ def test_only_relevant_controls_are_shown(form):
     assert "threshold" in shown["manual"]
     assert "threshold" not in shown["otsu"]
     assert {"threshold", "low"} <= shown["hysteresis"]
-    assert {"iterations", "window"} <= shown["boundaries"]
+    assert "window" in shown["boundaries"]
     assert "outline_smoothing" not in shown["boundaries"]
-    assert "neck" not in shown["superpixels"]
+    assert "split_touching" not in shown["superpixels"]
     assert "channel" not in shown["otsu"]
 
 
 def test_every_control_reaches_the_segmentation(form):
     form.controls["method"].setCurrentIndex(form.controls["method"].findData("hysteresis"))
     form.show_image(rgb=True, low=0, high=10, middle=5)
-    for name, value in (("threshold", 7.0), ("low", 3.0), ("neck", 0.5), ("opening", 2.0), ("min_size", 9)):
+    for name, value in (("threshold", 7.0), ("low", 3.0), ("min_size", 9)):
         form.controls[name].setValue(value)
     form.controls["channel"].setCurrentIndex(2)
-    expected = Outlines(method="hysteresis", threshold=7, low=3, neck=0.5, opening=2, min_size=9, channel=1)
+    expected = Outlines(method="hysteresis", threshold=7, low=3, min_size=9, channel=1)
     assert form.value == expected
 
 
 def test_a_reopened_dock_shows_the_previous_state(model, qtbot):
     for seed in (1, 2):
         model.add_image(spots(seed, rows=4), name=str(seed))
+    model.layers.selection.active = model.layers["1"]
     dock = SegmentCurves(model)
-    dock.segmentation.image.choose(model.layers["1"])
     turn(dock, qtbot, "min_area", 10_000)
     dock.planes.setChecked(True)
     dock.deleteLater()
@@ -361,18 +359,30 @@ def test_a_dock_destroyed_during_a_run_is_not_notified(model, qtbot):
     assert [layer.name for layer in model.layers] == ["one"]
 
 
-def test_the_recipe_is_shared_with_the_other_docks(model, qtbot):
+def test_the_page_begins_with_the_active_layer(model, qtbot):
+    one, two = (model.add_image(spots(seed, rows=3), name=str(seed)) for seed in (1, 2))
+    model.layers.selection.active = one
+    qtbot.addWidget(dock := SegmentCurves(model))
+    assert dock.segmentation.image.chosen() is one
+    dock.show()
+    dock.hide()
+    qtbot.waitUntil(lambda: not dock.segmentation.image.is_connected, timeout=2000)
+    model.layers.selection.active = two
+    dock.show()
+    assert dock.layer.currentText() == "2"
+
+
+def test_the_recipe_is_shared_with_the_other_pages(model, qtbot):
     model.add_image(spots(1), name="one")
-    docks = [make(model) for make in (SegmentCurves, InspectCurves, CompareShapes)]
-    for dock in docks:
-        qtbot.addWidget(dock)
-    turn(docks[0], qtbot, "smoothing", 2.5)
-    assert docks[1].form.controls["smoothing"].value() == 2.5
-    assert docks[2].outlines_form.value.smoothing == 2.5
-    with qtbot.waitSignal(docks[0].previewed, timeout=30_000):
-        docks[2].controls["min_area"].setValue(10_000)
-    assert docks[0].form.controls["min_area"].value() == 10_000
-    assert "36 left out" in docks[0].count.text()
+    segment, inspect = SegmentCurves(model), InspectCurves(model)
+    for page in (segment, inspect):
+        qtbot.addWidget(page)
+    turn(segment, qtbot, "smoothing", 2.5)
+    assert "image smoothing 2.5 px" in inspect.recipe.text()
+    with qtbot.waitSignal(segment.previewed, timeout=30_000):
+        set_choices(segment.session.choices, min_area=10_000)
+    assert segment.form.controls["min_area"].value() == 10_000
+    assert "36 left out" in segment.count.text()
 
 
 def test_settings_are_saved_and_loaded_in_the_dock(model, qtbot, answer, tmp_path):

@@ -1,4 +1,4 @@
-"""The dock *Shape space*: explore the learned shape space of a comparison, and explain its difference."""
+"""The page *Why* of the bench: what a difference consists of, and the learned shape space."""
 
 from pathlib import Path
 
@@ -15,11 +15,11 @@ from ..panels.explanation import ExplanationPanel
 from ..panels.shape_explorer import ShapeExplorer
 from ..panels.widgets import Section, button, column, scrolling, wrapped_label
 from ..session import Session
-from .base import Dock
+from .base import TaskPage
 
 
-class ShapeSpaceDock(Dock):
-    """Explorer of the shape space of the viewer's comparison, and the explanation of its difference."""
+class WhyPage(TaskPage):
+    """The explanation of the comparison's difference, in sentences and pictures, and an explorer of its shape space."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         task = self.explanation = Session.of(napari_viewer).explanation
@@ -27,12 +27,14 @@ class ShapeSpaceDock(Dock):
             napari_viewer,
             task,
             run="Find typical curves, and test components and modes; takes a few seconds",
-            run_again="Compare the current choice in Compare shapes",
+            run_again="Compare A and B as they are now",
         )
         self.run_button.setText("&Explain the difference")
         self.status = wrapped_label()
-        self.open_compare = button("&Open Compare shapes", "Open the dock that compares two layers")
-        self.open_compare.clicked.connect(self.open_compare_dock)
+        self.compare = button("Compare A and B", "Compare the first two groups, and explain what differs")
+        self.compare.clicked.connect(self.run_again)
+        self.pair = wrapped_label()
+        self.link(self.session.design.changed, self.show_result)
         self.explorer, self.panel = ShapeExplorer(), ExplanationPanel()
         self.panel.mode_chosen.connect(self._show_mode)
         self.panel.curve_chosen.connect(self.explorer.show_curve)
@@ -51,43 +53,43 @@ class ShapeSpaceDock(Dock):
         self.control.clicked.connect(task.run_control)
         self.controlled = wrapped_label()
         self.folded_control = Section("Control experiment", column(self.control, self.controlled))
-        self.lay_out()
+        self.explorer.canvas.setMinimumHeight(150)
+        self.folded_explorer = Section("Explore the shape space", self.explorer)
+        above = self.pair, self.reason, self.compare, self.stale, self.buttons(), self.step, self.progress, self.panel
+        scrolling(self, *above, self.folded_explorer, self.folded_control, self.save_report, self.status)
         self.attach()
-
-    def lay_out(self) -> None:
-        """Lay out the parts in a column."""
-        above = self.reason, self.status, self.stale, self.open_compare, self.explorer
-        below = self.step, self.progress, self.save_report, self.panel
-        scrolling(self, *above, self.buttons(), *below, self.folded_control, grows=self.explorer)
 
     def _show_mode(self, mode: int) -> None:
         self.explorer.choose_modes([mode])
 
-    def open_compare_dock(self) -> None:
-        self.open_dock("Compare shapes")
-
     def run_again(self) -> None:
-        """Run the comparison again, and show its dock with the progress."""
-        self.open_compare_dock()
+        """Run the comparison again; the heading shows its progress."""
         self.explanation.comparison.run()
 
     def show_result(self) -> None:
         task, places = self.explanation, self.explorer.places
         explained_comparison, explanation = task.explained_comparison, task.result
-        self.open_compare.setVisible(explained_comparison is None)
+        compared = explained_comparison is not None
+        self.pair.setText(self.session.design.pair_in_words())
+        self.pair.setVisible(bool(self.pair.text()))
+        self.compare.setVisible(not compared)
         self.stale.button.setEnabled(not (task.comparison.busy or task.comparison.blocking_reason()))
-        for part in (self.status, self.explorer, self.run_button, self.panel):
-            part.setVisible(explained_comparison is not None)
+        self.compare.setEnabled(self.stale.button.isEnabled())
+        for part in (self.folded_explorer, self.panel):
+            part.setVisible(compared)
+        self.run_button.setVisible(compared and explanation is None and not task.busy)
+        self.status.setText(task.message)
+        self.status.setVisible(bool(task.message))
         self.save_report.setVisible(explanation is not None)
         self.save_report.setEnabled(not task.busy)
         self.folded_control.setVisible(explanation is not None)
         self.control.setEnabled(not task.busy)
         self.controlled.setText("\n".join(swap_sentences(task.swaps)) if task.swaps else "")
         self.controlled.setVisible(bool(task.swaps))
-        if explained_comparison is not None:
-            self.status.setText(task.message or explained_comparison.summary())
-            if places is None or not same_data(places.comparison, explained_comparison):
-                self.explorer.set_places(ShapePlaces(explained_comparison))
+        if explained_comparison is not None and (
+            places is None or not same_data(places.comparison, explained_comparison)
+        ):
+            self.explorer.set_places(ShapePlaces(explained_comparison))
         shown = self.panel.explanation
         if explanation is None:
             self.panel.clear_explanation()
@@ -136,38 +138,3 @@ class ShapeSpaceDock(Dock):
     def hideEvent(self, event: QEvent | None) -> None:
         self.explorer.stop()
         super().hideEvent(event)
-
-
-class WhyPage(ShapeSpaceDock):
-    """The bench's page *Why*: the sentences first, then the explorer."""
-
-    def lay_out(self) -> None:
-        self.explorer.canvas.setMinimumHeight(150)
-        self.folded_explorer = Section("Explore the shape space", self.explorer)
-        self.stale.button.setToolTip("Compare A and B as they are now")  # no dock of its own here
-        self.compare = button("Compare A and B", "Compare the first two groups, and explain what differs")
-        self.compare.clicked.connect(self.run_again)
-        self.pair = wrapped_label()
-        self.link(self.session.design.changed, self.show_result)
-        above = self.pair, self.reason, self.compare, self.stale, self.buttons(), self.step, self.progress, self.panel
-        scrolling(
-            self, *above, self.folded_explorer, self.folded_control, self.save_report, self.open_compare, self.status
-        )
-
-    def show_result(self) -> None:
-        """Show the explanation, which is computed without a request, and offer Compare if there is none to explain."""
-        super().show_result()
-        task = self.explanation
-        self.pair.setText(self.session.design.pair_in_words())
-        self.pair.setVisible(bool(self.pair.text()))
-        self.folded_explorer.setVisible(task.explained_comparison is not None)
-        self.explorer.setVisible(self.folded_explorer.unfolded)
-        self.open_compare.hide()
-        self.compare.setVisible(task.explained_comparison is None)
-        self.compare.setEnabled(self.stale.button.isEnabled())
-        self.status.setVisible(bool(task.message))
-        self.run_button.setVisible(task.explained_comparison is not None and task.result is None and not task.busy)
-
-    def run_again(self) -> None:
-        """Run the comparison again; the heading shows its progress."""
-        self.explanation.comparison.run()

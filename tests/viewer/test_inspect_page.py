@@ -6,7 +6,7 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit, QPushButton
 
-from docks import press, reusing_results
+from docks import press, reusing_results, set_choices
 from fault_makers import ODD, STEP, faulty
 from image_makers import labels_with_a_fault, segmented, spots
 from napari_shape_ensembles import Settings, segment
@@ -129,8 +129,8 @@ def test_changes_outdate_an_inspection_until_undone(inspected, qtbot):
     pixels = one.data
     for change, back, words in (
         (
-            dock.form.controls["keep_border"].click,
-            dock.form.controls["keep_border"].click,
+            lambda: set_choices(dock.session.choices, keep_border=True),
+            lambda: set_choices(dock.session.choices, keep_border=False),
             "keep border was off and is on",
         ),
         (
@@ -251,7 +251,7 @@ def test_annotators_are_compared_and_their_consensus_corrected_and_saved(viewer,
     # The consensus is a label set of its own, and replaces none of theirs.
     now = [[layer.name, design.cell(layer, "group")] for layer in design.layers()]
     assert sorted(now) == sorted([*table, ["consensus corrected", ""]])
-    assert dock.session.choices.sides.chosen() == ((viewer.layers["Ada"], viewer.layers["Cem"]), ())
+    assert dock.session.design.sides() == ((viewer.layers["Ada"], viewer.layers["Cem"]), ())
     assert "takes the place of" not in dock.message.text()
     assert dock.inspection.state == "done"
     viewer.layers["Ben"].visible = False
@@ -285,10 +285,7 @@ def test_every_control_has_a_tooltip(viewer, qtbot):
     dock = opened(viewer, qtbot)
     queue = dock.queue.findChildren(QPushButton) + dock.queue.findChildren(QLineEdit)
     controls = (dock.question, dock.a, dock.b, dock.run_button, dock.cancel_button, dock.queue.table)
-    assert all(
-        control.toolTip()
-        for control in (*controls, *dock.form.controls.values(), dock.again_button, dock.colorbar, *queue)
-    )
+    assert all(control.toolTip() for control in (*controls, dock.recipe, dock.again_button, dock.colorbar, *queue))
 
 
 def test_a_reopened_dock_shows_the_previous_result(model, qtbot):
@@ -298,7 +295,7 @@ def test_a_reopened_dock_shows_the_previous_result(model, qtbot):
     dock.session.choices.set(settings=FAST)
     dock.inspection.a.choose(model.layers["one"])
     dock.inspection.b.choose(model.layers["two"])
-    dock.form.controls["min_area"].setValue(20)
+    set_choices(dock.session.choices, min_area=20)
     pressed(dock.run_button, dock, qtbot)
     exclude(dock, 0)
     dock.inspection.go_to(1)
@@ -317,7 +314,7 @@ def test_a_reopened_dock_shows_the_previous_result(model, qtbot):
     again = InspectCurves(model)
     qtbot.addWidget(again)
     assert [again.a.currentText(), again.b.currentText()] == ["one", "two"]
-    assert again.form.controls["min_area"].value() == 20
+    assert "smallest object 20 px²" in again.recipe.text()
     assert shown(again) == before
     model_of = again.queue.model
     assert model_of.data(model_of.index(0, 0), Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked

@@ -1,15 +1,13 @@
-"""The dock *Compare shapes* as a user operates it: choose, run, read, cancel, and change layers."""
+"""The page *Answer* as a user operates it: run, read, cancel, and change layers."""
 
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt
 
-from docks import curves_of, open_compare_dock, press, run, set_choices
+from docks import curves_of, open_answer, press, run
 from image_makers import spots
-from napari_shape_ensembles import Outlines, Settings
+from napari_shape_ensembles import Outlines
 from napari_shape_ensembles.outlines.proposals import best_recipe
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
@@ -32,55 +30,18 @@ def window(make_napari_viewer, qtbot):
     viewer = make_napari_viewer(show=True)
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
-    dock = open_compare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     qtbot.waitUntil(dock.isVisible, timeout=5000)
     return viewer, dock
 
 
-def test_the_first_two_images_are_filled_in_and_can_be_swapped(dock, qtbot):
-    assert [layer.name for layer in dock.sides.pair.chosen()] == ["one", "two"]
-    press(dock.sides.swap, qtbot)
-    assert [layer.name for layer in dock.sides.pair.chosen()] == ["two", "one"]
-
-
-def test_selected_layers_come_first(viewer, qtbot):
-    layers = [viewer.add_image(spots(seed), name=str(seed)) for seed in range(4)]
-    viewer.layers.selection = {layers[3], layers[1]}
-    assert open_compare_dock(viewer, qtbot).sides.pair.chosen() == (layers[1], layers[3])
-
-
 def test_a_disabled_run_button_states_the_reason(viewer, qtbot):
-    dock = open_compare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     assert not dock.run_button.isEnabled()
     assert "Open two images" in dock.reason.text()
     viewer.add_image(spots(1), name="one")
     assert not dock.run_button.isEnabled()
     viewer.add_image(spots(2), name="two")
-    assert dock.run_button.isEnabled()
-    assert not dock.reason.text()
-    dock.sides.pair.b.setCurrentIndex(dock.sides.pair.a.currentIndex())
-    assert "two different layers" in dock.reason.text()
-
-
-def test_invalid_form_values_prevent_running(dock, qtbot):
-    method = dock.controls["method"]
-    method.setCurrentIndex(method.findData("manual"))
-    assert not dock.run_button.isEnabled()
-    assert "needs a threshold" in dock.reason.text()
-    qtbot.keyClick(dock, Qt.Key.Key_Return)
-    assert not dock.busy
-    dock.controls["rank"].setValue(7)
-    assert method.currentData() == "manual"
-    assert "needs a threshold" in dock.reason.text()
-    dock.controls["threshold"].setValue(0.5)
-    assert dock.run_button.isEnabled()
-    assert dock.session.choices.recipe == Outlines(method="manual", threshold=0.5)
-
-
-def test_a_form_reset_to_valid_values_can_be_run(dock):
-    method = dock.controls["method"]
-    method.setCurrentIndex(method.findData("manual"))
-    method.setCurrentIndex(method.findData("otsu"))
     assert dock.run_button.isEnabled()
     assert not dock.reason.text()
 
@@ -108,8 +69,7 @@ def test_the_automatic_method_uses_one_recipe_for_both(viewer, qtbot):
     images = [1 - spots(seed, rows=4) for seed in (1, 2)]
     for name, image in zip(("one", "two"), images, strict=True):
         viewer.add_image(image, name=name)
-    dock = open_compare_dock(viewer, qtbot)
-    set_choices(dock.session.choices, method="auto")
+    dock = open_answer(viewer, qtbot, permutations=300, method="auto")
     assert "16 curves" in run(dock, qtbot)
     task = dock.session.comparison
     assert task.run_inputs.recipe == dock.session.choices.recipe == best_recipe(images, Outlines(method="auto"))
@@ -120,7 +80,7 @@ def test_the_automatic_method_uses_one_recipe_for_both(viewer, qtbot):
 def test_a_size_difference_is_reported(viewer, qtbot):
     for name, size in (("small", 9.0), ("large", 14.0)):
         viewer.add_image(spots(3, size=size), name=name)
-    text = run(open_compare_dock(viewer, qtbot), qtbot)
+    text = run(open_answer(viewer, qtbot), qtbot)
     assert "differ in size or elongation" in text
     assert "in pixels" in text
 
@@ -128,7 +88,7 @@ def test_a_size_difference_is_reported(viewer, qtbot):
 def test_units_are_converted_to_those_of_a(viewer, qtbot):
     viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_image(spots(2), name="two", scale=(500, 500), units=("nm", "nm"))
-    dock = open_compare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     run(dock, qtbot)
     assert (dock.result.case, dock.result.b.unit) == ("1∧1", "µm")
 
@@ -138,7 +98,7 @@ def test_curves_match_their_objects_at_any_scale(viewer, qtbot, translate):
     image = spots(1)
     one = viewer.add_image(image, name="one", scale=(0.5, 2.0), units=("um", "um"), translate=translate)
     viewer.add_image(spots(2), name="two", scale=(0.5, 2.0), units=("um", "um"))
-    run(open_compare_dock(viewer, qtbot), qtbot)
+    run(open_answer(viewer, qtbot), qtbot)
     curves = curves_of(viewer, "one")
     assert tuple(curves.units) == tuple(one.units)
     for outline in curves.data:
@@ -173,20 +133,6 @@ def test_images_are_not_changed_by_a_run(dock, viewer, qtbot):
     before = viewer.layers["one"].data.copy()
     run(dock, qtbot)
     np.testing.assert_array_equal(viewer.layers["one"].data, before)
-
-
-def test_own_curves_are_not_offered_for_comparison(dock, qtbot):
-    run(dock, qtbot)
-    names = [dock.sides.pair.a.itemText(index) for index in range(dock.sides.pair.a.count())]
-    assert names == ["one", "two"]
-
-
-def test_renamed_and_deleted_layers_are_followed(dock, viewer):
-    viewer.layers["one"].name = "first"
-    assert dock.sides.pair.a.currentText() == "first"
-    viewer.layers.remove("two")
-    assert dock.sides.pair.chosen()[1] is None
-    assert not dock.run_button.isEnabled()
 
 
 def test_layers_deleted_and_renamed_during_a_run_do_not_disturb_it(dock, viewer, qtbot):
@@ -225,7 +171,7 @@ def test_cancelling_between_steps_leaves_the_dock_ready(dock, viewer, qtbot, mon
         press(dock.cancel_button, qtbot)
     qtbot.waitUntil(lambda: not dock.task.threads, timeout=5000)  # it would count for 10 s
     assert dock.run_button.isEnabled()
-    assert dock.results.answer.text() == "Cancelled."
+    assert dock.verdict.sentence.text() == "Cancelled."
     assert len(viewer.layers) == 2
 
 
@@ -267,7 +213,7 @@ def test_every_kind_of_error_is_shown_in_the_panel(dock, qtbot, monkeypatch, err
 def test_unusable_images_are_reported_with_the_reason(viewer, qtbot, image, sentence):
     viewer.add_image(spots(1), name="good")
     viewer.add_image(image, name="bad", contrast_limits=(0, 1))
-    text = run(open_compare_dock(viewer, qtbot), qtbot)
+    text = run(open_answer(viewer, qtbot), qtbot)
     assert "bad" in text
     assert sentence in text
 
@@ -275,7 +221,7 @@ def test_unusable_images_are_reported_with_the_reason(viewer, qtbot, image, sent
 def test_one_object_is_inconclusive(viewer, qtbot):
     viewer.add_image(spots(1), name="many")
     viewer.add_image(np.pad(spots(2)[10:50, 10:50], 30), name="single")
-    dock = open_compare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     text = run(dock, qtbot)
     assert "inconclusive: 36 and 1 curves cannot reach p ≤ 0.005" in text
     assert dock.results.table.marked() == []
@@ -285,14 +231,14 @@ def test_one_object_is_inconclusive(viewer, qtbot):
 def test_incompatible_units_are_reported_with_the_remedy(viewer, qtbot):
     viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_image(spots(2), name="two")
-    assert "give all images a pixel size" in run(open_compare_dock(viewer, qtbot), qtbot)
+    assert "give all images a pixel size" in run(open_answer(viewer, qtbot), qtbot)
 
 
 def test_the_displayed_plane_of_a_stack_is_compared(viewer, qtbot):
     viewer.add_image(np.stack([np.zeros_like(spots(1)), spots(1), spots(2)]), name="stack")
     viewer.add_image(spots(2), name="plane")
     viewer.dims.set_current_step(0, 1)
-    dock = open_compare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     text = run(dock, qtbot)
     assert dock.result.case == "1∧1"
     assert "stack: the plane axis 0 = 1 is compared" in text
@@ -302,7 +248,7 @@ def test_color_images_are_segmented_by_luminance(viewer, qtbot):
     grey = (np.clip(spots(1), 0, 1) * 255).astype(np.uint8)
     viewer.add_image(np.stack([grey] * 3, axis=-1), name="colour", rgb=True)
     viewer.add_image(grey, name="grey")
-    dock = open_compare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     run(dock, qtbot)
     np.testing.assert_allclose(dock.result.a.features["area"], dock.result.b.features["area"], rtol=0.02)
 
@@ -317,7 +263,7 @@ def test_labels_and_shapes_are_used_as_they_are(viewer, qtbot):
     shapes = viewer.add_shapes(boxes, shape_type="rectangle", name="shapes")
     shapes.add_ellipses(np.array([[0, 0], [0, 10], [10, 10], [10, 0]]))
     shapes.add_lines(np.array([[0, 0], [5, 5]]))
-    dock = open_compare_dock(viewer, qtbot)
+    dock = open_answer(viewer, qtbot)
     text = run(dock, qtbot)
     assert dock.result.a.ids.tolist() == [10 * index + 7 for index in range(9)]
     assert len(dock.result.b) == 9
@@ -325,54 +271,9 @@ def test_labels_and_shapes_are_used_as_they_are(viewer, qtbot):
     assert dock.result.b.features["area"].iloc[-1] == pytest.approx(np.pi * 25, rel=1e-3)
 
 
-def test_closing_the_dock_cancels_the_run_and_disconnects(window, qtbot, monkeypatch):
-    viewer, dock = window
-    monkeypatch.setattr(comparing, "run_comparison", slow)
-    press(dock.run_button, qtbot)
-    listening = len(viewer.layers.events.callbacks)
-    dock.parentWidget().close()
-    qtbot.waitUntil(lambda: not dock.busy, timeout=2000)
-    assert len(viewer.layers.events.callbacks) == listening - 1
-    viewer.add_image(spots(3), name="three")
-
-
-def test_reopening_updates_and_connects_once(window, qtbot):
-    viewer, dock = window
-    listening = len(viewer.layers.events.callbacks)
-    parent = dock.parentWidget()
-
-    def following():
-        return dock.session.choices.sides.is_connected
-
-    parent.hide()
-    qtbot.waitUntil(lambda: not following(), timeout=2000)
-    viewer.layers.remove("two")
-    parent.show()
-    qtbot.waitUntil(following, timeout=2000)
-    assert dock.sides.pair.a.count() == 1
-    assert len(viewer.layers.events.callbacks) == listening
-
-
-def test_another_tab_in_front_does_not_stop_a_run(window, qtbot, monkeypatch):
-    viewer, dock = window
-    monkeypatch.setattr(comparing, "run_comparison", slow)
-    viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes", tabify=True)
-    press(dock.run_button, qtbot)
-    qtbot.wait(100)
-    assert dock.busy
-    dock.cancel()
-
-
 def test_every_control_has_a_tooltip(dock):
-    assert all(control.toolTip() for control in dock.controls.values())
-    assert dock.sides.pair.a.toolTip()
+    assert all(control.toolTip() for control in dock.settings_form.controls.values())
     assert dock.run_button.toolTip()
-
-
-def test_the_form_starts_at_the_defaults_of_the_functions(dock):
-    choices = dock.session.choices
-    assert choices.recipe == Outlines()
-    assert replace(choices.settings, permutations=Settings.permutations, landmarks=Settings.landmarks) == Settings()
 
 
 def in_sight(widget, dock):
@@ -387,15 +288,15 @@ def test_the_result_is_scrolled_into_view_in_a_short_dock(bare_dock, qtbot, tmp_
     dock.show()
     qtbot.waitUntil(lambda: bar.maximum() > 0)
     run(dock, qtbot)
-    qtbot.waitUntil(lambda: in_sight(dock.results.answer, dock), timeout=2000)
+    qtbot.waitUntil(lambda: in_sight(dock.verdict.sentence, dock), timeout=2000)
     shown = dock.comparison.shown
     shown.result.save(tmp_path / "pair.comparison.npz", view=shown.to_view("product"))
     qtbot.wait(100)  # focus may have scrolled it into view before the dock does
-    bar.setValue(0)
-    qtbot.waitUntil(lambda: not in_sight(dock.results.answer, dock), timeout=2000)
+    bar.setValue(bar.maximum())
+    qtbot.waitUntil(lambda: not in_sight(dock.verdict.sentence, dock), timeout=2000)
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         dock.comparison.open(tmp_path / "pair.comparison.npz")
-    qtbot.waitUntil(lambda: in_sight(dock.results.answer, dock), timeout=2000)
+    qtbot.waitUntil(lambda: in_sight(dock.verdict.sentence, dock), timeout=2000)
 
 
 def test_a_withheld_row_is_shown_after_confirmation(bare_dock, qtbot):

@@ -1,4 +1,4 @@
-"""The dock *Shape space* as a user operates it: use a comparison, move sliders, play, explain, add, save."""
+"""The page *Why* as a user operates it: use a comparison, move sliders, play, explain, add, save."""
 
 import time
 from dataclasses import replace
@@ -10,13 +10,23 @@ from qtpy.QtWidgets import QPushButton, QSlider
 from scipy.spatial.distance import pdist
 
 from curve_makers import blobs
-from docks import destroy, open_bare_dock, press, run, show_docks, show_given_result
+from docks import (
+    destroy,
+    in_window,
+    open_answer,
+    press,
+    run,
+    set_choices,
+    show_docks,
+    show_given_result,
+    wait_until_idle,
+)
 from image_makers import spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import explaining
-from napari_shape_ensembles.viewer.docks.shape_space import ShapeSpaceDock, WhyPage
+from napari_shape_ensembles.viewer.docks.why import WhyPage
 from napari_shape_ensembles.viewer.panels.distributions import PairedHistogram, ShareBar
 from napari_shape_ensembles.viewer.panels.shape_canvas import round_length
 
@@ -31,12 +41,12 @@ def result():
 
 
 def opened_space(viewer):
-    return viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape space")[1]
+    return in_window(viewer, WhyPage, "Why")
 
 
 def bare_space(model, qtbot):
     """The dock without a window."""
-    widget = ShapeSpaceDock(model)
+    widget = WhyPage(model)
     qtbot.addWidget(widget)
     return widget
 
@@ -74,16 +84,14 @@ def test_without_a_comparison_the_remedy_is_shown(viewer, qtbot):
     space = opened_space(viewer)
     assert "have not been compared" in space.reason.text()
     assert "Open two images" in space.reason.text()
-    assert space.explorer.isHidden()
+    assert space.folded_explorer.isHidden()
     for seed in (1, 2):
         viewer.add_image(spots(seed), name=str(seed))
-    press(space.open_compare, qtbot)
-    compare_dock = next(dock for dock in viewer.window.dock_widgets.values() if hasattr(dock, "sides"))
-    compare_dock.controls["permutations"].setValue(199)
-    run(compare_dock, qtbot)
-    assert space.explanation.explained_comparison is compare_dock.result
-    assert space.explanation.explained_comparison.summary() in space.status.text()
-    assert not space.explorer.isHidden()
+    set_choices(space.session.choices, permutations=199, landmarks=50)
+    press(space.compare, qtbot)
+    wait_until_idle(space.session.comparison, qtbot)
+    assert space.explanation.explained_comparison is space.session.comparison.result
+    assert not space.folded_explorer.isHidden()
 
 
 def test_an_existing_result_is_used_and_replaced_by_a_new_one(finished_dock, model, qtbot):
@@ -99,7 +107,7 @@ def test_a_compare_dock_opened_later_is_found(model, qtbot):
     space.show()
     for seed in (1, 2):
         model.add_image(spots(seed), name=str(seed))
-    compare_dock = open_bare_dock(model, qtbot)
+    compare_dock = open_answer(model, qtbot)
     run(compare_dock, qtbot)
     assert space.explanation.explained_comparison is compare_dock.result
 
@@ -180,7 +188,6 @@ def test_explaining_fills_the_pages(explained, result):
     assert explained.explorer.mode_boxes[0].value() == top + 1
     assert f"Mode {top + 1} " in panel.mode_sentence.text()
     assert len(panel.mode_canvas.outlines) == 3
-    assert explained.explanation.explained_comparison.summary() in explained.status.text()
     of_a, of_b = typical(panel.gallery)
     assert max(of_a) < 30 <= min(of_b)
 
@@ -278,7 +285,7 @@ def test_an_outdated_result_is_reported(beside, finished_dock, model, qtbot):
     qtbot.waitUntil(lambda: "one was changed" in out_of_date(beside), timeout=2000)
     model.layers["one"].data = pixels
     qtbot.waitUntil(lambda: not out_of_date(beside), timeout=2000)
-    finished_dock.controls["rank"].setValue(21)
+    set_choices(finished_dock.session.choices, rank=21)
     assert "rank was 20 and is 21" in out_of_date(beside)
     before = beside.explanation.explained_comparison
     with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
@@ -301,7 +308,7 @@ def test_a_failed_run_of_compare_shapes_outdates_the_explorer(beside, finished_d
 
 
 def test_changes_are_reported_while_compare_shapes_is_closed(dock, viewer, qtbot):
-    dock.controls["rank"].setValue(20)
+    set_choices(dock.session.choices, rank=20)
     run(dock, qtbot)
     beside = opened_space(viewer)
     show_docks(viewer)
@@ -312,12 +319,9 @@ def test_changes_are_reported_while_compare_shapes_is_closed(dock, viewer, qtbot
     qtbot.waitUntil(lambda: len(data.callbacks) < both, timeout=2000)
     viewer.layers["two"].data = spots(7)
     qtbot.waitUntil(lambda: "two was changed" in out_of_date(beside), timeout=2000)
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
-        press(beside.stale.button, qtbot)
-    assert not dock.isHidden()
+    press(beside.stale.button, qtbot)
+    wait_until_idle(beside.session.comparison, qtbot)
     assert not out_of_date(beside)
-    dock.parentWidget().close()
-    qtbot.waitUntil(lambda: len(data.callbacks) < both, timeout=2000)
     viewer.layers.remove("two")
     qtbot.waitUntil(lambda: "a layer was deleted" in out_of_date(beside), timeout=2000)
 
