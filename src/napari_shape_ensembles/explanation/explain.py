@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from .._types import Real
 from ..checks import expect
 from ..comparison import Comparison
-from ..comparison.answer import Statement, ratio_sentence, statements
+from ..comparison.answer import Statement, names_of, ratio_sentence, statements
 from ..comparison.estimates import units_of
 from ..comparison.verdict import INCONCLUSIVE
 from ..mmd.contrasts import standardised_difference
@@ -89,7 +89,7 @@ class Explanation:
     >>> a, b = samples.powder_outlines().ensembles()
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> explain(result).witness.columns.tolist()
-    ['source', 'id', 'undulation', 'scale']
+    ['sample', 'id', 'witness_undulation', 'witness_scale']
     """
 
     comparison: Comparison
@@ -119,7 +119,7 @@ class Explanation:
 
     def statements(self) -> tuple[Statement, ...]:
         """Return the sentences with what each is about: the quantities of the answer, then modes and places."""
-        by_images, inconclusive = self.comparison.permuted == "images", self.comparison.case == INCONCLUSIVE
+        by_images, inconclusive = self.comparison.permuted != "curves", self.comparison.case == INCONCLUSIVE
         if inconclusive and by_images:
             return Statement(_NO_P_VALUES), Statement(ratio_sentence(self.comparison), "size")
         counts = " and ".join(map(str, self.comparison.image_counts))
@@ -208,7 +208,8 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
         _report_step("computing shares")
         parts = component_shares(comparison.components, first, image=image, seed=draws["seed"])
         _report_step("testing modes")
-        modes = mode_tests(t, first, measured, bands=bands(space.undulation_mean, space.basis), **draws)
+        waves, names = bands(space.undulation_mean, space.basis), names_of(comparison)
+        modes = mode_tests(t, first, measured, bands=waves, samples=names, **draws)
         _report_step("testing along the outline")
         form = outline_difference(space, t, np.zeros_like(l), first, significance=level, **draws)
         _report_step("testing descriptors")

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..comparison import Comparison
-from ..comparison.answer import PART_NAMES, p_words
+from ..comparison.answer import PART_NAMES, names_of, p_words
 from ..mmd.permutations import bin_size
 from ..outlines import Outlines
 from ..outlines.recipe import PIXEL_SIZE, TRACING
@@ -43,14 +43,20 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
         Gray dots are outlines (at most 2000 a side), black circles the geometric means of images, bars those of the
         sides: of the images' means if images were permuted. Axes are logarithmic.
     """
-    parts, first = result.components, len(result.a)
+    parts, first, names = result.components, len(result.a), dict(zip("AB", names_of(result), strict=True))
     rng = np.random.default_rng(0)
     with style():
         figure = Figure(figsize=(7.2, 2.6), layout="constrained")
         outline, *panels = figure.subplots(1, 1 + len(_QUANTITIES), width_ratios=[1.6, 1, 1, 1])
         for curve, side, line in ((known.mean_a, "A", "-"), (known.mean_b, "B", "--")):
             closed = np.concatenate([curve, curve[:1]])
-            outline.plot(closed[:, 1], closed[:, 0], line, color=_COLORS[side], label=side)
+            outline.plot(
+                closed[:, 1],
+                closed[:, 0],
+                line,
+                color=_COLORS[side],
+                label=f"{side}: {names[side]}" if names[side] != side else side,
+            )
         outline.set(aspect="equal", xlabel=result.a.unit, ylabel=result.a.unit, title="mean outlines")
         outline.invert_yaxis()
         figure.legend(*outline.get_legend_handles_labels(), loc="outside lower left", ncols=2, frameon=False)
@@ -67,7 +73,7 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
                 offsets = np.linspace(-0.2, 0.2, len(means)) if len(means) > 1 else np.zeros(1)
                 if len(means) > 1:
                     axis.plot(place + offsets, means, "o", color=_COLORS[side], markeredgecolor="black", markersize=5)
-                weighed = means if result.permuted == "images" else own
+                weighed = means if result.permuted != "curves" else own
                 axis.plot([place - 0.35, place + 0.35], [np.exp(np.log(weighed).mean())] * 2, color="black")
             with_log_ticks(axis)
             axis.set(xlim=(-0.6, 1.6), title=f"{name}, {result.a.unit}" if name == "size" else name)
@@ -117,11 +123,11 @@ def methods(
     )
     if has_ratios := "times" in known.sentence:
         how = "Student's (Welch's) over the means of images"
-        if result.permuted != "images":
+        if result.permuted == "curves":
             how = "symmetric bootstrap-t over outlines, or Student's (Welch's) for fewer than five"
         said.append(f"Ratios are those of geometric means; their 95 % intervals are {how}.")
     if known.missed:
-        how = "the ends of 95 % intervals" if result.permuted == "images" else "those with a power below 0.8"
+        how = "the ends of 95 % intervals" if result.permuted != "curves" else "those with a power below 0.8"
         said.append(f"Differences that could have been missed are {how}.")
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     said.append(f"Software: {versions}.")
@@ -201,29 +207,16 @@ def _described(choices: Outlines | object, groups: Collection[str] = ()) -> str:
     )
 
 
-def object_table(result: Comparison) -> "pd.DataFrame":
-    """Table with one row per outline: side, image, id, its features, and its distances from the mean shape."""
-    import pandas as pd
-
-    sides = []
-    for side, ensemble in (("A", result.a), ("B", result.b)):
-        measures = ensemble.features.drop(columns="id").reset_index(drop=True)
-        named = pd.DataFrame({"side": side, "image": ensemble.images, "id": ensemble.ids})
-        sides.append(pd.concat([named, measures], axis=1))
-    distances = result.distances[["product", "undulation", "scale"]].add_prefix("distance_").reset_index(drop=True)
-    return pd.concat([pd.concat(sides, ignore_index=True), distances], axis=1)
-
-
 def image_table(result: Comparison) -> "pd.DataFrame":
     """Table with one row per image: its outlines, and the geometric means of size, elongation and roughness."""
     import pandas as pd
 
     parts, rows = result.components, []
-    sides = np.repeat(["A", "B"], [len(result.a), len(result.b)])
+    sides = np.repeat(result.names, [len(result.a), len(result.b)])
     images = np.concatenate([result.a.images, result.b.images])
-    for side, ensemble in (("A", result.a), ("B", result.b)):
+    for side, ensemble in zip(result.names, (result.a, result.b), strict=True):
         for image in dict.fromkeys(ensemble.images.tolist()):
             own = (sides == side) & (images == image)
             means = {name: float(np.exp(parts[name][own].mean())) for name in _QUANTITIES}
-            rows.append({"side": side, "image": image, "outlines": int(own.sum()), "unit": ensemble.unit, **means})
+            rows.append({"sample": side, "image": image, "outlines": int(own.sum()), "unit": ensemble.unit, **means})
     return pd.DataFrame(rows)
