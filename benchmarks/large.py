@@ -32,17 +32,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from napari_shape_ensembles import Ensemble, Outlines, Progress, Settings, ShapeSpace, reporting
-from napari_shape_ensembles.comparison.compare import tests_of_learned
-from napari_shape_ensembles.comparison.experiment import equal_draws
-from napari_shape_ensembles.comparison.learning import Learned, learn
+from napari_shape_ensembles import Ensemble, Outlines, Progress, Settings, reporting
+from napari_shape_ensembles.comparison.engine import Groups, curve_test
+from napari_shape_ensembles.comparison.learning import learn
+from napari_shape_ensembles.comparison.parts import form_parts, scale_parts
 from napari_shape_ensembles.compiled import compile_kernels
 from napari_shape_ensembles.io import Calibration, CurveTable, open_ome_zarr, write_curves, write_ome_zarr_labels
 from napari_shape_ensembles.outlines.tiles import outlines_by_tile
 from speed import blobs, forget_peak, peak_memory
 
 _PIECE, _TEMPLATES, _CELL = 5000, 64, 89
-# Above this number, equally many curves are drawn from each image for the tests.
 MAX_EXACT_CURVES = 100_000
 
 
@@ -96,15 +95,11 @@ def curves(count, options):
     )
     half, first = options.images // 2, count // 2
     pieces = [*drawn(first, half, 0), *drawn(count - first, half, 10**6)]
-    images = np.repeat(np.arange(len(pieces)), [piece.count for piece in pieces]) if options.images else None
+    sizes = [piece.count for piece in pieces] if options.images else [first, count - first]
+    replicate, group = np.repeat(np.arange(len(sizes)), sizes), np.repeat([0, 1], len(sizes) // 2)
     with tempfile.TemporaryDirectory() as folder, workers(options.workers) as client, reporting(note):
         learned = learn((piece.load() for piece in pieces), settings, scratch=folder, client=client)
-        if images is not None and count > MAX_EXACT_CURVES:  # the kernel between images sums all pairs of curves
-            chosen = equal_draws(images, settings.seed)
-            t, l, descriptors = learned.t[chosen], learned.l[chosen], learned.descriptors[chosen]
-            learned, first = learned._replace(t=t, l=l, descriptors=descriptors), int(chosen[:first].sum())
-            images = images[chosen]
-        tests = tests_of_learned(learned, first, settings, images)
+        tests = Groups(("A", "B"), [], replicate, group, settings, learned).test(0, 1)
         note(Progress("done"))
         taken = {"drawing outlines": sum(Drawn.taken)} | note.taken
         taken["placing landmarks"] -= taken["drawing outlines"]
@@ -248,15 +243,10 @@ def tests(count, options):
         part = t[start : start + 10_000]
         part[:] = rng.normal(size=part.shape) * 0.1 / np.arange(1, options.rank + 1) ** 0.7
     descriptors = rng.normal(0, 0.3, (count, 11))
-    space = ShapeSpace(options.rank)
-    space.scale_mean_ = np.eye(2)
     begun = time.process_time()
-    found = tests_of_learned(
-        Learned(space, t, l, 0, False, descriptors, 1e-8),
-        count // 2,
-        Settings(approximate_above=MAX_EXACT_CURVES),
-        None,
-    )
+    settings = Settings(approximate_above=MAX_EXACT_CURVES)
+    parts = form_parts(t, descriptors, settings), scale_parts(l, np.eye(2), settings)
+    found = [curve_test(kind, np.arange(count), count // 2, settings) for kind in parts]
     p_values = ", ".join(f"p = {test.p_value:.2g}" for test in found)
     return {"stages": {"testing": time.process_time() - begun}, "answer": p_values}
 

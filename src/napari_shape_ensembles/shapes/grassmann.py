@@ -180,14 +180,22 @@ def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
     array([0.15, 0.15])
     """
     flat = planes(points)
-    return _mean_of_sums(lambda mean: _summed_logs(flat, mean), points[0], len(points), tolerance=tolerance)
+    return mean_of_sums(lambda mean: summed_logs(flat, mean), points[0], len(points), tolerance=tolerance)
 
 
-def _summed_logs(points: Real, mean: Real) -> Real:
+def summed_logs(points: Real, mean: Real) -> Real:
     """Sum (2, n) of the logarithms of points (N, 2, n) at a mean (2, n).
 
     They are not formed: two passes of 2 × 2 algebra and one tall product. Blocks are summed in a fixed order, so the
     result does not depend on the number of threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes import grassmann
+    >>> mean = np.eye(2, 6)
+    >>> np.allclose(grassmann.summed_logs(np.stack([mean, mean]), mean), 0)
+    True
     """
 
     def pulled(part: slice) -> tuple[Real, Real]:
@@ -201,8 +209,18 @@ def _summed_logs(points: Real, mean: Real) -> Real:
     return toward - back @ mean
 
 
-def _mean_of_sums(logs: Callable[[Real], Real], start: Real, count: int, *, tolerance: float = 1e-11) -> Real:
-    """Fréchet mean (n, 2) of `count` points from the sum of their logarithms, a function of the mean (2, n)."""
+def mean_of_sums(logs: Callable[[Real], Real], start: Real, count: int, *, tolerance: float = 1e-11) -> Real:
+    """Fréchet mean (n, 2) of `count` points from the sum of their logarithms, a function of the mean (2, n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functools import partial
+    >>> from napari_shape_ensembles.shapes import grassmann
+    >>> points = np.stack([np.eye(2, 6), np.eye(2, 6)])
+    >>> grassmann.mean_of_sums(partial(grassmann.summed_logs, points), np.eye(6, 2), 2).shape
+    (6, 2)
+    """
     mean = planes(start)
     for _ in range(_MAX_ITERATIONS):
         gradient = logs(mean) / count

@@ -327,8 +327,8 @@ class ShapeSpace:
         if self.rank < 1:
             raise ValueError(f"rank {self.rank}: use at least 1 undulation coordinate (150 is the default)")
         count, size = len(held), 2 * held.landmarks
-        mean = grassmann._mean_of_sums(
-            lambda mean: held.summed(grassmann._summed_logs, mean=mean), held.row(0)[0].T, count
+        mean = grassmann.mean_of_sums(
+            lambda mean: held.summed(grassmann.summed_logs, mean=mean), held.row(0)[0].T, count
         )
         rank = min(self.rank, max(count - 1, 1), size - 4)
         # Singular values and the first right singular vectors (rank, 2n) through the smaller Gram matrix.
