@@ -927,7 +927,7 @@ def test_files_of_an_interrupted_experiment_are_overwritten(tmp_path, images, mo
 @pytest.mark.parametrize(
     ("command", "stopped_at", "left"),
     [
-        ("compare", "napari_shape_ensembles.io.results.curve_rows", "comparison.json"),
+        ("compare", "napari_shape_ensembles.io.results.write_table", "comparison.json"),
         ("segment", "napari_shape_ensembles.io.segmented.write_bytes", "one.curves.csv"),
         ("annotators", "napari_shape_ensembles.io.corrected.write_labels", "pairs.csv"),
     ],
