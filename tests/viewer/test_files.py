@@ -12,8 +12,7 @@ from napari.settings import get_settings
 
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
-from napari_shape_ensembles.comparison.compare import read_view as read_comparison_view
-from napari_shape_ensembles.io import CurveTable, read_curves, write_curves
+from napari_shape_ensembles.io import CurveTable, read_comparison_view, read_curves, write_curves
 from napari_shape_ensembles.outlines.reasons import OPEN
 from napari_shape_ensembles.viewer.displayed_result import comparison_view
 from napari_shape_ensembles.viewer.files import prefer_own_reader, reader
