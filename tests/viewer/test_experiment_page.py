@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import napari
 import numpy as np
 import pandas as pd
 import pytest
 import tifffile
 from napari.components import ViewerModel
+from npe2 import PluginManager
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QFileDialog
 
@@ -409,7 +411,9 @@ def test_an_experiment_is_opened_with_its_own_images(model, qtbot, tmp_path, mon
     qtbot.addWidget(other)
     mine = viewer.add_labels(labels_of(0), name="mine")
     Session.of(viewer).design.write([(mine, "group", "a")])
-    Session.of(viewer).experiment.open(path)
+    monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
+    PluginManager.instance().discover()
+    viewer.open(path, plugin="napari-shape-ensembles")  # as when dropped on the window
     wait_until_idle(Session.of(viewer).experiment, qtbot)
     assert Session.of(viewer).design.groups() == {"a": [mine]}
     other.table.cellDoubleClicked.emit(0, 0)

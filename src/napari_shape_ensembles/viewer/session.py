@@ -4,11 +4,14 @@ import atexit
 import weakref
 from collections import Counter
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from napari.components import ViewerModel
 from psygnal import Signal
 
+from ..archive import is_archive
+from ..io.experiment_file import EXPERIMENT
 from .choices import Choices
 from .comparing import ComparisonTask
 from .curves.image_cells import ImageCells
@@ -79,6 +82,14 @@ class Session:
         if viewer not in _sessions:
             _sessions[viewer] = cls(viewer)
         return _sessions[viewer]
+
+    def open_result(self, path: Path) -> None:
+        """Show a saved comparison, or a saved experiment, for which its page is requested."""
+        if is_archive(path, EXPERIMENT):
+            self.experiment.open(path)
+            self.page_requested.emit("All groups")
+        else:
+            self.comparison.open(path)
 
     def attach(self, *tasks: Task[Any], by: object = None) -> None:
         """Register an open page for these tasks; the first one connects the session to the viewer.
