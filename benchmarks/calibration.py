@@ -18,7 +18,8 @@ import numpy as np
 
 from napari_shape_ensembles import Ensemble, Settings, compare, dependence_test, mmd_test
 from napari_shape_ensembles.comparison.detectable import detectable_differences
-from napari_shape_ensembles.mmd import combined_mmd_test, gretton_test
+from napari_shape_ensembles.mmd import gretton_test
+from napari_shape_ensembles.mmd.two_sample import combined_mmd_test
 from results_file import out_option, printed, record, share, wilson
 
 # Not the defaults: fast enough for ten thousand repetitions. `benchmarks/power.py` measures the defaults.

@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 from skimage.io import imread
 
-from napari_shape_ensembles import PixelFeatures, learn_objects, match_labels, propose, segment
+from napari_shape_ensembles import learn_objects, match_labels, propose, segment
+from napari_shape_ensembles.outlines.learned import PixelFeatures
 
 PAINTED = 5
 PER_KIND = 3

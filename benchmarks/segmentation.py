@@ -19,7 +19,9 @@ from skimage.io import imread
 from skimage.transform import resize
 
 from learning import PAINTED, drawn, f1
-from napari_shape_ensembles import Outlines, PixelFeatures, Tiling, extract_curves, learn_objects, match_labels, segment
+from napari_shape_ensembles import Outlines, extract_curves, learn_objects, match_labels, segment
+from napari_shape_ensembles.outlines.learned import PixelFeatures
+from napari_shape_ensembles.outlines.tiling import Tiling
 
 
 @dataclass(frozen=True)

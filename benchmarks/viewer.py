@@ -22,7 +22,6 @@ from qtpy.QtWidgets import QApplication
 
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.outlines.rasterize import rasterize
-from napari_shape_ensembles.viewer.camera_flight import camera_of
 from napari_shape_ensembles.viewer.comparing import Outcome
 from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
 from napari_shape_ensembles.viewer.docks.answer import AnswerPage
@@ -134,7 +133,7 @@ def hovering(viewer, dock, seed=0):
         layer.get_value(spot, world=True)
         taken.append(now() - start)
     line("hover", taken)
-    camera = camera_of(viewer)
+    camera = viewer.scene.camera
     moving = timed(lambda turn: setattr(camera, "zoom", camera.zoom * (1.1 if turn % 2 else 0.9)))
     line("zoom: painted", moving[1])
     for name, factor in (("all in view", 1), ("one in twenty in view", np.sqrt(20))):

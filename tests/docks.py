@@ -135,7 +135,7 @@ def reusing_results():
 
 
 def grid_of(viewer):
-    return viewer.canvas.grid if hasattr(viewer, "canvas") else viewer.grid
+    return viewer.canvas.grid
 
 
 def curves_of(viewer, name):

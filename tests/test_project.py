@@ -9,11 +9,12 @@ import sys
 import tomllib
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from importlib.metadata import metadata, packages_distributions, version
+from importlib.metadata import metadata, packages_distributions, requires, version
 from pathlib import Path
 
 import npe2
 import pytest
+from packaging.requirements import Requirement
 
 import napari_shape_ensembles
 
@@ -96,8 +97,35 @@ except ImportError as error:
     print(error)
 """
     said = run_python(code)
-    assert "needs napari >=0.7.1, and this is 0.6.4" in said
+    (floor,) = (
+        one.specifier
+        for one in map(Requirement, requires("napari-shape-ensembles"))
+        if one.name == "napari" and one.specifier
+    )
+    assert f"needs napari {floor}, and this is 0.6.4" in said
     assert 'pip install "napari-shape-ensembles[napari]"' in said
+
+
+def test_the_viewer_uses_public_names_of_its_host_only():
+    """No private attribute but of our own classes, no class is swapped, and the garbage collector is left alone."""
+    trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in PACKAGE.rglob("*.py")}
+    every = [node for tree in trees.values() for node in ast.walk(tree)]
+    ours = {node.attr for node in every if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+    ours |= {node.name for node in every if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    ours |= {node.id for node in every if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    for file in (PACKAGE / "viewer").rglob("*.py"):
+        nodes = list(ast.walk(trees[file]))
+        used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        assert not {name for name in used - ours if name.startswith("_") and not name.startswith("__")}, file
+        imported = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+        imported |= {one.name for node in nodes if isinstance(node, ast.Import) for one in node.names}
+        assert "gc" not in imported, file
+        assert not {name for name in imported if "._" in name}, file
+        assert "__class__" not in {
+            node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        }, file
+        texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        assert not texts & {"__class__", "_qt_window", "_qt_viewer"}, file
 
 
 def test_importing_the_package_imports_no_heavy_library():

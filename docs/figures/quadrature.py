@@ -10,7 +10,7 @@ import numpy as np
 from kept import keep
 from theme import BOTH, GREY
 
-from napari_shape_ensembles.shapes import Eigenfunctions, quadrature_weights
+from napari_shape_ensembles.shapes.quadrature import Eigenfunctions, quadrature_weights
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -11,7 +11,8 @@ import numpy as np
 from kept import keep
 
 from napari_shape_ensembles import Ensemble, decompose, register, to_landmarks
-from napari_shape_ensembles.shapes import distinctness, procrustes_distances, product, shape_distances
+from napari_shape_ensembles.shapes import procrustes_distances, product, shape_distances
+from napari_shape_ensembles.shapes.registration import distinctness
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

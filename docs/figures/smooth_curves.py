@@ -11,7 +11,9 @@ from kept import keep
 from theme import BOTH, GREY
 
 from napari_shape_ensembles import Ensemble, ShapeSpace, decompose, register, to_landmarks
-from napari_shape_ensembles.shapes import LegendreExpansion, TrigonometricExpansion, distinctness, product
+from napari_shape_ensembles.shapes import product
+from napari_shape_ensembles.shapes.expansion import LegendreExpansion, TrigonometricExpansion
+from napari_shape_ensembles.shapes.registration import distinctness
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -2,7 +2,6 @@ from .comparison import (
     ArchetypeSensitivity,
     Comparison,
     Experiment,
-    PositionDependence,
     Settings,
     archetype_sensitivity,
     compare,
@@ -12,15 +11,12 @@ from .comparison import (
 )
 from .explanation import Explanation, explain, resynthesis
 from .inspection import Agreement, Annotators, agreement, annotators, missing_objects, rank_suspects
-from .mmd import DependenceTest, MMDTest, dependence_test, mmd_test
+from .mmd import MMDTest, dependence_test, mmd_test
 from .outlines import (
     Ensemble,
     ObjectModel,
     Outlines,
-    PixelFeatures,
-    Proposal,
     Quality,
-    Tiling,
     at_pixel_size,
     content_of,
     extract_curves,
@@ -37,7 +33,7 @@ from .outlines import (
     trace_mask,
 )
 from .progress import Progress, Stopped, reporting
-from .shapes import Registration, ShapeSpace, decompose, register, to_landmarks
+from .shapes import ShapeSpace, decompose, register, to_landmarks
 from .shapes.conformal import ConformalClassifier
 from .studies import DecisionLandscape, PairTable, SmoothingStudy, all_pairs, decision_landscape, smoothing_study
 
@@ -50,7 +46,6 @@ __all__ = [
     "Comparison",
     "ConformalClassifier",
     "DecisionLandscape",
-    "DependenceTest",
     "Ensemble",
     "Experiment",
     "Explanation",
@@ -58,17 +53,12 @@ __all__ = [
     "ObjectModel",
     "Outlines",
     "PairTable",
-    "PixelFeatures",
-    "PositionDependence",
     "Progress",
-    "Proposal",
     "Quality",
-    "Registration",
     "Settings",
     "ShapeSpace",
     "SmoothingStudy",
     "Stopped",
-    "Tiling",
     "agreement",
     "all_pairs",
     "annotators",

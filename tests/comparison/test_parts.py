@@ -22,7 +22,8 @@ from napari_shape_ensembles.comparison.detectable import detectable_differences
 from napari_shape_ensembles.comparison.learning import coordinate_precision, is_single
 from napari_shape_ensembles.comparison.parts import form_descriptors, form_parts, scale_parts, sides
 from napari_shape_ensembles.io import read_curves, write_curves
-from napari_shape_ensembles.mmd import combined_mmd_test, mmd_test
+from napari_shape_ensembles.mmd import mmd_test
+from napari_shape_ensembles.mmd.two_sample import combined_mmd_test
 from napari_shape_ensembles.shapes import spd
 
 QUICK = {"landmarks": 130, "rank": 20, "permutations": 300}

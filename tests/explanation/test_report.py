@@ -11,7 +11,7 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis
-from napari_shape_ensembles.explanation.figures import FIGURES, figures, null_distributions, plot_shares, save_figures
+from napari_shape_ensembles.explanation.figures import FIGURES, figures, null_distributions, save_figures
 from napari_shape_ensembles.explanation.report import report_html, save_report, table_page, tables, text_pages
 from napari_shape_ensembles.outlines.reasons import Reason
 
@@ -150,7 +150,7 @@ def test_the_bar_of_a_share_is_its_interval_even_if_it_excludes_the_share(explan
     found = explanation.components
     interval = np.tile([[0.1], [0.4]], 4)
     given = replace(explanation, components=replace(found, share=np.zeros(4), interval=interval))
-    (segments,) = (one.get_segments() for one in plot_shares(given).collections)
+    (segments,) = (one.get_segments() for one in given.plot().collections)
     np.testing.assert_allclose([np.sort(line[:, 0]) for line in segments], np.tile([0.1, 0.4], (4, 1)))
 
 

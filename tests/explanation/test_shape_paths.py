@@ -6,7 +6,8 @@ import pytest
 from curve_makers import blobs, ellipse
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.explanation.shape_paths import Geodesic, ShapePlaces, lipschitz
-from napari_shape_ensembles.shapes import TrigonometricExpansion, decompose, grassmann, spd
+from napari_shape_ensembles.shapes import decompose, grassmann, spd
+from napari_shape_ensembles.shapes.expansion import TrigonometricExpansion
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_shape_ensembles import Outlines
-from napari_shape_ensembles.inspection import CorrectedLabels, CorrectedStack
+from napari_shape_ensembles.inspection import CorrectedLabels
+from napari_shape_ensembles.inspection.correcting import CorrectedStack
 
 
 def discs(dtype=np.uint16):

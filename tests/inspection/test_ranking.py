@@ -4,7 +4,7 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble
-from napari_shape_ensembles.inspection import Inspection
+from napari_shape_ensembles.inspection.ranking import Inspection
 from napari_shape_ensembles.outlines.reasons import AT_BORDER, BY_HAND
 
 

@@ -7,8 +7,10 @@ import pytest
 
 from fault_makers import EXPECTED_REASONS, ODD, STEP, faulty_part
 from napari_shape_ensembles import Outlines
-from napari_shape_ensembles.inspection import Entry, Inspection, Review, Ticks
-from napari_shape_ensembles.inspection.ranking import disputed
+from napari_shape_ensembles.inspection import Review
+from napari_shape_ensembles.inspection.ranking import Inspection, disputed
+from napari_shape_ensembles.inspection.reviewing import Entry
+from napari_shape_ensembles.inspection.suspects import Ticks
 
 RECIPE = Outlines(min_area=20)
 

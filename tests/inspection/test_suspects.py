@@ -9,7 +9,7 @@ from pandas.testing import assert_frame_equal
 
 from fault_makers import COLUMN, EXPECTED_REASONS, ODD, ROW, faulty_part, render_image, scene, with_every_fault
 from napari_shape_ensembles import missing_objects, rank_suspects
-from napari_shape_ensembles.inspection import Ticks
+from napari_shape_ensembles.inspection.suspects import Ticks
 
 
 @pytest.mark.parametrize("kind", EXPECTED_REASONS)

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 import tifffile
 
-from napari_shape_ensembles.inspection import CorrectedLabels, CorrectedStack
+from napari_shape_ensembles.inspection import CorrectedLabels
+from napari_shape_ensembles.inspection.correcting import CorrectedStack
 from napari_shape_ensembles.io import Calibration, read_calibration, read_image, read_log, save_corrected
 from napari_shape_ensembles.io.calibration import StackAxes, read_axes
 

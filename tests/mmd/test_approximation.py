@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from napari_shape_ensembles.mmd import combined_mmd_test, mmd_test
+from napari_shape_ensembles.mmd import mmd_test
 from napari_shape_ensembles.mmd import two_sample as mmd
 from napari_shape_ensembles.mmd.kernel import gaussian
 from napari_shape_ensembles.mmd.permutations import nystrom_features
+from napari_shape_ensembles.mmd.two_sample import combined_mmd_test
 
 
 def samples(m, n, d=4, seed=0, shift=0.0):

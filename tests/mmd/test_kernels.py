@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, pdist
 
-from napari_shape_ensembles.mmd import combined_mmd_test, mmd_test
+from napari_shape_ensembles.mmd import mmd_test
 from napari_shape_ensembles.mmd.kernel import KERNELS
 from napari_shape_ensembles.mmd.nested import nested_mmd_tests
 from napari_shape_ensembles.mmd.permutations import nystrom_features, permuted_labels
-from napari_shape_ensembles.mmd.two_sample import joint_thresholds
+from napari_shape_ensembles.mmd.two_sample import combined_mmd_test, joint_thresholds
 
 
 def samples(m=30, n=40, d=3, *, seed=0, shift=0.0):

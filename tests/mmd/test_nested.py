@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from napari_shape_ensembles.mmd import combined_mmd_test, nested
+from napari_shape_ensembles.mmd import nested
 from napari_shape_ensembles.mmd.nested import nested_mmd_tests
+from napari_shape_ensembles.mmd.two_sample import combined_mmd_test
 
 LEVELS = {"permutations": 199, "significance": 0.05, "seed": 3}
 

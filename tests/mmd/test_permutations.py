@@ -12,9 +12,10 @@ import pytest
 from scipy.spatial.distance import cdist, pdist
 
 from napari_shape_ensembles import progress as threads
-from napari_shape_ensembles.mmd import combined_mmd_test, kernel, mmd_test, permutations
+from napari_shape_ensembles.mmd import kernel, mmd_test, permutations
 from napari_shape_ensembles.mmd.kernel import Distances, quadratic_forms
 from napari_shape_ensembles.mmd.permutations import permuted_labels, permuted_statistics
+from napari_shape_ensembles.mmd.two_sample import combined_mmd_test
 from napari_shape_ensembles.progress import Stopped, reporting
 
 

@@ -10,9 +10,9 @@ from scipy.spatial.distance import cdist, pdist
 from scipy.stats import binom
 
 from napari_shape_ensembles import mmd_test
-from napari_shape_ensembles.mmd import combined_mmd_test
 from napari_shape_ensembles.mmd.kernel import median_distance
 from napari_shape_ensembles.mmd.permutations import permuted_labels
+from napari_shape_ensembles.mmd.two_sample import combined_mmd_test
 
 
 def samples(m=30, n=40, d=5, *, seed=0, shift=0.0):

@@ -11,8 +11,9 @@ from scipy import ndimage
 from skimage.io import imread
 from skimage.measure import find_contours
 
-from napari_shape_ensembles import Ensemble, Tiling, extract_curves, level_curves, segment, segment_stack, trace_mask
+from napari_shape_ensembles import Ensemble, extract_curves, level_curves, segment, segment_stack, trace_mask
 from napari_shape_ensembles.outlines.reasons import AT_BORDER, EXTRA, VANISHED, Reason, too_small
+from napari_shape_ensembles.outlines.tiling import Tiling
 from napari_shape_ensembles.outlines.tracing import has_holes, highest_level
 from napari_shape_ensembles.shapes.registration import doubled_area
 from napari_shape_ensembles.words import account_of

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy import ndimage
 from skimage.io import imread
 
-from napari_shape_ensembles import ObjectModel, Outlines, PixelFeatures, learn_objects, match_labels, segment
+from napari_shape_ensembles import ObjectModel, Outlines, learn_objects, match_labels, segment
 from napari_shape_ensembles.io import load_settings, save_settings
+from napari_shape_ensembles.outlines.learned import PixelFeatures
 
 
 def discs(side=160, spacing=40, radius=11, noise=0.1, seed=0, dark=False):

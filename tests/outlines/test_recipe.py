@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curve_makers import blobs
-from napari_shape_ensembles import Outlines, Tiling, extract_curves, segment
+from napari_shape_ensembles import Outlines, extract_curves, segment
 from napari_shape_ensembles.outlines.recipe import Method
+from napari_shape_ensembles.outlines.tiling import Tiling
 from napari_shape_ensembles.parameters import changed, matters, parameters_of, tree
 
 METHODS = Method.__args__

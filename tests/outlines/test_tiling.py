@@ -10,8 +10,8 @@ from scipy.spatial import cKDTree
 from skimage.io import imread
 
 from napari_shape_ensembles import Settings, compare, extract_curves
-from napari_shape_ensembles.outlines import Tiling
 from napari_shape_ensembles.outlines.reasons import VANISHED, too_small
+from napari_shape_ensembles.outlines.tiling import Tiling
 
 random_labels = arrays(np.uint8, st.tuples(st.integers(1, 12), st.integers(1, 12)), elements=st.integers(0, 3))
 

@@ -6,7 +6,9 @@ from scipy.special import ellipe
 
 from curve_makers import blobs, cassini_oval, ellipse
 from napari_shape_ensembles import ShapeSpace, decompose, register
-from napari_shape_ensembles.shapes import LegendreExpansion, TrigonometricExpansion, fourier_derivative, grassmann
+from napari_shape_ensembles.shapes import grassmann
+from napari_shape_ensembles.shapes.expansion import LegendreExpansion, TrigonometricExpansion
+from napari_shape_ensembles.shapes.quadrature import fourier_derivative
 
 KINDS = [TrigonometricExpansion, LegendreExpansion]
 

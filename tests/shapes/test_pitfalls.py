@@ -6,8 +6,8 @@ from scipy.linalg import logm
 
 from curve_makers import blobs, clover, ellipse, pixelated, ragged_blobs, randomly_moved, rotation
 from napari_shape_ensembles import Ensemble, ShapeSpace, decompose, register, to_landmarks
-from napari_shape_ensembles.shapes import distinctness, grassmann, spd
-from napari_shape_ensembles.shapes.registration import archetype_index, choose_archetype
+from napari_shape_ensembles.shapes import grassmann, spd
+from napari_shape_ensembles.shapes.registration import archetype_index, choose_archetype, distinctness
 
 STRETCH = np.array([[2.1, 0.3], [0.0, 0.7]])
 

@@ -6,7 +6,8 @@ from scipy.special import ellipe, ellipk
 
 from curve_makers import arc_length_ellipse, blobs, cassini_oval, ellipse
 from napari_shape_ensembles import Ensemble, decompose, to_landmarks
-from napari_shape_ensembles.shapes import Eigenfunctions, fourier_derivative, grassmann, quadrature_weights
+from napari_shape_ensembles.shapes import grassmann
+from napari_shape_ensembles.shapes.quadrature import Eigenfunctions, fourier_derivative, quadrature_weights
 
 MATRIX = np.array([[1.7, 0.4], [-0.3, 0.8]])
 

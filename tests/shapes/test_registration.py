@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from brute_force import nuclear_objective
 from curve_makers import blobs, clover, ellipse, load_curves, rotation
 from napari_shape_ensembles import Ensemble, register, to_landmarks
-from napari_shape_ensembles.shapes import TrigonometricExpansion, distinctness
-from napari_shape_ensembles.shapes.registration import doubled_area
+from napari_shape_ensembles.shapes.expansion import TrigonometricExpansion
+from napari_shape_ensembles.shapes.registration import distinctness, doubled_area
 
 
 def centred(curve):

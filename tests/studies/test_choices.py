@@ -6,7 +6,8 @@ import pytest
 from curve_makers import blobs
 from image_makers import labels_of
 from napari_shape_ensembles import Ensemble, Outlines, Settings, Stopped, at_pixel_size, compare
-from napari_shape_ensembles.studies import Choice, ChoiceStudy, choice_study
+from napari_shape_ensembles.studies import ChoiceStudy, choice_study
+from napari_shape_ensembles.studies.choices import Choice
 
 QUICK = Settings(landmarks=50, rank=10, permutations=299)
 

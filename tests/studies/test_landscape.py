@@ -9,7 +9,7 @@ import pytest
 from curve_makers import blobs, load_curves
 from napari_shape_ensembles import DecisionLandscape, Ensemble, Settings, compare, decision_landscape
 from napari_shape_ensembles.progress import Stopped, reporting
-from napari_shape_ensembles.studies import Decisions
+from napari_shape_ensembles.studies.landscape import Decisions
 
 QUICK = Settings(permutations=199, significance=0.05)
 GRID = {"ranks": [2, 5, 20, 40], "landmarks": [16, 48, 100]}

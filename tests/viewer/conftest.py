@@ -1,13 +1,11 @@
 """Fixtures for viewer tests: a viewer with the dock, small images, and a finished comparison."""
 
-import gc
 import os
 import pickle
 import sys
 from functools import cache
 from types import FunctionType, SimpleNamespace
 
-import napari
 import numpy as np
 import pytest
 from napari.components import ViewerModel
@@ -19,7 +17,6 @@ from curve_makers import blobs
 from docks import open_answer, reusing_results, run, set_choices
 from image_makers import spots
 from napari_shape_ensembles import Ensemble, Settings, compare, explain
-from napari_shape_ensembles.viewer import layers
 from napari_shape_ensembles.viewer.task import JobRunner
 
 # Access to layers from another thread and leaked widgets are errors.
@@ -74,25 +71,10 @@ def signatures_read_once():
 
 @pytest.fixture(scope="session", autouse=True)
 def no_full_gc_for_each_layer():
-    """Skip the full garbage collection (0.1 s) by which napari works around a driver bug when layers are removed.
-
-    The plugin's own collection after batched layer changes is skipped too, unless a window is open: without one,
-    nothing is drawn.
-
-    Objects are not frozen (exempt from collection) either, and what pytest has frozen stays frozen. The reported freeze
-    count makes sessions believe that somebody else has frozen objects, so that they never unfreeze them: a page that is
-    deleted late would do so during a test of just that.
-    """
-
-    def collect_where_drawn():
-        return gc.collect() if napari.current_viewer() else 0
-
+    """Skip the full garbage collection (0.1 s) by which napari works around a driver bug when layers are removed."""
     with pytest.MonkeyPatch.context() as patch:
         if sys.platform != "win32":
             patch.setattr("napari._vispy.canvas.gc", SimpleNamespace(collect=lambda: 0), raising=False)
-            switches = {name: getattr(gc, name) for name in ("isenabled", "enable", "disable")}
-            exempting = {"freeze": lambda: None, "unfreeze": lambda: None, "get_freeze_count": lambda: 10**6}
-            patch.setattr(layers, "gc", SimpleNamespace(collect=collect_where_drawn, **switches, **exempting))
         yield
 
 
@@ -113,8 +95,7 @@ def dock(viewer, qtbot):
 def model():
     """Headless viewer model, faster than a window and sufficient if nothing is drawn. Its canvas is wider than high."""
     model = ViewerModel()
-    if hasattr(model, "canvas"):  # since napari 0.9
-        model.canvas.size = 600, 800
+    model.canvas.size = 600, 800
     return model
 
 

@@ -95,11 +95,12 @@ def test_a_screen_is_read_from_files_and_a_well_opened(model, plate, qtbot, monk
     own = size[size["image"] == [ref().name for ref in session.experiment.run_inputs.layers[0]].index("B05_f0")]
     np.testing.assert_allclose(sorted(first.features[quantity]), sorted(np.exp(own[quantity])))
     told = []
-    for event in (model.layers.events.inserted, model.layers.events.removed):
-        event.connect(lambda event: told.append((event.type, session.choices.batch_depth > 0)))
+    events = model.layers.events
+    for event in (events.begin_batch, events.inserted, events.removed, events.end_batch):
+        event.connect(lambda event: told.append(event.type))
     page.table.cellDoubleClicked.emit(0, 0)
     wait_until_idle(session.experiment, qtbot)
-    assert told == [("removed", True), ("removed", True), ("inserted", True)]  # the canvas hears of all at once
+    assert told == ["begin_batch", "removed", "removed", "inserted", "end_batch"]  # the canvas is laid out once
     assert [(layer.name, layer.visible) for layer in model.layers] == [("A01_f0 outlines", True)]
     assert "A01: outlines colored by" in page.message.text()
 

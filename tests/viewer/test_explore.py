@@ -32,7 +32,6 @@ from napari_shape_ensembles.explanation.single_curves import (
 from napari_shape_ensembles.outlines.reasons import BY_HAND
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
-from napari_shape_ensembles.viewer.camera_flight import camera_of
 from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
 
@@ -185,16 +184,16 @@ def test_the_camera_moves_only_for_selections_outside_the_canvas(finished_dock, 
     qtbot.addWidget(bench)
     one = curves_of(model, "one")
     model.layers.selection.active = one
-    move, zoom = camera_of(model).center, camera_of(model).zoom
+    move, zoom = model.scene.camera.center, model.scene.camera.zoom
     press_on_canvas(model, position_inside(one, 4))
     qtbot.wait(50)
-    assert (camera_of(model).center, camera_of(model).zoom) == (move, zoom)
+    assert (model.scene.camera.center, model.scene.camera.zoom) == (move, zoom)
     explorer.table.selectRow(0)
     row = int(explorer.table.curves.order[0])
     outline = finished_dock.comparison.curves.outline(row)
     middle = (outline.min(axis=0) + outline.max(axis=0)) / 2
-    qtbot.waitUntil(lambda: np.allclose(camera_of(model).center[-2:], middle), timeout=5000)
-    assert camera_of(model).zoom > zoom
+    qtbot.waitUntil(lambda: np.allclose(model.scene.camera.center[-2:], middle), timeout=5000)
+    assert model.scene.camera.zoom > zoom
 
 
 def test_curves_cannot_be_dragged(finished_dock, model):
@@ -340,14 +339,14 @@ def test_exclusions_end_with_other_outlines_and_follow_a_swap(finished_dock, exp
 
 def test_a_and_b_are_side_by_side_with_their_curves(finished_dock, model, qtbot):
     model.add_image(spots(6), name="other")
-    grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
+    grid = model.canvas.grid
     toggle_side_by_side(finished_dock)
     assert grid.enabled
     names = [layer.name for layer in model.layers]
-    assert names == ["other", "two", "two curves", "one", "one curves"]
+    assert names == ["one", "one curves", "two", "two curves", "other"]
     cells = [grid.position(index, model.layers) for index in range(5)]
-    assert cells[3] == cells[4] == (0, 0)
-    assert cells[1] == cells[2] == (0, 1)
+    assert cells[0] == cells[1] == (0, 0)
+    assert cells[2] == cells[3] == (0, 1)
     run(finished_dock, qtbot)
     assert [layer.name for layer in model.layers] == names
     toggle_side_by_side(finished_dock)

@@ -3,7 +3,6 @@
 import gc
 import weakref
 
-import napari
 import npe2
 import numpy as np
 import pandas as pd
@@ -114,8 +113,6 @@ def moved(rows):
 )
 def test_the_image_of_labels_is_the_one_displayed_below_them(task, model, qtbot, of_image, of_labels, same):
     labels, image, _ = faulty("cut")
-    if "units" in of_image and int(napari.__version__.split(".")[1]) < 9:
-        pytest.skip("before 0.9 napari does not convert units")
     model.add_image(image, name="field", **of_image)
     model.add_labels(labels, name="nuclei", **of_labels)
     task.a.choose(model.layers["nuclei"])

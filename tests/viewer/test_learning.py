@@ -137,7 +137,7 @@ def test_clicking_an_object_toggles_it_as_an_example(session, qtbot):
     viewer, image = session.choices.viewer, session.choices.layers["one"]
     previewed(session, qtbot, lambda: setattr(viewer.dims, "order", (1, 0)))
     session.choices.layers["two"].units = "nm", "nm"
-    factor = 1 if getattr(session.choices.layers.extent, "units", None) is None else 1000  # since napari 0.9
+    factor = 1000
     place = np.argwhere(TRUTH[1] == 3)[40]
     event = SimpleNamespace(type="mouse_press", position=factor * np.array(image.data_to_world(place)), modifiers=())
     (callback,) = [one for one in layer.mouse_drag_callbacks if getattr(one, "__self__", None) is session.learning]

@@ -7,7 +7,8 @@ from qtpy.QtWidgets import QCheckBox, QComboBox
 from docks import press, set_choices
 from image_makers import spots
 from napari_shape_ensembles import extract_curves, propose, segment
-from napari_shape_ensembles.outlines import Finding, Outlines, Quality
+from napari_shape_ensembles.outlines import Outlines, Quality
+from napari_shape_ensembles.outlines.gate import Finding
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.form import OutlinesForm

@@ -34,7 +34,6 @@ from image_makers import spots
 from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.palette import PICKED
 from napari_shape_ensembles.viewer import layers, painting
-from napari_shape_ensembles.viewer.camera_flight import camera_of
 from napari_shape_ensembles.viewer.curves import canvas_overlays
 from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
@@ -317,7 +316,7 @@ def test_zoomed_in_the_outlines_themselves_are_drawn(closed_unasked, make_napari
     total = len(comparison.result.distances)
     qtbot.waitUntil(lambda: len(drawn.shown) == total, timeout=5000)
     one = curves_of(viewer, "one")
-    camera = camera_of(viewer)
+    camera = viewer.scene.camera
     box = comparison.curves.outline(4)
     camera.center = 0, *box.mean(axis=0)
     camera.zoom = 120 / np.ptp(box, axis=0).max()

@@ -108,14 +108,13 @@ def test_many_previews_are_removed_one_per_turn_before_others_are_added(task, mo
     qtbot.waitUntil(lambda: len(model.layers) == 12, timeout=30_000)
     task.deactivate()
     assert len(images) < len(model.layers) < 12
-    qtbot.waitUntil(lambda: list(model.layers) == images and not task.choices.batch_depth, timeout=5000)
+    qtbot.waitUntil(lambda: list(model.layers) == images, timeout=5000)
     task.activate()
     qtbot.waitUntil(lambda: len(model.layers) == 12, timeout=30_000)
     task.deactivate()
     assert list(model.layers) != images
     task.finish_removal()
     assert list(model.layers) == images
-    qtbot.waitUntil(lambda: not task.choices.batch_depth, timeout=5000)
 
 
 def test_two_previews_are_removed_one_per_turn(task, model, qtbot):
@@ -125,7 +124,7 @@ def test_two_previews_are_removed_one_per_turn(task, model, qtbot):
     qtbot.waitUntil(lambda: len(task.verdict.counts) == 2, timeout=30_000)
     task.deactivate()
     assert len(model.layers) == 3
-    qtbot.waitUntil(lambda: list(model.layers) == [one, two] and not task.choices.batch_depth, timeout=5000)
+    qtbot.waitUntil(lambda: list(model.layers) == [one, two], timeout=5000)
 
 
 def test_a_preview_waits_for_the_removal_of_earlier_ones(task, model, qtbot, monkeypatch):

@@ -29,7 +29,6 @@ from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.io.image_parts import ImagePart
 from napari_shape_ensembles.outlines.reasons import BY_HAND
-from napari_shape_ensembles.viewer import layers
 from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
@@ -93,71 +92,22 @@ def test_a_viewer_has_one_session(model, session):
     assert Session.of(ViewerModel()) is not session
 
 
-def is_frozen():
-    """Whether objects are frozen, besides some hundred immortal ones that Python 3.12 exempts from collection."""
-    return gc.get_freeze_count() > 10_000
-
-
 def test_a_session_is_released_with_its_viewer(qapp):
     gone = weakref.ref(Session.of(with_images(ViewerModel())))
     gc.collect()
     assert gone() is None
 
 
-def test_replaced_curves_in_the_bench_are_freed(model, qtbot, monkeypatch):
-    monkeypatch.setattr(layers, "gc", gc)
-    frozen = is_frozen()
-    gc.unfreeze()
-    qtbot.addWidget(bench := Bench(with_images(model)))
-    session = bench.session
-    session.choices.set(settings=QUICK)
-    bench.show()
-    assert is_frozen()
-    session.comparison.run()
-    exempt = gc.get_freeze_count()
-    session.choices.batch_changed.emit(False)  # while the run creates layers that must be freed later
-    assert gc.get_freeze_count() <= exempt
-    wait_until_idle(session.comparison, qtbot)
-    before = [weakref.ref(layer) for layer in session.comparison.curves]
-    assert len(before) == 2
-    compared(session.comparison, qtbot)
-    assert is_frozen()
-    wait_until_released(qtbot, *before)
-    bench.hide()
-    qtbot.waitUntil(lambda: not is_frozen(), timeout=2000)
-    if frozen:
-        gc.freeze()
-
-
-def test_objects_are_frozen_while_a_page_is_open_and_removed_layers_freed(bare_dock, model, qtbot, monkeypatch):
+def test_replaced_curves_and_deleted_images_are_freed(bare_dock, model, qtbot):
     bare_dock.show()
-    bare_dock.hide()
-    qtbot.waitUntil(lambda: not bare_dock.session.design.is_connected, timeout=2000)
-    monkeypatch.setattr(layers, "gc", gc)
-    frozen = is_frozen()
-    gc.unfreeze()  # as in an application that freezes nothing
-    bare_dock.show()
-    assert is_frozen()
     with reusing_results():
         run(bare_dock, qtbot)
         before = [weakref.ref(layer) for layer in bare_dock.comparison.curves]
         run(bare_dock, qtbot)
-    assert is_frozen()
     wait_until_released(qtbot, *before)
     image = weakref.ref(model.layers["one"])
     del model.layers["one"]
-    assert not is_frozen()
     wait_until_released(qtbot, image)
-    qtbot.waitUntil(is_frozen, timeout=5000)
-    bare_dock.hide()
-    qtbot.waitUntil(lambda: not is_frozen(), timeout=2000)
-    gc.freeze()  # frozen objects of others stay frozen
-    bare_dock.show()
-    bare_dock.hide()
-    qtbot.waitUntil(lambda: not bare_dock.session.design.is_connected, timeout=2000)
-    assert is_frozen()
-    if not frozen:
-        gc.unfreeze()
 
 
 def test_the_first_two_or_the_selected_layers_become_a_and_b(session, model):

@@ -365,7 +365,7 @@ def test_an_image_with_all_curves_excluded_is_reported(finished_dock, qtbot):
 @pytest.mark.parametrize("gone", ["one curves", "three"])
 def test_side_by_side_never_shows_curves_over_another_image(finished_dock, model, qtbot, gone):
     del model.layers[gone]
-    grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
+    grid = model.canvas.grid
     toggle_side_by_side(finished_dock)
     cells = {layer.name: grid.position(index, model.layers) for index, layer in enumerate(model.layers)}
     for name in {*A, *B} - {gone, gone.removesuffix(" curves")}:
@@ -392,7 +392,7 @@ def test_side_by_side_reads_no_pixels(finished_dock, qtbot, monkeypatch):
 
 
 def test_side_by_side_gives_every_image_a_cell(finished_dock, model, qtbot):
-    grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
+    grid = model.canvas.grid
     toggle_side_by_side(finished_dock)
     cells = {layer.name: grid.position(index, model.layers) for index, layer in enumerate(model.layers)}
     assert [cells[name] for name in (*A, *B)] == [(0, 0), (0, 1), (1, 0), (1, 1)]

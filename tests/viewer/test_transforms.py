@@ -172,9 +172,7 @@ def test_outlines_match_their_objects_in_every_view(model, qtbot, monkeypatch, c
         images.append(model.add_labels(pixels, name=name, **place))
     if order is not None:
         model.dims.order = order
-    units = getattr(model.layers.extent, "units", None)
-    if case == "µm and nm" and units is None:
-        pytest.skip("before napari 0.9 layers are drawn in their own units")
+    units = model.layers.extent.units
     dock = open_answer(model, qtbot)
     with reusing_results():
         run(dock, qtbot)
@@ -222,8 +220,6 @@ def test_the_displayed_plane_is_compared_for_stacks_in_other_units(model):
     stack = np.stack([np.full((20, 20), plane) for plane in range(4)])
     coarse = model.add_labels(stack, scale=(2, 0.5, 0.5), units=("um",) * 3)
     fine = model.add_labels(stack, scale=(2000, 500, 500), units=("nm",) * 3)
-    if getattr(model.dims, "units", None) is None:
-        pytest.skip("before napari 0.9 planes are counted in each layer's own units")
     for place in (1, 2):
         model.dims.set_current_step(0, place)
         for layer in (coarse, fine):

@@ -171,7 +171,7 @@ def test_exclusions_made_before_and_during_a_check_are_kept(finished_dock, qtbot
 
 def test_a_failed_run_keeps_the_unsaved_result_recoverable(finished_dock, model, qtbot):
     toggle_side_by_side(finished_dock)
-    grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
+    grid = model.canvas.grid
     before = finished_dock.result
     model.layers["two"].units = ("pixel", "pixel")
     run(finished_dock, qtbot)

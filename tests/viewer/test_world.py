@@ -13,8 +13,6 @@ def test_extents_are_in_the_displayed_unit():
     viewer = ViewerModel()
     coarse = viewer.add_image(np.zeros((11, 21)), scale=(0.5, 0.5), units=("um", "um"))
     np.testing.assert_allclose(drawn_extent(coarse, viewer), [[0, 0], [5, 10]])
-    if getattr(viewer.layers.extent, "units", None) is None:
-        pytest.skip("before napari 0.9 layers are drawn in their own units")
     fine = viewer.add_image(np.zeros((11, 21)), scale=(200, 200), units=("nm", "nm"), translate=(100, 0))
     np.testing.assert_allclose(world_scale(coarse, viewer.layers), 1000)
     np.testing.assert_allclose(world_scale(fine, viewer.layers), 1)

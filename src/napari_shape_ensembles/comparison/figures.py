@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._types import Real
-from ..mmd import DependenceTest, MMDTest
+from ..mmd import MMDTest
+from ..mmd.dependence import DependenceTest
 from ..palette import axes_of
 
 if TYPE_CHECKING:

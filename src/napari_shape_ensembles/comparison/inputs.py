@@ -32,7 +32,7 @@ class InputFile:
 
     Examples
     --------
-    >>> from napari_shape_ensembles.comparison import InputFile
+    >>> from napari_shape_ensembles.comparison.inputs import InputFile
     >>> InputFile("/data/field 1.tif", 64 * "0").sample
     0
     """
@@ -62,7 +62,7 @@ class Inputs:
 
     Examples
     --------
-    >>> from napari_shape_ensembles.comparison import InputFile, Inputs
+    >>> from napari_shape_ensembles.comparison.inputs import InputFile, Inputs
     >>> Inputs((InputFile("/data/field 1.tif", 64 * "0"),)).paths
     ('/data/field 1.tif',)
     """

@@ -1,11 +1,11 @@
 """Why two ensembles differ: components, modes, typical curves, and their figures."""
 
 from .explain import Explanation, explain
-from .swaps import Swap, resynthesis
+from .swaps import Swap as Swap
+from .swaps import resynthesis
 
 __all__ = [
     "Explanation",
-    "Swap",
     "explain",
     "resynthesis",
 ]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from .._types import Real
 from ..checks import expect
 from ..comparison import Comparison
-from ..comparison.answer import Statement, ratio_sentence, statements
+from ..comparison.answer import Statement, names_of, ratio_sentence, statements
 from ..comparison.estimates import units_of
 from ..comparison.verdict import INCONCLUSIVE
 from ..mmd.contrasts import standardised_difference
@@ -208,7 +208,8 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
         _report_step("computing shares")
         parts = component_shares(comparison.components, first, image=image, seed=draws["seed"])
         _report_step("testing modes")
-        modes = mode_tests(t, first, measured, bands=bands(space.undulation_mean, space.basis), **draws)
+        waves, names = bands(space.undulation_mean, space.basis), names_of(comparison)
+        modes = mode_tests(t, first, measured, bands=waves, samples=names, **draws)
         _report_step("testing along the outline")
         form = outline_difference(space, t, np.zeros_like(l), first, significance=level, **draws)
         _report_step("testing descriptors")

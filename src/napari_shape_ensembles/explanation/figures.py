@@ -1,7 +1,6 @@
 """Figures of an explanation, each a function that returns a Matplotlib figure.
 
-A is blue and drawn first, B orange and dashed or hatched, so that color is never the only cue. No figure contains a
-name from a file: captions and legends say A and B.
+A is blue and drawn first, B orange and dashed or hatched, so that color is never the only cue.
 """
 
 import itertools
@@ -19,6 +18,8 @@ from numpy.typing import NDArray
 
 from .._types import Real
 from ..archive import replacing
+from ..comparison import Comparison
+from ..comparison.answer import names_of
 from ..comparison.quantities import COMPONENTS
 from ..mmd.witness import most_typical
 from ..palette import COLOR_A, COLOR_B
@@ -72,21 +73,6 @@ def shares(explanation: Explanation) -> Figure:
     return figure
 
 
-def plot_shares(explanation: Explanation, ax: Axes | None = None) -> Axes:
-    """Draw the figure `shares` on axes, by default those of a new figure, and return them.
-
-    Examples
-    --------
-    >>> from napari_shape_ensembles import Settings, compare, explain, samples
-    >>> from napari_shape_ensembles.explanation.figures import plot_shares
-    >>> a, b = samples.powder_outlines().ensembles()
-    >>> found = explain(compare(a, b, Settings(landmarks=60, rank=10, permutations=199)))
-    >>> [label.get_text() for label in plot_shares(found).get_yticklabels()]
-    ['size', 'elongation', 'coarse form', 'roughness']
-    """
-    return explanation.plot(ax)
-
-
 def component_distributions(explanation: Explanation) -> Figure:
     """Distributions of size, elongation and roughness."""
     result = explanation.comparison
@@ -97,7 +83,7 @@ def component_distributions(explanation: Explanation) -> Figure:
     figure, axes = _panels(1, len(single), height=2.3)
     for axis, name in zip(axes.flat, single, strict=True):
         values = np.exp(parts[name])
-        _histograms(axis, values[: len(result.a)], values[len(result.a) :])
+        _histograms(axis, result, values)
         axis.set_xlabel(units.get(name, "relative amplitude"))
         tested = f"\nadjusted p = {p_values[name]:.2g}" if p_values[name] == p_values[name] else ""
         axis.set_title(f"{name}{tested}", fontsize=8)
@@ -108,12 +94,15 @@ def component_distributions(explanation: Explanation) -> Figure:
 def typical_curves(explanation: Explanation) -> Figure:
     """Curves most typical of A and not of B, and the reverse, by undulation and by scale."""
     result = explanation.comparison
-    first = len(result.a)
+    first, (name_a, name_b) = len(result.a), names_of(result)
     figure, axes = _panels(4, 1, height=5.2)
     for half, kind in enumerate(("undulation", "scale")):
         of_a, of_b = most_typical(explanation.witness[kind].to_numpy(), first, _TYPICAL)
         for row, (side, curves, colour) in enumerate(
-            (("A", [result.a.curves[i] for i in of_a], A), ("B", [result.b.curves[i - first] for i in of_b], B))
+            (
+                (name_a, [result.a.curves[i] for i in of_a], A),
+                (name_b, [result.b.curves[i - first] for i in of_b], B),
+            )
         ):
             axis = axes[2 * half + row, 0]
             _draw_side_by_side(axis, curves, colour)
@@ -137,7 +126,7 @@ def mode_figure(explanation: Explanation) -> Figure:
         words += [modes.label(mode)] if modes.label(mode) else []
         words += [f"{times} × enlarged"] if times > 1 else []
         outline.set_title("\n".join(words), fontsize=8)
-        _histograms(density, result.t[: len(result.a), mode], result.t[len(result.a) :, mode])
+        _histograms(density, result, result.t[:, mode])
         density.set_xlabel("coordinate")
     axes[1, 0].legend(frameon=False, fontsize=8)
     return figure
@@ -147,11 +136,11 @@ def outline_figure(explanation: Explanation) -> Figure:
     """Where on the outline the form differs: shift of the mean, and ratio of the variabilities."""
     found = explanation.form
     figure, axes = _panels(1, 2, height=3.4)
-    ratio = np.log2(found.spread_b / found.spread_a)
+    ratio, (a, b) = np.log2(found.spread_b / found.spread_a), names_of(explanation.comparison)
     unit = explanation.comparison.a.unit
     for axis, values, differs, words in (
-        (axes[0, 0], found.shift, found.shifted, f"B's mean outside A's, in {unit}"),
-        (axes[0, 1], ratio, found.spread, "log₂ of B's variability over A's"),
+        (axes[0, 0], found.shift, found.shifted, f"{b}'s mean outside {a}'s, in {unit}"),
+        (axes[0, 1], ratio, found.spread, f"log₂ of {b}'s variability over {a}'s"),
     ):
         _painted(figure, axis, found, values, words)
         points = found.mean[differs] * 1.1
@@ -162,16 +151,16 @@ def outline_figure(explanation: Explanation) -> Figure:
 
 def mean_figure(explanation: Explanation) -> Figure:
     """Mean outlines of A and B at the mean scale, and their variability along the outline."""
-    found = explanation.form
+    found, (a, b) = explanation.form, names_of(explanation.comparison)
     figure, axes = _panels(1, 2, height=3.0)
-    axes[0, 0].plot(*_closed(found.mean_a), color=A, label="A")
-    axes[0, 0].plot(*_closed(found.mean_b), color=B, linestyle="--", label="B")
+    axes[0, 0].plot(*_closed(found.mean_a), color=A, label=a)
+    axes[0, 0].plot(*_closed(found.mean_b), color=B, linestyle="--", label=b)
     _bare(axes[0, 0])
     axes[0, 0].set_title("mean forms")
     axes[0, 0].legend(frameon=False, fontsize=8)
     place = np.arange(len(found.shift)) / len(found.shift)
-    axes[0, 1].plot(place, found.spread_a, color=A, label="A")
-    axes[0, 1].plot(place, found.spread_b, color=B, linestyle="--", label="B")
+    axes[0, 1].plot(place, found.spread_a, color=A, label=a)
+    axes[0, 1].plot(place, found.spread_b, color=B, linestyle="--", label=b)
     unit = explanation.comparison.a.unit
     axes[0, 1].set(xlabel="position along the outline", ylabel=f"standard deviation in {unit}", ylim=(0, None))
     return figure
@@ -266,12 +255,13 @@ def _panels(rows: int, columns: int, *, height: float) -> tuple[Figure, NDArray[
     return figure, axes
 
 
-def _histograms(axis: Axes, a: Real, b: Real) -> None:
-    low, high = np.quantile(np.concatenate([a, b]), [0.005, 0.995])
+def _histograms(axis: Axes, result: Comparison, pooled: Real) -> None:
+    low, high = np.quantile(pooled, [0.005, 0.995])
     edges = np.linspace(low, high if high > low else low + 1, 26)
-    for values, side, look in ((a, "A", _A_BARS), (b, "B", _B_STEPS)):
+    sides = np.split(pooled, [len(result.a)])
+    for values, name, look in zip(sides, names_of(result), (_A_BARS, _B_STEPS), strict=True):
         shown = np.clip(values, edges[0], edges[-1])
-        axis.hist(shown, edges.tolist(), weights=np.full(len(shown), 1 / len(shown)), label=side, **look)
+        axis.hist(shown, edges.tolist(), weights=np.full(len(shown), 1 / len(shown)), label=name, **look)
     axis.set_yticks([])
 
 

@@ -49,6 +49,8 @@ class Modes(Sealed):
         Curves in A and B; if images were permuted, the effective number of independent curves.
     bands : (r, 2) int array
         Minimum and maximum lobes of the waves of each mode; see `properties.bands`. 0 if unknown.
+    samples : (str, str)
+        What the two samples are called in sentences.
     """
 
     tests: FamilyTests
@@ -59,6 +61,7 @@ class Modes(Sealed):
     property_difference: Real
     sizes: tuple[float, float]
     bands: NDArray[np.intp]
+    samples: tuple[str, str] = ("A", "B")
 
     def __len__(self) -> int:
         return len(self.variance)
@@ -107,10 +110,10 @@ class Modes(Sealed):
 
     def _direction(self, mode: int) -> str:
         """Describe how B differs from A; names the form only if the property itself differs in the same direction."""
-        shift, ratio = self.mean_difference[mode], self.spread_ratio[mode]
+        shift, ratio, (_, b) = self.mean_difference[mode], self.spread_ratio[mode], self.samples
         parts = []
         if abs(shift) >= self._clear:
-            parts.append(self._word(mode) or f"B lies {abs(shift):.2f} sd toward {'+' if shift > 0 else '−'}")
+            parts.append(self._word(mode) or f"{b} lies {abs(shift):.2f} sd toward {'+' if shift > 0 else '−'}")
         if spread := self._spread_words(ratio):
             parts += [*self._rough_words(mode), *spread]
         return "; ".join(parts) or "no clear shift or change of spread"
@@ -121,13 +124,14 @@ class Modes(Sealed):
         return max(_MIN_SHIFT, _MIN_STANDARD_ERRORS * float(np.sqrt(sum(1 / size for size in self.sizes))))
 
     def _spread_words(self, ratio: float) -> list[str]:
+        a, b = self.samples
         if ratio in (0, np.inf):
-            return [f"{'B' if ratio == 0 else 'A'} does not vary"]
+            return [f"{b if ratio == 0 else a} does not vary"]
         # The logarithm of a standard deviation of n values has a standard error of about √(1/2n).
         least = max(
             np.log(_MIN_SPREAD_RATIO), _MIN_STANDARD_ERRORS * np.sqrt(sum(1 / (2 * size) for size in self.sizes))
         )
-        return [f"B varies {ratio:.2f} times as widely as A"] if abs(np.log(ratio)) >= least else []
+        return [f"{b} varies {ratio:.2f} times as widely as {a}"] if abs(np.log(ratio)) >= least else []
 
     def _rough_words(self, mode: int) -> list[str]:
         """Wider variation of fine waves makes rougher outlines: stated only if roughness itself differs accordingly."""
@@ -135,7 +139,7 @@ class Modes(Sealed):
         measured, wider = self.property_difference[rough], self.spread_ratio[mode] > 1
         if self.named(mode) or not self._fine(mode) or abs(measured) < self._clear or wider != (measured > 0):
             return []
-        return [f"B's outlines are {PROPERTIES[rough].more if wider else PROPERTIES[rough].less}"]
+        return [f"{self.samples[1]}'s outlines are {PROPERTIES[rough].more if wider else PROPERTIES[rough].less}"]
 
     def _word(self, mode: int) -> str | None:
         named = self.named(mode)
@@ -145,7 +149,7 @@ class Modes(Sealed):
         measured = self.property_difference[PROPERTIES.index(named[0])]
         if towards * measured <= 0 or abs(measured) < self._clear:
             return None
-        return f"B's outlines are {named[0].more if towards > 0 else named[0].less}"
+        return f"{self.samples[1]}'s outlines are {named[0].more if towards > 0 else named[0].less}"
 
 
 def _clearest(support: Real) -> Property:
@@ -171,6 +175,7 @@ def mode_tests(
     *,
     image: NDArray[np.intp] | None = None,
     bands: NDArray[np.intp] | None = None,
+    samples: tuple[str, str] = ("A", "B"),
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> Modes:
@@ -188,6 +193,8 @@ def mode_tests(
         Image of each curve, those of A numbered first: then images are permuted, with equal weights.
     bands : (r, 2) int array, optional
         `properties.bands` of the modes, which describe those not named after a property.
+    samples : (str, str)
+        What A and B are called in sentences.
     permutations, seed
         As in `family_tests`.
 
@@ -214,6 +221,7 @@ def mode_tests(
         standardised_difference(ranked, first, image),
         (first, len(t) - first) if image is None else _worth(np.concatenate([t, ranked], axis=1), first, image),
         np.zeros((t.shape[1], 2), dtype=np.intp) if bands is None else bands,
+        samples,
     )
 
 

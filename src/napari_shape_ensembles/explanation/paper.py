@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..comparison import Comparison
-from ..comparison.answer import PART_NAMES, p_words
+from ..comparison.answer import PART_NAMES, names_of, p_words
 from ..mmd.permutations import bin_size
 from ..outlines import Outlines
 from ..outlines.recipe import PIXEL_SIZE, TRACING
@@ -43,14 +43,20 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
         Gray dots are outlines (at most 2000 a side), black circles the geometric means of images, bars those of the
         sides: of the images' means if images were permuted. Axes are logarithmic.
     """
-    parts, first = result.components, len(result.a)
+    parts, first, names = result.components, len(result.a), dict(zip("AB", names_of(result), strict=True))
     rng = np.random.default_rng(0)
     with style():
         figure = Figure(figsize=(7.2, 2.6), layout="constrained")
         outline, *panels = figure.subplots(1, 1 + len(_QUANTITIES), width_ratios=[1.6, 1, 1, 1])
         for curve, side, line in ((known.mean_a, "A", "-"), (known.mean_b, "B", "--")):
             closed = np.concatenate([curve, curve[:1]])
-            outline.plot(closed[:, 1], closed[:, 0], line, color=_COLORS[side], label=side)
+            outline.plot(
+                closed[:, 1],
+                closed[:, 0],
+                line,
+                color=_COLORS[side],
+                label=f"{side}: {names[side]}" if names[side] != side else side,
+            )
         outline.set(aspect="equal", xlabel=result.a.unit, ylabel=result.a.unit, title="mean outlines")
         outline.invert_yaxis()
         figure.legend(*outline.get_legend_handles_labels(), loc="outside lower left", ncols=2, frameon=False)

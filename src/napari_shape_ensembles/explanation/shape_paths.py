@@ -128,7 +128,7 @@ def lipschitz(curve: Real, finer: int = 8) -> float:
     """Lipschitz constant of a closed curve (n, 2) over its mean speed, dimensionless: 1 for a circle.
 
     The maximum speed of the Fourier series through the landmarks on a grid `finer` times as dense: fast enough for
-    interactive use, while `shapes.TrigonometricExpansion.lipschitz` is exact but slow.
+    interactive use, while `shapes.expansion.TrigonometricExpansion.lipschitz` is exact but slow.
     """
     n = len(curve)
     spectrum = np.fft.fft(curve[:, 0] + 1j * curve[:, 1])

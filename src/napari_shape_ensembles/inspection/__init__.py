@@ -2,22 +2,18 @@
 
 from .agreement import Agreement, agreement
 from .annotators import Annotators, annotators
-from .correcting import Change, CorrectedLabels, CorrectedStack
-from .ranking import Inspection
-from .reviewing import Entry, Review
-from .suspects import Suspects, Ticks, missing_objects, rank_suspects
+from .correcting import CorrectedLabels
+from .ranking import Inspection as Inspection
+from .reviewing import Entry as Entry
+from .reviewing import Review
+from .suspects import Ticks as Ticks
+from .suspects import missing_objects, rank_suspects
 
 __all__ = [
     "Agreement",
     "Annotators",
-    "Change",
     "CorrectedLabels",
-    "CorrectedStack",
-    "Entry",
-    "Inspection",
     "Review",
-    "Suspects",
-    "Ticks",
     "agreement",
     "annotators",
     "missing_objects",

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..comparison import Comparison, Settings, compare
-from ..outlines import Ensemble, Matching, Outlines, match_labels
-from ..outlines.matching import boundary_distances
+from ..outlines import Ensemble, Outlines, match_labels
+from ..outlines.matching import Matching, boundary_distances
 from ..palette import axes_of
 from ..progress import report
 

@@ -382,7 +382,7 @@ class CorrectedStack:
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles.inspection import CorrectedStack
+    >>> from napari_shape_ensembles.inspection.correcting import CorrectedStack
     >>> labels = np.zeros((3, 20, 20), np.uint16)
     >>> labels[:, 5:15, 5:15] = 7
     >>> stack = CorrectedStack(labels, by="me")

@@ -44,7 +44,7 @@ class Entry(NamedTuple):
 
     Examples
     --------
-    >>> from napari_shape_ensembles.inspection import Entry
+    >>> from napari_shape_ensembles.inspection.reviewing import Entry
     >>> Entry(image=1, label=7)  # label 7 of B
     Entry(image=1, label=7)
     """
@@ -103,7 +103,9 @@ class Review:
     --------
     >>> import numpy as np
     >>> from napari_shape_ensembles import Outlines
-    >>> from napari_shape_ensembles.inspection import Entry, Inspection, Review
+    >>> from napari_shape_ensembles.inspection import Review
+    >>> from napari_shape_ensembles.inspection.reviewing import Entry
+    >>> from napari_shape_ensembles.inspection.ranking import Inspection
     >>> rows, columns = np.indices((120, 160))
     >>> labels = (np.hypot(rows % 40 - 20, columns % 40 - 20) < 12) * (rows // 40 * 4 + columns // 40 + 1)
     >>> labels[18:22, 18:22] = 0

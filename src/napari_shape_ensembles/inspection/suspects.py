@@ -60,7 +60,7 @@ class Ticks:
     --------
     >>> import numpy as np
     >>> from napari_shape_ensembles import rank_suspects
-    >>> from napari_shape_ensembles.inspection import Ticks
+    >>> from napari_shape_ensembles.inspection.suspects import Ticks
     >>> rows, columns = np.indices((60, 90))
     >>> labels = (np.hypot(rows % 30 - 15, columns % 30 - 15) < 10) * (rows // 30 * 3 + columns // 30 + 1)
     >>> labels[14:17, 14:17] = 0
@@ -251,7 +251,7 @@ class Suspects:
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles.inspection import Suspects, Ticks
+    >>> from napari_shape_ensembles.inspection.suspects import Suspects, Ticks
     >>> rows, columns = np.indices((60, 90))
     >>> labels = (np.hypot(rows % 30 - 15, columns % 30 - 15) < 10) * (rows // 30 * 3 + columns // 30 + 1)
     >>> labels[14:17, 14:17] = 0

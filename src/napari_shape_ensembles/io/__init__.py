@@ -3,30 +3,24 @@
 from ..comparison.compare import read_view as read_comparison_view
 from .calibration import Calibration, read_calibration
 from .corrected import read_log, save_corrected
-from .curve_files import FORMATS, read_curves, write_curves
+from .curve_files import read_curves, write_curves
 from .curve_table import CurveTable
-from .ebsd import EBSDMap, read_ebsd
+from .ebsd import read_ebsd
 from .grains import find_grains
-from .images import ImageFile, read_image
+from .images import read_image
 from .object_table import write_objects
-from .ome_zarr import ZarrImage, open_ome_zarr, read_ome_zarr, write_ome_zarr_labels
-from .rerun import Rerun, SavedNumber, find_inputs, rerun
+from .ome_zarr import open_ome_zarr as open_ome_zarr
+from .ome_zarr import read_ome_zarr, write_ome_zarr_labels
+from .rerun import find_inputs as find_inputs
+from .rerun import rerun
 from .settings_file import SettingsFile, load_settings, save_settings
 
 __all__ = [
-    "FORMATS",
     "Calibration",
     "CurveTable",
-    "EBSDMap",
-    "ImageFile",
-    "Rerun",
-    "SavedNumber",
     "SettingsFile",
-    "ZarrImage",
     "find_grains",
-    "find_inputs",
     "load_settings",
-    "open_ome_zarr",
     "read_calibration",
     "read_comparison_view",
     "read_curves",

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, StrPath, write_bytes
-from ..inspection import CorrectedLabels, CorrectedStack
+from ..inspection import CorrectedLabels
+from ..inspection.correcting import CorrectedStack
 from .calibration import Calibration, StackAxes, read_axes, read_calibration
 from .content import errors_named
 

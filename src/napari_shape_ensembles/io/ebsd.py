@@ -78,7 +78,7 @@ class EBSDMap:
     --------
     >>> import numpy as np
     >>> from orix.quaternion import symmetry
-    >>> from napari_shape_ensembles.io import EBSDMap
+    >>> from napari_shape_ensembles.io.ebsd import EBSDMap
     >>> from napari_shape_ensembles.io.ebsd import CrystalPhase
     >>> turned = np.deg2rad([0, 0, 30, 30]) / 2
     >>> rotations = np.stack([np.cos(turned), 0 * turned, 0 * turned, np.sin(turned)], axis=1)

@@ -39,7 +39,8 @@ class ImageFile:
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles.io import Calibration, ImageFile
+    >>> from napari_shape_ensembles.io import Calibration
+    >>> from napari_shape_ensembles.io.images import ImageFile
     >>> ImageFile(np.zeros((8, 6)), Calibration((0.5, 0.5), "µm"), "field 1").calibration.unit
     'µm'
     """

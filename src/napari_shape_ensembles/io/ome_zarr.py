@@ -45,7 +45,8 @@ class ZarrImage:
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles.io import open_ome_zarr, write_ome_zarr_labels
+    >>> from napari_shape_ensembles.io import write_ome_zarr_labels
+    >>> from napari_shape_ensembles.io.ome_zarr import open_ome_zarr
     >>> write_ome_zarr_labels("cells.ome.zarr", np.eye(8, dtype=np.int32))
     >>> open_ome_zarr("cells.ome.zarr").array.shape
     (8, 8)
@@ -78,7 +79,8 @@ def open_ome_zarr(path: StrPath, *, labels: bool | None = None) -> ZarrImage:
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles.io import Calibration, open_ome_zarr, write_ome_zarr_labels
+    >>> from napari_shape_ensembles.io import Calibration, write_ome_zarr_labels
+    >>> from napari_shape_ensembles.io.ome_zarr import open_ome_zarr
     >>> write_ome_zarr_labels("um.ome.zarr", np.eye(8, dtype=np.int32), Calibration((0.5, 0.5), "µm"))
     >>> open_ome_zarr("um.ome.zarr").calibration
     Calibration(scale=(0.5, 0.5), unit='µm', source='OME-Zarr')

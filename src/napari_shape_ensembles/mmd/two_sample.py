@@ -243,7 +243,7 @@ def combined_mmd_test(
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles.mmd import combined_mmd_test
+    >>> from napari_shape_ensembles.mmd.two_sample import combined_mmd_test
     >>> rng = np.random.default_rng(0)
     >>> x, y = rng.normal(size=(40, 2)), rng.normal(1, size=(40, 2))
     >>> test = combined_mmd_test({"first coordinate": (x[:, :1], y[:, :1]), "both": (x, y)}, permutations=199)

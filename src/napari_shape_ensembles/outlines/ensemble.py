@@ -902,7 +902,7 @@ def at_one_pixel_size(a: Any, b: Any) -> tuple[Any, Any, str]:
     --------
     >>> import numpy as np
     >>> from napari_shape_ensembles import extract_curves
-    >>> from napari_shape_ensembles.outlines import at_one_pixel_size
+    >>> from napari_shape_ensembles.outlines.ensemble import at_one_pixel_size
     >>> rows, columns = np.indices((100, 100)) - 50
     >>> fine, coarse = (extract_curves(np.hypot(rows, columns) < 40, scale=(s, s), unit="µm") for s in (0.5, 1))
     >>> (fine,), (coarse,), message = at_one_pixel_size(fine, coarse)

@@ -74,7 +74,7 @@ class PixelFeatures:
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles import PixelFeatures
+    >>> from napari_shape_ensembles.outlines.learned import PixelFeatures
     >>> PixelFeatures.of(np.eye(64)).values.shape
     (64, 64, 33)
     """

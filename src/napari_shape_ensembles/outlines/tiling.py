@@ -47,7 +47,7 @@ class Boundary:
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles import Tiling
+    >>> from napari_shape_ensembles.outlines.tiling import Tiling
     >>> shared = Tiling.of(np.repeat([[1, 2]], 3, axis=0)).boundaries()[0]
     >>> shared.labels, shared.points.tolist()
     ((2, 1), [[-0.5, 0.5], [0.5, 0.5], [1.5, 0.5], [2.5, 0.5]])
@@ -77,7 +77,7 @@ class Tiling:
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles import Tiling
+    >>> from napari_shape_ensembles.outlines.tiling import Tiling
     >>> tiling = Tiling.of(np.repeat([[1, 1, 2, 2, 2, 3]], 4, axis=0))
     >>> tiling.pixels
     {1: 8, 2: 12, 3: 4}

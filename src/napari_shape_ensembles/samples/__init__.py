@@ -10,12 +10,10 @@ Examples
 '1∧0'
 """
 
-from .pair import SamplePair
 from .real import cells, nuclei, nuclei_labels, powder, powder_outlines
 from .simulated import simulated_fields, simulated_rolling, simulated_sieving, simulated_treatment
 
 __all__ = [
-    "SamplePair",
     "cells",
     "nuclei",
     "nuclei_labels",

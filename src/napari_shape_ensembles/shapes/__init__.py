@@ -1,28 +1,19 @@
 """Separable shape tensors: landmarks, registration, undulation and scale, and the learned shape space."""
 
 from .decomposition import affine_standardization, decompose
-from .distances import ShapeDistances, procrustes_distances, shape_distances
-from .expansion import Expansion, LegendreExpansion, TrigonometricExpansion
+from .distances import procrustes_distances, shape_distances
 from .landmarks import to_landmarks
-from .quadrature import Eigenfunctions, fourier_derivative, quadrature_weights
-from .registration import Registration, choose_archetype, distinctness, register
+from .registration import Registration as Registration
+from .registration import choose_archetype as choose_archetype
+from .registration import distinctness as distinctness
+from .registration import register
 from .space import ShapeSpace
 
 __all__ = [
-    "Eigenfunctions",
-    "Expansion",
-    "LegendreExpansion",
-    "Registration",
-    "ShapeDistances",
     "ShapeSpace",
-    "TrigonometricExpansion",
     "affine_standardization",
-    "choose_archetype",
     "decompose",
-    "distinctness",
-    "fourier_derivative",
     "procrustes_distances",
-    "quadrature_weights",
     "register",
     "shape_distances",
     "to_landmarks",

@@ -40,7 +40,7 @@ class Expansion(ABC):
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles.shapes import TrigonometricExpansion
+    >>> from napari_shape_ensembles.shapes.expansion import TrigonometricExpansion
     >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
     >>> circle = np.stack([np.sin(angle), np.cos(angle)], axis=1)
     >>> expansion = TrigonometricExpansion.through(circle[None])
@@ -185,7 +185,7 @@ class TrigonometricExpansion(Expansion):
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles.shapes import TrigonometricExpansion
+    >>> from napari_shape_ensembles.shapes.expansion import TrigonometricExpansion
     >>> expansion = TrigonometricExpansion(np.array([[[0.0, 0], [1, 0], [0, 1]]]) / np.sqrt(2))
     >>> expansion.lengths().round(6)
     array([6.283185])
@@ -254,7 +254,7 @@ class LegendreExpansion(Expansion):
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles.shapes import LegendreExpansion
+    >>> from napari_shape_ensembles.shapes.expansion import LegendreExpansion
     >>> expansion = LegendreExpansion.project(lambda u: np.stack([u, u**2], axis=-1)[None])
     >>> expansion.lengths().round(6)
     array([1.478943])

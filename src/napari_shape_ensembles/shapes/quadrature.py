@@ -44,7 +44,7 @@ def fourier_derivative(values: Real) -> Real:
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles.shapes import fourier_derivative
+    >>> from napari_shape_ensembles.shapes.quadrature import fourier_derivative
     >>> u = np.arange(16)[:, None] / 16
     >>> derivative = fourier_derivative(np.sin(2 * np.pi * u))
     >>> np.allclose(derivative, 2 * np.pi * np.cos(2 * np.pi * u))
@@ -103,7 +103,7 @@ def quadrature_weights(
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles.shapes import quadrature_weights
+    >>> from napari_shape_ensembles.shapes.quadrature import quadrature_weights
     >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
     >>> circle = np.stack([np.sin(angle), np.cos(angle)], axis=1)
     >>> weights = quadrature_weights((circle * [1, 2])[None])
@@ -175,7 +175,7 @@ class Eigenfunctions:
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles.shapes import Eigenfunctions
+    >>> from napari_shape_ensembles.shapes.quadrature import Eigenfunctions
     >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
     >>> circle = np.stack([np.sin(angle), np.cos(angle)], axis=1)
     >>> Eigenfunctions.from_nodes((circle * [1, 2])[None]).extents.round(3)

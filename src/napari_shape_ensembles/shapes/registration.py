@@ -318,7 +318,7 @@ def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles.shapes import distinctness
+    >>> from napari_shape_ensembles.shapes.registration import distinctness
     >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
     >>> circle = np.stack([np.sin(angle), np.cos(angle)], axis=1)
     >>> ellipse, comma = circle * [1, 2], circle * (1 + 0.5 * np.cos(angle + 1) ** 3)[:, None] * [1, 2]
@@ -365,7 +365,7 @@ def choose_archetype(preshapes: Real, choice: Choice, *, reflections: bool = Tru
     --------
     >>> import numpy as np
     >>> from napari_shape_ensembles.samples.synthetic import draw_forms
-    >>> from napari_shape_ensembles.shapes import choose_archetype
+    >>> from napari_shape_ensembles.shapes.registration import choose_archetype
     >>> curves = draw_forms(np.random.default_rng(0), 5, roughness=0.03, waves=(6, 10))
     >>> archetype = choose_archetype(curves, "asymmetric")
     >>> archetype.shape, bool(np.allclose(archetype.mean(axis=0), 0))

@@ -60,7 +60,7 @@ class ShapeSpace:
         What is registered to the archetype: undulations, with the frame of the scale from the raw landmarks; the raw
         landmarks, for both; or nothing.
     archetype : {"asymmetric", "random", "mean"} or int
-        The curve that all others are registered against; see `shapes.choose_archetype`.
+        The curve that all others are registered against; see `shapes.registration.choose_archetype`.
     reflections : bool
         Whether registration tries mirror images.
     bands : bool

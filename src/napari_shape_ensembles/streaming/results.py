@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ..archive import Tree
-from ..comparison import Inputs
+from ..comparison.inputs import Inputs
 from ..io.results import test_json, write_json, write_table
 from ..parameters import tree as tree_of
 from .compare import StreamedComparison

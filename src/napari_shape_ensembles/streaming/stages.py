@@ -20,7 +20,8 @@ from ..outlines import Ensemble, at_pixel_size
 from ..outlines.offsets import following
 from ..outlines.reasons import rows_of
 from ..progress import one_library_thread
-from ..shapes import decompose, distinctness, grassmann, register, to_landmarks
+from ..shapes import decompose, grassmann, register, to_landmarks
+from ..shapes.registration import distinctness
 from .pieces import Piece, Rows
 from .store import Store
 

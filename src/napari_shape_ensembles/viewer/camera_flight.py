@@ -2,7 +2,6 @@
 
 import time
 import weakref
-from typing import TYPE_CHECKING
 
 import numpy as np
 from napari.components import ViewerModel
@@ -11,10 +10,6 @@ from .._types import Real
 from .task import Debouncer
 from .world import rows_and_columns
 
-if TYPE_CHECKING:
-    from napari.components import Camera
-
-
 _DURATION_S, _FRAME_MS = 0.3, 25  # duration of the animation, and minimum milliseconds per frame
 _VIEW_EXTENT = 3.0  # extent of the view relative to the curve
 
@@ -22,14 +17,9 @@ _VIEW_EXTENT = 3.0  # extent of the view relative to the curve
 _moved: "weakref.WeakKeyDictionary[ViewerModel, object]" = weakref.WeakKeyDictionary()
 
 
-def camera_of(viewer: ViewerModel) -> "Camera":
-    """Return the camera of a viewer."""
-    return getattr(viewer, "scene", viewer).camera  # part of the scene since napari 0.9
-
-
 def move_camera(viewer: ViewerModel, center: Real, zoom: float) -> None:
     """Move the camera of a viewer on behalf of the plugin."""
-    camera = camera_of(viewer)
+    camera = viewer.scene.camera
     camera.center, camera.zoom = tuple(center), zoom
     _moved[viewer] = _camera_state(viewer)
 
@@ -40,7 +30,7 @@ def is_where_moved(viewer: ViewerModel) -> bool:
 
 
 def _camera_state(viewer: ViewerModel) -> object:
-    camera = camera_of(viewer)
+    camera = viewer.scene.camera
     return tuple(camera.center), camera.zoom
 
 
@@ -49,7 +39,7 @@ def view_of(viewer: ViewerModel, drawn: Real, around: float = _VIEW_EXTENT) -> t
 
     The camera itself is not moved.
     """
-    camera = camera_of(viewer)
+    camera = viewer.scene.camera
     before = camera.center, camera.zoom
     viewer.reset_view(reset_camera_angle=False)
     whole = np.ptp(rows_and_columns(viewer.layers.extent.world, viewer.dims), axis=0)
@@ -71,7 +61,7 @@ class Flight:
     def to(self, centre: Real, zoom: float) -> None:
         """Animate to a center (depth, row, column) in world coordinates, and a zoom."""
         if (viewer := self._viewer()) is not None:
-            camera = camera_of(viewer)
+            camera = viewer.scene.camera
             start = np.asarray(camera.center, dtype=np.float64), float(camera.zoom)
             self._ends, self._start_time = (start, (centre, zoom)), time.perf_counter()
             move_camera(viewer, *start)

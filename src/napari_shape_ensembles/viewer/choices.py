@@ -3,7 +3,6 @@
 import itertools
 import weakref
 from collections.abc import Iterable
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -86,7 +85,6 @@ class Choices:
     """All inputs of a run; the recipe and the settings are shared by all docks, and changed by `set`."""
 
     changed = Signal()  #: the recipe or the settings have changed
-    batch_changed = Signal(bool)  #: bool: whether a batch of layer list changes begins (True) or ends
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._viewer = weakref.ref(viewer)
@@ -97,10 +95,6 @@ class Choices:
         self.settings = replace(default, **{name: preferred(name, getattr(default, name)) for name in PREFERRED})
         self.design = DesignTable(viewer)
         self.exclusions = Exclusions(self.dims)
-        self.batch_depth = 0  #: number of active batches of layer list changes, which may interleave
-        self.canvas_paused = False  #: whether the canvas is not drawn until the batch ends
-        self.to_be_shown: weakref.WeakSet[Layer] = weakref.WeakSet()  #: layers added hidden, soon to be shown
-        self.batch_contexts = ExitStack()  #: contexts of the batches, so that napari handles the changes once
 
     @property
     def viewer(self) -> ViewerModel:

@@ -40,7 +40,6 @@ from .layers import (
     CurveSelection,
     OwnLayers,
     add_feature_columns,
-    batched_changes,
     curve_layers,
     is_whole,
     name_after,
@@ -141,12 +140,10 @@ class ComparisonTask(Task[Comparison]):
         """Compare A and B, replace the curve layers one by one, then show the answer."""
         self.is_new_result = False
         outcome: Outcome = yield partial(run_comparison, sources, run_inputs)
-        with batched_changes(self.choices):  # the curves, and their arrangement
-            images = [ref() for ref in itertools.chain(*run_inputs.layers)]
-            over = images if self.side_by_side.on else ()
-            yield from self.curves.replace(outcome.layers, shown=False, over=over)
-            for image, own in zip(images, outcome.layers, strict=False):
-                if image is not None:
+        with self.choices.layers.batched_update():  # the curves, and their arrangement
+            yield from self.curves.replace(outcome.layers, shown=False)
+            for ref, own in zip(itertools.chain(*run_inputs.layers), outcome.layers, strict=False):
+                if (image := ref()) is not None:
                     name_after(own, image, "curves")
             self.recoverable = None
             yield from self.show_in_turns(outcome.shown)
@@ -369,7 +366,7 @@ class ComparisonTask(Task[Comparison]):
     def restore_result(self, opened: Outcome) -> JobSteps:
         """Show a result, and restore its colors and choices, in turns; its layers may be in the viewer already."""
         shown = yield opened.shown.linked(self.choices.layers, self.choices.dims).with_copies
-        with batched_changes(self.choices):
+        with self.choices.layers.batched_update():
             yield from self.curves.replace(opened.layers, new=opened.new, shown=False)
             yield None
             self._shown_results.add(opened.shown.result)

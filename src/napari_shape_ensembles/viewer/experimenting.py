@@ -42,7 +42,7 @@ from .inputs import (
     source_of,
     trace,
 )
-from .layers import batched_changes, remove_in_turns
+from .layers import remove_layers
 from .task import JobSteps, RunInputs, Task
 
 # Maximum number of groups for all pairwise contrasts, of contrasts listed unsorted, and of images opened per group.
@@ -283,28 +283,19 @@ class ExperimentTask(Task[ExperimentAnswer]):
         return [layer for layer in here if layer not in over]
 
     def _show_outlines(self, opened: list[tuple[Layer | weakref.ref[Layer] | None, Layer]]) -> Iterator[None]:
-        """Replace the previous group's images and outlines, and make the new ones visible, one per event loop turn."""
-        choices, layers = self.choices, self.choices.layers
-        gone, self._displayed_layers, coming = self._displayed_layers, [], []
-        with batched_changes(choices):
-            yield from remove_in_turns(gone, choices)
+        """Replace the previous group's images and outlines, one per event loop turn."""
+        layers, gone, self._displayed_layers = self.choices.layers, self._displayed_layers, []
+        with layers.batched_update():
+            remove_layers(gone, layers)
             for image, outlines in opened:
                 under = image() if isinstance(image, weakref.ref) else image
                 for layer in [outlines] if under is None or isinstance(image, weakref.ref) else [under, outlines]:
-                    layer.visible = False
-                    coming.append(layer)
-                    choices.to_be_shown.add(layer)
                     self._displayed_layers.append(weakref.ref(layer))
-                    layers.insert(layers.index(under) + 1 if under in layers else len(layers), layer)
+                    layers.append(layer)
                     yield
                 if under is not None:
                     self._outlines_over[under] = weakref.ref(outlines)
             self.layers_changed.emit()
-            yield
-        for layer in coming:
-            choices.to_be_shown.discard(layer)
-            layer.visible = True
-            yield
         self.message = str(opened[-1][1].metadata["said"])
 
 

@@ -312,7 +312,7 @@ def shown_plane(layer: Layer, dims: "Dims") -> ShownPlane:
     scale, unit = pixel_size_of(layer, axes)
     corner, *ends = (np.asarray(layer.data_to_world(end)) for end in [np.zeros(layer.ndim), *np.eye(layer.ndim)[axes]])
     mirrored = bool(np.linalg.det(np.stack([end - corner for end in ends])[:, axes]) < 0)
-    units = getattr(dims, "units", None) or layer.units  # units of dims.point, since napari 0.9
+    units = dims.units or layer.units
     counted = np.asarray(dims.point[-layer.ndim :]) / unit_factors(layer, range(layer.ndim), units[-layer.ndim :])
     point = np.round(np.atleast_1d(layer.world_to_data(counted))).astype(int)
     data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data

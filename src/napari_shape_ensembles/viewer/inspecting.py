@@ -25,7 +25,6 @@ from ..outlines import Outlines
 from .camera_flight import move_camera, view_of
 from .choices import Choices
 from .inputs import ACCEPTED, Sources, fingerprint, is_own, plane_of, trace
-from .layers import batched_changes
 from .offered import ChosenLayer
 from .review_files import ReviewedImage, ReviewFiles, StackPlane, images_to_save, write_corrected_files
 from .review_layers import LayerPlane, ReviewLayers, both_layers, fill_by_score, image_under
@@ -167,7 +166,7 @@ class InspectionTask(Task[Inspection]):
                 if own is not None and own in self._verdicts
             )
         self.update_runner.cancel()
-        with batched_changes(self.choices):  # the curves, and their arrangement
+        with self.choices.layers.batched_update():  # the curves, and their arrangement
             yield from self.layers.curves.replace(outcome.layers, shown=False)
             self._take(outcome, run_inputs)
             yield from self.layers.replace_unlisted(outcome.unlisted, shown=False)

@@ -1,17 +1,15 @@
-"""The plugin's own curve layers: creation, coloring, insertion into the viewer, selection, and garbage collection."""
+"""The plugin's own curve layers: creation, coloring, insertion into the viewer, and selection."""
 
-import gc
 import itertools
 import weakref
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from napari.components import ViewerModel
+from napari.components import LayerList, ViewerModel
 from napari.layers import Image, Labels, Layer, Shapes
 from napari.settings import get_settings
 from napari.utils import Colormap
@@ -27,9 +25,8 @@ from ..comparison.display import MARK, LayerData
 from ..outlines.units import UNIT_SYMBOLS
 from ..palette import COLOR_A, COLOR_B, COLORMAP, NEUTRAL
 from .choices import Choices, preferred
-from .inputs import OWN, Sources, is_own
+from .inputs import OWN, Sources
 from .painting import MAX_SHAPES, fill, label_layer, mark, row_under
-from .task import Debouncer, Task
 from .world import drawn_at, pixels_at, rows_and_columns
 
 if TYPE_CHECKING:
@@ -43,11 +40,6 @@ CurveLayer: TypeAlias = Shapes | Labels
 DEFAULT_PERCENTILE = 99
 # Maximum number of curves for computations on the main thread.
 MAX_SYNC_CURVES = 1000
-# Debounce of the garbage collector's exemption, in ms.
-_DEBOUNCE_MS = 1000
-# Fewer exempt objects are immortal ones, which Python 3.12 exempts whenever it collects garbage; hundreds of thousands
-# exist in napari.
-_MIN_FROZEN = 10_000
 
 
 # Color features ------------------------------------------------------------------------------------------------
@@ -164,105 +156,11 @@ class CurveSelection:
             self.changed.emit()
 
 
-@contextmanager
-def batched_changes(choices: Choices) -> Iterator[None]:
-    """Batch several changes to the layer list into a single canvas update.
-
-    For every layer added or removed, napari lays out the canvas, in a time cubic in the number of layers in a grid,
-    and then collects garbage. Within this context, which may span event loop turns and nest, it does so once at the
-    end, and Python's automatic garbage collection is disabled. Unless the canvas is paused, it runs after a layer was
-    removed, as drivers crash where the canvas is drawn several times before the graphics memory of a layer is freed.
-    """
-
-    def free_visuals(event: object) -> None:
-        if not choices.canvas_paused:
-            gc.collect()
-
-    choices.batch_depth += 1
-    if choices.batch_depth == 1:
-        if gc.isenabled():
-            gc.disable()
-            choices.batch_contexts.callback(gc.enable)
-        choices.batch_contexts.callback(choices.batch_changed.emit, False)
-        removed = choices.layers.events.removed
-        removed.connect(free_visuals, position="last")  # after napari has released the layer
-        choices.batch_contexts.callback(removed.disconnect, free_visuals)
-        batched_update = getattr(choices.layers, "batched_update", nullcontext)  # since napari 0.9
-        choices.batch_contexts.enter_context(batched_update())
-        choices.batch_changed.emit(True)
-    try:
-        yield
-    finally:
-        try:
-            if choices.batch_depth == 1:
-                choices.batch_contexts.close()
-        finally:
-            choices.batch_depth -= 1
-
-
-def remove_in_turns(refs: "Iterable[weakref.ref[Layer]]", choices: Choices) -> Iterator[None]:
-    """Remove layers, one per event loop turn, without strong references across turns."""
-    with batched_changes(choices):
-        for ref in refs:
-            if (layer := ref()) is not None and layer in choices.layers:
-                choices.layers.remove(layer)
-            layer = None
-            yield
-
-
-class CollectionExemption:
-    """Exempts existing objects except our own layers from garbage collection (`gc.freeze`), from `begin` to `end`.
-
-    napari collects whenever layers were added or removed, as does Python from time to time, and traversing the hundreds
-    of thousands of objects of napari and the libraries would block the event loop for 0.2 s each time. The exemption
-    is lifted before a layer that is not ours is removed, so that it can be freed, and is renewed soon after.
-    """
-
-    def __init__(self, choices: Choices, tasks: Collection[Task[Any]]) -> None:
-        self._layers, self._tasks = choices.layers, tasks
-        self._has_begun = self._is_frozen = False
-        self._freeze_debouncer = Debouncer(self._freeze, _DEBOUNCE_MS)
-        choices.design.layer_removing.connect(self._on_layer_removing)
-        choices.batch_changed.connect(self._freeze_more)
-
-    def begin(self) -> None:
-        self._has_begun = True
-        self._freeze()
-
-    def end(self) -> None:
-        self._has_begun = False
-        self._freeze_debouncer.stop()
-        self._unfreeze()
-
-    def schedule(self) -> None:
-        """Exempt objects created since, soon."""
-        self._freeze_debouncer.start()
-
-    def _freeze(self) -> None:
-        """Exempt all existing objects.
-
-        Not if others, such as the session of another viewer, have done so: `gc.unfreeze` would end their exemption too.
-        """
-        if self._is_frozen:
-            self._freeze_more()
-        elif self._has_begun and gc.get_freeze_count() < _MIN_FROZEN:
-            gc.freeze()
-            self._is_frozen = True
-
-    def _freeze_more(self) -> None:
-        """Exempt objects created since, unless our own layers, which must be freed later, are or may be among them."""
-        making = any(task.busy for task in self._tasks)  # may create layers in worker threads
-        if self._is_frozen and not (making or OWN or any(map(is_own, self._layers))):
-            gc.freeze()
-
-    def _unfreeze(self) -> None:
-        if self._is_frozen:
-            gc.unfreeze()
-        self._is_frozen = False
-
-    def _on_layer_removing(self) -> None:
-        self._unfreeze()
-        self._freeze_debouncer.start()
+def remove_layers(refs: "Iterable[weakref.ref[Layer]]", layers: LayerList) -> None:
+    """Remove those of these layers that still exist, within a batch of the caller: napari's batches do not nest."""
+    for ref in refs:
+        if (layer := ref()) is not None and layer in layers:
+            layers.remove(layer)
 
 
 #: Own layer -> the layer it is named after and its name then, its role, and the generated name.
@@ -296,6 +194,7 @@ class OwnLayers:
     def __init__(self, choices: Choices, selection: CurveSelection | None = None) -> None:
         self._choices, self._layers, self._viewer = choices, choices.layers, weakref.ref(choices.viewer)
         self._refs: list[tuple[weakref.ref[CurveLayer], int]] = []
+        self._hidden: weakref.WeakSet[CurveLayer] = weakref.WeakSet()  # until they are arranged
         self._connected_layers: weakref.WeakSet[Shapes] = weakref.WeakSet()
         self._is_updating = False
         self._selection = selection or CurveSelection()
@@ -325,37 +224,29 @@ class OwnLayers:
                 news = True
         return news
 
-    def replace(
-        self, layers: Sequence[CurveLayer], *, new: bool = True, shown: bool = True, over: Sequence[Layer | None] = ()
-    ) -> "Generator[None]":
-        """Replace the previous layers, in turns with the event loop.
+    def replace(self, layers: Sequence[CurveLayer], *, new: bool = True, shown: bool = True) -> "Generator[None]":
+        """Replace the previous layers, in turns with the event loop: each insertion and first draw takes 0.1 s.
 
-        Each removal, insertion and first draw (0.1 s) is a turn. Nothing is drawn within `batched_changes`, so pass
-        `shown=False` there, and show the layers afterwards. Layers that are not new are already in the viewer, unless
-        deleted. New ones are appended to the list, or inserted right above the layers in `over`, as moving them later
-        would be as slow as inserting.
+        New layers are appended to the list, hidden; pass `shown=False` to arrange them first, all within a batch of the
+        layer list, and show them afterwards with `new=False`.
         """
-        gone = [ref for ref, _ in self._refs if (layer := ref()) is not None and layer not in layers]
-        if gone:
-            yield from remove_in_turns(gone, self._choices)
+        gone = [ref for ref, _ in self._refs if ref() not in layers]
+        remove_layers(gone, self._layers)
         first_rows = itertools.accumulate((len(layer.features) for layer in layers), initial=0)
         self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=False)]
-        coming = [layer for layer in layers if new and layer not in self._layers]
-        if coming:
-            with batched_changes(self._choices):
-                for layer, below in itertools.zip_longest(coming, over[: len(coming)]):
-                    layer.visible = False
-                    self._choices.to_be_shown.add(layer)
-                    place = self._layers.index(below) + 1 if below in self._layers else len(self._layers)
-                    selected, selecting = set(self._layers.selection), self._layers.selection.events
-                    # napari activates an inserted layer, and showing its controls is as slow again: only for the last.
-                    with nullcontext() if layer is coming[-1] else selecting.blocker_all():
-                        self._layers.insert(place, layer)
-                        if layer is not coming[-1]:
-                            self._layers.selection = selected
-                    yield
-        for layer in [one for one in layers if shown and one in self._choices.to_be_shown]:
-            self._choices.to_be_shown.remove(layer)
+        for layer in [layer for layer in layers if new and layer not in self._layers]:
+            layer.visible = False
+            self._hidden.add(layer)
+            selected = set(self._layers.selection)
+            if layer is layers[-1]:
+                self._layers.append(layer)
+            else:  # napari shows the controls of an inserted layer, which is as slow again
+                with self._layers.selection.events.blocker_all():
+                    self._layers.append(layer)
+                    self._layers.selection = selected
+            yield
+        for layer in [layer for layer in layers if shown and layer in self._hidden]:
+            self._hidden.remove(layer)
             layer.visible = True
             yield
 
@@ -380,6 +271,11 @@ class OwnLayers:
             viewer.mouse_drag_callbacks.remove(self._on_mouse_press)
             self._layers.selection.events.active.disconnect(self._show_marks)
 
+    def layer_of(self, row: int) -> CurveLayer | None:
+        """Return the layer of a curve; None if it was deleted."""
+        here = (layer for layer, start in self.with_first_rows() if start <= row < start + len(layer.features))
+        return next(here, None)
+
     def outline(self, row: int) -> Real | None:
         """Return the vertices (n, 2) of a curve, as drawn; None if its layer was deleted.
 
@@ -393,23 +289,6 @@ class OwnLayers:
                     return drawn_at(layer, corners, self._choices)
                 return drawn_at(layer, np.asarray(layer.data[row - start]), self._choices)
         return None
-
-    def cell_of(self, row: int) -> tuple[float, float, float, float]:
-        """Return the grid cell of a curve on the canvas, as (top, left, bottom, right) from 0 to 1."""
-        viewer = self._viewer()
-        for layer, start in self.with_first_rows():
-            if viewer is not None and start <= row < start + len(layer.features):
-                (down, across), (rows, columns) = self._cell(viewer, layer)
-                return down / rows, across / columns, (down + 1) / rows, (across + 1) / columns
-        return 0.0, 0.0, 1.0, 1.0
-
-    def _cell(self, viewer: ViewerModel, layer: Layer) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the row and column of a layer in the grid, and the numbers of rows and columns."""
-        grid, layers = getattr(viewer, "canvas", viewer).grid, viewer.layers
-        # The argument of the grid's methods: the layers, or their number in older versions of napari.
-        several = layers if hasattr(grid, "iter_viewboxes") and hasattr(viewer, "canvas") else len(layers)
-        down, across = grid.position(layers.index(layer), several)
-        return (int(down), int(across)), grid.actual_shape(several)
 
     def _show(self) -> None:
         self._is_updating = True
@@ -484,8 +363,8 @@ class OwnLayers:
         viewer = self._viewer()
         for layer, start in reversed(self.with_first_rows()):
             if viewer is not None and layer.visible:
-                grid, (cell, _) = getattr(viewer, "canvas", viewer).grid, self._cell(viewer, layer)
-                if not grid.enabled or tuple(getattr(viewer.cursor, "viewbox", None) or cell) == cell:
+                grid, under = viewer.canvas.grid, viewer.cursor.viewbox
+                if under is None or grid.position(self._layers.index(layer), self._layers) == tuple(under):
                     yield layer, start
 
     def _row_at(self, position: Sequence[float]) -> int | None:

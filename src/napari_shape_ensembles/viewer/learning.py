@@ -117,8 +117,7 @@ class LearningTask(Task[ObjectModel]):
         """Show an image, and hide images that cover it, unless images are shown side by side."""
         layers = self.choices.layers
         image.visible = True
-        viewer = self.choices.viewer
-        if not getattr(viewer, "canvas", viewer).grid.enabled:  # part of the canvas since napari 0.9
+        if not self.choices.viewer.canvas.grid.enabled:
             for layer in layers[layers.index(image) + 1 :]:
                 if isinstance(layer, Image) and not is_own(layer) and not are_disjoint([image, layer], self.choices):
                     layer.visible = False

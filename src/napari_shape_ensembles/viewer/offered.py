@@ -83,7 +83,6 @@ class ComparedLayers(LayerListFollower):
 
     comparison_opened = Signal()  #: a layer of a saved comparison was added, or may exist already
     calibrated = Signal()  #: the pixel size of a layer may have changed
-    layer_removing = Signal()  #: a layer that is not ours is about to be removed from the list
     original_restored = Signal(str)  #: str: message that a replacement was deleted and the original layer is used again
 
     def __init__(self, viewer: ViewerModel) -> None:
@@ -140,8 +139,6 @@ class ComparedLayers(LayerListFollower):
     def refresh(self, event: Event | None = None) -> None:
         """Follow the layer list and its selection."""
         if event is not None and event.type not in (*_LAYER_LIST_EVENTS, "changed"):
-            if event.type == "removing" and not is_own(self._layers[event.index]):
-                self.layer_removing.emit()
             if event.type in PIXEL_SIZE_EVENTS:
                 self.calibrated.emit()
             return

@@ -5,7 +5,8 @@ from functools import partial
 
 from psygnal import Signal
 
-from ..comparison import Comparison, PositionDependence, position_dependence
+from ..comparison import Comparison, position_dependence
+from ..comparison.position import PositionDependence
 from .comparing import ComparisonTask
 from .task import JobRunner, JobSteps, as_user_error
 

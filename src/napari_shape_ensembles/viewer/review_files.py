@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from napari.layers import Labels, Layer
 
-from ..inspection import CorrectedLabels, CorrectedStack, Review
+from ..inspection import CorrectedLabels, Review
+from ..inspection.correcting import CorrectedStack
 from ..io import Calibration
 from ..io.corrected import read_log, write_corrected
 from ..progress import report

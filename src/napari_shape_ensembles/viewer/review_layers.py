@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from .._types import Real
 from ..comparison.display import MARK, simplified
-from ..inspection import CorrectedLabels, Inspection, Review
+from ..inspection import CorrectedLabels, Review
 from ..inspection.correcting import plane_at
+from ..inspection.ranking import Inspection
 from ..palette import EXCLUDED, OUTLINE, RANKED
 from .choices import Choices
 from .inputs import OWN, PARTS, Source

@@ -14,7 +14,7 @@ from napari.utils import progress
 from qtpy.QtCore import QCoreApplication, QEventLoop, QTimer
 
 from .. import samples
-from ..samples import SamplePair
+from ..samples.pair import SamplePair
 
 LayerData = tuple[Any, dict[str, Any], str]
 

@@ -19,7 +19,6 @@ from .design_files import DesignWork
 from .experimenting import ExperimentTask
 from .explaining import ExplanationTask
 from .inspecting import InspectionTask
-from .layers import CollectionExemption
 from .learning import LearningTask, ProposingTask
 from .position_check import PositionCheck
 from .segmenting import SegmentationTask
@@ -66,9 +65,6 @@ class Session:
         self.choices.changed.connect(self._update_comparison_inputs)
         self._open_pages: list[object] = []  # an entry for each open page, see `attach`
         self._pages = Counter[Task[Any]]()
-        self._exemption = CollectionExemption(self.choices, self._pages)
-        # napari creates many objects per cell, and collects garbage soon after creating many cells.
-        self.comparison.side_by_side.arranged.connect(self._exemption.schedule)
 
     def _update_comparison_inputs(self) -> None:
         """Tell the comparison what it leaves out of the design table, as changes to that outdate its result."""
@@ -98,7 +94,6 @@ class Session:
         """
         self._open_pages.append(by)
         if len(self._open_pages) == 1:
-            self._exemption.begin()
             self._slider_ranges.connect_events()
         self._pages.update(tasks)
         self.choices.design.connect_events()
@@ -127,7 +122,6 @@ class Session:
         self.proposing.deactivate()
         self.comparison.deactivate()  # may have been run from *Shape space* after its own dock was closed
         self.segmentation.finish_removal()
-        self._exemption.end()
 
 
 @atexit.register

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 def world_scale(layer: Layer, layers: LayerList) -> Real:
     """Return the factors (d,) from this layer's world units to those in which the viewer draws all layers.
 
-    Since version 0.9, napari converts the units of layers, such as nm and µm. Older versions, and all if units are
-    incompatible, use each layer's numbers unconverted.
+    Incompatible units are not converted.
     """
-    units = getattr(layers.extent, "units", None)
+    units = layers.extent.units
     if units is None:
         return np.ones(layer.ndim)
     return unit_factors(layer, range(layer.ndim), units[-layer.ndim :])

@@ -1,13 +1,10 @@
 """Images in cells of napari's grid, and their captions."""
 
-from types import SimpleNamespace
+import itertools
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
-from napari.components import ViewerModel
-from napari.components.grid import GridCanvas
+from napari.utils.notifications import notification_manager
 from qtpy.QtCore import QEvent, QPointF, Qt
 from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QApplication
@@ -15,58 +12,13 @@ from scipy import ndimage
 
 from docks import grid_of, reusing_results, set_choices, wait_until_idle
 from image_makers import spots
-from napari_shape_ensembles.viewer.camera_flight import Flight, camera_of, move_camera, view_of
+from napari_shape_ensembles.comparison.design import GROUP
+from napari_shape_ensembles.viewer.camera_flight import Flight, move_camera, view_of
 from napari_shape_ensembles.viewer.curves.canvas_overlays import Captions
-from napari_shape_ensembles.viewer.curves.side_by_side import CellGrid
+from napari_shape_ensembles.viewer.curves.side_by_side import MAX_CELLS
 from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.inputs import OWN
 from napari_shape_ensembles.viewer.session import Session
-
-needs_grid_aware_of_layers = pytest.mark.skipif(
-    not hasattr(ViewerModel(), "canvas"), reason="before napari 0.9 a grid knows no layers"
-)
-
-
-def cell_grid(cells, **options):
-    grid = GridCanvas(**options)
-    object.__setattr__(grid, "cells_of_layers", lambda: cells)
-    object.__setattr__(grid, "__class__", CellGrid)
-    return grid
-
-
-@needs_grid_aware_of_layers
-@given(
-    visible=st.lists(st.booleans(), min_size=1, max_size=12),
-    stride=st.integers(1, 4),
-    shape=st.tuples(*[st.sampled_from([-1, 1, 2, 3])] * 2),
-    enabled=st.booleans(),
-)
-def test_cells_with_equal_numbers_of_layers_match_napari(visible, stride, shape, enabled):
-    assume(any(visible))
-    layers = [SimpleNamespace(visible=one) for one in visible]
-    napari = GridCanvas(stride=stride, shape=shape, enabled=enabled)
-    own = cell_grid([i // stride if one else -1 for i, one in enumerate(visible)], shape=shape, enabled=enabled)
-    assert own.actual_shape(layers) == napari.actual_shape(layers)
-    assert list(own.iter_viewboxes(layers)) == list(napari.iter_viewboxes(layers))
-    for index in range(len(layers)):
-        assert own.position(index, layers) == napari.position(index, layers)
-    assert own.contents_at((0, 1), layers) == napari.contents_at((0, 1), layers)
-
-
-def test_cells_have_the_given_layers():
-    grid = cell_grid([2, 0, 0, 0, -1, 7], shape=(2, 2), enabled=True)
-    layers = [SimpleNamespace(visible=True)] * 6
-    assert dict(grid.iter_viewboxes(layers)) == {(0, 0): (1, 2, 3), (0, 1): (0,), (1, 0): (5,), (1, 1): ()}
-    assert grid.position(5, layers) == (1, 0)
-
-
-def test_a_grid_keeps_its_shape_while_nothing_is_visible():
-    """Napari makes all view boxes anew for another shape, and lets go of none."""
-    assert cell_grid([-1, -1], shape=(2, 3), enabled=True).actual_shape([]) == (2, 3)
-    assert cell_grid([], shape=(2, 3), enabled=True).actual_shape([]) == (2, 3)
-    empty = cell_grid([], enabled=True)
-    assert list(empty.iter_viewboxes([])) == [((0, 0), ())]
-    assert cell_grid([], shape=(2, 3)).actual_shape([]) == (1, 1)
 
 
 def test_the_grid_of_napari_is_restored(model):
@@ -79,14 +31,13 @@ def test_the_grid_of_napari_is_restored(model):
     grid.enabled = not grid.enabled
     assert len(heard) == 1
     comparison.arrange(False)
-    assert type(grid) is GridCanvas
     assert (grid.stride, grid.shape, grid.spacing) == before
 
 
 def test_the_camera_is_restored_unless_the_user_has_moved_it(model):
     for name in ("one", "two"):
         model.add_image(np.zeros((60, 80)), name=name)
-    comparison, camera = Session.of(model).comparison, camera_of(model)
+    comparison, camera = Session.of(model).comparison, model.scene.camera
     camera.center, camera.zoom = (0, 12, 34), 3.5
     comparison.arrange(True, captioned=True)
     assert camera.zoom != 3.5
@@ -104,7 +55,7 @@ def test_the_camera_is_restored_unless_the_user_has_moved_it(model):
 
 def test_a_flight_ends_where_the_user_moves_the_camera(model, qtbot):
     model.add_image(np.zeros((60, 80)))
-    flight, camera = Flight(model), camera_of(model)
+    flight, camera = Flight(model), model.scene.camera
     flight.to(np.array([0.0, 20.0, 30.0]), 9.0)
     camera.center = 0, 5, 6
     qtbot.wait(400)  # longer than a flight
@@ -117,7 +68,7 @@ def test_a_flight_ends_where_the_user_moves_the_camera(model, qtbot):
 def test_a_3d_view_is_not_turned(model):
     for name in ("one", "two"):
         model.add_image(np.zeros((4, 60, 80)), name=name)
-    comparison, camera = Session.of(model).comparison, camera_of(model)
+    comparison, camera = Session.of(model).comparison, model.scene.camera
     model.dims.ndisplay = 3
     camera.angles = 10, 20, 30
     comparison.arrange(True, captioned=True)
@@ -143,7 +94,7 @@ def test_the_selected_layers_are_restored_unless_the_user_has_selected_others(tw
 
 
 def test_images_opened_in_between_are_in_view_afterwards(model):
-    comparison, camera = Session.of(model).comparison, camera_of(model)
+    comparison, camera = Session.of(model).comparison, model.scene.camera
     camera.center, camera.zoom = (0, 12, 34), 3.5
     comparison.arrange(True, captioned=True)
     for name in ("one", "two"):
@@ -172,19 +123,6 @@ def two(model):
     session.detach()
 
 
-def test_cameras_of_all_cells_are_updated_once(model):
-    for name in ("one", "two"):
-        model.add_image(np.zeros((60, 80)), name=name)
-    model.layers.selection = set(model.layers)
-    session, told = Session.of(model), []
-    session.attach()
-    camera_of(model).events.center.connect(lambda _: told.append(session.choices.batch_depth))
-    session.comparison.arrange(True, captioned=True)
-    assert told == [1]  # before the canvas receives the cells
-    session.comparison.arrange(False)
-    session.detach()
-
-
 def run_quickly(session, qtbot):
     """Compare A and B, of which nothing but the layers matters."""
     for seed, name in ((1, "one"), (2, "two")):
@@ -203,6 +141,46 @@ def words(session):
 BOTH = ["A · one", "B · two"]
 
 
+def in_cells(model):
+    """Names of the visible layers in each cell, in order."""
+    boxes = model.canvas.grid.iter_viewboxes(model.layers)
+    return [[model.layers[place].name for place in places if model.layers[place].visible] for _, places in boxes]
+
+
+def test_spacers_fill_cells_with_fewer_layers(two, model):
+    model.layers.selection.active = model.layers["two"]
+    model.add_points(ndim=2, name="marks")
+    two.comparison.side_by_side.arrange()
+    assert in_cells(model) == [["one"], ["two", "marks"]]
+    (spacer,) = (layer for layer in model.layers if layer not in two.design.offered() and not layer.visible)
+    assert model.layers.selection.active is model.layers["marks"]
+    model.layers.remove(spacer)
+    two.comparison.side_by_side.arrange()
+    assert in_cells(model) == [["one"], ["two", "marks"]]
+    two.comparison.arrange(False)
+    assert [layer.name for layer in model.layers] == ["one", "two", "marks"]
+
+
+def test_more_images_than_napari_shows_quickly_are_hidden_until_the_user_shows_them(model, qtbot):
+    told = []
+    for name in range(1, MAX_CELLS + 3):
+        model.add_image(np.zeros((60, 80)), name=str(name))
+    session, images = Session.of(model), list(model.layers)
+    session.attach()
+    session.design.write([(image, GROUP, "AB"[place > 5]) for place, image in enumerate(images)])
+    with notification_manager:
+        notification_manager.notification_ready.connect(told.append)
+        session.comparison.arrange(True, captioned=True)
+        notification_manager.notification_ready.disconnect(told.append)
+    assert "2 images hidden" in told[0].message
+    assert in_cells(model) == [["1"], ["2"], ["3"], ["4"], ["7"], ["8"]]
+    model.layers["5"].visible = True
+    qtbot.waitUntil(lambda: sorted(itertools.chain(*in_cells(model))) == list("1234578"), timeout=2000)
+    session.comparison.arrange(False)
+    assert all(layer.visible for layer in model.layers)
+    session.detach()
+
+
 def test_the_view_is_fitted_to_all_replaced_images(two, model, qtbot):
     """By itself, napari fits the view to the first of them, here the smaller; the user has not moved the camera."""
     model.layers.clear()
@@ -210,10 +188,10 @@ def test_the_view_is_fitted_to_all_replaced_images(two, model, qtbot):
         model.add_image(np.zeros((side, side)), name=name)
     model.layers.selection = set(model.layers)
     qtbot.waitUntil(lambda: words(two) == ["A · small", "B · large"], timeout=2000)
-    zoom = camera_of(model).zoom
+    zoom = model.scene.camera.zoom
     two.comparison.arrange(False)
     two.comparison.arrange(True, captioned=True)
-    assert zoom == pytest.approx(camera_of(model).zoom)
+    assert zoom == pytest.approx(model.scene.camera.zoom)
 
 
 def test_annotation_layers_are_in_the_cell_of_their_image(two, model, qtbot):
@@ -237,7 +215,7 @@ def test_annotation_layers_are_in_the_cell_of_their_image(two, model, qtbot):
     model.layers["two"].name = "2"
     model.layers["2"].name = "two"
     in_cells({"first", "arrows"}, {"painted", "drawn"})
-    assert [layer.name for layer in model.layers] == ["two", "painted", "drawn", "one", "first", "arrows"]
+    assert [layer.name for layer in model.layers] == ["one", "first", "arrows", "two", "painted", "drawn"]
     assert list(two.design.groups().values()) == [[model.layers["one"]], [model.layers["two"]]]
     two.choices.design.choose([model.layers["one"]], [painted])
     qtbot.waitUntil(lambda: {"two", "painted", "drawn"} in cells(model).values(), timeout=2000)
@@ -248,10 +226,9 @@ def test_annotation_layers_are_in_the_cell_of_their_image(two, model, qtbot):
     assert two.choices.design.sides()[1] == ()
 
 
-@needs_grid_aware_of_layers
 def test_a_fitted_view_changes_only_with_the_canvas_or_images(two, model, qtbot):
     told = []
-    camera_of(model).events.connect(told.append)
+    model.scene.camera.events.connect(told.append)
     two.comparison.side_by_side.schedule_arrange()
     qtbot.wait(700)  # until the view would be fitted again, once docks have their final size
     assert not told
@@ -289,13 +266,12 @@ def test_labels_are_in_the_cell_of_the_image_with_the_same_name(two, model, qtbo
     qtbot.waitUntil(lambda: words(two) == BOTH and {"two", "two_mask"} in cells(model).values(), timeout=2000)
 
 
-@needs_grid_aware_of_layers
 def test_a_hidden_image_has_its_own_cell_again_when_it_is_shown(two, model, qtbot):
-    apart = {(0, 0), (1, 0)} if grid_of(model).shape == (2, 1) else {(0, 0), (0, 1)}
+    apart = {(0, 0), (1, 0)}
     assert set(cells(model)) == apart
     model.layers["one"].visible = False
     model.layers["two"].name = "alone"  # arranged anew, as large as the canvas allows
-    qtbot.waitUntil(lambda: grid_of(model).shape == (1, 1), timeout=2000)
+    qtbot.waitUntil(lambda: words(two) == ["B · alone"], timeout=2000)
     model.layers["one"].visible = True
     qtbot.waitUntil(lambda: set(cells(model)) == apart, timeout=2000)
     assert words(two) == ["A · one", "B · alone"]
@@ -320,15 +296,14 @@ def test_curves_of_a_deleted_image_lie_over_the_one_that_is_opened_again(two, mo
 def test_a_grid_disabled_by_the_user_stays_disabled(two, model, qtbot):
     heard, grid = [], grid_of(model)
     assert words(two) == BOTH
-    before = camera_of(model).zoom
+    before = model.scene.camera.zoom
     grid.enabled = False
     assert words(two) == []
     grid.events.enabled.connect(lambda event: heard.append(event.value))
     model.layers["two"].name = "other"
     model.add_image(np.zeros((60, 80)), name="third")
     qtbot.wait(300)  # longer than arranging takes
-    if hasattr(model, "canvas"):
-        qtbot.waitUntil(lambda: camera_of(model).zoom > 1.2 * before, timeout=2000)  # there is room for one again
+    qtbot.waitUntil(lambda: model.scene.camera.zoom > 1.2 * before, timeout=2000)  # there is room for one again
     assert heard == []
     assert words(two) == []
     grid.enabled = True
@@ -339,7 +314,6 @@ def test_a_grid_disabled_by_the_user_stays_disabled(two, model, qtbot):
     assert not grid.enabled
 
 
-@needs_grid_aware_of_layers
 def test_captions_follow_the_unit_and_displayed_axes(model, qtbot):
     coarse = model.add_image(np.zeros((50, 100)), name="one", scale=(0.5, 0.5), units=("um", "um"))
     fine = model.add_image(np.zeros((50, 100)), name="two", scale=(250, 250), units=("nm", "nm"))
@@ -371,10 +345,11 @@ def test_captions_follow_the_unit_and_displayed_axes(model, qtbot):
 
 
 def cells(viewer):
-    """Names of the layers in each cell."""
+    """Names of the visible layers in each cell."""
     found = {}
     for place, layer in enumerate(viewer.layers):
-        found.setdefault(grid_of(viewer).position(place, viewer.layers), set()).add(layer.name)
+        if layer.visible:
+            found.setdefault(grid_of(viewer).position(place, viewer.layers), set()).add(layer.name)
     return found
 
 
@@ -422,8 +397,8 @@ def test_captions_are_above_their_images_and_move_with_them(make_napari_viewer, 
     captions.setFont(font)  # as set by the style sheet after the first captions: none is cut off
     for caption, room in captions.shown:
         assert room.width() > captions.fontMetrics().horizontalAdvance(caption.text)
-    camera_of(viewer).zoom *= 0.7
-    camera_of(viewer).center = 0, 10, 20 + 50 * apart
+    viewer.scene.camera.zoom *= 0.7
+    viewer.scene.camera.center = 0, 10, 20 + 50 * apart
     qtbot.waitUntil(right, timeout=5000)
     viewer.layers["one"].name = "first"
     both[100] = "A · first"
@@ -433,16 +408,16 @@ def test_captions_are_above_their_images_and_move_with_them(make_napari_viewer, 
     qtbot.waitUntil(right, timeout=5000)
     viewer.layers["two"].visible = False
     qtbot.waitUntil(lambda: [one.text for one, _ in captions.shown] == ["B · first"], timeout=5000)
-    camera_of(viewer).zoom *= 8  # its upper edge is outside the view
+    viewer.scene.camera.zoom *= 8  # its upper edge is outside the view
     ((_, room),) = captions.shown
     assert room.top() >= 0
-    camera_of(viewer).center = 0, 1e4, 0
+    viewer.scene.camera.center = 0, 1e4, 0
     assert not captions.isVisible()
     viewer.layers["two"].visible = True
     viewer.reset_view()
     qtbot.waitUntil(lambda: len(captions.shown) == 2, timeout=5000)
     viewer.add_shapes(ndim=2)  # as by a click on napari's grid button: it has no extent yet
-    camera_of(viewer).zoom *= 0.9
+    viewer.scene.camera.zoom *= 0.9
     if not apart:
         canvas = captions.parentWidget()
         viewer.layers.selection.active = viewer.layers["two"]

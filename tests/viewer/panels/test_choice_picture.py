@@ -4,7 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from napari_shape_ensembles.studies import Choice, ChoiceStudy
+from napari_shape_ensembles.studies import ChoiceStudy
+from napari_shape_ensembles.studies.choices import Choice
 from napari_shape_ensembles.viewer.panels.choices import ChoicePicture
 
 

@@ -1,6 +1,5 @@
 """Overlays on the canvas: captions, outlines in view, the card of the selected curve, and the lasso line."""
 
-import gc
 import weakref
 from abc import abstractmethod
 from typing import TypeVar
@@ -15,7 +14,7 @@ from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QFrame, QMainWindow, QWidget
 
 from ...comparison import Comparison
-from ..camera_flight import Flight, camera_of, view_of
+from ..camera_flight import Flight, view_of
 from ..comparing import ComparisonTask
 from ..painting import in_pixels, rows_within
 from ..panels.fonts import painting, with_label_font
@@ -29,7 +28,6 @@ Overlay = TypeVar("Overlay", bound=QWidget)
 _VIEW_EXTENT = 6.0  # extent of the view relative to a curve that the camera has moved to
 _WIDTH = 190
 _CAPTION_PADDING_PX = 4  # padding of a caption, in pixels
-_SLOW_LAYER_COUNT = 12  # number of layers above which a redraw of the canvas is slow
 MAX_POLYGONS = 300  #: maximum number of outlines in view to draw as polygons
 _UNIT_PIXEL = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # a layer's origin, and one pixel down and right
 _LIGHTER = 140  # lightness of the colors of A and B on the dark background of a caption, in percent
@@ -42,21 +40,16 @@ class CanvasOverlays:
         self._page, self._comparison = weakref.ref(page), comparison
         self._flight = Flight(comparison.choices.viewer)
         self._camera_moved = False
-        self._paused_canvas: QWidget | None = None  # the canvas while its updates are disabled
         self.card: FloatingCard | None = None
         self.line: LassoLine | None = None
         self.captions: Captions | None = None
         self.outlines: OutlinesInView | None = None
-        self._captions_timer, self._resume_timer = (
-            single_shot_timer(page, self.show_captions),
-            single_shot_timer(page, self._resume_if_settled),
-        )
-        camera = camera_of(comparison.choices.viewer)
+        self._captions_timer = single_shot_timer(page, self.show_captions)
+        camera = comparison.choices.viewer.scene.camera
         for event in (camera.events.center, camera.events.zoom):
             event.connect(self._on_camera_moved)
         comparison.choices.layers.events.connect(self._on_layers_changed)
         comparison.side_by_side.arranged.connect(self._on_layers_changed, check_nargs=False)
-        comparison.choices.batch_changed.connect(self._pause_updates)
         self._card_timer = single_shot_timer(page, self.show_card)
 
     def fly_to(self, row: int) -> None:
@@ -72,10 +65,10 @@ class CanvasOverlays:
 
     def _cell_center_and_size(self, canvas: QWidget, row: int) -> tuple[QPoint, float]:
         """Return the center of a curve's grid cell, and the curve's size in pixels once the camera has moved to it."""
-        top, left, bottom, right = self._comparison.curves.cell_of(row)
-        width, height = canvas.width(), canvas.height()
-        middle = QPoint(round((left + right) / 2 * width), round((top + bottom) / 2 * height))
-        return middle, min((right - left) * width, (bottom - top) * height) / _VIEW_EXTENT
+        layer = self._comparison.curves.layer_of(row)
+        frames = self._comparison.side_by_side.frames((canvas.width(), canvas.height()))
+        left, top, width, height = frames[layer].cell if layer in frames else (0, 0, canvas.width(), canvas.height())
+        return QPoint(round(left + width / 2), round(top + height / 2)), min(width, height) / _VIEW_EXTENT
 
     def schedule_card(self) -> None:
         """Schedule the card of the selected curve, after pending events."""
@@ -118,30 +111,6 @@ class CanvasOverlays:
             self.line = None if canvas is None else self._deleted_with_page(LassoLine(canvas))
         if self.line is not None:
             self.line.draw(drawing)
-
-    def _pause_updates(self, begins: bool) -> None:
-        """Disable updates of a full canvas while a batch of layers is added or removed: napari redraws for each."""
-        canvas = self._canvas()
-        if begins and canvas is not None and len(self._comparison.choices.layers) > _SLOW_LAYER_COUNT:
-            self._paused_canvas = canvas
-            canvas.setUpdatesEnabled(False)
-            self._comparison.choices.canvas_paused = True
-        elif self._paused_canvas is not None and not begins and isalive(self._resume_timer):
-            self._resume_timer.start()  # in a later event loop iteration
-
-    def _resume_if_settled(self) -> None:
-        if not self._comparison.choices.batch_depth:
-            self.resume_updates()
-
-    def resume_updates(self) -> None:
-        """Enable updates of the canvas again."""
-        canvas, self._paused_canvas = self._paused_canvas, None
-        choices = self._comparison.choices
-        choices.canvas_paused = False
-        if canvas is not None and isalive(canvas):
-            if choices.batch_depth:
-                gc.collect()  # the graphics memory of the layers removed in the batch, before they are drawn again
-            canvas.setUpdatesEnabled(True)
 
     def _on_layers_changed(self, _: object = None) -> None:
         """Schedule an update of the captions: layer lists emit many events."""
@@ -221,7 +190,6 @@ class Captions(CanvasOverlay):
         with_label_font(self)
 
     def compute(self, size: tuple[int, int]) -> bool:
-        self._side_by_side.on_canvas_resized(size)
         found = [(one, self._caption_rect(one)) for one in self._side_by_side.captions(size)]
         before, self.shown = self.shown, [(one, room) for one, room in found if not room.isEmpty()]
         seen = [[(one.text, one.color, room) for one, room in shown] for shown in (before, self.shown)]

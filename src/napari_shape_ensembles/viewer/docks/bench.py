@@ -106,7 +106,6 @@ class Bench(Page):
             self.link(signal, self._schedule_headings)
         self.canvas_overlays = CanvasOverlays(self, session.comparison)
         self.add_close_handler(partial(_stop_automation, session))
-        self.add_close_handler(self.canvas_overlays.resume_updates)
         selection = session.comparison.selection
         self.link(selection.changed, self.canvas_overlays.schedule_card)
         self.link(choices.exclusions.changed, self.canvas_overlays.update_card)

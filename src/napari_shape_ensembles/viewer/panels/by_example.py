@@ -6,8 +6,7 @@ from qtpy.QtCore import QRect, QSignalBlocker, QSize, Qt, Signal
 from qtpy.QtGui import QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QCheckBox, QListView, QListWidget, QListWidgetItem, QSizePolicy, QWidget
 
-from ...outlines import Proposal
-from ...outlines.proposals import describe_finding, distinguishing_descriptions
+from ...outlines.proposals import Proposal, describe_finding, distinguishing_descriptions
 from ...palette import OUTLINE
 from ...words import counted
 from ..dialogs import Dialogs

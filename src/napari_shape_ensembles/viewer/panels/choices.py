@@ -5,8 +5,8 @@ from qtpy.QtGui import QColor, QHelpEvent, QPainter, QPen
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from ...comparison.verdict import INCONCLUSIVE
-from ...studies import Choice, ChoiceStudy
-from ...studies.choices import FIELDS
+from ...studies import ChoiceStudy
+from ...studies.choices import FIELDS, Choice
 from .fonts import Drawing
 from .widgets import tip
 
