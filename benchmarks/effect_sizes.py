@@ -10,7 +10,6 @@ import numpy as np
 
 from napari_shape_ensembles import (
     Ensemble,
-    archetype_sensitivity,
     compare,
     dependence_test,
 )
@@ -51,7 +50,7 @@ def row(pair):
     # Shares are meaningless if no difference was found.
     shares = [] if result.case == "1∧1" else zip(COMPONENTS, found.share, *found.interval, strict=True)
     leading = [f"{name} {text(share, low, high)}" for name, share, low, high in shares if low > 0.1]
-    sensitivity = archetype_sensitivity(*pair)
+    sensitivity = result.sensitivity()
     return {
         "row": result.case,
         **{

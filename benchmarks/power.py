@@ -34,9 +34,9 @@ from scipy.optimize import brentq
 from scipy.stats import binomtest, ks_2samp, mannwhitneyu, norm, rankdata, ttest_ind
 
 from napari_shape_ensembles import Ensemble, Settings, decompose, extract_curves, to_landmarks
-from napari_shape_ensembles.comparison.compare import tests_of_learned
+from napari_shape_ensembles.comparison.engine import curve_test
 from napari_shape_ensembles.comparison.learning import coordinate_precision, learn_landmarks
-from napari_shape_ensembles.comparison.parts import standardized
+from napari_shape_ensembles.comparison.parts import form_parts, scale_parts, standardized
 from napari_shape_ensembles.shapes.lobes import lobes_held
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -369,7 +369,12 @@ def one_draw(some, first, seed, *, rivals=True):
     for name, settings in SETTINGS.items():
         if name != "defaults" and not rivals:
             continue
-        both = tests_of_learned(learned, first, replace(settings, seed=seed), None)
+        changed = replace(settings, seed=seed)
+        parts = (
+            form_parts(learned.t, learned.descriptors, changed),
+            scale_parts(learned.l, learned.space.scale_mean, changed, learned.known),
+        )
+        both = [curve_test(kind, np.arange(len(learned.t)), first, changed) for kind in parts]
         for test, result in zip(("form", "scale"), both, strict=True):
             found[test, name] = result.p_value
             if name == "defaults":

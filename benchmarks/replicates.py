@@ -21,6 +21,7 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 from time import process_time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -28,9 +29,12 @@ from imageio.v3 import imread
 from scipy import stats
 from scipy.stats import rankdata
 
-from napari_shape_ensembles import Experiment, Outlines, Settings, compare, experiment, position_dependence
+from napari_shape_ensembles import Outlines, Settings, compare, experiment, position_dependence
+from napari_shape_ensembles.comparison import hypotheses
 from napari_shape_ensembles.comparison.design import checked_design
-from napari_shape_ensembles.comparison.experiment import TESTS
+from napari_shape_ensembles.comparison.engine import TESTS
+from napari_shape_ensembles.comparison.hypotheses import QUANTITIES
+from napari_shape_ensembles.comparison.replicate_quantities import ReplicateQuantities
 from napari_shape_ensembles.mmd.replicates import (
     Hypothesis,
     closed_p_values,
@@ -393,7 +397,7 @@ def equivalence(designs, only):
     "alone": the replicates' means of all other quantities agree, so that the one at the margin decides, where the level
     is highest; "all": all quantities vary equally.
     """
-    lobes, count = TESTS["undulation"], 40
+    lobes, count = QUANTITIES["undulation"], 40
     spreads = {"size": 0.15, "elongation": 0.15, **dict.fromkeys((*lobes, "roughness"), 0.3)}
     none = pd.DataFrame({f"{test}_p_adjusted": [1.0] for test in TESTS})
     for m in (3, 6, 12):
@@ -417,9 +421,11 @@ def equivalence(designs, only):
                         columns[name] = spread * values
                     columns["size"] += np.log(1.1) * second
                     columns[lobes[0]] += 0.2 * spreads[lobes[0]] * np.sqrt(1 - icc) * second
-                    made = Experiment(design, Settings(), {}, {}, pd.DataFrame(columns), "family", "µm")
-                    vars(made)["table"] = none  # detection by permutation is irrelevant here
-                    row = made.equivalence(0.1, form=0.2).iloc[0]
+                    measured = ReplicateQuantities(pd.DataFrame(columns), design, Settings().significance)
+                    # Detection by permutation is irrelevant here.
+                    made = SimpleNamespace(design=design, quantities=measured, settings=Settings(), table=none,
+                                           correction="family", faults_that_count=[""])  # fmt: skip
+                    row = hypotheses.equivalence(made, 0.1, 0.2, None).iloc[0]
                     found.append((row["undulation_p"], row["scale_p"]))
                 form, scale = np.transpose(found)
                 print_row(f"{m} and {m}, {varies}", icc, {"form": form, "scale": scale}, 0)
@@ -542,9 +548,9 @@ def real(designs, only):
                     chosen = np.concatenate([order[:m], other])
                     hypothesis = Hypothesis(two(m, m)[0])
                     for test, words in (("undulation", "form"), ("scale", "scale")):
-                        kernels = {part: one.subset(chosen) for part, one in result.kernels[test].items()}
+                        kernels = {part: one.subset(chosen) for part, one in result.groups.kernels[test].items()}
                         p_values[words].append(replicate_test(kernels, hypothesis, draws=DRAWS, seed=seed).p_value)
-                        small_p = result._small_sample(test, hypothesis, chosen).p_value
+                        small_p = result.groups.small_sample_test(test, hypothesis, chosen).p_value
                         p_values[f"{words}, small sample"].append(small_p)
                 p_values["row"] = np.minimum(p_values["form"], p_values["scale"])
                 print_row(cell, 0, p_values, least_p(m, m))

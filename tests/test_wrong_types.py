@@ -19,7 +19,6 @@ GRID = {"ranks": [2], "landmarks": [20]}
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (package.all_pairs, "takes a list of images"),
         (package.annotators, "takes a list or a dict of label images"),
         (lambda given: package.at_pixel_size(given, 1.0), "takes an Ensemble"),
         (lambda given: package.design_from_names(given, "{group}"), "takes a list of file names"),

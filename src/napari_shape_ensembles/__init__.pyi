@@ -3,7 +3,6 @@ from .comparison import (
     Comparison,
     Experiment,
     Settings,
-    archetype_sensitivity,
     compare,
     design_from_names,
     experiment,
@@ -35,7 +34,7 @@ from .outlines import (
 from .progress import Progress, Stopped, reporting
 from .shapes import ShapeSpace, decompose, register, to_landmarks
 from .shapes.conformal import ConformalClassifier
-from .studies import DecisionLandscape, PairTable, SmoothingStudy, all_pairs, decision_landscape, smoothing_study
+from .studies import DecisionLandscape, SmoothingStudy, decision_landscape, smoothing_study
 
 __version__: str
 
@@ -52,7 +51,6 @@ __all__ = [
     "MMDTest",
     "ObjectModel",
     "Outlines",
-    "PairTable",
     "Progress",
     "Quality",
     "Settings",
@@ -60,9 +58,7 @@ __all__ = [
     "SmoothingStudy",
     "Stopped",
     "agreement",
-    "all_pairs",
     "annotators",
-    "archetype_sensitivity",
     "at_pixel_size",
     "compare",
     "content_of",

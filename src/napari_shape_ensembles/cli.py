@@ -424,6 +424,7 @@ def experiment(
     from .io.design import design_of_folder, read_design, take_parts, take_pixel_sizes
     from .io.rerun import inputs_of
     from .io.results import EXPERIMENT, TRENDS, trend_figures, write_experiment
+    from .outlines import Ensemble
 
     if pattern is not None and not design.is_dir():
         raise ContentError(f"{design} is not a folder: with --pattern, give the folder of the images")
@@ -443,19 +444,18 @@ def experiment(
     _check_outputs(out, names, [design, *paths], force)
     _check_table(table, [design, *paths], force)
     analysis = reading.settings.analysis
-    forecast = checked.forecast(analysis.significance) if analysis.permute != "curves" else []
-    before = (*checked.notes, *forecast)
+    before = (*checked.notes, *checked.forecast(analysis))
     for sentence in before:
         echo_error(f"note: {sentence}")
     reading = _with_one_recipe(paths, reading, parts)
     ensembles = _made_unique(paths, _ensembles(paths, reading, parts))
     with progress_bar("experiment"):
         result = run_experiment(ensembles, rows, reading.settings.analysis, control=control, correction=str(correction))
-        inputs = inputs_of([[path] for path in paths], reading, parts)
+        result = replace(result, inputs=inputs_of([[path] for path in paths], reading, parts))
         with recording_outputs(out, names, [TRENDS]) as written:
-            written += write_experiment(out, result, margin, asked, design=rows, inputs=inputs)
+            written += write_experiment(out, result, margin, asked)
     echo_written(written)
-    _write_table(table, *_objects_of(ensembles, result.to_dataframe()))
+    _write_table(table, Ensemble.pooled(result.groups.images), result.to_dataframe())
     echo(result.summary())
     for sentence in (*result.overall(asked.given, asked.interactions), *result.sentences(margin)):
         echo(sentence)
@@ -723,11 +723,13 @@ def pairs(
     force: Force = False,
 ) -> None:
     """Compare every image in a folder with every other."""
-    from .io.results import STUDY, write_study
-    from .studies import all_pairs
-    from .studies.figures import plot_pairs
+    import pandas as pd
 
-    with _executor(dask) as executor:
+    from .comparison import experiment as run_experiment
+    from .io.results import STUDY, write_study
+    from .studies.superplot import draw_groups
+
+    with _executor(dask) as client:
         _check_outputs(out, [f"pairs.{ending}" for ending in STUDY], (folder,), force)
         _check_table(table, (folder,), force)
         paths = files_of(folder, groups=True, labels=bool(reading.labels))
@@ -735,13 +737,17 @@ def pairs(
             raise ContentError(f"{folder}: all pairs need at least two images, not {len(paths)}")
         ensembles = _made_unique(paths, _ensembles(paths, _with_one_recipe(paths, reading)))
         with progress_bar("all pairs"):
-            found = all_pairs(ensembles, reading.settings.analysis, executor=executor)
-        sizes = dict(zip(found.names, found.sizes, strict=True))
-        with recording_outputs(out, [f"pairs.{ending}" for ending in STUDY]) as written:
-            written += write_study(out, "pairs", found, plot_pairs, {"curves": sizes})
+            design = pd.DataFrame({"group": [one.name for one in ensembles]})
+            found = run_experiment(ensembles, design, reading.settings.analysis, correction="family", client=client)
+        sizes = {one.name: len(one) for one in ensembles}
+        more, names = {"curves": sizes, "warnings": list(found.warnings)}, [f"pairs.{ending}" for ending in STUDY]
+        with recording_outputs(out, names) as written:
+            written += write_study(out, "pairs", found, draw_groups, more, found.table)
         echo_written(written)
         _write_table(table, *_objects_of(ensembles))
         echo(found.summary())
+        for warning in found.warnings:
+            echo_error(f"note: {warning}")
 
 
 @command(Outlines, Settings, without=("rank", "landmarks"))
@@ -875,8 +881,8 @@ def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
         echo_written(written)
 
 
-def _objects_of(ensembles: Sequence[Any], known: Any = None) -> tuple[Any, Any]:
-    """Return all outlines as one ensemble, and their attributes; for an experiment, with design and measures."""
+def _objects_of(ensembles: Sequence[Any]) -> tuple[Any, Any]:
+    """Return all outlines as one ensemble, and their attributes."""
     import pandas as pd
 
     from .outlines import Ensemble
@@ -884,11 +890,6 @@ def _objects_of(ensembles: Sequence[Any], known: Any = None) -> tuple[Any, Any]:
     pooled = Ensemble.pooled(list(ensembles))
     rows = pd.concat([ensemble.to(pooled.unit).to_dataframe() for ensemble in ensembles], ignore_index=True)
     rows["image"] = pooled.images
-    if known is not None:
-        further = known.drop(columns=["id", "image"]).rename(
-            columns=lambda name: f"design {name}" if name in rows else name
-        )
-        rows = pd.concat([rows, further], axis=1)
     return pooled, rows
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from napari_shape_ensembles import design_from_names
+from napari_shape_ensembles import Settings, design_from_names
 from napari_shape_ensembles.comparison.design import RequestedTests, checked_design
 
 
@@ -52,12 +52,12 @@ def test_groups_that_are_numbers_become_names():
 
 def test_the_design_needed_for_a_significance_level_is_reported():
     design = checked_design(frame(group=["a"] * 3 + ["b"] * 3), 6)
-    assert design.forecast(0.01) == [
+    assert design.forecast(Settings(significance=0.01)) == [
         "a and b: 3 and 3 images cannot reach p < 0.01 by permutation (smallest p = 0.1); 6 and 6 could"
     ]
-    assert not checked_design(frame(group=["a"] * 6 + ["b"] * 6), 12).forecast(0.01)
+    assert not checked_design(frame(group=["a"] * 6 + ["b"] * 6), 12).forecast(Settings(significance=0.01))
     paired = frame(group=["a", "b"] * 5, block=np.repeat(range(5), 2))
-    assert "within blocks (smallest p = 0.062)" in checked_design(paired, 10).forecast(0.05)[0]
+    assert "within blocks (smallest p = 0.062)" in checked_design(paired, 10).forecast(Settings(significance=0.05))[0]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from napari_shape_ensembles import (
     Settings,
     agreement,
     annotators,
-    archetype_sensitivity,
     compare,
     decision_landscape,
     dependence_test,
@@ -49,7 +48,10 @@ def test_the_table_holds_everything_known_about_a_curve(result):
     assert table.columns.tolist()[:5] == ["id", "image", "sample", "condition", "well"]
     np.testing.assert_array_equal(table[["t1", "t6", "l3"]], np.column_stack([result.t[:, [0, 5]], result.l[:, 2]]))
     np.testing.assert_array_equal(table["scale"], result.distances["scale"])
-    assert table.groupby("sample")["condition"].unique().map(list).to_dict() == {"A": ["control"], "B": ["drug"]}
+    assert table.groupby("sample")["condition"].unique().map(list).to_dict() == {
+        "field 1": ["control"],
+        "field 2": ["drug"],
+    }
     assert table["well"].isna().sum() == 30
     assert table["area"].tolist() == [*result.a.features["area"], *result.b.features["area"]]
 
@@ -58,11 +60,13 @@ def test_the_table_holds_everything_known_about_a_curve(result):
 def test_export_to_other_libraries(result):
     pytest.importorskip("geopandas")
     pytest.importorskip("anndata")
-    assert result.to_geodataframe().groupby("sample").size().to_dict() == {"A": 20, "B": 30}
+    assert result.to_geodataframe().groupby("sample").size().to_dict() == {"field 1": 20, "field 2": 30}
     data = result.to_anndata()
     assert data.var_names.tolist()[-4:] == ["t6", "l1", "l2", "l3"]
     assert data.uns["shape_ensembles"]["case"] == result.case
-    assert Ensemble.from_anndata(data[data.obs["sample"] == "B"]).vertices.tobytes() == result.b.vertices.tobytes()
+    assert (
+        Ensemble.from_anndata(data[data.obs["sample"] == "field 2"]).vertices.tobytes() == result.b.vertices.tobytes()
+    )
     both = result.a + result.b  # with repeated ids, and one without a well
     for again in (Ensemble.from_anndata(data), Ensemble.from_polygons(result.to_geodataframe())):
         assert again.vertices.tobytes() == both.vertices.tobytes()
@@ -119,7 +123,7 @@ def test_every_result_plots_on_axes_without_pyplot(result):
         "smoothing": smoothing_study(labels, labels.T, sigmas=(0.5, 1.0), ranks=(2,), landmarks=(20,), settings=few),
     }
     results |= {
-        "sensitivity": archetype_sensitivity(result.a, result.b, Settings(**QUICK), archetypes=2),
+        "sensitivity": result.sensitivity(2),
         "position": position_dependence(result),
         "quality": quality(result.a, result.a),
         "quality without findings": Quality(()),
@@ -138,7 +142,7 @@ def test_every_result_plots_on_axes_without_pyplot(result):
 
 
 def test_plots_show_the_results(result):
-    found = archetype_sensitivity(result.a, result.b, Settings(**QUICK), archetypes=3)
+    found = result.sensitivity(3)
     level, *marks = found.plot().lines
     drawn = sorted(x for mark in marks for x in mark.get_xdata())
     assert drawn == sorted(getattr(one, test).p_value for one in found.comparisons for test in ("undulation", "scale"))
@@ -171,8 +175,10 @@ def test_a_table_of_an_experiment_has_one_row_per_outline(result):
     found = experiment(images, design, **QUICK)
     table = found.to_dataframe()
     assert table["id"].tolist() == [name for one in images for name in one.ids.tolist()]
-    assert table.groupby("image")[["group", "dose"]].first().to_numpy().tolist() == design.to_numpy().tolist()
-    np.testing.assert_allclose(np.log(table["size"]).groupby(table["replicate"]).mean(), found.means["size"])
+    assert table["sample"].tolist() == np.repeat([*"xxyy"], list(map(len, images))).tolist()
+    assert table.groupby("replicate")["dose"].first().tolist() == design["dose"].tolist()
+    means = np.log(table["size"]).groupby(table["replicate"]).mean()
+    np.testing.assert_allclose(means, found.quantities.means["size"])
 
 
 LABELS = np.zeros((30, 40), np.int32)

@@ -102,12 +102,12 @@ def test_a_size_difference_is_explained_as_such(small, explained):
 
 def test_witnesses_are_of_the_deciding_description(small):
     table = small.witnesses
-    assert table["source"].tolist() == ["A"] * 40 + ["B"] * 40
+    assert table["sample"].tolist() == ["A"] * 40 + ["B"] * 40
     from napari_shape_ensembles.mmd.witness import witness
 
     deciding = min(small.scale.parts, key=lambda name: small.scale.parts[name].p_value)
     expected = witness(small.scale_parts().tested[deciding].points, 40)
-    np.testing.assert_array_equal(table["scale"], expected)
+    np.testing.assert_array_equal(table["witness_scale"], expected)
     assert expected[:40].mean() > 0 > expected[40:].mean()
 
 

@@ -11,7 +11,7 @@ from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Outlines, Settings, compare, explain
 from napari_shape_ensembles.comparison.answer import PART_NAMES, ratio_words
 from napari_shape_ensembles.explanation.headline import headline
-from napari_shape_ensembles.explanation.paper import answer_figure, image_table, methods, object_table
+from napari_shape_ensembles.explanation.paper import answer_figure, image_table, methods
 
 QUICK = Settings(landmarks=60, rank=10, permutations=199)
 
@@ -178,10 +178,10 @@ def test_text_for_a_paper_has_every_number(images):
         known.sentence,
     ):
         assert part in words
-    objects, table = object_table(images), image_table(images)
+    objects, table = images.outlines, image_table(images)
     assert len(objects) == 144
-    assert objects["side"].value_counts().to_dict() == {"A": 72, "B": 72}
-    np.testing.assert_allclose(objects["distance_scale"], images.distances["scale"])
+    assert objects["sample"].value_counts().to_dict() == dict.fromkeys(images.names, 72)
+    np.testing.assert_allclose(objects["scale"], images.distances["scale"])
     assert table["outlines"].tolist() == [12] * 12
     sizes = [size for side in known.image_sizes for size in side.values()]
     np.testing.assert_allclose(table["size"], sizes)

@@ -53,7 +53,7 @@ def test_a_table_has_one_row_per_outline(result, tmp_path, ending):
     exact = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}  # from pandas 3 on the default
     table = pd.read_csv(path, **exact) if ending == "csv" else pd.read_parquet(path)
     assert len(table) == 26
-    assert table["sample"].tolist() == ["A"] * 12 + ["B"] * 14
+    assert table["sample"].tolist() == np.repeat(result.names, [12, 14]).tolist()
     np.testing.assert_array_equal(table["area"][:12], result.a.features["area"])
     np.testing.assert_array_equal(table[["l1", "l2", "l3"]], result.l)
 
@@ -106,8 +106,8 @@ def test_every_command_writes_tables(images, tmp_path, command):
     assert set("abcd"[: count // 16]) == set(table["image"])
     assert {"id", "area", "perimeter"} <= set(table)
     if command == "experiment":
-        assert table.groupby("image")["group"].first().tolist() == ["x", "x", "y", "y"]
-        assert sorted(set(table["design area"])) == [1, 2, 3, 4]
+        assert table.groupby("image")["sample"].first().tolist() == ["x", "x", "y", "y"]
+        assert sorted(set(table["area of the design"])) == [1, 2, 3, 4]
 
 
 # -------------------------------------------------------------------------------------------------------- GeoParquet

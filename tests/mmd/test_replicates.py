@@ -304,7 +304,7 @@ def test_parts_are_combined_by_the_smallest_p_value():
     both = replicate_test(kernels, hypothesis)
     assert both.parts == {name: replicate_test({name: one}, hypothesis).p_value for name, one in kernels.items()}
     assert min(both.parts.values()) <= both.p_value <= 2 * min(both.parts.values())
-    as_mmd = replicate_mmd_test(kernels, 3, significance=0.2)
+    as_mmd = replicate_mmd_test(kernels, hypothesis, significance=0.2)
     assert as_mmd.p_value == both.p_value
     assert as_mmd.mmd == pytest.approx(both.statistic * np.sqrt(2 / 3))
     assert {name: part.p_value for name, part in as_mmd.parts.items()} == both.parts
@@ -315,7 +315,7 @@ def test_parts_are_combined_by_the_smallest_p_value():
 def test_the_threshold_is_exceeded_if_and_only_if_rejected(seed, level):
     points, replicate = random_replicates((3,) * 7, seed=seed, shift=[0, 0, 0, 1, 1, 1, 1])
     kernels = {"a": mean_kernels(points, replicate), "b": mean_kernels(points[:, :1], replicate)}
-    test = replicate_mmd_test(kernels, 3, significance=level)
+    test = replicate_mmd_test(kernels, Hypothesis(np.arange(7) >= 3), significance=level)
     for one in (test, *test.parts.values()):
         assert one.rejected == (one.p_value <= level) == (one.mmd > one.threshold)
 
@@ -459,8 +459,9 @@ def test_the_number_of_replicates_needed_is_reported():
 def test_identical_points_do_not_differ_by_rounding(sizes, kernel, place):
     replicate = np.repeat(np.arange(sum(sizes)), 7)
     kernels = {"": mean_kernels(np.full((len(replicate), 1), place), replicate, kernel=kernel)}
-    assert replicate_test(kernels, Hypothesis(np.arange(sum(sizes)) >= sizes[0])).p_value == 1
-    assert replicate_mmd_test(kernels, sizes[0]).p_value == 1
+    hypothesis = Hypothesis(np.arange(sum(sizes)) >= sizes[0])
+    assert replicate_test(kernels, hypothesis).p_value == 1
+    assert replicate_mmd_test(kernels, hypothesis).p_value == 1
 
 
 def test_covariates_break_the_symmetry_of_equal_groups():

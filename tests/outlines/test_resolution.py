@@ -11,7 +11,6 @@ from napari_shape_ensembles import (
     Comparison,
     Ensemble,
     Settings,
-    all_pairs,
     at_pixel_size,
     compare,
     decision_landscape,
@@ -102,14 +101,13 @@ def test_pairs_are_compared_at_the_larger_pixel_size(pooled):
     half = np.arange(len(coarse)) % 2 == 0
     kept = set(coarse.ids[half].tolist())
     a, b = fine.subset([label not in kept for label in fine.ids.tolist()]), coarse.subset(half)
-    result, table = compare(a, b, QUICK), all_pairs([a, b], QUICK)
-    assert table.undulation.mmd[0, 1] == pytest.approx(result.undulation.mmd, abs=1e-9)
-    assert table.case[0, 1] == "1∧1"
-    assert table.note == result.note
-    assert table.summary().endswith("; family-wise error rate at most 0.01 (Holm). " + result.note + ".")
-    several = all_pairs([[a, a], b], QUICK)
-    assert several.sizes == (2 * len(result.a), len(result.b))
-    assert all_pairs([coarse.subset(half), coarse.subset(~half)], QUICK).note == ""
+    design = pd.DataFrame({"group": ["a", "b"]})
+    result, pairs = compare(a, b, QUICK), experiment([a, b], design, QUICK)
+    assert pairs.table["undulation_statistic"][0] == result.undulation.mmd
+    assert pairs.table["case"][0] == "1∧1"
+    assert f"{result.note}." in pairs.warnings
+    assert pairs.contrast().note == result.note
+    assert experiment([coarse.subset(half), coarse.subset(~half)], design, QUICK).contrast().note == ""
 
 
 def test_a_landscape_reports_resampling_to_one_pixel_size(pooled):
@@ -133,7 +131,6 @@ def test_unknown_pixel_sizes_that_prevent_resampling_are_reported(pooled):
     assert found.note.startswith(words)
     assert f"{found.note}." in found.warnings
     assert (len(found.a), len(found.b)) == (len(fine), len(coarse))
-    assert words in all_pairs([[coarse, bare], coarse], QUICK).summary()
     third = np.arange(len(bare)) % 3
     images = [(bare if part == 1 else fine).subset(third == part) for part in range(3)]
     images += [coarse.subset(third[: len(coarse)] == part) for part in range(3)]

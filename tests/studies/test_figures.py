@@ -6,11 +6,12 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgba
+from scipy.cluster.hierarchy import leaves_list
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Settings, all_pairs, decision_landscape, experiment, smoothing_study
+from napari_shape_ensembles import Ensemble, Settings, decision_landscape, experiment, smoothing_study
 from napari_shape_ensembles.studies import figures
-from napari_shape_ensembles.studies.superplot import figures_of
+from napari_shape_ensembles.studies.superplot import draw_groups, figures_of
 
 SETTINGS = Settings(permutations=99, significance=0.05)
 
@@ -112,23 +113,15 @@ def test_a_study_is_drawn_with_its_recommended_range(study):
 
 def test_pairs_are_drawn_in_the_order_of_the_tree():
     images = [Ensemble(list(blobs(20, 40, seed=s) * size), name=f"n{s}") for s, size in ((1, 1), (2, 3), (3, 1))]
-    table = all_pairs(images, Settings(landmarks=30, rank=8, significance=0.05))
-    _, matrix = table.plot()
-    names = [text.get_text() for text in matrix.get_xticklabels()]
-    assert names == [table.names[i] for i in table.order]
-    assert [text.get_text() for text in matrix.texts] == [
-        table.case[i, j] for i in table.order for j in table.order if i != j
-    ]
-
-
-def test_names_are_drawn_on_one_line_without_markup():
-    names = ["$\\frac{$", "two\nlines", "a name that is longer than any figure has room for.tif"]
-    images = [Ensemble(list(blobs(12, 40, seed=seed)), name=name) for seed, name in enumerate(names)]
-    figure = plt.figure(layout="constrained")
-    figures.plot_pairs(all_pairs(images, SETTINGS), figure)
-    figure.canvas.draw()
-    shown = {label.get_text() for label in figure.axes[1].get_yticklabels()}
-    assert shown == {"$\\frac{$", "two lines", "a name that is long… for.tif"}
+    design = pd.DataFrame({"group": [one.name for one in images]})
+    pairs = experiment(images, design, Settings(landmarks=30, rank=8, significance=0.05))
+    _, matrix = draw_groups(pairs, plt.figure())
+    names = [text.get_text() for text in matrix.get_yticklabels()]
+    assert names == [pairs.design.groups[place] for place in leaves_list(pairs.linkage)]
+    assert names in (["n2", "n1", "n3"], ["n2", "n3", "n1"], ["n1", "n3", "n2"], ["n3", "n1", "n2"])
+    shown = {tuple(names[int(place)] for place in text.get_position()): text.get_text() for text in matrix.texts}
+    for a, b, case in pairs.table[["a", "b", "case"]].itertuples(index=False):
+        assert shown[a, b] == shown[b, a] == case
 
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])

@@ -55,12 +55,12 @@ def test_a_run_highlights_the_row_and_colors_curves(window, qtbot):
         assert part in text
     layers = [curves_of(viewer, name) for name in ("one", "two")]
     assert layers[0].face_contrast_limits == layers[1].face_contrast_limits
-    for side, layer in zip("AB", layers, strict=True):
+    for name, layer in zip(dock.result.names, layers, strict=True):
         table = dock.result.distances
-        own = table[table["source"] == side]
+        own = table[table["sample"] == name]
         np.testing.assert_allclose(layer.features["product"], own["product"])
         np.testing.assert_allclose(layer.features["painted"], own["product"])
-        assert {"id", "area", "perimeter", "undulation", "scale", "source"} <= set(layer.features)
+        assert {"id", "area", "perimeter", "undulation", "scale", "sample"} <= set(layer.features)
         assert len(np.unique(np.asarray(layer.face_color), axis=0)) > 10
 
 

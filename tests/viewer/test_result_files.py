@@ -414,7 +414,7 @@ def test_curves_are_exported_with_distances_and_measurements(finished_dock, qtbo
         assert table.ensemble.name == ensemble.name
         assert (table.ensemble.unit, table.scale) == ("µm", (0.5, 0.5))
         assert table.ensemble.ids.tolist() == ensemble.ids.tolist()
-        assert set(table.features["source"]) == {side}
+        assert set(table.features["sample"]) == {ensemble.name}
         np.testing.assert_allclose(table.ensemble.vertices, ensemble.vertices, rtol=1e-5)
         expected = pd.DataFrame({name: COLOR_FEATURES[name].values(result)[rows] for name in columns})
         np.testing.assert_allclose(table.features[columns].astype(float), expected, rtol=1e-6, atol=1e-9)

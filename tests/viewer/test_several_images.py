@@ -98,7 +98,7 @@ def test_every_image_gets_its_own_curve_layer_in_place(finished_dock, model):
         rows = slice(row, row + len(layer.data))
         assert layer.features["id"].tolist() == result.distances["id"][rows].tolist()
         assert layer.features["product"].tolist() == result.distances["product"][rows].tolist()
-        assert set(layer.features["source"]) == {name}
+        assert set(layer.features["sample"]) == {name}
         row += len(layer.data)
     assert row == len(result.distances)
     assert len({layer.face_contrast_limits for layer in layers}) == 1

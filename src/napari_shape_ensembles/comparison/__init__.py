@@ -1,13 +1,13 @@
 """Comparison of two ensembles: learning, two tests, and one row of the truth table."""
 
-from .compare import Comparison, compare
+from .compare import compare
 from .design import Design, design_from_names
 from .experiment import Experiment, experiment
 from .inputs import InputFile as InputFile
 from .inputs import Inputs as Inputs
 from .position import position_dependence
+from .result import Comparison
 from .sensitivity import ArchetypeSensitivity as ArchetypeSensitivity
-from .sensitivity import archetype_sensitivity
 from .settings import Settings
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "Design",
     "Experiment",
     "Settings",
-    "archetype_sensitivity",
     "compare",
     "design_from_names",
     "experiment",

@@ -79,10 +79,11 @@ def names_of(comparison: Comparison) -> tuple[str, str]:
 def summary(comparison: Comparison) -> str:
     """Return the result as one sentence: groups, counts, row and p-values."""
     c = comparison
-    images = [f"{counted(count, 'image')}, " if c.permuted == "images" else "" for count in c.image_counts]
+    unit = c.permuted.removesuffix("s")
+    units = ["" if unit == "curve" else f"{counted(count, unit)}, " for count in c.unit_counts]
     groups = " and ".join(
         f"{ensemble.name or side} ({own}{counted(len(ensemble), 'curve')})"
-        for side, ensemble, own in (("A", c.a, images[0]), ("B", c.b, images[1]))
+        for side, ensemble, own in (("A", c.a, units[0]), ("B", c.b, units[1]))
     )
     if c.inconclusive:
         return f"{groups}: inconclusive: {c.inconclusive}{small_sample_words(c.small_sample)}."
@@ -91,8 +92,11 @@ def summary(comparison: Comparison) -> str:
 
 
 def p_words(comparison: Comparison) -> str:
-    """State the p-values of the two tests."""
-    return f"undulation p = {comparison.undulation.p_value:.2g}, scale p = {comparison.scale.p_value:.2g}"
+    """State the p-values of the two tests by which the row is decided."""
+    tests = comparison.undulation, comparison.scale
+    undulation, scale = comparison.p_adjusted or [test.p_value for test in tests]
+    adjusted = ", adjusted for all contrasts" if comparison.p_adjusted else ""
+    return f"undulation p = {undulation:.2g}, scale p = {scale:.2g}{adjusted}"
 
 
 def small_sample_words(p_values: tuple[float, float] | None) -> str:
@@ -178,12 +182,14 @@ def scope(comparison: Comparison) -> str:
     if comparison.case == INCONCLUSIVE:
         return ""
     counts, names = comparison.image_counts, names_of(comparison)
-    if comparison.permuted == "images":
-        permuted = f"whole images were permuted ({counts[0]} and {counts[1]})"
+    if comparison.permuted != "curves":
+        counts = comparison.unit_counts
+        permuted = f"whole {comparison.permuted} were permuted ({counts[0]} and {counts[1]})"
         if min(counts) > 1:
-            return f"It holds for the conditions if all images are independent: {permuted}."
+            return f"It holds for the conditions if all {comparison.permuted} are independent: {permuted}."
         single, other = names if counts[0] == 1 else names[::-1]
-        return f"It holds for the one image of {single}, compared with the condition of {other}: {permuted}."
+        unit = comparison.permuted.removesuffix("s")
+        return f"It holds for the one {unit} of {single}, compared with the condition of {other}: {permuted}."
     if max(counts) > 1:
         return "It holds for these images only: single outlines were permuted."
     return "It holds for these two images, not for the conditions: there are no replicates."
@@ -194,7 +200,7 @@ def missed(comparison: Comparison) -> str:
     if comparison.case == INCONCLUSIVE or min(len(comparison.a), len(comparison.b)) < 2:
         return ""
     found, (undulation, scale) = [], (comparison.undulation, comparison.scale)
-    if comparison.permuted == "images":
+    if comparison.permuted != "curves":
         ratios = _ratios(comparison)
         for test, own in _OF_TEST.items():
             for name in () if getattr(comparison, test).rejected else own:
@@ -223,10 +229,10 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
         found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
     if max(c.image_counts) > 1 and c.permuted == "curves":
         found.append("Single outlines were permuted: the result holds for these images only, not for the conditions.")
-    if c.permuted == "images" and c.settings.null != "permutation":
+    if c.permuted != "curves" and c.settings.null != "permutation":
         found.append(
-            f"Whole images were permuted: the null distribution {c.settings.null!r} is for single outlines, and was "
-            "not used."
+            f"Whole {c.permuted} were permuted: the null distribution {c.settings.null!r} is for single outlines, and "
+            "was not used."
         )
     if c.inconclusive is None:
         found += caveats_of_few(len(c.a), len(c.b))

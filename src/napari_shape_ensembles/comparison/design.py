@@ -15,6 +15,7 @@ from ..checks import several
 from ..mmd.replicates import Hypothesis, labellings, replicates_needed
 from ..words import counted
 from . import records
+from .settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,16 +120,18 @@ class Design:
         taken = np.concatenate([self.column(name) for name in given], axis=1) if given else None
         return Hypothesis(columns, self.blocks, taken)
 
-    def forecast(self, significance: float) -> list[str]:
-        """Report which contrasts cannot reach a level by permutation, and what could, before any image is read."""
-        said: dict[str, list[str]] = {}
+    def forecast(self, settings: Settings) -> list[str]:
+        """Report which contrasts cannot reach the level by permutation, and what could, before any image is read."""
+        significance, said = settings.significance, dict[str, list[str]]()
         for i, j in self.pairs:
             m, n = (int((self.group == g).sum()) for g in (i, j))
+            if permutes_curves(settings, m, n):
+                continue
             chosen = np.isin(self.group, (i, j))
             within = None if self.blocks is None else self.blocks[chosen]
             count, alike = labellings((self.group[chosen] == j).astype(float), within)
             if alike / count > significance:
-                words = cannot_reach(m, n, significance, alike / count, self._unit, within is not None)
+                words = cannot_reach(m, n, significance, alike / count, self.unit, blocked=within is not None)
                 said.setdefault(words, []).append(f"{self.groups[i]} and {self.groups[j]}")
         more = [f" and {counted(len(pairs) - 1, 'more contrast')}" if len(pairs) > 1 else "" for pairs in said.values()]
         return [f"{pairs[0]}{others}: {words}" for (words, pairs), others in zip(said.items(), more, strict=True)]
@@ -168,7 +171,13 @@ class Design:
         return cls(table, of_image, groups, control, tuple(map(str, records.value(tree, "notes", list))))
 
     @property
-    def _unit(self) -> str:
+    def table(self) -> "pd.DataFrame":
+        """The design with a row per image, from which the same design is made."""
+        return self.replicates.drop(columns="images").iloc[self.of_image].reset_index(drop=True)
+
+    @property
+    def unit(self) -> str:
+        """What the replicates are called: "images", or "replicates" of several images."""
         return "images" if (self.replicates["images"] == 1).all() else "replicates"
 
 
@@ -213,7 +222,14 @@ def numbers_below(tree: Tree, name: str, total: int, count: int) -> Index:
     return found
 
 
-def cannot_reach(m: int, n: int, significance: float, least: float, unit: str = "images", blocked: bool = False) -> str:
+def permutes_curves(settings: Settings, *replicates: int) -> bool:
+    """Whether single curves are permuted between two groups with these numbers of replicates."""
+    return settings.permute == "curves" or (settings.permute == "auto" and max(replicates) < 2)
+
+
+def cannot_reach(
+    m: int, n: int, significance: float, least: float, unit: str = "images", *, blocked: bool = False
+) -> str:
     """Report that so few replicates cannot reach a level, and how many could."""
     enough = replicates_needed(significance, _PARTS)
     more = "" if blocked else f"; {enough} and {enough} could"

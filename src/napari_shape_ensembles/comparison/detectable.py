@@ -173,9 +173,9 @@ def planned_power(
 
 def require_curves_permuted(result: Comparison) -> None:
     """Raise for a comparison that permuted images."""
-    if result.permuted == "images":
+    if result.permuted != "curves":
         raise ValueError(
-            "this comparison permuted whole images: use Experiment.planning for what more images would detect"
+            "this comparison permuted whole images: use ReplicateQuantities.planning for what more images would detect"
         )
 
 

@@ -73,15 +73,14 @@ def curve_layer_data(
 
     view = view or {}
     more = pd.DataFrame(index=range(len(distances))) if columns is None else columns
-    table = pd.concat([distances[["source", *PAINTED]], more.drop(columns=list(PAINTED), errors="ignore")], axis=1)
+    table = pd.concat([distances[list(PAINTED)], more.drop(columns=list(PAINTED), errors="ignore")], axis=1)
     painted = str(view.get("painted", PAINTED[0]))
-    if painted not in table.columns[1:]:
-        raise ContentError(f"curves can be colored by {', '.join(table.columns[1:])}, not {painted!r}")
+    if painted not in table:
+        raise ContentError(f"curves can be colored by {', '.join(table.columns)}, not {painted!r}")
     table["painted"] = table[painted].astype(float)
     high = float(np.nanpercentile(table["painted"], _DEFAULT_PERCENTILE)) or 1.0
     layers = []
-    for side, ensemble in (("A", a), ("B", b)):
-        rows = table[table["source"] == side].reset_index(drop=True)
+    for side, ensemble, rows in (("A", a, table[: len(a)]), ("B", b, table[len(a) :])):
         given, names = view.get(side.lower(), {}), image_names(view, side)
         images = [(_layer_placement(given, side), ensemble, np.ones(len(ensemble), dtype=np.bool_))]
         if names:
@@ -101,7 +100,7 @@ def curve_layer_data(
             if not by_pixels or "scale" not in place:
                 tolerance = _SIMPLIFY_TOLERANCE * float(measures["equivalent_diameter"].median()) / max(pixel)
             further = rows[own].reset_index(drop=True)
-            further = further.drop(columns=["source", "id", "area", "perimeter"], errors="ignore")
+            further = further.drop(columns=["sample", "id", "area", "perimeter"], errors="ignore")
             features = measures[["id", "area", "perimeter"]].assign(**further)
             options = {
                 "name": f"{image.name or 'image'} curves",
@@ -114,7 +113,7 @@ def curve_layer_data(
                 "scale": pixel,
                 "translate": tuple(place.get("translate", (0.0, 0.0))),
                 "units": (image.unit,) * 2,
-                "features": features.assign(source=image.name or side, excluded=False),
+                "features": features.assign(sample=image.name or side, excluded=False),
                 "face_contrast_limits": (0.0, high),
                 "metadata": {MARK: {"source": side, "part": part, "view": view}},
             }

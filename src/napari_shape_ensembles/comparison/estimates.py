@@ -97,8 +97,9 @@ def p_values(test: MMDTest, parts: Collection[str]) -> tuple[float, float]:
 
 
 def units_of(comparison: Comparison) -> Index | None:
-    """Image of each curve, (N,), if images are the units of the tests; None if curves are."""
-    return image_numbers((comparison.a, comparison.b)) if comparison.permuted == "images" else None
+    """Image or replicate of each curve, (N,), if these are the units of the tests; None if curves are."""
+    units: Index | None = comparison.replicates
+    return units
 
 
 def image_numbers(sides: Sequence[Ensemble]) -> Index:

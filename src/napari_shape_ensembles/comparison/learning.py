@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._types import Real
+from .._types import Mask, Real
 from ..archive import StrPath
 from ..outlines import Ensemble
 from ..progress import one_library_thread, report
@@ -48,14 +48,14 @@ COMPARISON_STEPS = (
 class Learned(NamedTuple):
     """A shape space, and the undulation (N, r) and scale (N, 3) coordinates of the curves it was learned from.
 
-    Also the number of curves with an ambiguous match, whether the archetype itself is ambiguous, the descriptors of
-    form (N, k) of `form_descriptors`, and the relative precision of the outlines.
+    Also whether the match of each curve is ambiguous (N,), whether the archetype itself is, the descriptors of form
+    (N, k) of `form_descriptors`, and the relative precision of the outlines.
     """
 
     space: ShapeSpace
     t: Real
     l: Real
-    ambiguous: int
+    ambiguous: Mask
     archetype_is_ambiguous: bool
     descriptors: Real
     known: float
@@ -175,7 +175,7 @@ def _learned(held: Held | HeldByWorkers, places: Real, settings: Settings, lobes
         random_state=settings.seed,
     )
     scale, matches = space.fit_held(held, report_step)
-    ambiguous = int(np.any([np.zeros(len(held), bool), *(match.ambiguous for match in matches)], axis=0).sum())
+    ambiguous = np.any([np.zeros(len(held), np.bool_), *(match.ambiguous for match in matches)], axis=0)
     no_archetype = any(match.archetype_is_ambiguous for match in matches)
     del matches
     space.bands_ = tuple(band for band in space.bands_ if band[1] <= lobes)

@@ -16,11 +16,11 @@ from ..mmd import DependenceTest
 from ..mmd.dependence import independence_test
 from ..outlines import Ensemble
 from ..words import counted
-from .compare import Comparison
 from .estimates import image_numbers
 from .figures import plot_position
 from .learning import learn
 from .parts import form_parts, scale_parts
+from .result import Comparison
 from .settings import Settings
 
 if TYPE_CHECKING:

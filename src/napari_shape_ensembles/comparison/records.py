@@ -150,6 +150,14 @@ def mmd_test_of(tree: Mapping[str, Any]) -> MMDTest:
     )
 
 
+def pair(tree: Mapping[str, Any], name: str) -> tuple[float, float] | None:
+    """Return an optional pair of numbers."""
+    if name not in tree:
+        return None
+    first, second = value(tree, name, list)
+    return float(first), float(second)
+
+
 def json_number(number: float) -> float | str:
     """Return a number in JSON: non-finite ones as the string "inf", "-inf" or "nan"."""
     return float(number) if isfinite(number) else str(float(number))
@@ -200,3 +208,21 @@ def array(tree: Mapping[str, Any], name: str, kinds: str, shape: tuple[int | Non
         wanted = "×".join("any" if n is None else str(n) for n in shape)
         raise ContentError(f"{name} holds {found.dtype} values of shape {found.shape}, not {wanted} values as expected")
     return found
+
+
+def columns_tree(columns: Any) -> Tree:
+    """Convert columns of arbitrary names to a tree with names that are valid in an archive."""
+    values = [plain_array(columns[name]) for name in columns]
+    return {"names": [str(name) for name in columns], **{f"column{i}": value for i, value in enumerate(values)}}
+
+
+def plain_array(values: Any) -> NDArray[Any]:
+    """Convert values to an array that an archive can store: anything but numbers becomes strings."""
+    array = np.asarray(values)
+    return array.astype(np.str_) if array.dtype.kind in "OT" else array
+
+
+def columns_of_tree(tree: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return the columns in a tree that `columns_tree` wrote, by name."""
+    names = value(tree, "names", list)
+    return {str(name): value(tree, f"column{i}", np.ndarray) for i, name in enumerate(names)}

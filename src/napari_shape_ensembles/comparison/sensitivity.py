@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..progress import Listener, as_part, reporting
-from .compare import Comparison, Images, comparable, compare
+from .compare import compare_again
 from .figures import plot_sensitivity
 from .learning import COMPARISON_STEPS
-from .settings import Settings
+from .result import Comparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,10 +28,9 @@ class ArchetypeSensitivity:
 
     Examples
     --------
-    >>> from napari_shape_ensembles import Settings, archetype_sensitivity, samples
+    >>> from napari_shape_ensembles import compare, samples
     >>> a, b = samples.powder_outlines().ensembles()
-    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
-    >>> archetype_sensitivity(a, b, quick, archetypes=2).p_values("scale")
+    >>> compare(a, b, landmarks=60, rank=10, permutations=199).sensitivity(archetypes=2).p_values("scale")
     (0.005, 0.005)
     """
 
@@ -89,49 +88,18 @@ class ArchetypeSensitivity:
 
 
 def archetype_sensitivity(
-    a: Images,
-    b: Images,
-    settings: Settings = Settings(),
-    *,
-    archetypes: int = 5,
-    progress: Listener | None = None,
+    comparison: Comparison, archetypes: int = 5, *, progress: Listener | None = None
 ) -> ArchetypeSensitivity:
-    """Repeat a comparison against several archetypes.
-
-    Parameters
-    ----------
-    a, b : Ensemble, or a sequence of them
-        The two samples of curves.
-    settings : Settings
-        Its archetype comes first; the others are pooled curves, drawn at random with its seed.
-    archetypes : int
-        Number of archetypes, at least 2; no more than there are curves.
-    progress : callable, optional
-        Called with the `Progress` of each step before it starts; an exception that it raises aborts the computation.
-
-    Returns
-    -------
-    ArchetypeSensitivity
-
-    Examples
-    --------
-    >>> from napari_shape_ensembles import Settings, compare, archetype_sensitivity, samples
-    >>> a, b = samples.powder_outlines().ensembles()
-    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
-    >>> sensitivity = archetype_sensitivity(a, b, quick, archetypes=3)
-    >>> sensitivity.cases, sensitivity.stable
-    (('1∧0', '1∧0', '1∧0'), True)
-    """
+    """Repeat a comparison against several archetypes; see `Comparison.sensitivity`."""
     if archetypes < 2:
         raise ValueError(f"{archetypes} archetypes: use at least 2 to see whether they agree")
-    a, b, note = comparable(a, b)
-    drawn = np.random.default_rng(settings.seed).permutation(len(a) + len(b)).tolist()
+    settings = comparison.settings
+    drawn = np.random.default_rng(settings.seed).permutation(len(comparison.t)).tolist()
     others = [index for index in drawn if index != settings.archetype][: archetypes - 1]
     count, results = 1 + len(others), []
     with reporting(progress):
         for number, archetype in enumerate((settings.archetype, *others)):
             prefix = f"archetype {number + 1} of {count}: "
             with as_part(number * len(COMPARISON_STEPS), count * len(COMPARISON_STEPS), prefix):
-                found = compare(a, b, replace(settings, archetype=archetype))
-                results.append(replace(found, note=note or found.note))
+                results.append(compare_again(comparison, archetype=archetype))
     return ArchetypeSensitivity(tuple(results))

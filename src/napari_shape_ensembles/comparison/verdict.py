@@ -2,8 +2,12 @@
 
 from math import ceil, comb, sqrt
 from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from ..mmd.thresholds import distribution_free_threshold
+from .settings import Settings
 
 #: Meaning of each row of the truth table (undulation ∧ scale; 1 = no difference detected) for two images.
 TRUTH_TABLE = MappingProxyType(
@@ -26,6 +30,8 @@ ROW_SENTENCES = MappingProxyType(
 )
 
 INCONCLUSIVE = "inconclusive"
+#: What differs, for every row of the truth table.
+DIFFERS = MappingProxyType({"1∧1": "nothing", "0∧1": "form", "1∧0": "scale", "0∧0": "both"})
 DEPENDS_ON_ARCHETYPE = "the result depends on the archetype: use the mean or the least symmetric outline"
 
 # Upper bound of the MMD for kernels between 0 and 1.
@@ -41,6 +47,11 @@ ROUNDING = 1e-9
 def table_row(undulation_rejected: bool, scale_rejected: bool) -> str:
     """Row of the truth table for two decisions (paper, table "logical conjunction")."""
     return f"{int(not undulation_rejected)}∧{int(not scale_rejected)}"
+
+
+def reachable(settings: Settings, least: Any, permuted: Any) -> Any:
+    """Whether least p-values reach the level; those of permuted curves half of it, as they vary with the draw."""
+    return least <= np.where(permuted == "curves", 0.5, 1) * settings.significance * (1 + ROUNDING)
 
 
 def smallest_p_value(m: int, n: int, permutations: int) -> float:

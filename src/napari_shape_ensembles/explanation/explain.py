@@ -89,7 +89,7 @@ class Explanation:
     >>> a, b = samples.powder_outlines().ensembles()
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> explain(result).witness.columns.tolist()
-    ['source', 'id', 'undulation', 'scale']
+    ['sample', 'id', 'witness_undulation', 'witness_scale']
     """
 
     comparison: Comparison
@@ -119,7 +119,7 @@ class Explanation:
 
     def statements(self) -> tuple[Statement, ...]:
         """Return the sentences with what each is about: the quantities of the answer, then modes and places."""
-        by_images, inconclusive = self.comparison.permuted == "images", self.comparison.case == INCONCLUSIVE
+        by_images, inconclusive = self.comparison.permuted != "curves", self.comparison.case == INCONCLUSIVE
         if inconclusive and by_images:
             return Statement(_NO_P_VALUES), Statement(ratio_sentence(self.comparison), "size")
         counts = " and ".join(map(str, self.comparison.image_counts))

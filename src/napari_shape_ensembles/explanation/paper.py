@@ -73,7 +73,7 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
                 offsets = np.linspace(-0.2, 0.2, len(means)) if len(means) > 1 else np.zeros(1)
                 if len(means) > 1:
                     axis.plot(place + offsets, means, "o", color=_COLORS[side], markeredgecolor="black", markersize=5)
-                weighed = means if result.permuted == "images" else own
+                weighed = means if result.permuted != "curves" else own
                 axis.plot([place - 0.35, place + 0.35], [np.exp(np.log(weighed).mean())] * 2, color="black")
             with_log_ticks(axis)
             axis.set(xlim=(-0.6, 1.6), title=f"{name}, {result.a.unit}" if name == "size" else name)
@@ -123,11 +123,11 @@ def methods(
     )
     if has_ratios := "times" in known.sentence:
         how = "Student's (Welch's) over the means of images"
-        if result.permuted != "images":
+        if result.permuted == "curves":
             how = "symmetric bootstrap-t over outlines, or Student's (Welch's) for fewer than five"
         said.append(f"Ratios are those of geometric means; their 95 % intervals are {how}.")
     if known.missed:
-        how = "the ends of 95 % intervals" if result.permuted == "images" else "those with a power below 0.8"
+        how = "the ends of 95 % intervals" if result.permuted != "curves" else "those with a power below 0.8"
         said.append(f"Differences that could have been missed are {how}.")
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     said.append(f"Software: {versions}.")
@@ -207,29 +207,16 @@ def _described(choices: Outlines | object, groups: Collection[str] = ()) -> str:
     )
 
 
-def object_table(result: Comparison) -> "pd.DataFrame":
-    """Table with one row per outline: side, image, id, its features, and its distances from the mean shape."""
-    import pandas as pd
-
-    sides = []
-    for side, ensemble in (("A", result.a), ("B", result.b)):
-        measures = ensemble.features.drop(columns="id").reset_index(drop=True)
-        named = pd.DataFrame({"side": side, "image": ensemble.images, "id": ensemble.ids})
-        sides.append(pd.concat([named, measures], axis=1))
-    distances = result.distances[["product", "undulation", "scale"]].add_prefix("distance_").reset_index(drop=True)
-    return pd.concat([pd.concat(sides, ignore_index=True), distances], axis=1)
-
-
 def image_table(result: Comparison) -> "pd.DataFrame":
     """Table with one row per image: its outlines, and the geometric means of size, elongation and roughness."""
     import pandas as pd
 
     parts, rows = result.components, []
-    sides = np.repeat(["A", "B"], [len(result.a), len(result.b)])
+    sides = np.repeat(result.names, [len(result.a), len(result.b)])
     images = np.concatenate([result.a.images, result.b.images])
-    for side, ensemble in (("A", result.a), ("B", result.b)):
+    for side, ensemble in zip(result.names, (result.a, result.b), strict=True):
         for image in dict.fromkeys(ensemble.images.tolist()):
             own = (sides == side) & (images == image)
             means = {name: float(np.exp(parts[name][own].mean())) for name in _QUANTITIES}
-            rows.append({"side": side, "image": image, "outlines": int(own.sum()), "unit": ensemble.unit, **means})
+            rows.append({"sample": side, "image": image, "outlines": int(own.sum()), "unit": ensemble.unit, **means})
     return pd.DataFrame(rows)

@@ -139,7 +139,7 @@ def paragraphs(explanation: Explanation) -> tuple[str, ...]:
         f"({result.b.name or 'unnamed'}) were compared, in {result.a.unit}."
     )
     exact = result.settings.null == "permutation"
-    if result.permuted == "images":
+    if result.permuted != "curves":
         images = " and ".join(map(str, result.image_counts))
         rests = (
             f"Each p-value of this explanation is based on permutations of whole images ({images}), exhaustive if "

@@ -6,7 +6,6 @@ import numpy as np
 
 from .._types import Real
 from ..comparison import Comparison
-from ..comparison.estimates import image_numbers
 from ..outlines import Ensemble
 from ..shapes import decompose, grassmann, product, register, spd, to_landmarks
 
@@ -34,8 +33,7 @@ class ShapePlaces:
         self.comparison = comparison
         self.space = comparison.space
         self._weights = np.ones(len(comparison.t))
-        if comparison.permuted == "images":
-            image = image_numbers((comparison.a, comparison.b))
+        if (image := comparison.replicates) is not None:
             self._weights = 1 / np.bincount(image)[image]
         self.t_spread = comparison.t.std(axis=0)
         self.l_spread = {name: float((comparison.l @ axis).std()) for name, axis in SCALE_AXES.items()}

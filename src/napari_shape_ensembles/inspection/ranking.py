@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..checks import several
 from ..comparison import Comparison, Settings, compare
-from ..comparison.compare import require_curves
+from ..comparison.samples import require_curves
 from ..outlines import Ensemble, Outlines
 from ..outlines.reasons import BY_HAND
 from ..progress import report

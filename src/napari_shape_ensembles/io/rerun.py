@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, StrPath, Tree, file_checksum, is_archive, read_archive
-from ..comparison import Comparison, InputFile, Inputs, Settings, compare, experiment, records
-from ..comparison.compare import comparable, software_versions
+from ..comparison import Comparison, Experiment, InputFile, Inputs, compare, experiment, records
+from ..comparison.compare import compare_again
+from ..comparison.experiment import FORMAT, LAYOUT
+from ..comparison.result import software_versions
+from ..comparison.samples import comparable
 from ..outlines import Ensemble, ObjectModel, Outlines, at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
-from .experiment_file import EXPERIMENT, LAYOUT, columns_of_tree, plain_array
 from .image_parts import ImagePart
-from .results import experiment_numbers
 from .settings_file import SettingsFile
 from .sources import Reading, distinct_names, ensemble_of_file
 
@@ -228,9 +229,9 @@ def rerun(
 
     Notes
     -----
-    A comparison contains its outlines: if its files are not found, or it was computed from arrays, these are used. An
-    experiment contains no outlines. Numbers are identical with the same versions on one machine; elsewhere they agree
-    if they are within 10⁻⁹ of the largest number of their array.
+    A result contains its outlines: if its files are not found, or it was computed from arrays, these are used. Numbers
+    are identical with the same versions on one machine; elsewhere they agree if they are within 10⁻⁹ of the largest
+    number of their array.
 
     Examples
     --------
@@ -245,12 +246,14 @@ def rerun(
     if not all(place.is_dir() for place in folders):
         raise FileNotFoundError(f"there is no folder {folder}")
     with reporting(progress):
-        if is_archive(path, EXPERIMENT):
-            return read_archive(path, EXPERIMENT, LAYOUT, lambda tree: _experiment_again(tree, folders, memory), memory)
+        if is_archive(path, FORMAT):
+            return read_archive(path, FORMAT, LAYOUT, lambda tree: _experiment_again(tree, folders, memory), memory)
         return _comparison_again(Comparison.load(path, memory=memory), folders, memory)
 
 
 def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float | None) -> Rerun:
+    if saved.p_adjusted is not None:
+        raise ContentError("it is one contrast of an experiment of several: save the experiment, and rerun that")
     a, b = saved.a, saved.b
     notes: list[str] = []
     outlines: dict[str, NDArray[np.float64]] = {}
@@ -276,7 +279,7 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
             )
             outlines = {side: one.vertices for side, one in zip("ab", comparable(a, b)[:2], strict=True)}
     with as_part(1, 2):
-        again = compare(a, b, saved.settings)
+        again = compare(a, b, saved.settings) if outlines else compare_again(saved)
     # What was learned later about other archetypes is not part of the comparison itself.
     known_later = {name: getattr(saved, name) for name in ("row_depends_on_archetype", "archetypes_agree")}
     before, after = saved.numbers(), replace(again, **known_later).numbers()
@@ -286,34 +289,28 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
 
 
 def _experiment_again(tree: Tree, folders: Sequence[Path], memory: float | None) -> Rerun:
-    import pandas as pd
-
-    if tree.get("inputs") is None:
-        raise ContentError("it does not record its input files, so it cannot be rerun")
-    inputs = Inputs.of_tree(records.value(tree, "inputs", dict))
-    paths, notes = find_inputs(inputs, *folders)
-    known = [path for path in paths if path is not None]
-    if len(known) < len(paths):
-        lost = [file.path for file, path in zip(inputs.files, paths, strict=True) if path is None]
-        raise ContentError(
-            f"{len(lost)} of its {len(paths)} files were not found, not even by checksum ({'; '.join(lost)}): give "
-            "the folder that contains them (folder=, on the command line --inputs)"
-        )
-    with as_part(0, 2):
-        traced = _traced_again(inputs, known, memory)
-    columns = columns_of_tree(records.value(tree, "table" if "table" in tree else "design", dict))
-    design = pd.DataFrame({name: column.tolist() for name, column in columns.items()})
-    control = tree.get("control")
+    saved, images = Experiment.of_tree(tree), []
+    notes: list[str] = []
+    if saved.inputs is None:
+        notes.append("the file does not record its inputs: the saved outlines are compared")
+    else:
+        paths, notes = find_inputs(saved.inputs, *folders)
+        known = [path for path in paths if path is not None]
+        if len(known) < len(paths):
+            notes.append("not all files were found: the outlines in the saved experiment are compared")
+        else:
+            with as_part(0, 2):
+                images = _traced_again(saved.inputs, known, memory)
     with as_part(1, 2):
         again = experiment(
-            traced,
-            design,
-            from_tree(Settings, records.value(tree, "settings", dict)),
-            control=None if control is None else str(control),
-            correction=records.value(tree, "correction", str),
+            images or saved.groups.images,
+            saved.design.table,
+            saved.settings,
+            control=saved.design.control,
+            correction=saved.correction,
         )
-    before = columns_of_tree(records.value(tree, "numbers", dict))
-    after = {name: plain_array(value) for name, value in experiment_numbers(again).items()}
+    before = records.columns_of_tree(records.value(tree, "numbers", dict))
+    after = {name: records.plain_array(value) for name, value in again.numbers().items()}
     versions = records.value(tree, "versions", dict)
     return Rerun(saved_numbers(before, after), (*notes, *_other_versions(versions)))
 

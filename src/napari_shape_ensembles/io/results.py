@@ -8,17 +8,14 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..archive import Tree, write_bytes
-from ..comparison import Comparison, Experiment, Inputs, records
-from ..comparison.compare import software_versions
+from ..comparison import Comparison, Experiment, records
 from ..comparison.design import NO_REQUESTED_TESTS, RequestedTests
-from ..comparison.experiment import HypothesisTests
+from ..comparison.hypotheses import HypothesisTests
+from ..comparison.result import software_versions
 from ..mmd import MMDTest
 from ..outlines import Ensemble
 from ..parameters import tree as tree_of
-from .experiment_file import save_experiment
 from .tables import escaped_cell
 
 if TYPE_CHECKING:
@@ -64,22 +61,12 @@ def _ensemble_json(ensemble: Ensemble) -> Tree:
     }
 
 
-def curve_rows(result: Comparison) -> "pd.DataFrame":
-    """Return one row per curve: side, image, id, measures, and distances from the mean shape."""
-    import pandas as pd
-
-    measures = pd.concat([result.a.features, result.b.features], ignore_index=True).drop(columns="id")
-    measures.insert(0, "image", np.concatenate([result.a.images, result.b.images]))
-    distances = result.distances
-    return pd.concat([distances[["source", "id"]], measures, distances.drop(columns=["source", "id"])], axis=1)
-
-
 def write_comparison(folder: Path, result: Comparison) -> list[Path]:
     """Write comparison.json, curves.csv and result.comparison.npz; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / name for name in COMPARISON]
     write_json(paths[0], comparison_json(result))
-    write_table(paths[1], curve_rows(result))
+    write_table(paths[1], result.outlines)
     result.save(paths[2])
     return paths
 
@@ -131,7 +118,7 @@ def experiment_json(result: Experiment, margin: float = 0.1, requested: Requeste
         "table": _records(result.table),
         "effects": _records(result.effects),
         "equivalence": {"margin": margin, "table": _records(result.equivalence(margin))},
-        "variance": _records(result.variance),
+        "variance": _records(result.quantities.variance),
         "replicates": _records(result.design.replicates),
         "settings": tree_of(result.settings),
         "versions": software_versions(),
@@ -154,30 +141,6 @@ def _tests_json(tested: Callable[[], HypothesisTests]) -> Tree:
     }
 
 
-def experiment_numbers(result: Experiment) -> dict[str, Any]:
-    """Return every number of an experiment by name: table columns, and p-values of the tests."""
-    tables = {
-        "table": result.table,
-        "effects": result.effects,
-        "equivalence": result.equivalence(),
-        "variance": result.variance,
-        "means": result.means,
-    }
-    found = {f"{name}.{column}": table[column] for name, table in tables.items() for column in table}
-    tests = ["group"] if len(result.design.groups) > 1 else []
-    for column in [*tests, *result.design.covariates]:
-        try:
-            test = result.test(column)
-        except ValueError:  # a column that cannot be tested
-            continue
-        for name in ("undulation", "scale"):
-            permuted = getattr(test, name)
-            found[f"test of {column}.{name}.p"] = permuted.p_value
-            found |= {f"test of {column}.{name}.parts.{part}": value for part, value in permuted.parts.items()}
-            found[f"test of {column}.{name}.small sample"] = getattr(test, f"{name}_small_sample").p_value
-    return found
-
-
 def _records(table: "pd.DataFrame") -> Tree:
     """Convert a table to records, with null for infinite and missing numbers."""
     found: Tree = json.loads(table.to_json(orient="records", double_precision=15))
@@ -189,17 +152,13 @@ def write_experiment(
     result: Experiment,
     margin: float = 0.1,
     requested: RequestedTests = NO_REQUESTED_TESTS,
-    *,
-    design: "pd.DataFrame | None" = None,
-    inputs: Inputs | None = None,
 ) -> list[Path]:
     """Write the answers of an experiment; returns the paths.
 
     experiment.csv holds one row per contrast, effects.csv, variance.csv, planning.csv and replicates.csv the underlying
     quantities, experiment.json all of them, and distance.csv the distances of three groups or more. If matplotlib is
     installed, also superplot.png and .svg, distances, trend_with_<covariate>, and plate if groups are named after
-    wells. With `design` as passed to `experiment`, result.experiment.npz holds it with the `inputs`, settings, versions
-    and all numbers.
+    wells. result.experiment.npz holds the whole experiment.
     """
     import pandas as pd
 
@@ -207,21 +166,20 @@ def write_experiment(
     tables = {
         "experiment": result.table,
         "effects": result.effects,
-        "variance": result.variance,
-        "replicates": pd.concat([result.design.replicates, result.means.reset_index(drop=True)], axis=1),
+        "variance": result.quantities.variance,
+        "replicates": pd.concat([result.design.replicates, result.quantities.means.reset_index(drop=True)], axis=1),
     }
     if len(result.design.groups) > 2:
         tables["distance"] = result.distance.rename_axis("group").reset_index()
-    if not result.variance["between"].isna().any():
-        tables["planning"] = result.planning()
+    if not result.quantities.variance["between"].isna().any():
+        tables["planning"] = result.quantities.planning()
     paths = [folder / f"{name}.csv" for name in tables]
     for path, table in zip(paths, tables.values(), strict=True):
         write_table(path, table)
     paths.append(folder / "experiment.json")
     write_json(paths[-1], experiment_json(result, margin, requested))
-    if design is not None:
-        paths.append(folder / RECORD)
-        save_experiment(paths[-1], result, design, inputs, experiment_numbers(result))
+    paths.append(folder / RECORD)
+    result.save(paths[-1])
     try:
         from matplotlib.figure import Figure
 
@@ -261,21 +219,28 @@ def write_table(path: Path, table: "pd.DataFrame") -> None:
 
 
 def write_study(
-    folder: Path, name: str, study: Any, draw: Callable[[Any, Any], Any], more: Mapping[str, Any]
+    folder: Path,
+    name: str,
+    study: Any,
+    draw: Callable[[Any, Any], Any],
+    more: Mapping[str, Any],
+    rows: "pd.DataFrame | None" = None,
 ) -> list[Path]:
     """Write <name>.csv, <name>.json and, if matplotlib is installed, <name>.png of a study; returns their paths.
 
     Parameters
     ----------
-    study : DecisionLandscape, SmoothingStudy or PairTable
+    study : DecisionLandscape, SmoothingStudy or Experiment
     draw : callable
         (study, matplotlib Figure) -> ignored.
     more : mapping
         Additional entries of the JSON, next to summary, settings and versions.
+    rows : DataFrame, optional
+        By default `study.table()`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     table, answer, picture = (folder / f"{name}.{ending}" for ending in STUDY)
-    write_table(table, study.table())
+    write_table(table, study.table() if rows is None else rows)
     settings = tree_of(study.settings)
     write_json(answer, {"summary": study.summary(), **more, "settings": settings, "versions": software_versions()})
     try:

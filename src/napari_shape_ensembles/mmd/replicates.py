@@ -395,6 +395,11 @@ class Hypothesis:
         columns = _centred(np.asarray(self.columns, dtype=np.float64).reshape(len(self.columns), -1))
         return _orthonormal(columns - self.nuisance @ (self.nuisance.T @ columns))
 
+    def least_p(self, draws: int = DRAWS) -> float:
+        """Smallest p-value attainable by permuting these replicates."""
+        count, alike = labellings(np.asarray(self.columns, dtype=np.float64), self.blocks, self.covariates)
+        return max(alike / count, 0.0 if count <= MAX_ENUMERATED else 1 / (1 + draws))
+
     def rearrangements(self, *, draws: int = DRAWS, seed: int = 0) -> Rearrangements:
         """Permutations of the replicates to test it on."""
         columns = np.asarray(self.columns, dtype=np.float64)
@@ -566,7 +571,7 @@ def replicate_test(
 
 def replicate_mmd_test(
     kernels: Mapping[str, MeanKernels],
-    first: int,
+    hypothesis: Hypothesis,
     *,
     significance: float = SIGNIFICANCE,
     draws: int = DRAWS,
@@ -577,12 +582,12 @@ def replicate_mmd_test(
     Parameters
     ----------
     kernels : mapping of str to MeanKernels
-        Parts, each a description of the same U replicates, those of the first group first.
-    first : int
-        Number m of replicates in the first group.
+        Parts, each a description of the same U replicates.
+    hypothesis : Hypothesis
+        Its column (U,) is whether a replicate is of the second group.
     significance : float
     draws, seed : int
-        As in `replicate_test`.
+        As in `replicate_test`, whose p-value this is.
 
     Returns
     -------
@@ -590,16 +595,16 @@ def replicate_mmd_test(
         MMD between the groups' mean embeddings, with equal weights of the replicates. Its null holds all other
         labelings if there are few.
     """
-    total = len(next(iter(kernels.values())).counts)
-    hypothesis = Hypothesis(np.arange(total) >= first)
     drawn = hypothesis.rearrangements(draws=draws, seed=seed)
     squares = np.stack([explained(one, hypothesis, drawn.orders) for one in kernels.values()])
     each, joint = joint_p_values(rounded_ties(squares))
     p_value = float(np.mean(joint <= joint[0]))
     # The largest p-value of a part at which the joint test rejects.
-    smallest = each.min(axis=0)
-    critical = max((p for p in np.unique(smallest) if np.mean(smallest <= p) <= significance), default=0.0)
-    factor = 1 / first + 1 / (total - first)
+    smallest = np.sort(each.min(axis=0))
+    below = np.searchsorted(smallest, smallest, side="right") <= significance * len(smallest)
+    critical = float(smallest[below].max(initial=0.0))
+    second = int(np.count_nonzero(hypothesis.columns))
+    factor = 1 / (len(hypothesis.columns) - second) + 1 / second
     tests = {}
     for name, one, own, p_values in zip(kernels, kernels.values(), squares, each, strict=True):
         mmd = np.sqrt(np.maximum(own, 0) * factor)

@@ -28,7 +28,7 @@ KEY = "shape_ensembles"
 #: Columns of `Ensemble.features`, and all names reserved for measured columns in tables of results.
 MEASURED = ("area", "perimeter", "equivalent_diameter", "circularity", "aspect_ratio", "solidity")
 DISTANCES = ("product", "undulation", "scale")
-RESERVED_COLUMNS = frozenset(("id", "image", "sample", "source", "geometry", "outline", *MEASURED, *DISTANCES))
+RESERVED_COLUMNS = frozenset(("id", "image", "sample", "geometry", "outline", *MEASURED, *DISTANCES))
 
 
 class Outlined(Protocol):
@@ -278,7 +278,7 @@ def of_anndata(data: Any) -> Options:
     rows = data.obs["outline"].to_numpy().astype(int)
     curves = np.split(np.asarray(kept["vertices"]), np.asarray(kept["offsets"])[1:-1])
     images = [str(name) for name in data.obs["image"]]
-    made = ("outline", "region", "instance", *(["group"] if kept.get("grouped") else []))
+    made = ("outline", "region", "instance")
     left_out = {*RESERVED_COLUMNS, *made}
     own = [str(name) for name in data.obs if name not in left_out and not str(name).endswith("_normalized")]
     return {

@@ -21,11 +21,11 @@ from ..budget import DEFAULT_MEMORY_GIB
 from ..checks import Sealed, seal
 from ..comparison import Settings, records
 from ..comparison.answer import caveats_of_few, caveats_of_positions, small_sample_words
-from ..comparison.compare import small_sample_p_values, software_versions, tests_of_learned
-from ..comparison.experiment import equal_draws
+from ..comparison.engine import Groups, equal_draws
 from ..comparison.figures import plot_comparison
 from ..comparison.learning import Learned, clear_constant, relative_precision
 from ..comparison.parts import tests_components
+from ..comparison.result import software_versions
 from ..comparison.verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row
 from ..io.sources import Reading
 from ..mmd import MMDTest
@@ -390,20 +390,21 @@ class _Run:
         report("testing", 0, 2)
         names_of = _image_names(self.pieces, placed, common.images, self.first)
         images = _image_numbers(names_of, first) if several else None
-        learned = Learned(
-            space, t, l, int(registered.arrays["ambiguous"].sum()), _ambiguous(registered), descriptors, known
-        )
+        learned = Learned(space, t, l, registered.arrays["ambiguous"], _ambiguous(registered), descriptors, known)
         if images is not None and total > MAX_EXACT_CURVES:  # the kernel between images sums all pairs of curves
             chosen = equal_draws(images, settings.seed)
+            assert chosen is not None
             drawn, where = learned._replace(t=t[chosen], l=l[chosen], descriptors=descriptors[chosen]), images[chosen]
-            undulation, of_scale = tests_of_learned(drawn, int(chosen[:first].sum()), settings, where)
+            undulation, of_scale = _groups_of(drawn, int(chosen[:first].sum()), settings, where).test(0, 1)
             words = f"of {total} curves {counted(int(chosen.sum()), 'curve')}, equally many of each image, are compared"
             undulation, of_scale = (replace(test, approximation=words) for test in (undulation, of_scale))
         else:
-            undulation, of_scale = tests_of_learned(learned, first, settings, images)
+            undulation, of_scale = _groups_of(learned, first, settings, images).test(0, 1)
         small = None
         if images is not None:
-            small = small_sample_p_values(stages.quantities_of(placed.arrays["measured"]), images, first)
+            groups = _groups_of(learned, first, settings, images)
+            groups.__dict__["measured"] = stages.quantities_of(placed.arrays["measured"])
+            small = groups.small_sample(0, 1)
         return StreamedComparison(
             names,
             (first, total - first),
@@ -417,7 +418,7 @@ class _Run:
             unit,
             dict(placed.dropped),
             descriptors,
-            learned.ambiguous,
+            int(learned.ambiguous.sum()),
             learned.archetype_is_ambiguous,
             "images" if several else "curves",
             small,
@@ -679,6 +680,14 @@ def _table(placed: _Joined, images: NDArray[np.str_], first: int) -> "pd.DataFra
     table = pd.DataFrame({"id": arrays["ids"], "image": pd.Categorical(images)})
     table["sample"] = pd.Categorical(np.where(np.arange(total) < first, "A", "B"))
     return table.assign(area=arrays["area"], perimeter=arrays["perimeter"])
+
+
+def _groups_of(learned: Learned, first: int, settings: Settings, images: NDArray[np.intp] | None) -> Groups:
+    """Return two groups of learned outlines, given the image of each; without, single outlines are permuted."""
+    replicate = images if images is not None else (np.arange(len(learned.t)) >= first).astype(np.intp)
+    group = (np.arange(replicate.max() + 1) > replicate[:first].max()).astype(np.intp)
+    permute: Any = "curves" if images is None else "images"
+    return Groups(("", ""), (), replicate, group, replace(settings, permute=permute), learned)
 
 
 def _image_numbers(names: NDArray[np.str_], first: int) -> NDArray[np.intp]:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ..palette import axes_of
 from .landscape import DecisionLandscape
 from .marks import NOT_REJECTED, REJECTED, draw_marks, ink, label_ranks, label_sigmas, spread_colors, tall_figure
-from .pairs import PairTable
 from .smoothing import SmoothingStudy
 
 if TYPE_CHECKING:
@@ -218,22 +217,3 @@ def plot_study(
         for ax in axes:
             ax.axvline(current, color=ink(), linewidth=1.5, linestyle=":")
     return axes
-
-
-def plot_pairs(table: PairTable, figure: "Figure | None" = None) -> "NDArray[Any]":
-    """Plot the tree of the images, and below it the matrix of their distances, each cell with its row of the table.
-
-    Returns
-    -------
-    array of two matplotlib Axes
-
-    Examples
-    --------
-    >>> from napari_shape_ensembles import Settings, all_pairs, samples
-    >>> from napari_shape_ensembles.studies.figures import plot_pairs
-    >>> table = all_pairs(samples.powder_outlines().ensembles(), Settings(landmarks=60, rank=10, permutations=199))
-    >>> tree, matrix = plot_pairs(table)
-    >>> [text.get_text() for text in matrix.texts]
-    ['1∧0', '1∧0']
-    """
-    return table.plot(figure)

@@ -18,14 +18,17 @@ from numpy.typing import NDArray
 from .._types import Mask, Real
 from ..checks import Sealed
 from ..comparison import Settings
-from ..comparison.compare import Images, comparable, exchangeable_images, permutation_options
+from ..comparison.compare import permutes_images
 from ..comparison.design import cannot_reach
+from ..comparison.engine import permutation_options
+from ..comparison.estimates import image_numbers
 from ..comparison.learning import Learned, learn
 from ..comparison.parts import FORM, OF_RANK, Part, form_parts, scale_parts, sides, tests_components
+from ..comparison.samples import Images, comparable
 from ..comparison.verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row
 from ..mmd import MMDTest, combined_mmd_test
 from ..mmd.nested import nested_mmd_tests
-from ..mmd.replicates import DRAWS, MeanKernels, least_p, mean_kernels_of_widths, replicate_mmd_test
+from ..mmd.replicates import DRAWS, Hypothesis, MeanKernels, least_p, mean_kernels_of_widths, replicate_mmd_test
 from ..outlines import Ensemble, quality
 from ..palette import COLORMAP, axes_of
 from ..progress import Listener, report
@@ -364,7 +367,7 @@ def decision_landscape(
     permutation_options(settings)  # raises early for settings that nested tests do not support
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
     counts = len(set(a.images.tolist())), len(set(b.images.tolist()))
-    by_images = exchangeable_images(a, b, settings) is not None
+    by_images = permutes_images(a, b, settings)
     fault = quality(a, b).reason or ""
     both = settings.coordinates == "both" and not isinstance(settings.bandwidth, tuple)
     parts = ("raw", "normalized") if both else FORM if tests_components(settings) else ()
@@ -423,7 +426,7 @@ def landmark_column(a: Ensemble, b: Ensemble, every: tuple[int, ...], settings: 
         return tests
     learned = learn((a, b), replace(settings, rank=ranks[-1]))
     of_scale = scale_parts(learned.l, learned.space.scale_mean, settings, learned.known).tested
-    images = exchangeable_images(a, b, settings)
+    images = image_numbers((a, b)) if permutes_images(a, b, settings) else None
     if images is not None:
         _permute_images(tests, learned, of_scale, images, first, ranks, count, settings)
         return tests
@@ -463,7 +466,10 @@ def _permute_images(
 
     def tested(parts: Mapping[str, MeanKernels]) -> MMDTest:
         own = int(images[:first].max()) + 1
-        return replicate_mmd_test(parts, own, significance=settings.significance, draws=draws, seed=settings.seed)
+        hypothesis = Hypothesis(np.arange(len(next(iter(parts.values())).counts)) >= own)
+        return replicate_mmd_test(
+            parts, hypothesis, significance=settings.significance, draws=draws, seed=settings.seed
+        )
 
     _store_test(tests, "scale", slice(len(ranks)), tested(kernels(of_scale)), count)
     of_form = form_parts(learned.t, learned.descriptors, settings).tested

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._types import Real
 from ..checks import several
 from ..comparison import Settings
-from ..comparison.compare import permutation_options
+from ..comparison.engine import permutation_options
 from ..outlines import Ensemble, Outlines, extract_curves, trace_mask
 from ..palette import axes_of
 from ..progress import Listener, report, reporting

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from .._types import Real
 from ..comparison import Experiment
-from ..comparison.experiment import EFFECTS
+from ..comparison.experiment_words import EFFECTS
 from ..palette import COLORMAP, with_log_ticks
 
 # Quantities plotted, maximum number of outlines plotted per replicate, and markers of the replicates of a group.
@@ -36,7 +36,7 @@ def superplot(result: Experiment, quantities: Sequence[str] = _DEFAULT_QUANTITIE
     ----------
     result : Experiment
     quantities : sequence of str
-        Rows of `Experiment.variance`.
+        Rows of `ReplicateQuantities.variance`.
 
     Returns
     -------
@@ -75,12 +75,12 @@ def draw_superplot(figure: Figure, result: Experiment, quantities: Sequence[str]
     number = np.concatenate([np.arange(count) for count in np.bincount(group, minlength=len(groups))])
     within = np.empty(len(group), dtype=int)
     within[np.argsort(group, kind="stable")] = number
-    outlines = result.outlines.groupby("replicate").head(_OUTLINES)
+    outlines = result.quantities.outlines.groupby("replicate").head(_OUTLINES)
     axes = list(figure.subplots(1, len(quantities), squeeze=False)[0])
     for axis, quantity in zip(axes, quantities, strict=True):
         places = group[outlines["replicate"]] + rng.uniform(-0.3, 0.3, len(outlines))
         axis.plot(places, np.exp(outlines[quantity]), ".", color="0.75", markersize=2, rasterized=True, zorder=1)
-        means = result.means[quantity].to_numpy()
+        means = result.quantities.means[quantity].to_numpy()
         for place in range(len(groups)):
             own = np.flatnonzero(group == place)
             offsets = place + (np.linspace(-0.25, 0.25, len(own)) if len(own) > 1 else np.zeros(1))
@@ -128,32 +128,37 @@ def plate_of(groups: Sequence[str]) -> dict[str, tuple[int, int]] | None:
     return {name: (ord(match[1].upper()) - ord("A"), int(match[2]) - 1) for name, match in found.items()}
 
 
-def draw_groups(figure: Figure, result: Experiment) -> list[Axes]:
+def draw_groups(result: Experiment, figure: Figure) -> list[Axes]:
     """Plot the distance matrix of all pairs of groups, in the order of the tree (average linkage) above it.
+
+    The row of the truth table is written into the cells of up to 12 groups.
 
     Parameters
     ----------
-    figure : matplotlib Figure
     result : Experiment
-        With three groups or more.
+        With two groups or more.
+    figure : matplotlib Figure
 
     Returns
     -------
     list of Axes
         Axes of the tree, and of the matrix.
     """
-    from scipy.cluster.hierarchy import dendrogram, linkage
-    from scipy.spatial.distance import squareform
+    from scipy.cluster.hierarchy import dendrogram
 
     distances, names = result.distance.to_numpy(), list(result.design.groups)
     above, below = figure.subplots(2, 1, height_ratios=(1, 3))
     ink = mpl.rcParams["text.color"]
-    tree = linkage(squareform(distances, checks=False), "average")
-    order = dendrogram(tree, ax=above, no_labels=True, link_color_func=lambda _: ink)["leaves"]
+    order = dendrogram(result.linkage, ax=above, no_labels=True, link_color_func=lambda _: ink)["leaves"]
     above.set_ylabel("distance")
     for side in ("top", "right", "bottom"):
         above.spines[side].set_visible(False)
     picture = below.imshow(distances[np.ix_(order, order)], cmap=COLORMAP, aspect="auto")
+    if len(names) <= _GROUPS:
+        for (i, j), case in zip(result.design.pairs, result.table["case"], strict=True):
+            color = "black" if distances[i, j] > distances.max() / 2 else "white"
+            for x, y in ((order.index(i), order.index(j)), (order.index(j), order.index(i))):
+                below.text(x, y, case, ha="center", va="center", color=color, fontsize="small")
     shown = [names[place] for place in order]
     _name_groups(below, shown)
     below.set_yticks(range(len(shown)), list(map(_short, shown)), parse_math=False)
@@ -173,17 +178,17 @@ def draw_dose(
     column : str
         A covariate.
     quantities : sequence of str
-        Rows of `Experiment.slopes`.
+        Rows of `ReplicateQuantities.slopes`.
 
     Returns
     -------
     list of Axes
         One per quantity, on a logarithmic axis.
     """
-    x, slopes = result.design.column(column)[:, 0], result.slopes(column).set_index("quantity")
+    x, slopes = result.design.column(column)[:, 0], result.quantities.slopes(column).set_index("quantity")
     axes, ink = list(figure.subplots(1, len(quantities), squeeze=False)[0]), mpl.rcParams["text.color"]
     for axis, quantity in zip(axes, quantities, strict=True):
-        y, found = result.means[quantity].to_numpy(), slopes.loc[quantity]
+        y, found = result.quantities.means[quantity].to_numpy(), slopes.loc[quantity]
         for place in range(len(result.design.groups)):
             own = result.design.group == place
             axis.plot(x[own], np.exp(y[own]), _MARKS[place % len(_MARKS)], color="C0", markeredgecolor=ink)
@@ -224,7 +229,7 @@ def figures_of(result: Experiment) -> dict[str, Callable[[Figure], list[Axes]]]:
     for column in result.design.covariates:
         found[f"Trend with {column}"] = partial(draw_dose, result=result, column=column)
     if 2 < groups <= 2 * _GROUPS:
-        found["Distances"] = partial(draw_groups, result=result)
+        found["Distances"] = partial(draw_groups, result)
     return found
 
 

@@ -16,17 +16,17 @@ import pandas as pd
 from psygnal import Signal
 
 from ..archive import Tree, replacing, write_bytes
-from ..comparison import ArchetypeSensitivity, Comparison, archetype_sensitivity, compare
-from ..comparison.compare import read_view
+from ..comparison import ArchetypeSensitivity, Comparison, compare
 from ..comparison.display import MARK
 from ..comparison.learning import COMPARISON_STEPS
+from ..comparison.result import read_view
 from ..comparison.verdict import INCONCLUSIVE
 from ..explanation import Explanation, Swap, explain
 from ..explanation.explain import EXPLANATION_STEPS
 from ..explanation.headline import headline
 from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
-from ..mmd import DependenceTest, dependence_test
+from ..mmd import DependenceTest
 from ..progress import as_part, report
 from ..words import counted
 from .choices import Choices
@@ -498,14 +498,14 @@ def paths_of_sides(path: Path) -> tuple[Path, Path]:
 
 
 def curve_table(shown: DisplayedResult, side: str) -> CurveTable:
-    """Return the curves of A or B with all numeric color features, measures, side and provenance."""
+    """Return the curves of A or B with all numeric color features, measures, sample and provenance."""
     result = shown.result
     ensemble, other = (result.a, result.b) if side == "A" else (result.b, result.a)
-    rows = result.distances["source"].to_numpy() == side
+    rows = slice(len(result.a)) if side == "A" else slice(len(result.a), None)
     columns = {name: paint.values(result)[rows] for name, paint in COLOR_FEATURES.items() if paint.numeric}
     measures = ensemble.features.drop(columns="id").reset_index(drop=True)
     features = pd.concat([measures.drop(columns=list(columns), errors="ignore"), pd.DataFrame(columns)], axis=1)
-    features.insert(0, "source", side)
+    features.insert(0, "sample", result.names["AB".index(side)])
     if len(set(ensemble.images.tolist())) > 1:
         features.insert(1, "image", ensemble.images)
     provenance = {"side": side, "compared with": other.name, "answer": result.summary()}
@@ -537,7 +537,7 @@ def write_explanation_report(explanation: Explanation, path: Path, swaps: tuple[
 def write_paper_files(shown: DisplayedResult, painted: str, folder: Path) -> list[Path]:
     """Write figure, methods, tables, script and the comparison into a folder."""
     from ..explanation.figures import style
-    from ..explanation.paper import answer_figure, image_table, methods, object_table
+    from ..explanation.paper import answer_figure, image_table, methods
 
     report("measuring the difference", 0, 5)
     result, known = shown.result, headline(shown.result)
@@ -555,7 +555,7 @@ def write_paper_files(shown: DisplayedResult, painted: str, folder: Path) -> lis
                     figure.savefig(file, format=path.suffix[1:], dpi=300)
             report("writing the tables", 2, 5)
             write_bytes(paths[2], methods(result, shown.recipe, known, kinds=shown.kinds).encode())
-            write_bytes(paths[3], object_table(result).to_csv(index=False).encode())
+            write_bytes(paths[3], result.outlines.to_csv(index=False).encode())
             write_bytes(paths[4], image_table(result).to_csv(index=False).encode())
             written += paths
         report("saving the comparison", 3, 5)
@@ -583,10 +583,9 @@ def overruled_result(shown: DisplayedResult) -> DisplayedResult:
 
 def robustness_of(result: Comparison, archetypes: int = 5) -> Robustness:
     """Test the dependence of undulation and scale, and repeat the comparison with several archetypes."""
-    settings, total = result.settings, archetypes * len(COMPARISON_STEPS) + 1
-    draws = {"permutations": settings.permutations, "random_state": settings.seed}
+    total = archetypes * len(COMPARISON_STEPS) + 1
     report("testing dependence", 0, total)
     with as_part(0, total):
-        test = dependence_test(result.t, result.l, len(result.a), significance=settings.significance, **draws)
+        test = result.dependence()
     with as_part(1, total):
-        return Robustness(test, archetype_sensitivity(result.a, result.b, settings, archetypes=archetypes))
+        return Robustness(test, result.sensitivity(archetypes))

@@ -44,7 +44,7 @@ class DisplayedResult:
         images = " and ".join(several)
         pooled = (
             f"Whole images were permuted: {images}."
-            if result.permuted == "images"
+            if result.permuted != "curves"
             else f"The curves of {images} are pooled and treated as independent."
         )
         planes = [f"{one.name}: the {one.plane} is compared." for one in itertools.chain(*sources) if one.plane]

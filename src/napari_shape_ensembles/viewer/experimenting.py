@@ -18,11 +18,12 @@ from ..archive import Tree
 from ..comparison import Experiment, experiment, position_dependence, records
 from ..comparison.design import GROUP, RequestedTests
 from ..comparison.display import simplified
+from ..comparison.experiment import FORMAT
 from ..comparison.inputs import Inputs
-from ..io.experiment_file import load_experiment, save_experiment
+from ..comparison.result import read_view
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..io.rerun import recipe_of, recipe_tree
-from ..io.results import EXPERIMENT, TRENDS, experiment_numbers, trend_figures, write_experiment
+from ..io.results import EXPERIMENT, TRENDS, trend_figures, write_experiment
 from ..outlines import Outlines
 from ..palette import COLORMAP
 from ..progress import as_part, report
@@ -358,8 +359,7 @@ def withheld_words(result: Experiment) -> str:
 def overruled_answer(answer: ExperimentAnswer) -> ExperimentAnswer:
     """Describe an experiment with the cases that faults of the outlines withheld."""
     report("answering anyway")
-    result = replace(answer.experiment, settings=replace(answer.experiment.settings, overrule=True))
-    return answer_of(result, answer.requested, answer.found)
+    return answer_of(answer.experiment.overruled(), answer.requested, answer.found)
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:
@@ -384,8 +384,8 @@ def read_experiment_file(path: Path) -> OpenedExperiment:
     """Read a saved experiment, and describe it in sentences."""
     report(f"opening {path.name}", 0, 2)
     with file_errors_named(path, "opened"):
-        result, view, inputs = load_experiment(path)
-    return replace(opened_experiment(result, view, f"Opened from {path.name}."), inputs=inputs)
+        result, view = Experiment.load(path), read_view(path, FORMAT)
+    return opened_experiment(result, view, f"Opened from {path.name}.")
 
 
 def restore_experiment(tree: Tree) -> OpenedExperiment:
@@ -397,7 +397,7 @@ def restore_experiment(tree: Tree) -> OpenedExperiment:
 def opened_experiment(result: Experiment, view: Tree, said: str) -> OpenedExperiment:
     """Describe an experiment from a file in sentences."""
     notes = tuple(map(str, view.get("notes", [])))
-    return OpenedExperiment(answer_of(result, requested_tests_of(view.get("asked")), notes), view, said)
+    return OpenedExperiment(answer_of(result, requested_tests_of(view.get("asked")), notes), view, said, result.inputs)
 
 
 def write_experiment_file(
@@ -413,12 +413,10 @@ def write_experiment_file(
     These are the files of the layers, or `inputs` for a result from a file whose images are not in the viewer.
     """
     report(f"saving {path.name}")
-    design = result.design
-    rows = design.replicates.drop(columns="images").iloc[design.of_image].reset_index(drop=True)
     if run_inputs is not None:
         inputs = inputs_of_sources(sources, run_inputs.recipe, run_inputs.excluded) if sources else None
     with file_errors_named(path):
-        save_experiment(path, result, rows, inputs, experiment_numbers(result), view)
+        replace(result, inputs=inputs).save(path, view=view)
     return [path], inputs is not None
 
 
@@ -445,14 +443,14 @@ def outline_layers(
     quantity = "size"
     if len(effects):
         quantity = str(effects["quantity"].iloc[int(effects["difference"].abs().to_numpy().argmax())])
-    every = result.outlines[quantity]
+    every = result.quantities.outlines[quantity]
     limits = tuple(np.exp(np.percentile(every, [1, 99])).tolist())
     limits = limits if limits[1] > limits[0] else (limits[0], limits[0] + 1)
     found: list[tuple[Any, Layer]] = []
     for place, (image, (source, under)) in enumerate(sources.items()):
         report(f"opening {source.name}", place, len(sources))
         curves = trace(source, recipe)
-        own = result.outlines[result.outlines["image"] == image]
+        own = result.quantities.outlines[result.quantities.outlines["image"] == image]
         values = dict(zip(map(str, own["id"]), np.exp(own[quantity]), strict=True))
         options: dict[str, Any] = dict(source.placement)
         shapes = [curve / source.scale for curve in curves.curves]

@@ -123,14 +123,14 @@ class ExplanationTask(Task[Explanation]):
         if not (isinstance(layer, Shapes) and len(layer.selected_data) == 1 and MARK in layer.metadata):
             picked = self.comparison.selection.rows
             return int(picked[0]) if len(picked) == 1 and self.comparison.result is explored else None
-        if not {"id", "source"} <= set(layer.features):
+        if not {"id", "sample"} <= set(layer.features):
             return None
         features = layer.features.iloc[next(iter(layer.selected_data))]
         known: Any = layer.metadata[MARK]
         side = known.get("source") if isinstance(known, dict) else None
         for letter, ensemble, first in (("A", explored.a, 0), ("B", explored.b, len(explored.a))):
             found = np.flatnonzero(ensemble.ids == features["id"])
-            if len(found) and (side == letter if side else features["source"] == ensemble.name):
+            if len(found) and (side == letter if side else features["sample"] == ensemble.name):
                 return first + int(found[0])
         return None
 

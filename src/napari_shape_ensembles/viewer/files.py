@@ -12,8 +12,8 @@ from napari.settings import get_settings
 
 from ..archive import is_archive
 from ..comparison import Comparison
-from ..comparison.compare import FORMAT
 from ..comparison.display import LayerData
+from ..comparison.result import FORMAT
 from ..io import CurveTable, read_comparison_view, read_curves, write_curves
 from ..io.annotations import is_annotated
 from ..io.content import json_of

@@ -74,7 +74,7 @@ class ColorFeature:
         if self.table == "measures":
             return np.concatenate([side.features[self.column] for side in (result.a, result.b)]).astype(np.float64)
         if self.table == "witnesses":
-            return result.witnesses[self.column.removeprefix("witness_")].to_numpy(np.float64)
+            return result.witnesses[self.column].to_numpy(np.float64)
         return result.distances[self.column].to_numpy(np.float64)
 
     @property
@@ -382,7 +382,7 @@ def curve_layers(result: Comparison, view: Tree, sources: Sources | None = None)
     """Create a layer per image, A's before B's, with the curves colored as a view specifies; not yet in a viewer.
 
     `sources` is None for a result whose images are not in the viewer. Feature columns are id, those of
-    `COLOR_FEATURES`, source, excluded, and painted, the values displayed.
+    `COLOR_FEATURES`, sample, excluded, and painted, the values displayed.
     """
     data = comparison_layer_data(result, view, COLOR_FEATURES, sources)
     get_settings()  # until loaded, napari uses its Python triangulation, a hundred times slower
@@ -452,7 +452,7 @@ def comparison_layer_data(
             own = ensemble if len(images) == 1 else ensemble.subset(ensemble.images == source.name)
             _, options, _ = next(made)
             options |= source.placement | {"name": f"{source.name} curves"}
-            options["features"]["source"] = source.name
+            options["features"]["sample"] = source.name
             options["metadata"] = {MARK: {"source": side, "curves": own.to(source.unit)}}
     return [label_layer(*one) for one in data] if many else data
 

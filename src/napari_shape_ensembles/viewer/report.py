@@ -72,13 +72,12 @@ def script(
     Several images of unequal pixels are resampled to a common pixel size, as in the comparison. If it was withheld as
     other `archetypes` lead to another row, it is repeated with these, too.
     """
-    function = "archetype_sensitivity" if archetypes else "compare"
     files = {source.name: _file_of(source) for side in sources for source in side}
     pooled = ["Ensemble"] if max(map(len, sources)) > 1 else []
     lines = [
         *(["import numpy as np"] if any(excluded) else []),
         *(["from skimage.io import imread"] if any(files.values()) else []),
-        f"from napari_shape_ensembles import {', '.join([*pooled, 'Outlines', 'Settings', function])}",
+        f"from napari_shape_ensembles import {', '.join([*pooled, 'Outlines', 'Settings', 'compare'])}",
     ]
     pixels = {(*source.scale.tolist(), source.unit) for side in sources for source in side}
     resized = bool(pooled) and len(pixels) > 1
@@ -121,8 +120,8 @@ def script(
             whole = pooled_name([source.name for source in side])
             lines.append(f"{name} = Ensemble.pooled({name}, name={whole!r})")
     call = _call("Settings", asdict(settings).items())
-    whole = ".comparison" if archetypes else ""
-    return "\n".join([*lines, f"result = {function}(a, b, {call}){whole}", "print(result.summary())", ""])
+    whole = ".sensitivity().comparison" if archetypes else ""
+    return "\n".join([*lines, f"result = compare(a, b, {call}){whole}", "print(result.summary())", ""])
 
 
 def _file_of(source: Source) -> str | None:

@@ -165,7 +165,7 @@ def table_of(result: Comparison) -> pd.DataFrame:
     ids = result.distances["id"]
     # Ids of mixed types (integers and strings) cannot be sorted.
     named = {
-        "sample": result.distances["source"],
+        "sample": result.distances["sample"],
         "image": np.concatenate([result.a.images, result.b.images]).astype(object),
         "id": ids if ids.map(type).nunique() == 1 else ids.astype(str),
     }

@@ -1,0 +1,311 @@
+"""The engine: images of several groups that are learned from together once, and the tests of any two of the groups."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import Index, Real
+from ..checks import Sealed
+from ..mmd import MMDTest, gretton_test
+from ..mmd.replicates import (
+    DRAWS,
+    Hypothesis,
+    MeanKernels,
+    SmallSampleTest,
+    mean_kernels_of_widths,
+    replicate_means,
+    replicate_mmd_test,
+    small_sample_test,
+)
+from ..mmd.two_sample import pooled_mmd_test
+from ..outlines import Ensemble
+from .design import permutes_curves
+from .learning import Learned, learn, report_step
+from .parts import Parts, form_parts, scale_parts, sides
+from .quantities import Quantities, quantities
+from .result import Comparison
+from .settings import Settings
+from .verdict import smallest_p_value
+
+#: Of more outlines than this, equally many of each replicate enter the kernels between replicates.
+MAX_KERNEL_OUTLINES = 20_000
+#: The two tests.
+TESTS = ("undulation", "scale")
+# With several contrasts, so many times the permutations with which the smallest adjusted p-value reaches the level.
+_SPARE_PERMUTATIONS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Groups(Sealed):
+    """Outlines of k groups in one learned shape space: what every contrast, and every test of a design, is made of.
+
+    Attributes
+    ----------
+    names : tuple of k str
+    images : sequence of Ensemble
+        In one unit, each of one group; their outlines in this order are the rows of the coordinates.
+    replicate : (N,) array of int
+        Replicate of each outline; by default replicates are images.
+    group : (U,) array of int
+        Group of each replicate.
+    settings : Settings
+    learned : Learned
+    blocks : (U,) array of int, optional
+        Replicates are exchanged only within a block.
+    unit : {"images", "replicates"}
+        What the replicates are called.
+    note : str
+        Resampling of images of unequal pixel size, or why there was none.
+    """
+
+    names: tuple[str, ...]
+    images: Sequence[Ensemble]
+    replicate: Index
+    group: Index
+    settings: Settings
+    learned: Learned
+    blocks: Index | None = None
+    unit: str = "images"
+    note: str = ""
+
+    @cached_property
+    def parts(self) -> Mapping[str, Parts]:
+        """Parts of both tests for all outlines, without the differences between blocks."""
+        learned, t, descriptors, l = self.learned, self.learned.t, self.learned.descriptors, self.learned.l
+        if self.blocks is not None:
+            size = l[:, ::2].mean(axis=1, keepdims=True)
+            t, descriptors, without = (self._without_blocks(values) for values in (t, descriptors, size))
+            l = l + (without - size) * [1, 0, 1]
+        return {
+            "undulation": form_parts(t, descriptors, self.settings),
+            "scale": scale_parts(l, learned.space.scale_mean, self.settings, learned.known),
+        }
+
+    @cached_property
+    def kernels(self) -> Mapping[str, Mapping[str, MeanKernels]]:
+        """Kernels of the parts, averaged over pairs of replicates."""
+        settings, drawn = self.settings, equal_draws(self.replicate, self.settings.seed)
+        kernels: dict[str, dict[str, MeanKernels]] = {test: {} for test in TESTS}
+        for test, parts in self.parts.items():
+            for name, part in parts.tested.items():
+                points = part.points if self.blocks is None else self._without_blocks(part.points)
+                kernels[test] |= mean_kernels_of_widths(
+                    name,
+                    points if drawn is None else points[drawn],
+                    self.replicate if drawn is None else self.replicate[drawn],
+                    kernel=part.kernel,
+                    factor=settings.bandwidth,
+                    seed=settings.seed,
+                )
+        return kernels
+
+    def _without_blocks(self, points: Real) -> Real:
+        """Points with the block means over replicates removed.
+
+        The kernel is local: without this, equal effects in distant blocks would not add up. Permutations within blocks
+        do not change these means, so the test stays exact.
+        """
+        assert self.blocks is not None
+        means, blocks = replicate_means(points, self.replicate)[0], self.blocks
+        of_blocks = np.stack([np.bincount(blocks, column) / np.bincount(blocks) for column in means.T], axis=1)
+        return np.asarray(points - of_blocks[blocks[self.replicate]])
+
+    @cached_property
+    def measured(self) -> Quantities:
+        """Plain quantities of all outlines."""
+        return quantities(self.images, self.settings)
+
+    @cached_property
+    def _means(self) -> Mapping[str, tuple[Real, Real]]:
+        """For each test, means over replicates of the quantities that correspond to it, and deviations within them."""
+        measured = self.measured
+        values = {"undulation": measured.lobes, "scale": np.stack([measured.size, measured.elongation], axis=1)}
+        return {test: replicate_means(values[test], self.replicate) for test in TESTS}
+
+    def small_sample_test(self, test: str, hypothesis: Hypothesis, chosen: Index | None = None) -> SmallSampleTest:
+        """Test a hypothesis on all or some replicates by `mmd.replicates.small_sample_test`."""
+        means, within = self._means[test]
+        return small_sample_test(means if chosen is None else means[chosen], within, hypothesis)
+
+    # ----------------------------------------------------------------------------------------------- contrasts
+
+    def exchanged(self, i: int, j: int) -> str:
+        """What the tests of two groups exchange: "curves", or `unit`."""
+        counts = (int(np.count_nonzero(self.group == one)) for one in (i, j))
+        return "curves" if permutes_curves(self.settings, *counts) else self.unit
+
+    def hypothesis(self, i: int, j: int) -> tuple[Index, Hypothesis]:
+        """Replicates of two groups, and the hypothesis that the groups are equal."""
+        chosen = np.flatnonzero(np.isin(self.group, (i, j)))
+        return chosen, Hypothesis(self.group[chosen] == j, None if self.blocks is None else self.blocks[chosen])
+
+    def rows(self, i: int, j: int) -> tuple[Index, int]:
+        """Rows of the outlines of two groups, the first group's first, and their number in the first group."""
+        group = self.group[self.replicate]
+        first = np.flatnonzero(group == i)
+        return np.concatenate([first, np.flatnonzero(group == j)]), len(first)
+
+    def test(self, i: int, j: int) -> tuple[MMDTest, MMDTest]:
+        """Test the undulation and the scale of two groups."""
+        tests = [self._tested(test, i, j) for test in TESTS]
+        return tests[0], tests[1]
+
+    def _tested(self, name: str, i: int, j: int) -> MMDTest:
+        report_step(f"testing {name}")
+        settings, parts = self.settings, self.parts[name]
+        if self.exchanged(i, j) == "curves":
+            test = curve_test(parts, *self.rows(i, j), settings)
+        else:
+            chosen, hypothesis = self.hypothesis(i, j)
+            draws, level = max(settings.permutations, DRAWS), settings.significance
+            if hypothesis.tested.shape[1]:
+                kernels = {part: kernel.subset(chosen) for part, kernel in self.kernels[name].items()}
+                test = replicate_mmd_test(kernels, hypothesis, significance=level, draws=draws, seed=settings.seed)
+                entered = int(next(iter(self.kernels[name].values())).counts.sum())
+                if entered < (total := len(self.replicate)):
+                    words = f"of {total} outlines {entered}, equally many of each replicate, enter the kernels"
+                    test = replace(test, approximation=words)
+            else:  # no block contains both groups
+                test = MMDTest(np.nan, 1.0, np.inf, False, 1.0, np.empty(0), level)
+        only = {part: test for part in parts.tested if part and parts.left_out and not test.parts}
+        return replace(test, parts=test.parts or only, left_out=parts.left_out)
+
+    def least_p(self, i: int, j: int) -> float:
+        """Smallest p-value that the tests of two groups can attain."""
+        if self.exchanged(i, j) == "curves":
+            rows, first = self.rows(i, j)
+            return smallest_p_value(first, len(rows) - first, self.settings.permutations)
+        return self.hypothesis(i, j)[1].least_p(max(self.settings.permutations, DRAWS))
+
+    def small_sample(self, i: int, j: int) -> tuple[float, float] | None:
+        """p-values of undulation and scale by the small-sample test; None if there are too few replicates."""
+        chosen, hypothesis = self.hypothesis(i, j)
+        if not hypothesis.tested.shape[1] or len(chosen) <= hypothesis.nuisance.shape[1] + 1:
+            return None
+        undulation, scale = (self.small_sample_test(test, hypothesis, chosen).p_value for test in TESTS)
+        return undulation, scale
+
+    def sample(self, group: int) -> Ensemble:
+        """All outlines of one group."""
+        groups = self.group[self.replicate[np.cumsum([0, *map(len, self.images[:-1])])]]
+        own = [image for image, one in zip(self.images, groups.tolist(), strict=True) if one == group]
+        return (
+            own[0]
+            if len(own) == 1 and own[0].name == self.names[group]
+            else Ensemble.pooled(own, name=self.names[group])
+        )
+
+    def contrast(self, i: int, j: int, tests: tuple[MMDTest, MMDTest], **more: Any) -> Comparison:
+        """Return two groups as a comparison, given their tests."""
+        learned, exchanged = self.learned, self.exchanged(i, j)
+        rows, first = self.rows(i, j)
+        chosen, _ = self.hypothesis(i, j)
+        t, l, ambiguous, descriptors, replicate = (
+            taken(values, rows)
+            for values in (learned.t, learned.l, learned.ambiguous, learned.descriptors, self.replicate)
+        )
+        numbers = np.empty(len(self.group), dtype=np.intp)
+        order = chosen[np.argsort(self.group[chosen] == j, kind="stable")]
+        numbers[order] = np.arange(len(order))
+        a, b = (self.sample(group) for group in (i, j))
+        assert len(a) == first
+        return Comparison(
+            a,
+            b,
+            self.settings,
+            learned.space,
+            t,
+            l,
+            *tests,
+            int(np.count_nonzero(ambiguous)),
+            learned.archetype_is_ambiguous,
+            descriptors=descriptors,
+            permuted=exchanged,
+            replicates=None if exchanged == "curves" else numbers[replicate],
+            blocks=None if exchanged == "curves" or self.blocks is None else self.blocks[order],
+            small_sample=None if exchanged == "curves" else self.small_sample(i, j),
+            note=self.note,
+            **more,
+        )
+
+
+def learn_groups(
+    names: Sequence[str],
+    images: Sequence[Ensemble],
+    replicate: Index,
+    group: Index,
+    settings: Settings,
+    *,
+    scratch: Any = None,
+    client: Any = None,
+    **more: Any,
+) -> Groups:
+    """Place landmarks, register and learn on the images of all groups, once; arguments are those of `Groups`.
+
+    Landmarks lie in memory, in a memory map in the folder `scratch`, or on the workers of a Dask `client`.
+    """
+    return Groups(
+        tuple(names),
+        images,
+        replicate,
+        group,
+        settings,
+        learn(images, settings, scratch=scratch, client=client),
+        **more,
+    )
+
+
+def enough_permutations(settings: Settings, contrasts: int) -> Settings:
+    """Settings with so many permutations that p-values adjusted for several contrasts can reach the level."""
+    if contrasts < 2 or settings.null != "permutation":
+        return settings
+    enough = ceil(_SPARE_PERMUTATIONS * contrasts / settings.significance)
+    return replace(settings, permutations=max(settings.permutations, enough))
+
+
+def curve_test(parts: Parts, rows: Index, first: int, settings: Settings) -> MMDTest:
+    """Test the first of some rows against the others by exchanging single curves: for these images alone."""
+    points = {name: taken(part.points, rows) for name, part in parts.tested.items()}
+    kernels = {name: part.kernel for name, part in parts.tested.items()}
+    if settings.null == "permutation":
+        return pooled_mmd_test(points, first, kernels=kernels, **permutation_options(settings))
+    samples, _ = sides({name: replace(part, points=points[name]) for name, part in parts.tested.items()}, first)
+    level, seed = settings.significance, settings.seed
+    return gretton_test(samples, settings.null, significance=level, factor=settings.bandwidth, seed=seed)
+
+
+def permutation_options(settings: Settings) -> dict[str, Any]:
+    """Options of the permutation tests from the settings; raises if these select another null."""
+    if settings.null != "permutation":
+        raise ValueError(f"null {settings.null!r} is for single comparisons only: use null='permutation' here")
+    return {
+        "permutations": settings.permutations,
+        "significance": settings.significance,
+        "factor": settings.bandwidth,
+        "approximate_above": settings.approximate_above or None,
+        "bins": settings.bins,
+        "seed": settings.seed,
+    }
+
+
+def taken(values: NDArray[Any], rows: Index) -> NDArray[Any]:
+    """Rows of an array, without a copy if these are all of them in order."""
+    return values if len(rows) == len(values) and (np.diff(rows) == 1).all() else values[rows]
+
+
+def equal_draws(replicate: Index, seed: int) -> NDArray[np.bool_] | None:
+    """Select equally many outlines of each replicate if there are very many; None for all."""
+    counts = np.bincount(replicate)
+    if len(replicate) <= MAX_KERNEL_OUTLINES:
+        return None
+    order = np.random.default_rng(seed).permutation(len(replicate))
+    order = order[np.argsort(replicate[order], kind="stable")]
+    place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    chosen = np.zeros(len(replicate), dtype=np.bool_)
+    chosen[order[place < max(MAX_KERNEL_OUTLINES // len(counts), 2)]] = True
+    return chosen

@@ -1,0 +1,197 @@
+"""What an experiment says: a sentence a contrast, sentences on all groups, and caveats."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..words import counted
+from .design import FEW_REPLICATES
+from .hypotheses import HypothesisTests
+from .replicate_quantities import slope
+from .verdict import INCONCLUSIVE, reachable
+
+if TYPE_CHECKING:
+    from .experiment import Experiment
+
+#: Quantities whose ratios are the effects in the table.
+EFFECTS = {"undulation": "roughness", "scale": "size"}
+# A replicate with fewer outlines than this gives a note that its mean is imprecise.
+_MIN_OUTLINES = 10
+# Maximum number of faults of outlines listed in the warnings.
+_LISTED = 3
+
+
+def overall(result: "Experiment", given: Sequence[str], interactions: Sequence[tuple[str, str]]) -> list[str]:
+    """Sentences on all groups, trends and interactions, and on the power of more replicates; see `Experiment`."""
+    between, trend = (
+        ("differs between groups", "does not differ detectably"),
+        ("changes", "does not change detectably"),
+    )
+    groups, known = len(result.design.groups), ", ".join(given)
+    said = []
+    if groups > 2:
+        said.append(f"Over all {groups} groups: {_joint_sentence(result, partial(result.test, 'group'), *between)}.")
+    if given and groups > 1 and "group" not in given:
+        adjusted = _joint_sentence(result, partial(result.test, "group", given), *between)
+        said.append(f"Given {known}: {adjusted}{_adjusted_ratios(result, given)}.")
+    for name in result.design.covariates:
+        said.append(f"With {name}: {_joint_sentence(result, partial(result.test, name), *trend)}.")
+        if given and name not in given:
+            said.append(
+                f"With {name}, given {known}: {_joint_sentence(result, partial(result.test, name, given), *trend)}."
+            )
+    for one, other in interactions:
+        words = _joint_sentence(result, partial(result.interaction, one, other), "detected", "not detected", " in")
+        said.append(f"Interaction {one} × {other}:{words}.")
+    if groups > 1 and not result.quantities.variance["between"].isna().any():
+        least = max(int(np.bincount(result.design.group).min()), FEW_REPLICATES + 1)
+        plans = result.quantities.planning((least, 2 * least))
+        first, more = (f"{ratio:.2f}" if ratio > 1.005 else f"{ratio:.4f}" for ratio in plans["size"])
+        said.append(
+            f"{least} replicates per group detect a size ratio of {first} with probability 0.8, {2 * least} one of "
+            f"{more}."
+        )
+    return said
+
+
+def _joint_sentence(
+    result: "Experiment", tested: Callable[[], HypothesisTests], differs: str, alike: str, before: str = ""
+) -> str:
+    if result.overall_fault and not result.settings.overrule:
+        return f"{before and ' '}{INCONCLUSIVE} ({result.overall_fault})"
+    try:
+        found = tested()
+    except ValueError as error:
+        return f"{before and ' '}not testable ({error})"
+    words = []
+    for what, test in (("form", found.undulation), ("scale", found.scale)):
+        what = f"{before} {what}" if before else what
+        if test.least_p > result.settings.significance:
+            words.append(f"{what} not testable by permutation (p = {test.p_value:.2g})")
+        else:
+            rejected = test.p_value <= result.settings.significance
+            words.append(f"{what} {differs if rejected else alike} (p = {test.p_value:.2g})")
+    return ";".join(words) if before else "; ".join(words)
+
+
+def _adjusted_ratios(result: "Experiment", given: Sequence[str]) -> str:
+    """Describe the adjusted ratios of two groups."""
+    if len(result.design.groups) > 2 or (result.overall_fault and not result.settings.overrule):
+        return ""
+    second, words = (result.design.group == 1).astype(np.float64), ""
+    try:
+        hypothesis = result.design.hypothesis(second[:, None], given)
+    except ValueError:  # an unknown column, already reported by the test
+        return ""
+    for quantity in EFFECTS.values():
+        ratio = slope(second, result.quantities.means[quantity].to_numpy(), hypothesis)
+        if ratio.freedom > 0:
+            low, high = (float(np.exp(end)) for end in ratio.interval())
+            words += f"; {quantity} ratio {np.exp(ratio.value):.3g}, 95 % interval {low:.3g} to {high:.3g}"
+    return words
+
+
+def warnings(result: "Experiment") -> tuple[str, ...]:
+    """Caveats to the table, in plain sentences."""
+    found = [*result.design.notes, *(f"{words}." for words in result.design.forecast(result.settings)[:3])]
+    if result.groups.note:
+        found.append(f"{result.groups.note}.")
+    reasons = [reason for reason in dict.fromkeys(result.faults) if reason] or [*filter(None, [result.overall_fault])]
+    found += [f"{reason}." for reason in reasons[:_LISTED]]
+    if len(reasons) > _LISTED:
+        found.append(f"{counted(len(reasons) - _LISTED, 'more contrast')} of outlines with other faults.")
+    left_out = {part: reason for parts in result.groups.parts.values() for part, reason in parts.left_out.items()}
+    for reason in dict.fromkeys(left_out.values()):
+        parts = [part for part in left_out if left_out[part] == reason]
+        found.append(f"Not tested: {', '.join(parts)} ({reason}).")
+    if result.unit == "pixel":
+        found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
+    sizes = np.bincount(result.design.group)
+    if 2 <= sizes.min() < FEW_REPLICATES:
+        found.append(
+            "The small-sample test assumes that replicate means are Gaussian: one outlying replicate lowers "
+            "its power, and unequal numbers of outlines slightly distort its level."
+        )
+    counts = np.bincount(result.groups.replicate)
+    if (few := np.flatnonzero((counts < _MIN_OUTLINES) & (counts < np.median(counts) / 2))).size:
+        names = [" of ".join(result.design.replicates[["replicate", "group"]].iloc[place]) for place in few[:3]]
+        listed = f"{', '.join(names)}{' ...' if len(few) > 3 else ''}"
+        found.append(
+            f"Each replicate has the same weight, even those with few outlines: {listed} ({counts[few].max()} "
+            f"at most; the median is {np.median(counts):g})."
+        )
+    table, level = result.table, result.settings.significance
+    if any(
+        ((table[f"{test}_p_adjusted"] > level) & ((table[f"{test}_low"] > 1) | (table[f"{test}_high"] < 1))).any()
+        for test in EFFECTS
+    ):
+        found.append(
+            "Where an interval excludes 1 and no difference is detected: intervals are 95 % intervals of single "
+            f"ratios, groups are compared by adjusted p-values at a level of {level:g}."
+        )
+    permuted = result.table["permuted"]
+    if len(permuted) and (permuted == "curves").all():
+        found.append("Single outlines were permuted: the rows hold for these images only, not for the conditions.")
+    elif (permuted == "curves").any():
+        found.append(
+            "Where neither side has replicates, outlines were permuted: those rows hold for these images only."
+        )
+    return tuple(found)
+
+
+def sentences(result: "Experiment", margin: float) -> list[str]:
+    """One sentence per contrast; see `Experiment.sentences`."""
+    same = result.equivalence(margin).to_dict("records")
+    return [
+        _sentence(result, {str(name): value for name, value in row.items()}, of_same, margin, fault)
+        for row, of_same, fault in zip(result.table.to_dict("records"), same, result.withheld, strict=True)
+    ]
+
+
+def _sentence(
+    result: "Experiment", found: Mapping[str, Any], same: Mapping[Any, Any], margin: float, fault: str
+) -> str:
+    level = result.settings.significance
+    if fault:
+        return f"{found['b']} against {found['a']}: {INCONCLUSIVE}: {fault}."
+    words = []
+    for test, what, within in (
+        ("undulation", "form", "0.2 standard deviations of every band of lobes"),
+        ("scale", "scale", f"{100 * margin:.3g} % in size and elongation"),
+    ):
+        p, low, high = (found[f"{test}_{name}"] for name in ("p_adjusted", "low", "high"))
+        effect = _ratio_words(EFFECTS[test], found[f"{test}_effect"], low, high)
+        if np.isnan(found[f"{test}_effect"]):
+            effect = "no block contains both groups"
+        elif test == "scale":  # which may differ in elongation alone
+            groups = list(result.design.groups)
+            ratio = result.quantities.difference("elongation", groups.index(found["a"]), groups.index(found["b"]))
+            effect += f"; {_ratio_words('elongation', *np.exp([ratio.value, *ratio.interval()]).tolist())}"
+        small = found[f"{test}_small_sample_p_adjusted"]
+        beside = f"; small-sample test p = {small:.2g}" if found["case"] == INCONCLUSIVE and small == small else ""
+        within_reach = reachable(result.settings, found[f"{test}_least_p"], found["permuted"])
+        equivalence_p = same[f"{test}_p_adjusted"]
+        differs = within_reach and p <= level
+        if equivalence_p <= level:
+            alike = f"equivalent within {within} (equivalence p = {equivalence_p:.2g}"
+            tested = f"p = {p:.2g}{beside}; {effect})"
+            words.append(f"{what} differs but is {alike}; {tested}" if differs else f"{what} is {alike}; {tested}")
+        elif not within_reach:
+            words.append(f"{what} not testable by permutation (p = {p:.2g}{beside}; {effect})")
+        elif differs:
+            words.append(f"{what} differs (p = {p:.2g}; {effect})")
+        else:
+            missed = max(high, 1 / low) if low > 0 else np.inf
+            of = f"of {EFFECTS[test]} " if test == "scale" else ""
+            could = f", a ratio {of}up to {missed:.3g} could have been missed" if np.isfinite(missed) else ""
+            words.append(f"no difference in {what} detected (p = {p:.2g}; {effect}{could})")
+    alone = " (for these images only)" if found["permuted"] == "curves" else ""
+    return f"{found['b']} against {found['a']}{alone}: {'; '.join(words)}."
+
+
+def _ratio_words(quantity: str, ratio: float, low: float, high: float) -> str:
+    """State a ratio, with its interval if it is finite."""
+    interval = f", 95 % interval {low:.3g} to {high:.3g}" if np.isfinite(high) else ""
+    return f"{quantity} ratio {ratio:.3g}{interval}"

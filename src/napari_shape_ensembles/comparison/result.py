@@ -1,0 +1,689 @@
+"""Result of a comparison: two tests, one row of the truth table, and what is known of every outline."""
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._types import Index, Real
+from ..archive import StrPath, Tree, read_archive, write_archive
+from ..checks import RandomState, Sealed
+from ..mmd import DependenceTest, MMDTest, dependence_test
+from ..mmd.replicates import DRAWS, Hypothesis
+from ..outlines import Ensemble, Quality, exchange, quality
+from ..parameters import from_tree
+from ..parameters import tree as tree_of
+from ..progress import Listener
+from ..shapes import ShapeSpace
+from . import answer, records
+from .design import cannot_reach, numbers_below
+from .detectable import Detectable, detectable_differences, planned_power, require_curves_permuted
+from .display import MARK, LayerData, curve_layer_data, summary_html
+from .estimates import estimates
+from .figures import plot_comparison
+from .inputs import Inputs
+from .outline_table import DISTANCES, outline_table, witness_columns
+from .parts import Parts, form_parts, scale_parts
+from .quantities import components
+from .settings import Settings
+from .verdict import (
+    DEPENDS_ON_ARCHETYPE,
+    DIFFERS,
+    INCONCLUSIVE,
+    inconclusive,
+    smallest_p_value,
+    table_row,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from .position import PositionDependence
+    from .sensitivity import ArchetypeSensitivity
+
+#: Format name of a saved comparison, and the newest version of its layout (docs/files.md).
+FORMAT, LAYOUT = "shape-ensembles comparison", 1
+
+_PARTS = ("a", "b", "settings", "space", "coordinates", "undulation", "scale", "matches", "versions")
+_FLAGS = ("archetype_is_ambiguous", "row_depends_on_archetype", "archetypes_agree")
+# So many permutations that they do not limit a p-value.
+_MANY_PERMUTATIONS = 10**9
+
+
+# Cached, as reading the metadata of a package takes as long as comparing twenty curves.
+_version = cache(version)
+
+
+def software_versions() -> dict[str, str]:
+    """Versions of the software that affects the digits of the result."""
+    packages = ("napari-shape-ensembles", "numpy", "scipy", "scikit-image")
+    return {"python": platform.python_version()} | {name: _version(name) for name in packages}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Sealed):
+    """Result of `compare`, and a contrast of an `experiment`: the row of the truth table, both tests, the coordinates.
+
+    Attributes
+    ----------
+    a, b : Ensemble
+        The curves compared, b in a's unit.
+    settings : Settings
+    space : ShapeSpace
+        Learned from the pooled curves.
+    t : (N, r) array
+        Undulation coordinates of the pooled curves, a's rows first.
+    l : (N, 3) array
+        Their scale coordinates.
+    undulation, scale : MMDTest
+        The two tests. By default the undulation's has the parts "coarse form", "roughness" and "concavity", and the
+        scale's "mean size", "size", "elongation" and "size and elongation"; with coordinates "both" the undulation's
+        has "raw" and "normalized".
+    ambiguous : int
+        Curves whose best match with the archetype is hardly better than the second best; see `Registration`.
+    archetype_is_ambiguous : bool
+        Whether the archetype is (nearly) symmetric, so that matches with it are not unique.
+    row_depends_on_archetype : bool
+        Whether the row is known to change with the archetype (`sensitivity`); it is then inconclusive.
+    archetypes_agree : bool
+        Whether the row is known to be the same with other archetypes (`sensitivity`).
+    versions : mapping of str to str
+        Versions of the software that affects the digits of the result.
+    descriptors : (N, k) array
+        Numbers by which roughness and concavity were tested; see `parts.form_descriptors`. Empty (k = 0) if the
+        settings select other parts.
+    permuted : {"curves", "images", "replicates"}
+        What both tests exchanged between the samples: single curves (the result holds for these images only), whole
+        images, or replicates of several images; see `Settings.permute`.
+    replicates : (N,) array of int, optional
+        Image or replicate of each curve, numbered with a's first; None if curves were permuted.
+    blocks : array of int, optional
+        Block of each replicate, within which they were permuted.
+    p_adjusted : (float, float), optional
+        In an experiment of several contrasts: the p-values of undulation and scale adjusted for all contrasts, by which
+        the row is decided.
+    small_sample : (float, float), optional
+        If images were permuted: p-values of undulation and scale by the small-sample test
+        (`mmd.replicates.small_sample_test`), for few images.
+    note : str
+        Preprocessing of the outlines: those of smaller pixels resampled at the size of the larger, or why not.
+    inputs : Inputs, optional
+        Files that the outlines came from, with their checksums, and how they were read, if known.
+
+    References
+    ----------
+    Z. Grey, N. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+    >>> result.t.shape, result.l.shape
+    ((469, 10), (469, 3))
+    >>> result.scale.p_value, result.scale.threshold < result.scale.mmd
+    (0.005, True)
+    """
+
+    a: Ensemble
+    b: Ensemble
+    settings: Settings
+    space: ShapeSpace
+    t: Real
+    l: Real
+    undulation: MMDTest
+    scale: MMDTest
+    ambiguous: int = 0
+    archetype_is_ambiguous: bool = False
+    row_depends_on_archetype: bool = False
+    archetypes_agree: bool = False
+    versions: Mapping[str, str] = field(default_factory=software_versions)
+    descriptors: Real = field(default_factory=lambda: np.empty((0, 0)))
+    permuted: str = "curves"
+    replicates: Index | None = None
+    blocks: Index | None = None
+    p_adjusted: tuple[float, float] | None = None
+    small_sample: tuple[float, float] | None = None
+    note: str = ""
+    inputs: Inputs | None = None
+
+    @property
+    def case(self) -> str:
+        """Row of the truth table, undulation ∧ scale with 1 = no difference detected; or "inconclusive"."""
+        return INCONCLUSIVE if self.inconclusive else table_row(self.undulation.rejected, self.scale.rejected)
+
+    @property
+    def differs(self) -> str | None:
+        """Where a difference was detected: "nothing", "form", "scale" or "both"; None if inconclusive."""
+        return DIFFERS.get(self.case)
+
+    @cached_property
+    def names(self) -> tuple[str, str]:
+        """Names of the two samples in tables and figures: those of the ensembles; "A" and "B" if these have none."""
+        first, second = self.a.name or "A", self.b.name or "B"
+        return ("A", "B") if first == second else (first, second)
+
+    @cached_property
+    def image_counts(self) -> tuple[int, int]:
+        """Numbers of images of a and of b."""
+        return len(set(self.a.images.tolist())), len(set(self.b.images.tolist()))
+
+    @cached_property
+    def unit_counts(self) -> tuple[int, int]:
+        """Numbers of what was permuted, of a and of b: curves, images or replicates."""
+        if self.replicates is None:
+            return len(self.a), len(self.b)
+        first = int(self.replicates[: len(self.a)].max()) + 1
+        return first, int(self.replicates.max()) + 1 - first
+
+    @cached_property
+    def least_p(self) -> float:
+        """Smallest p-value that both tests can attain, with what was permuted."""
+        m, n = self.unit_counts
+        if self.replicates is None:
+            return smallest_p_value(m, n, self.settings.permutations)
+        return Hypothesis(np.arange(m + n) >= m, self.blocks).least_p(max(self.settings.permutations, DRAWS))
+
+    @property
+    def withheld(self) -> str:
+        """Serious faults of the outlines that withhold the row; "" if there are none, or none without them either."""
+        return "" if self.settings.overrule or self._out_of_reach else (self.quality.reason or "")
+
+    @property
+    def inconclusive(self) -> str | None:
+        """Why there is no row: few curves or images, faults of the outlines, or the archetype; None if there is one."""
+        return self._out_of_reach or self.withheld or (DEPENDS_ON_ARCHETYPE if self.row_depends_on_archetype else None)
+
+    @property
+    def _out_of_reach(self) -> str | None:
+        """Why the p-values cannot reach the significance level; None if they can."""
+        settings = self.settings
+        if self.replicates is not None:
+            if self.least_p <= settings.significance:
+                return None
+            blocked = self.blocks is not None
+            return cannot_reach(*self.unit_counts, settings.significance, self.least_p, self.permuted, blocked=blocked)
+        return inconclusive(len(self.a), len(self.b), settings.permutations, settings.significance, null=settings.null)
+
+    @property
+    def undecided(self) -> str:
+        """Why the tests have no decision, in two words: "too few curves", "withheld" and so on; "" if they have one."""
+        if not self._out_of_reach:
+            return "withheld" if self.inconclusive else ""
+        if self.replicates is not None:
+            return f"too few {self.permuted}"
+        settings, counts = self.settings, (len(self.a), len(self.b))
+        with_more = inconclusive(*counts, _MANY_PERMUTATIONS, settings.significance, null=settings.null)
+        return "too few curves" if with_more else "too few permutations"
+
+    @cached_property
+    def quality(self) -> Quality:
+        """Defects, or possible defects, of the outlines; serious ones withhold the row unless `settings.overrule`."""
+        return quality(self.a, self.b)
+
+    @property
+    def pmmd(self) -> float:
+        """Product MMD: the Euclidean norm of the two MMDs (paper, eq. pMMD)."""
+        return float(np.hypot(self.undulation.mmd, self.scale.mmd))
+
+    @property
+    def pmmd_threshold(self) -> float:
+        """The same norm of the two thresholds."""
+        return float(np.hypot(self.undulation.threshold, self.scale.threshold))
+
+    def form_parts(self) -> Parts:
+        """Parts of the undulation test, from the coordinates and the descriptors."""
+        return form_parts(self.t, self.descriptors, self.settings)
+
+    def scale_parts(self) -> Parts:
+        """Parts of the scale test."""
+        return scale_parts(self.l, self.space.scale_mean, self.settings)
+
+    @property
+    def distances(self) -> "pd.DataFrame":
+        """Distance of every curve from the mean shape: one row per curve, a's first.
+
+        Columns: sample (its name), id, then product ‖(t, ℓ)‖, undulation ‖t‖ and scale ‖ℓ‖, and each divided by its
+        maximum (`..._normalized`, 0 to 1).
+        """
+        return self.outlines[["sample", "id", *DISTANCES]]
+
+    @property
+    def witnesses(self) -> "pd.DataFrame":
+        """Witness values of every curve: columns sample, id, witness_undulation and witness_scale, a's curves first.
+
+        Positive values are typical of a, negative ones of b; NaN if a side has a single curve. The witness uses a
+        Gaussian kernel on the deciding part of each test; if the tests project their kernel for this number of curves,
+        this one is projected as well.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+        >>> means = result.witnesses.groupby("sample")["witness_scale"].mean()
+        >>> bool(means[a.name] > means[b.name])
+        True
+        """
+        return self.outlines[["sample", "id"]].assign(**self._witnesses)
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Table with one row per curve, a's first, of everything known about it.
+
+        Columns: id, image, sample (the name of a or b), the metadata of the ensembles, their features, the distances
+        from the mean shape as in `distances`, then the coordinates t1, ..., tr and l1, l2, l3.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> a, b = a.assign(batch="old"), b.assign(batch="new")
+        >>> table = compare(a, b, Settings(landmarks=60, rank=2, permutations=199)).to_dataframe()
+        >>> table.columns.tolist()[:5], table.columns.tolist()[-5:]
+        (['id', 'image', 'sample', 'batch', 'area'], ['t1', 't2', 'l1', 'l2', 'l3'])
+        >>> table.groupby("batch")["area"].median().round().to_dict()
+        {'new': 863.0, 'old': 2624.0}
+        """
+        import pandas as pd
+
+        names = map(str, self.space.get_feature_names_out()[: self.t.shape[1] + 3])
+        coordinates = pd.DataFrame(np.concatenate([self.t, self.l], axis=1), columns=list(names))
+        return pd.concat([self.outlines, coordinates], axis=1)
+
+    @cached_property
+    def outlines(self) -> "pd.DataFrame":
+        """Table with one row per curve, a's first: `to_dataframe` without the coordinates; see `outline_table`."""
+        return outline_table((self.a, self.b), self.names, self.t, self.l)
+
+    @cached_property
+    def _witnesses(self) -> dict[str, Real]:
+        return witness_columns(self)
+
+    def to_geodataframe(self) -> Any:
+        """GeoDataFrame of polygons with the columns of `to_dataframe`; see `Ensemble.to_geodataframe`."""
+        return exchange.geodataframe(self.to_dataframe(), self._both)
+
+    def to_anndata(self) -> Any:
+        """AnnData for scanpy and squidpy: coordinates as X, all other properties of the curves as obs.
+
+        obs holds id, image, sample (its name), features and distances; `obsm["undulation"]` and `obsm["scale"]` hold
+        the coordinates t and l, `obsm["spatial"]` the centers (x, y); `uns["shape_ensembles"]` also case, p_undulation
+        and p_scale; see `Ensemble.to_anndata`.
+        """
+        table = self.to_dataframe()
+        names = list(table.columns[-self.t.shape[1] - 3 :])
+        answer = {"case": self.case, "p_undulation": self.undulation.p_value, "p_scale": self.scale.p_value}
+        coordinates = {"undulation": np.array(self.t), "scale": np.array(self.l)}
+        return exchange.anndata(table[names], table.drop(columns=names), self._both, coordinates, **answer)
+
+    def to_spatialdata(self) -> Any:
+        """SpatialData: the polygons of each image, with `to_anndata` as their table; see `Ensemble.to_spatialdata`."""
+        return exchange.spatialdata(self.to_anndata(), self.to_dataframe(), self._both)
+
+    @property
+    def _both(self) -> Ensemble:
+        """The curves of both samples, b in a's unit."""
+        return Ensemble.pooled([self.a, self.b])
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Plot both tests and their parts, observed and under permuted labels.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> ax = compare(a, b, Settings(landmarks=60, rank=10, permutations=199)).plot()
+        >>> ax.get_title(loc="left")
+        '1∧0'
+        """
+        return plot_comparison(self.undulation, self.scale, self.case, ax)
+
+    @cached_property
+    def components(self) -> dict[str, Real]:
+        """Size, elongation, coarse form and roughness of every curve; see `quantities.components`."""
+        return components(self.space, self.t, self.l)
+
+    @property
+    def estimates(self) -> "pd.DataFrame":
+        """How large the difference is in each quantity, one row each, with the p-value of the part that tests it.
+
+        Columns: quantity; estimate; kind: a "ratio" (B over A, of geometric means; of standard deviations of the
+        logarithm for the spread of size), or a "distance" in standard deviations within the samples (see
+        `estimates.standardized_distance`); low and high, the ends of its pointwise 95 % interval; p, of the part of the
+        test, and p_adjusted, for the other parts of the same test (`MMDTest.adjusted`). NaN where a quantity was not
+        measured, or not tested alone.
+
+        Notes
+        -----
+        Intervals are symmetric bootstrap-t over curves (percentiles for distances), and if images were permuted
+        Student's (Welch) over the means of images. They are conditional on the coordinates: they ignore that the shape
+        space was itself learned from these curves.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+        >>> size = result.estimates.set_index("quantity").loc["size"]
+        >>> size["kind"], [round(float(size[name]), 2) for name in ("estimate", "low", "high")]
+        ('ratio', [0.81, 0.69, 0.96])
+        """
+        return self._estimates.copy()
+
+    @cached_property
+    def _estimates(self) -> "pd.DataFrame":
+        return estimates(self)
+
+    @cached_property
+    def ratios(self) -> "pd.DataFrame":
+        """Those rows of `estimates` that are ratios, which take no time."""
+        return estimates(self, distances=False)
+
+    def detectable(self, *, power: float = 0.8, random_state: RandomState = 0) -> Detectable:
+        """Smallest differences that would be detected with as many curves.
+
+        Parameters
+        ----------
+        power : float
+            Probability of detecting the difference, between 0.5 and 1.
+        random_state : int, Generator or RandomState
+            Seed of the subset of 500 curves that represents the population, and of the simulated tests.
+
+        Returns
+        -------
+        Detectable
+
+        Raises
+        ------
+        ValueError
+            For tests without permutations, a comparison that permuted images, or a power out of range.
+
+        Notes
+        -----
+        For tests that permuted curves; for the number of images see `ReplicateQuantities.planning`.
+
+        The thresholds are those of the tests' own null. For components of scale, outlines are resampled without the
+        difference between the samples, one sample is scaled or stretched, and all parts are tested, 200 times. Form,
+        and coordinates instead of components: the normal limit of the MMD of two samples of which one is shifted
+        (Gretton et al. 2012, asymptotic distribution under the alternative), by the coarse form or the raw coordinates,
+        at the level that a combined test leaves to them. Thresholds from 1000 permutations vary, and with them the
+        power, by about 0.1; `benchmarks/calibration.py` checks coordinates by simulation,
+        `tests/comparison/test_parts.py` the parts.
+
+        References
+        ----------
+        A. Gretton, K. M. Borgwardt, M. J. Rasch, B. Schölkopf, A. Smola, "A kernel two-sample test", Journal of Machine
+        Learning Research 13 (2012) 723-773.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
+        >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+        >>> round(result.detectable().size_ratio, 1)
+        1.4
+        """
+        require_curves_permuted(self)
+        return detectable_differences(
+            self.t,
+            self.l,
+            len(self.a),
+            self.undulation,
+            self.scale,
+            power=power,
+            random_state=random_state,
+            scale_mean=self.space.scale_mean,
+        )
+
+    def planned_power(
+        self,
+        count: int | tuple[int, int],
+        *,
+        size_ratio: float = 1.0,
+        elongation_ratio: float = 1.0,
+        draws: int = 200,
+        random_state: RandomState = 0,
+    ) -> float:
+        """Probability that the test of scale detects a given difference at given numbers of curves.
+
+        Parameters
+        ----------
+        count : int or (int, int)
+            Number of outlines planned on each side.
+        size_ratio, elongation_ratio : float
+            Ratio of the lengths of B's outlines to A's; ratio of their elongations (length to width).
+        draws : int
+            Number of simulated experiments: 200 estimate a probability of one half to ± 0.07.
+        random_state : int, Generator or RandomState
+            Seed of the draws.
+
+        Raises
+        ------
+        ValueError
+            For ratios that are not positive, fewer than two outlines or one draw, or a comparison that permuted images.
+
+        Notes
+        -----
+        Bootstrap: outlines are resampled with replacement after removing the difference between the samples; B's are
+        scaled, and stretched along their own axes; the whole test is done with permutations. This is the power for
+        outlines that are drawn independently: if images or animals are replicated, see `ReplicateQuantities.planning`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from napari_shape_ensembles import compare, samples
+        >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
+        >>> result = compare(a, b, landmarks=60, rank=10, permutations=199, significance=0.05)
+        >>> few, many = (result.planned_power(count, elongation_ratio=1.1, draws=50) for count in (20, 80))
+        >>> few < 0.5 < many
+        True
+        """
+        ratios = {"size_ratio": size_ratio, "elongation_ratio": elongation_ratio}
+        return planned_power(self, count, **ratios, draws=draws, random_state=random_state)
+
+    def sensitivity(self, archetypes: int = 5, *, progress: Listener | None = None) -> "ArchetypeSensitivity":
+        """Repeat the comparison against several archetypes; see `sensitivity.ArchetypeSensitivity`.
+
+        Parameters
+        ----------
+        archetypes : int
+            Number of archetypes, at least 2: that of the settings, and pooled curves drawn at random.
+        progress : callable, optional
+            As in `compare`.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> sensitivity = compare(a, b, landmarks=60, rank=10, permutations=199).sensitivity(archetypes=3)
+        >>> sensitivity.cases, sensitivity.stable
+        (('1∧0', '1∧0', '1∧0'), True)
+        """
+        from .sensitivity import archetype_sensitivity
+
+        return archetype_sensitivity(self, archetypes, progress=progress)
+
+    def dependence(self) -> DependenceTest:
+        """Test whether undulation and scale depend on each other within the samples; see `dependence_test`."""
+        settings = self.settings
+        return dependence_test(
+            self.t,
+            self.l,
+            len(self.a),
+            permutations=settings.permutations,
+            significance=settings.significance,
+            random_state=settings.seed,
+        )
+
+    def position(self) -> "PositionDependence":
+        """Test whether shape depends on the position of an outline within its image; see `position_dependence`."""
+        from .position import position_dependence
+
+        return position_dependence(self)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """Caveats to the row, in plain sentences."""
+        return answer.caveats(self)
+
+    def summary(self) -> str:
+        """Return the result as one sentence."""
+        return answer.summary(self)
+
+    def save(self, path: StrPath, *, view: Tree | None = None) -> None:
+        """Write the whole comparison to a file atomically.
+
+        Parameters
+        ----------
+        path : path
+            Such as "nuclei.comparison.npz", which napari recognizes.
+        view : dict, optional
+            State of a viewer, to be restored: JSON-compatible numbers, strings, lists and dicts of them.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written; an existing file of that name is kept.
+        ValueError
+            For ids or a view that cannot be stored.
+        """
+        write_archive(path, FORMAT, LAYOUT, {**self._tree(), "view": view or {}})
+
+    def numbers(self) -> dict[str, Any]:
+        """Return every number of the result by name: shape space, coordinates, and both tests with their parts.
+
+        Returns
+        -------
+        dict
+            Numbers, strings and arrays, such as "undulation.parts.roughness.p_value".
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> numbers = compare(a, b, Settings(landmarks=60, rank=10, permutations=199)).numbers()
+        >>> numbers["case"], numbers["scale.p_value"], numbers["coordinates.t"].shape
+        ('1∧0', 0.005, (469, 10))
+        """
+        tree = self._tree()
+        known = ("space", "coordinates", "undulation", "scale", "matches")
+        small = {"small_sample": np.array(tree.get("small_sample", []))}
+        return {"case": self.case} | records.flattened({name: tree[name] for name in known} | small)
+
+    def to_layers(self, viewer: Any) -> list[Any]:
+        """Add one colored Shapes layer per image to a napari viewer, and return the layers."""
+        return [viewer.add_shapes(curves, **options) for curves, options, _ in self.layer_data()]
+
+    def layer_data(
+        self,
+        view: Tree | None = None,
+        columns: "pd.DataFrame | None" = None,
+        *,
+        by_pixels: bool = False,
+        thin: bool = True,
+    ) -> list[LayerData]:
+        """Layer data of Shapes layers that hold a reference to this comparison; see `display.curve_layer_data`."""
+        layers = curve_layer_data(self.a, self.b, self.outlines, view, columns, by_pixels=by_pixels, thin=thin)
+        for _, options, _ in layers:
+            options["metadata"][MARK]["comparison"] = self
+        return layers
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.summary()})"
+
+    def _repr_html_(self) -> str:
+        tests = {"undulation": self.undulation, "scale": self.scale}
+        return summary_html(self.summary(), self.case, tests, self.warnings, self.undecided)
+
+    @classmethod
+    def load(cls, path: StrPath, *, memory: float | None = None) -> "Comparison":
+        """Read a comparison written by `save`, to the same digits. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+        memory : float, optional
+            Memory limit in GiB; by default 4.
+
+        Raises
+        ------
+        ValueError
+            For a file of another kind, of a newer version of this software, a damaged one, or one that exceeds the
+            memory limit.
+        OSError
+            If the file does not exist, or cannot be read.
+        """
+        return read_archive(path, FORMAT, LAYOUT, cls._of, memory)
+
+    def _tree(self) -> Tree:
+        """Tree of a saved comparison (docs/files.md), without its view."""
+        return {
+            "a": records.ensemble_tree(self.a),
+            "b": records.ensemble_tree(self.b),
+            "settings": tree_of(self.settings),
+            "space": records.space_tree(self.space),
+            "coordinates": {"t": self.t, "l": self.l, "descriptors": self.descriptors},
+            "undulation": records.mmd_test_tree(self.undulation),
+            "scale": records.mmd_test_tree(self.scale),
+            "matches": {name: getattr(self, name) for name in ("ambiguous", *_FLAGS)},
+            "versions": dict(self.versions),
+            "permuted": self.permuted,
+            **{name: kept for name in ("replicates", "blocks") if (kept := getattr(self, name)) is not None},
+            **({} if self.p_adjusted is None else {"p_adjusted": list(self.p_adjusted)}),
+            **({} if self.small_sample is None else {"small_sample": list(self.small_sample)}),
+            "note": self.note,
+            **({} if self.inputs is None else {"inputs": self.inputs.to_tree()}),
+        }
+
+    @classmethod
+    def _of(cls, tree: Tree) -> "Comparison":
+        """Restore the comparison from the result of `_tree`."""
+        parts = {name: records.value(tree, name, dict) for name in _PARTS}
+        a, b = records.ensemble_of_tree(parts["a"]), records.ensemble_of_tree(parts["b"])
+        space, count = records.space_of(parts["space"]), len(a) + len(b)
+        replicates = numbers_below(tree, "replicates", count, count) if "replicates" in tree else None
+        total = 0 if replicates is None else int(replicates.max()) + 1
+        return cls(
+            a,
+            b,
+            from_tree(Settings, parts["settings"]),
+            space,
+            records.real(parts["coordinates"], "t", (count, space.rank_)),
+            records.real(parts["coordinates"], "l", (count, 3)),
+            records.mmd_test_of(parts["undulation"]),
+            records.mmd_test_of(parts["scale"]),
+            records.value(parts["matches"], "ambiguous", int),
+            versions={str(name): str(version) for name, version in parts["versions"].items()},
+            descriptors=records.real(parts["coordinates"], "descriptors", (count, None)),
+            permuted=records.value(tree, "permuted", str),
+            replicates=replicates,
+            blocks=numbers_below(tree, "blocks", total, total) if "blocks" in tree else None,
+            p_adjusted=records.pair(tree, "p_adjusted"),
+            small_sample=records.pair(tree, "small_sample"),
+            note=records.value(tree, "note", str),
+            inputs=Inputs.of_tree(records.value(tree, "inputs", dict)) if "inputs" in tree else None,
+            **{name: records.value(parts["matches"], name, bool) for name in _FLAGS},
+        )
+
+
+def read_view(path: StrPath, kind: str = FORMAT) -> Tree:
+    """Return the `view` that was passed to `Comparison.save`, or to `Experiment.save`; errors as those of `load`.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, samples
+    >>> from napari_shape_ensembles.io import read_comparison_view
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+    >>> result.save("comparison.npz", view={"color by": "product"})
+    >>> read_comparison_view("comparison.npz")
+    {'color by': 'product'}
+    """
+    view: Tree = read_archive(path, kind, LAYOUT, lambda tree: records.value(tree, "view", dict))
+    return view

@@ -1,0 +1,71 @@
+"""Samples of a comparison: what is accepted as one, at one pixel size and in one unit."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..outlines import Ensemble, at_one_pixel_size
+
+Images = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
+
+
+def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble, str]:
+    """Pool the images of each side at one pixel size, b in a's unit; also return a note if pixel sizes had to change.
+
+    Raises for ensembles without curves.
+    """
+    a, b, note = at_one_pixel_size(a, b)
+    a, b = sample_of(a), sample_of(b)
+    require_curves((a, b))
+    return a, b.to(a.unit), note
+
+
+def sample_of(side: Images) -> Ensemble:
+    """Return one sample: pools several images, and takes arrays of vertices as the curves of one image.
+
+    Raises
+    ------
+    ValueError
+        For anything else, or a mixture of these.
+    """
+    if isinstance(side, Ensemble):
+        return side
+    given: Any = side
+    usable = isinstance(given, str | bytes | PathLike | Iterable) and not isinstance(given, Mapping)
+    if not usable or hasattr(given, "columns"):
+        raise ValueError(
+            f"a sample must be an ensemble, or a list of ensembles or of (m, 2) arrays, not {type(given).__name__}"
+        )
+    plane = isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] != 2
+    one = plane or isinstance(given, str | bytes | PathLike)
+    parts: list[Any] = [given] if one else list(given)
+    for part in parts:
+        if isinstance(part, str | bytes | PathLike):
+            raise ValueError(
+                f"a sample must be an Ensemble, not the path {str(part)!r}: use io.read_curves(path).ensemble to "
+                "read outlines, or Outlines()(io.read_image(path).pixels) to trace an image"
+            )
+        if isinstance(part, np.ndarray) and part.ndim > 1 and part.shape[1:] != (2,):
+            raise ValueError(
+                f"a sample must be an Ensemble of outlines, not an array of shape {np.shape(given)}: use "
+                "extract_curves(labels) to trace labels or a mask, or Outlines()(image) to trace an image"
+            )
+    images = [part for part in parts if isinstance(part, Ensemble)]
+    if images and len(images) < len(parts):
+        raise ValueError("a sample mixes ensembles and arrays: wrap the arrays in an Ensemble, which has a unit")
+    return Ensemble.pooled(images) if images or not parts else Ensemble(parts)
+
+
+def require_curves(ensembles: Sequence[Ensemble]) -> None:
+    """Raise for ensembles without curves, listing what was left out of them."""
+    for side, ensemble in zip("AB", ensembles, strict=False):
+        if not len(ensemble):
+            reasons = "; ".join(f"{count} {reason}" for reason, count in ensemble.dropped.items())
+            raise ValueError(
+                f"{ensemble.name or side} has no usable outline"
+                + (f" ({reasons})" if reasons else "")
+                + ": check the segmentation and the minimum size"
+            )
