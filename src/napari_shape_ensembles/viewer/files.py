@@ -13,12 +13,12 @@ from napari.settings import get_settings
 from ..archive import is_archive
 from ..comparison import Comparison
 from ..comparison.display import LayerData
+from ..comparison.experiment import FORMAT as EXPERIMENT
 from ..comparison.result import FORMAT
 from ..io import CurveTable, read_comparison_view, read_curves, write_curves
 from ..io.annotations import is_annotated
 from ..io.content import json_of
 from ..io.ebsd import ENDINGS, EBSDMap, read_ebsd
-from ..io.experiment_file import EXPERIMENT
 from ..io.grains import find_grains
 from ..outlines import Ensemble
 from ..outlines.reasons import OPEN

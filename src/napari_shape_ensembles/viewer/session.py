@@ -11,7 +11,7 @@ from napari.components import ViewerModel
 from psygnal import Signal
 
 from ..archive import is_archive
-from ..io.experiment_file import EXPERIMENT
+from ..comparison.experiment import FORMAT as EXPERIMENT
 from .choices import Choices
 from .comparing import ComparisonTask
 from .curves.image_cells import ImageCells
