@@ -24,6 +24,7 @@ from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.docks.experiment import ExperimentPage
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.docks.trust import TrustPage
+from napari_shape_ensembles.viewer.docks.why import WhyPage
 from napari_shape_ensembles.viewer.inputs import ImageRow, is_own
 from napari_shape_ensembles.viewer.page_status import PageStatus, page_statuses
 from napari_shape_ensembles.viewer.report import script_of
@@ -445,3 +446,29 @@ def test_withheld_rows_are_shown_after_confirmation(model, qtbot):
     assert page_statuses(session)["Answer"].state == "done"
     assert session.experiment.unsaved
     assert page.stale.isHidden()
+
+
+def test_any_pair_of_groups_is_shown_as_the_comparison(model, qtbot):
+    session, page, why = Session.of(model), ExperimentPage(model), WhyPage(model)
+    for widget in (page, why):
+        qtbot.addWidget(widget)
+    set_choices(session.choices, landmarks=40, rank=5, permutations=99)
+    for seed in range(6):
+        model.add_labels(labels_of(seed, size=9 + 2 * (seed // 2)), name=f"{'abc'[seed // 2]}_{seed % 2}")
+    session.design.fill("{group}_{replicate}")
+    press(page.run_button, qtbot)
+    wait_until_idle(session.experiment, qtbot)
+    pairs = [why.pair.itemText(place) for place in range(why.pair.count())]
+    assert pairs == ["a and b", "a and c", "b and c"]
+    why.pair.setCurrentIndex(1)
+    why.pair.activated.emit(1)
+    wait_until_idle(session.comparison, qtbot)
+    result, table = session.comparison.shown.result, session.experiment.result.experiment.table
+    (row,) = table[(table["a"] == "a") & (table["b"] == "c")].to_dict("records")
+    assert result.scale.p_value == row["scale_p"]
+    assert why.explanation.explained_comparison is result
+    assert {one.name for one in model.layers if one.name.endswith("curves")} == {
+        f"{name} curves" for name in ("a_0", "a_1", "c_0", "c_1")
+    }
+    assert session.comparison.changed_since() == []
+    assert (session.design.samples, session.experiment.state) == (["a", "c"], "done")

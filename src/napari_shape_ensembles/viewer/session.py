@@ -53,7 +53,7 @@ class Session:
         self.position = PositionCheck(self.comparison)
         self.design = self.choices.design
         self.design_work = DesignWork(self.choices, self.design)
-        self.experiment = ExperimentTask(self.choices, self.design)
+        self.experiment = ExperimentTask(self.choices, self.comparison)
         self.image_cells = ImageCells(
             self.comparison, self.segmentation, self.learning, self.inspection, self.experiment, self.design
         )
