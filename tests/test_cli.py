@@ -82,7 +82,7 @@ def test_compare_prints_the_verdict_and_writes_the_files(tmp_path, images, quick
     assert "pixels across in one" in " ".join(answer["warnings"])
     assert (answer["a"]["name"], answer["a"]["unit"], answer["a"]["curves"]) == ("one", "µm", 36)
     table = pd.read_csv(tmp_path / "r" / "curves.csv")
-    assert table["sample"].tolist() == ["one"] * 36 + ["two"] * 36
+    assert table["sample"].tolist() == ["one"] * 36 + ["large"] * 36
     saved = Comparison.load(tmp_path / "r" / "result.comparison.npz")
     assert saved.summary() == answer["summary"]
     assert saved.settings == Settings(landmarks=60, rank=10, permutations=300)
@@ -927,7 +927,7 @@ def test_files_of_an_interrupted_experiment_are_overwritten(tmp_path, images, mo
 @pytest.mark.parametrize(
     ("command", "stopped_at", "left"),
     [
-        ("compare", "napari_shape_ensembles.io.results.curve_rows", "comparison.json"),
+        ("compare", "napari_shape_ensembles.io.results.write_table", "comparison.json"),
         ("segment", "napari_shape_ensembles.io.segmented.write_bytes", "one.curves.csv"),
         ("annotators", "napari_shape_ensembles.io.corrected.write_labels", "pairs.csv"),
     ],

@@ -71,7 +71,8 @@ class Explanation:
     ----------
     comparison : Comparison
     witness : DataFrame
-        One row per curve, a's first: source, id, undulation and scale, the two witness values (positive: typical of A).
+        One row per curve, a's first: sample, id, and the values witness_undulation and witness_scale (positive: typical
+        of A).
         The undulation's is that of the deciding part of its test.
     properties : dict of str to (N,) array
         Measurements of every curve; see `explanation.properties`.

@@ -97,7 +97,7 @@ def typical_curves(explanation: Explanation) -> Figure:
     first, (name_a, name_b) = len(result.a), names_of(result)
     figure, axes = _panels(4, 1, height=5.2)
     for half, kind in enumerate(("undulation", "scale")):
-        of_a, of_b = most_typical(explanation.witness[kind].to_numpy(), first, _TYPICAL)
+        of_a, of_b = most_typical(explanation.witness[f"witness_{kind}"].to_numpy(), first, _TYPICAL)
         for row, (side, curves, colour) in enumerate(
             (
                 (name_a, [result.a.curves[i] for i in of_a], A),

@@ -188,6 +188,14 @@ def summed_logs(points: Real, mean: Real) -> Real:
 
     They are not formed: two passes of 2 × 2 algebra and one tall product. Blocks are summed in a fixed order, so the
     result does not depend on the number of threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes import grassmann
+    >>> mean = np.eye(2, 6)
+    >>> np.allclose(grassmann.summed_logs(np.stack([mean, mean]), mean), 0)
+    True
     """
 
     def pulled(part: slice) -> tuple[Real, Real]:
@@ -202,7 +210,17 @@ def summed_logs(points: Real, mean: Real) -> Real:
 
 
 def mean_of_sums(logs: Callable[[Real], Real], start: Real, count: int, *, tolerance: float = 1e-11) -> Real:
-    """Fréchet mean (n, 2) of `count` points from the sum of their logarithms, a function of the mean (2, n)."""
+    """Fréchet mean (n, 2) of `count` points from the sum of their logarithms, a function of the mean (2, n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functools import partial
+    >>> from napari_shape_ensembles.shapes import grassmann
+    >>> points = np.stack([np.eye(2, 6), np.eye(2, 6)])
+    >>> grassmann.mean_of_sums(partial(grassmann.summed_logs, points), np.eye(6, 2), 2).shape
+    (6, 2)
+    """
     mean = planes(start)
     for _ in range(_MAX_ITERATIONS):
         gradient = logs(mean) / count

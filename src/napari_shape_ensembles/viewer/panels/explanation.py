@@ -237,7 +237,7 @@ class ExplanationPanel(SteadyTabs):
         if self.explanation is None:
             return
         comparison = self.explanation.comparison
-        values = self.explanation.witness[self.kind.currentData()].to_numpy()
+        values = self.explanation.witness[f"witness_{self.kind.currentData()}"].to_numpy()
         curves = [*comparison.a.curves, *comparison.b.curves]
         of_form = self.kind.currentData() == "undulation"
         typical: list[list[tuple[int, Real]]] = []
