@@ -183,7 +183,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
         paths, repeatable = outcome
         self._on_exported(paths)
         if not repeatable:
-            self.message += ". Not all of its images are unmodified files, so rerun cannot reproduce it."
+            self.message += ". Not all of its images are unmodified files, so rerun compares the saved outlines."
         return ()
 
     def open(self, path: Path) -> None:
