@@ -155,7 +155,7 @@ class Bench(Page):
     def _show_next(self) -> None:
         """Update the button to the next step; on Outlines, disabled while a recipe is proposed or nothing can run."""
         waits = self.step == "Outlines" and self.session.proposing.is_choosing
-        asked = self.session.experiment if self.session.design.is_experiment else self.session.comparison
+        asked = self.session.answering
         reason = asked.blocking_reason() if self.step == "Outlines" and asked.result is None and not asked.busy else ""
         words, tooltip = _NEXT_BUTTONS[self.step]
         self.next.setText(_CHOOSING if waits else words)

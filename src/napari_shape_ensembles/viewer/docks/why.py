@@ -64,9 +64,8 @@ class WhyPage(TaskPage):
 
     def run_again(self) -> None:
         """Compare again, or show the contrast of an experiment; the heading shows the progress."""
-        experiment = self.session.experiment
-        if experiment.state == "done":
-            experiment.show_contrast(*self.session.design.samples)
+        if self.session.experiment.state == "done":
+            self.explanation.comparison.show_contrast(*self.session.design.samples)
         else:
             self.explanation.comparison.run()
 
