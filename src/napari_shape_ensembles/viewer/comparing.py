@@ -136,6 +136,14 @@ class ComparisonTask(ResultTask[Comparison]):
 
     # The run.
 
+    def current_inputs(self) -> RunInputs:
+        return replace(super().current_inputs(), names=self.choices.design.given_names)
+
+    def changed_since(self) -> list[str]:
+        words, then = super().changed_since(), self.run_inputs
+        renamed = then is not None and then.names not in ((), self.choices.design.given_names)
+        return words or ["a group was renamed"] if renamed else words
+
     def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
         """Compare A and B, and show the answer."""
         self.is_new_result = False
@@ -168,6 +176,7 @@ class ComparisonTask(ResultTask[Comparison]):
             more=dict(self.further_inputs),
             fingerprints=tuple(found.fingerprints[place] for place in places),
             planes=tuple(found.planes[place] for place in places),
+            names=self.choices.design.given_names,
         )
         sources = tuple(copies[:first]), tuple(copies[first:])
         self._keep_recoverable()
@@ -455,7 +464,7 @@ def run_comparison(sources: Sources, run_inputs: RunInputs) -> Outcome:
     tracing = sum({"image": 2, "labels": 1, "shapes": 0}[source.kind] for side in sources for source in side)
     total = tracing + len(COMPARISON_STEPS) + 2
     with as_part(0, total):
-        a, b, note = trace_sides(sources, run_inputs.recipe, run_inputs.excluded)
+        a, b, note = trace_sides(sources, run_inputs.recipe, run_inputs.excluded, run_inputs.names)
     with as_part(tracing, total):
         result = compare(a, b, run_inputs.settings)
     notes = [note or result.note]

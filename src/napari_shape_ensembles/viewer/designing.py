@@ -312,6 +312,11 @@ class DesignTable(ComparedLayers):
         """Names of the groups A and B: the first two, unless another pair is chosen."""
         return self._pair if self._pair and set(self._pair) <= self.groups().keys() else self.names
 
+    @property
+    def given_names(self) -> tuple[str, ...]:
+        """Names of the groups A and B, empty for one that is called by its letter only."""
+        return tuple("" if name in _SIDES else name for name in self.samples)
+
     def sides(self) -> LayersOfSides:
         """Return the open layers of the groups A and B."""
         groups = self.groups()

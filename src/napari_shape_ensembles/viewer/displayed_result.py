@@ -11,6 +11,7 @@ from napari.components import Dims, LayerList
 
 from ..archive import ContentError, Tree
 from ..comparison import Comparison, Inputs, Settings, records
+from ..comparison.answer import names_of
 from ..comparison.display import image_names
 from ..io.rerun import find_inputs, recipe_of, recipe_tree
 from ..mmd import MMDTest
@@ -40,7 +41,8 @@ class DisplayedResult:
 
     @classmethod
     def of_run(cls, result: Comparison, run_inputs: RunInputs, sources: Sources) -> "DisplayedResult":
-        several = [f"{len(side)} images of {name}" for name, side in zip("AB", sources, strict=True) if len(side) > 1]
+        names = names_of(result)
+        several = [f"{len(side)} images of {name}" for name, side in zip(names, sources, strict=True) if len(side) > 1]
         images = " and ".join(several)
         pooled = (
             f"Whole images were permuted: {images}."
@@ -154,7 +156,7 @@ def comparison_view(result: Comparison, sources: Sources, painted: str = "produc
             place = {"scale": (source.scale * factor).tolist(), "translate": (source.origin * factor).tolist()}
             places.append({"name": source.name, **place})
         view[key] = {name: places[0][name] for name in ("scale", "translate")}
-        if len(side) > 1:
+        if len(side) > 1 or side[0].name != getattr(result, key).name:  # a layer is found by the name of its image
             view[key]["images"] = places
     return view
 

@@ -238,6 +238,7 @@ class RunInputs:
     more: Mapping[str, Hashable] = field(default_factory=dict)  #: description -> further inputs
     fingerprints: tuple[str, ...] = ()  #: fingerprints of the layers, A's before B's; empty before they are copied
     planes: tuple[Plane, ...] = ()  #: planes of the layers, A's before B's; empty before they are copied
+    names: tuple[str, ...] = ()  #: names of the groups A and B, "" for none; empty if unknown
 
     def existing_layers(self) -> LayersOfSides | None:
         """Return the layers if all still exist."""
