@@ -98,7 +98,7 @@ def test_moved_images_are_found_by_checksum_and_missing_ones_reported(copied, fo
         done = run("rerun", copied / "all" / "result.experiment.npz", "--inputs", copied)
         assert done.exit_code == 0, done.output
         assert "0.tif was not found" in done.output
-        assert "the outlines in the saved experiment are compared" in done.output
+        assert "the saved outlines are compared" in done.output
     finally:
         moved.rename(folder)
 
