@@ -9,6 +9,7 @@ from typing import Any
 from napari.components import ViewerModel
 from psygnal import Signal
 
+from ..compiled import begin_compiling
 from .choices import Choices
 from .comparing import ComparisonTask
 from .curves.image_cells import ImageCells
@@ -83,6 +84,7 @@ class Session:
         """
         self._open_pages.append(by)
         if len(self._open_pages) == 1:
+            begin_compiling()  # once per installation, while the user looks at the images
             self._slider_ranges.connect_events()
         self._pages.update(tasks)
         self.choices.design.connect_events()
