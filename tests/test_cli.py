@@ -287,6 +287,13 @@ def test_errors_print_one_sentence_and_exit_with_2(tmp_path, arguments, message)
     assert not (tmp_path / "r").exists()
 
 
+def test_landmarks_in_a_file_give_the_same_answer(tmp_path, images, quick):
+    pair = ("compare", images / "one.ome.tif", images / "two.ome.tif", "--settings", quick)
+    done = run(*pair, "--scratch", tmp_path)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout == run(*pair).stdout
+
+
 def test_missing_dask_is_reported_with_the_remedy(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     done = run("pairs", tmp_path, "--dask", "tcp://nowhere:1", "-o", tmp_path)
@@ -840,16 +847,6 @@ def test_a_forced_run_does_not_claim_files_it_did_not_write(tmp_path, quick):
     assert "distance.csv" not in json.loads((out / OUTPUT_MANIFEST).read_text(encoding="utf-8"))["files"]
 
 
-def test_a_comparison_in_pieces_removes_an_earlier_comparison_file(tmp_path, quick):
-    a, b, c = (some_curves(tmp_path / f"{name}.csv", seed) for seed, name in enumerate("abc"))
-    arguments = ("--settings", quick, "--out", tmp_path / "r")
-    assert run("compare", a, b, *arguments).exit_code == 0
-    assert (tmp_path / "r" / "result.comparison.npz").is_file()
-    done = run("compare", a, c, *arguments, "--pieces", tmp_path / "pieces")
-    assert done.exit_code == 0, done.stderr
-    assert not (tmp_path / "r" / "result.comparison.npz").exists()
-
-
 def test_curves_of_an_earlier_run_in_another_format_are_removed(tmp_path):
     np.save(tmp_path / "x.npy", (labels(1) > 0) * np.uint8(200))
     np.save(tmp_path / "y.npy", (labels(2) > 0) * np.uint8(200))
@@ -1035,21 +1032,6 @@ def test_empty_labels_are_not_mistaken_for_an_intensity_image(tmp_path):
     assert "without a label" not in done.stdout
     assert "looks like an intensity image" not in done.stderr
     assert "note: objects without a label are recognized by those with one: there are none" in done.stderr
-
-
-def test_pieces_rejects_tables_that_need_all_outlines_in_memory(tmp_path, images):
-    done = run(
-        "compare",
-        images / "one.ome.tif",
-        images / "two.ome.tif",
-        "--pieces",
-        tmp_path / "run",
-        "--table",
-        tmp_path / "t.geojson",
-    )
-    assert done.exit_code == 2
-    assert "with --pieces, use .csv or .parquet" in done.stderr
-    assert not (tmp_path / "run").exists()
 
 
 def test_inspect_ranks_labels_lists_missing_objects_and_learns_from_ticks(tmp_path):

@@ -18,14 +18,13 @@ from napari_shape_ensembles import (
     outlines,
     samples,
     shapes,
-    streaming,
     studies,
 )
 from napari_shape_ensembles.shapes import grassmann, product, spd
 
 PACKAGE = "napari_shape_ensembles"
 SOURCE = Path(napari_shape_ensembles.__file__).parent
-ROOMS = (outlines, shapes, mmd, comparison, explanation, inspection, studies, io, streaming, samples)
+ROOMS = (outlines, shapes, mmd, comparison, explanation, inspection, studies, io, samples)
 PUBLIC = {
     f"{module.__name__}.{name}": getattr(module, name)
     for module in (napari_shape_ensembles, *ROOMS)

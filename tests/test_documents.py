@@ -21,7 +21,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 ROOMS = (
     *("outlines", "shapes", "mmd", "comparison", "explanation"),
-    *("inspection", "studies", "io", "streaming", "samples"),
+    *("inspection", "studies", "io", "samples"),
 )
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
 

@@ -273,9 +273,9 @@ def speed_table(results):
 
 
 def large_table(results):
-    """Memory and time for samples larger than memory, and the stages of comparisons in pieces."""
+    """Memory and time for samples larger than memory, and the stages of comparisons out of core."""
     words = {
-        "curves": "{size} outlines in pieces, including their generation",
+        "curves": "{size} outlines learned from out of core, and tested, including their generation",
         "tests": "only the tests of {size} outlines, coordinates in memory",
         "labels": "labels of {size} × {size} pixels in OME-Zarr: {answer} to files",
         "images": "an image of {size} × {size} pixels of 16 bits in OME-Zarr, segmented: {answer}",

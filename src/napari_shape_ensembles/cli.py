@@ -162,13 +162,12 @@ Dask = Annotated[
     str | None,
     typer.Option("--dask", help='Address of the Dask scheduler to run on; "local" starts one on this computer.'),
 ]
-Pieces = Annotated[
+Scratch = Annotated[
     Path | None,
     typer.Option(
-        "--pieces",
+        "--scratch",
         metavar="FOLDER",
-        help="Compare in pieces, for outlines that do not fit in memory; intermediate results are kept in FOLDER "
-        "until the end, and an interrupted run resumes from there.",
+        help="Keep landmarks in a file in FOLDER during the comparison, for more outlines than fit in memory.",
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", hidden=True)]
@@ -291,7 +290,7 @@ def compare(
         bool, typer.Option("--position", help="Also test whether shape depends on position within the images.")
     ] = False,
     table: Table = None,
-    pieces: Pieces = None,
+    scratch: Scratch = None,
     dask: Dask = None,
     fail_on: FailOn = None,
     force: Force = False,
@@ -307,25 +306,17 @@ def compare(
     if out is not None:
         _check_outputs(out, COMPARISON, (a, b), force)
     _check_table(table, (a, b), force)
-    if pieces is None and dask is not None:
-        raise ContentError("--dask needs --pieces: a comparison in memory is not distributed")
-    if pieces is not None and position:
-        raise ContentError("--position needs all outlines in memory: omit --pieces")
-    if pieces is not None and table is not None and table.suffix.lower() not in (".csv", ".parquet"):
-        raise ContentError(f"--table {table.name} needs all outlines in memory: with --pieces, use .csv or .parquet")
+    if scratch is not None:
+        check_folder(scratch)
     files = _files((a, b), reading, groups)
     reading = _with_one_recipe(files[0] + files[1], reading)
-    if pieces is not None:
-        names = _names_of((a, b))
-        found = _compare_in_pieces(files, names, reading, pieces, dask, out, table)
-        raise typer.Exit(_EXIT_DIFFERS if hit(found, fail_on or []) else 0)
     samples, resampled = _samples((a, b), files, reading, groups)
     if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG_SECONDS:
         echo_error(f"note: the comparison is expected to take {duration(expected)}")
     if groups:
         _note_what_is_permuted(samples, reading)
-    with progress_bar("comparing"):
-        result = compare_ensembles(*samples, reading.settings.analysis)
+    with _executor(dask) as client, progress_bar("comparing"):
+        result = compare_ensembles(*samples, reading.settings.analysis, scratch=scratch, client=client)
     result = replace(result, note=resampled or result.note)
     if out is not None:
         with recording_outputs(out, COMPARISON) as written:
@@ -342,46 +333,6 @@ def compare(
         echo_error(f"note: {position_dependence(result).sentence()}")
     code = _EXIT_DIFFERS if hit(result, fail_on or []) else 0
     raise typer.Exit(code)
-
-
-def _compare_in_pieces(
-    files: Sequence[Sequence[Path]],
-    names: tuple[str, str],
-    reading: Reading,
-    folder: Path,
-    dask: str | None,
-    out: Path | None,
-    table: Path | None,
-) -> Any:
-    """Compare files in pieces, write and print the result."""
-    from .io.rerun import inputs_of
-    from .io.results import COMPARISON
-    from .streaming import compare_in_pieces
-    from .streaming.results import write_streamed
-
-    check_folder(folder)
-    a, b = files
-    with _executor(dask) as executor, progress_bar("comparing"):
-        result = compare_in_pieces(
-            a,
-            b,
-            reading.settings.analysis,
-            reading=reading,
-            folder=folder,
-            memory=reading.memory or DEFAULT_MEMORY_GIB,
-            executor=executor,
-            names=names,
-        )
-    if out is not None:
-        with recording_outputs(out, COMPARISON) as written:
-            written += write_streamed(out, result, inputs_of(files, reading))
-        echo_written(written)
-    if table is not None:
-        _write_table(table, None, result.to_dataframe())
-    echo(result.summary())
-    for warning in result.warnings:
-        echo_error(f"note: {warning}")
-    return result
 
 
 @command(Outlines, Settings)
@@ -534,7 +485,7 @@ def hit(result: Any, fail_on: Sequence[Answer]) -> bool:
     from .comparison.verdict import INCONCLUSIVE
 
     case = result.case
-    quality = getattr(result, "quality", None)  # outlines in pieces are not checked
+    quality = getattr(result, "quality", None)
     if Answer.quality in fail_on and quality is not None and quality.serious:
         return True
     if case == INCONCLUSIVE:

@@ -1,7 +1,6 @@
-"""Intensity images larger than the memory limit: OME-Zarr and TIFF, one plane of a stack, and in pieces."""
+"""Intensity images larger than the memory limit: OME-Zarr and TIFF, and one plane of a stack."""
 
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
@@ -14,7 +13,6 @@ from napari_shape_ensembles.io import Calibration, SettingsFile, read_curves, wr
 from napari_shape_ensembles.io.image_parts import ImagePart
 from napari_shape_ensembles.io.lazy_images import large_image
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file, with_one_recipe
-from napari_shape_ensembles.streaming import pieces_of
 
 zarr = pytest.importorskip("zarr")
 
@@ -105,20 +103,6 @@ def test_only_the_needed_part_of_a_single_strip_tiff_is_read(tmp_path):
     tracemalloc.stop()
     np.testing.assert_array_equal(part, image[::-1][1000:1010, 20:50])
     assert most < image.nbytes / 4
-
-
-def test_every_object_appears_once_in_pieces(folder):
-    pickle, path = pytest.importorskip("cloudpickle"), folder / "tiled.tif"
-    reading = Reading(memory=LITTLE, pixel_sizes={path.resolve(): (0.25, "nm")})
-    with ThreadPoolExecutor(2) as pool:
-        pieces = pieces_of(path, reading=reading, executor=pool)
-    found = [pickle.loads(pickle.dumps(piece)).load() for piece in pieces]
-    tiled = ensemble_of_file(path, reading)
-    assert len({piece.key for piece in pieces}) == len(pieces) > 10
-    assert sorted(number for piece in found for number in piece.ids.tolist()) == tiled.ids.tolist()
-    assert sum(piece.features["area"].sum() for piece in found) == pytest.approx(tiled.features["area"].sum())
-    assert {(piece.name, piece.unit, piece.pixel_size) for piece in found} == {(tiled.name, "nm", (0.25, 0.25))}
-    assert sum(sum(piece.dropped.values()) for piece in found) == sum(tiled.dropped.values())
 
 
 def test_a_recipe_for_a_large_image_is_found_from_its_center(folder):

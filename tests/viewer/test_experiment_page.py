@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import napari
 import numpy as np
 import pandas as pd
 import pytest
 import tifffile
 from napari.components import ViewerModel
+from npe2 import PluginManager
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QFileDialog
 
@@ -22,6 +24,7 @@ from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.docks.experiment import ExperimentPage
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.docks.trust import TrustPage
+from napari_shape_ensembles.viewer.docks.why import WhyPage
 from napari_shape_ensembles.viewer.inputs import ImageRow, is_own
 from napari_shape_ensembles.viewer.page_status import PageStatus, page_statuses
 from napari_shape_ensembles.viewer.report import script_of
@@ -88,7 +91,7 @@ def test_a_screen_is_read_from_files_and_a_well_opened(model, plate, qtbot, monk
     assert all(is_own(layer) for layer in model.layers)
     first = model.layers[0]
     assert len(first.data) == 16
-    size = page.result.experiment.outlines
+    size = page.result.experiment.quantities.outlines
     quantity = first.features.columns[1]
     own = size[size["image"] == [ref().name for ref in session.experiment.run_inputs.layers[0]].index("B05_f0")]
     np.testing.assert_allclose(sorted(first.features[quantity]), sorted(np.exp(own[quantity])))
@@ -256,9 +259,8 @@ def test_an_experiment_can_be_rerun_while_its_files_are_unchanged(model, qtbot, 
     wait_until_idle(session.experiment, qtbot)
     session.experiment.save(path)
     wait_until_idle(session.experiment, qtbot)
-    assert "so rerun cannot reproduce it" in session.experiment.message
-    with pytest.raises(ValueError, match="does not record its input files"):
-        rerun(path)
+    assert "so rerun compares the saved outlines" in session.experiment.message
+    assert "the file does not record its inputs" in rerun(path).notes[0]
 
 
 def test_position_dependence_is_shown_for_two_images(model, qtbot):
@@ -410,7 +412,9 @@ def test_an_experiment_is_opened_with_its_own_images(model, qtbot, tmp_path, mon
     qtbot.addWidget(other)
     mine = viewer.add_labels(labels_of(0), name="mine")
     Session.of(viewer).design.write([(mine, "group", "a")])
-    Session.of(viewer).experiment.open(path)
+    monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
+    PluginManager.instance().discover()
+    viewer.open(path, plugin="napari-shape-ensembles")  # as when dropped on the window
     wait_until_idle(Session.of(viewer).experiment, qtbot)
     assert Session.of(viewer).design.groups() == {"a": [mine]}
     other.table.cellDoubleClicked.emit(0, 0)
@@ -441,3 +445,29 @@ def test_withheld_rows_are_shown_after_confirmation(model, qtbot):
     assert page_statuses(session)["Answer"].state == "done"
     assert session.experiment.unsaved
     assert page.stale.isHidden()
+
+
+def test_any_pair_of_groups_is_shown_as_the_comparison(model, qtbot):
+    session, page, why = Session.of(model), ExperimentPage(model), WhyPage(model)
+    for widget in (page, why):
+        qtbot.addWidget(widget)
+    set_choices(session.choices, landmarks=40, rank=5, permutations=99)
+    for seed in range(6):
+        model.add_labels(labels_of(seed, size=9 + 2 * (seed // 2)), name=f"{'abc'[seed // 2]}_{seed % 2}")
+    session.design.fill("{group}_{replicate}")
+    press(page.run_button, qtbot)
+    wait_until_idle(session.experiment, qtbot)
+    pairs = [why.pair.itemText(place) for place in range(why.pair.count())]
+    assert pairs == ["a and b", "a and c", "b and c"]
+    why.pair.setCurrentIndex(1)
+    why.pair.activated.emit(1)
+    wait_until_idle(session.comparison, qtbot)
+    result, table = session.comparison.shown.result, session.experiment.result.experiment.table
+    (row,) = table[(table["a"] == "a") & (table["b"] == "c")].to_dict("records")
+    assert result.scale.p_value == row["scale_p"]
+    assert why.explanation.explained_comparison is result
+    assert {one.name for one in model.layers if one.name.endswith("curves")} == {
+        f"{name} curves" for name in ("a_0", "a_1", "c_0", "c_1")
+    }
+    assert session.comparison.changed_since() == []
+    assert (session.design.samples, session.experiment.state) == (["a", "c"], "done")

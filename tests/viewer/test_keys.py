@@ -339,7 +339,7 @@ def test_tab_visits_the_bench_in_reading_order_and_then_the_window(bench, viewer
     assert len(reached) == len(set(reached))  # and not again after scrolling
     assert isinstance(reached[1], QTabBar)
     assert reached[-2:] == [last, bench.next]
-    assert bar.value() == bar.maximum()
+    assert not last.visibleRegion().isEmpty()
     heading, others = reached[0], []
     while QApplication.focusWidget() is not heading:
         others.append(QApplication.focusWidget())

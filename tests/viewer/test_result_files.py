@@ -239,7 +239,7 @@ def test_the_page_why_uses_an_opened_result(finished_dock, qtbot, tmp_path, answ
     dock = open_answer(viewer, qtbot)
     space = in_window(viewer, WhyPage, "Why")
     answer(path)
-    choose_menu_entry(dock.files, "Open comparison", qtbot)
+    choose_menu_entry(dock.files, "Open result", qtbot)
     assert space.explanation.explained_comparison is dock.result
     assert dock.result.summary() == finished_dock.result.summary()
 
@@ -347,7 +347,7 @@ def test_a_file_that_cannot_be_opened_keeps_the_result(finished_dock, qtbot, tmp
     if content is not None:
         (tmp_path / name).write_bytes(content)
     answer(tmp_path / name)
-    said = choose_menu_entry(finished_dock.files, "Open comparison", qtbot)
+    said = choose_menu_entry(finished_dock.files, "Open result", qtbot)
     assert said.startswith("⚠")
     assert sentence in said
     assert finished_dock.results.text() == text
@@ -358,7 +358,7 @@ def test_an_invalid_stored_view_is_reported(finished_dock, qtbot, tmp_path, answ
     odd += [{"painted": "mood"}, {"painted": ["product"]}, {"a": 3}, {"a": {"scale": [0, 1]}}, {"b": {"scale": [1]}}]
     for view in odd:
         finished_dock.result.save(answer(tmp_path / "odd.comparison.npz"), view=view)
-        said = choose_menu_entry(finished_dock.files, "Open comparison", qtbot)
+        said = choose_menu_entry(finished_dock.files, "Open result", qtbot)
         assert said.startswith("⚠"), view
         assert "Unexpected" not in said, view
 
@@ -661,7 +661,7 @@ def test_a_second_result_discards_the_check_of_the_first(finished_dock, qtbot):
 def test_files_saved_without_a_view_open(finished_dock, qtbot, tmp_path, answer):
     finished_dock.result.save(answer(tmp_path / "plain.comparison.npz"))
     dock = open_answer(ViewerModel(), qtbot)
-    assert choose_menu_entry(dock.files, "Open comparison", qtbot) == ""
+    assert choose_menu_entry(dock.files, "Open result", qtbot) == ""
     assert dock.result.summary() == finished_dock.result.summary()
     assert isinstance(dock.result, Comparison)
     assert all(MARK in layer.metadata for layer in dock.comparison.curves)

@@ -137,15 +137,25 @@ class ComparisonTask(Task[Comparison]):
     # The run.
 
     def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
-        """Compare A and B, replace the curve layers one by one, then show the answer."""
+        """Compare A and B, and show the answer."""
         self.is_new_result = False
         outcome: Outcome = yield partial(run_comparison, sources, run_inputs)
+        yield from self._show_outcome(outcome)
+
+    def show_contrast(self, function: Callable[[], Outcome]) -> None:
+        """Show two groups of an experiment, computed by the function in the worker thread."""
+        self._keep_recoverable()
+        self.start_secondary_job(function, self._show_outcome)
+
+    def _show_outcome(self, outcome: Outcome) -> JobSteps:
+        """Replace the curve layers, then show the answer."""
+        assert outcome.shown.run_inputs is not None
         with self.choices.layers.batched_update():  # the curves, and their arrangement
             yield from self.curves.replace(outcome.layers, shown=False)
-            for ref, own in zip(itertools.chain(*run_inputs.layers), outcome.layers, strict=False):
+            for ref, own in zip(itertools.chain(*outcome.shown.run_inputs.layers), outcome.layers, strict=False):
                 if (image := ref()) is not None:
                     name_after(own, image, "curves")
-            self.recoverable = None
+            self.recoverable = None if self.running else self.recoverable
             yield from self.show_in_turns(outcome.shown)
         yield None
         yield from self.curves.replace(outcome.layers, new=False)

@@ -48,6 +48,7 @@ class DesignTable(ComparedLayers):
         self.columns: list[str] = list(OWN_COLUMNS)
         self.pattern = "{group}_{replicate}"  #: pattern by which names were last parsed
         self.names = list(_SIDES)  #: names of the groups A and B
+        self._pair: list[str] = []  # a pair chosen among more than two groups
         self.requested = NO_REQUESTED_TESTS  #: covariates to adjust for, and interactions to test
         self.control = ""  #: the control group; empty for all pairs
         self.warnings: list[str] = []  #: on duplicate images, and labels that are listed as images
@@ -247,14 +248,9 @@ class DesignTable(ComparedLayers):
         rows = [row for row in self.open_layers() if row in PARTS and not self.cell(row, BLOCK)]
         return len({root_of(row)[0] for row in rows}) < len(rows)
 
-    def pair_in_words(self) -> str:
-        """Return which of more than two groups are A and B; empty for two groups."""
-        groups = self.groups()
-        return f"About {self.names[0]} and {self.names[1]}, two of the {len(groups)} groups." * (len(groups) > 2)
-
     def unused_by_images(self) -> str:
         """Return which columns a comparison that permutes the images of A and B does not use; empty for none."""
-        rows = [row for row in self.open_layers() if self.cell(row, GROUP) in self.names]
+        rows = [row for row in self.open_layers() if self.cell(row, GROUP) in self.samples]
         units = {(self.cell(row, GROUP), self.cell(row, REPLICATE) or root_of(row)[0].name) for row in rows}
         unused = ["replicates"] * (len(units) < len(rows)) + ["blocks"] * any(self.cell(row, BLOCK) for row in rows)
         return " and ".join(unused)
@@ -262,7 +258,7 @@ class DesignTable(ComparedLayers):
     def count_unopened(self) -> int:
         """Return how many images of A and B are not open as layers: a comparison of the two samples leaves them out."""
         groups = self.groups()
-        return sum(not isinstance(row, Layer) for name in self.names for row in groups.get(name, []))
+        return sum(not isinstance(row, Layer) for name in self.samples for row in groups.get(name, []))
 
     @property
     def is_experiment(self) -> bool:
@@ -311,10 +307,15 @@ class DesignTable(ComparedLayers):
 
     # A and B.
 
+    @property
+    def samples(self) -> list[str]:
+        """Names of the groups A and B: the first two, unless another pair is chosen."""
+        return self._pair if self._pair and set(self._pair) <= self.groups().keys() else self.names
+
     def sides(self) -> LayersOfSides:
         """Return the open layers of the groups A and B."""
         groups = self.groups()
-        a, b = (tuple(row for row in groups.get(name, []) if isinstance(row, Layer)) for name in self.names)
+        a, b = (tuple(row for row in groups.get(name, []) if isinstance(row, Layer)) for name in self.samples)
         return a, b
 
     def choose(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
@@ -331,7 +332,7 @@ class DesignTable(ComparedLayers):
         for name, own in zip(names, sides, strict=True):
             for layer in own:
                 self._cells.setdefault(layer, {})[GROUP] = name
-        self.names = names
+        self.names, self._pair = names, []
         self.several = self._has_several()
         self._notify()
 
@@ -340,9 +341,17 @@ class DesignTable(ComparedLayers):
         groups = self.groups()
         return bool(self.files) or len(groups) > 2 or any(len(own) > 1 for own in groups.values())
 
+    def choose_pair(self, a: str, b: str) -> None:
+        """Make two of the groups A and B, whatever their order in the table."""
+        if [a, b] != self.samples:
+            self._pair = [a, b]
+            self._notify()
+
     def swap(self) -> None:
         """Exchange A and B: the first group becomes the second."""
-        if {*self.names}.isdisjoint(_SIDES):
+        if self.samples is not self.names:
+            self._pair.reverse()
+        elif {*self.names}.isdisjoint(_SIDES):
             self.names.reverse()
         else:  # a letter says which group is the first
             groups = self.groups()

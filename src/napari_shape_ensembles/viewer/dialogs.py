@@ -15,6 +15,7 @@ from .inputs import file_errors_named
 from .panels.widgets import Entries, tip
 from .session import Session
 
+_RESULTS = {"Results (*.npz)": ".npz"}
 _COMPARISONS = {"Comparison (*.npz)": ENDING}
 _EXPERIMENTS = {"Experiment (*.npz)": _ENDING}
 _CURVES = {
@@ -50,7 +51,7 @@ class Dialogs:
         }
 
     def file_entries(self) -> Entries:
-        return {"&Open comparison …": (self.open, "Show a saved comparison"), **self.settings_entries()}
+        return {"&Open result …": (self.open, "Show a saved comparison or experiment"), **self.settings_entries()}
 
     def settings_entries(self) -> Entries:
         return {
@@ -80,7 +81,7 @@ class Dialogs:
         return {
             "&Save experiment …": (self.save_experiment, "Everything in one file, which can be reopened here"),
             "&Export tables and figures …": (self.export_experiment, "Write all tables and figures to a folder"),
-            "&Open experiment …": (self.open_experiment, "Show a saved experiment"),
+            "&Open result …": (self.open, "Show a saved comparison or experiment"),
         }
 
     def save_experiment(self) -> None:
@@ -89,10 +90,6 @@ class Dialogs:
             self._show_message("⚠ There is nothing to save yet: compare first.", "")
         elif (path := self._ask_save_path("Save experiment", f"result{_ENDING}", _EXPERIMENTS)) is not None:
             self._session.experiment.save(path)
-
-    def open_experiment(self) -> None:
-        if (path := self._ask_open_path("Open experiment", _EXPERIMENTS)) is not None:
-            self._session.experiment.open(path)
 
     def export_experiment(self) -> None:
         """Ask for a folder, and export the experiment if there is one."""
@@ -136,8 +133,8 @@ class Dialogs:
             self._session.comparison.report(path)
 
     def open(self) -> None:
-        if (path := self._ask_open_path("Open comparison", _COMPARISONS)) is not None:
-            self._session.comparison.open(path)
+        if (path := self._ask_open_path("Open result", _RESULTS)) is not None:
+            self._session.open_result(path)
 
     def save_settings(self) -> None:
         path, choices = self._ask_save_path("Save settings", "settings.toml", _SETTINGS), self._session.choices

@@ -28,9 +28,10 @@ from ..outlines import Outlines
 from ..palette import COLORMAP
 from ..progress import as_part, report
 from .choices import Choices
-from .comparing import OTHER_FOLDER, saved_message
+from .comparing import OTHER_FOLDER, ComparisonTask, Outcome, prepared, saved_message
 from .design_files import layer_data, source_in_file
-from .designing import DesignTable, Row, frame_of, requested_tests_of, requested_tests_tree
+from .designing import Row, frame_of, requested_tests_of, requested_tests_tree
+from .displayed_result import DisplayedResult
 from .inputs import (
     OWN,
     ImageRow,
@@ -43,7 +44,7 @@ from .inputs import (
     source_of,
     trace,
 )
-from .layers import remove_layers
+from .layers import curve_layers, remove_layers
 from .task import JobSteps, RunInputs, Task
 
 # Maximum number of groups for all pairwise contrasts, of contrasts listed unsorted, and of images opened per group.
@@ -76,15 +77,15 @@ class ExperimentTask(Task[ExperimentAnswer]):
 
     layers_changed = Signal()  #: layers of a group were added and removed, before napari handles the events
 
-    def __init__(self, choices: Choices, design: DesignTable) -> None:
+    def __init__(self, choices: Choices, comparison: ComparisonTask) -> None:
         super().__init__(choices)
-        self.design = design
+        self.design, self.comparison = choices.design, comparison
         self.unsaved = False  #: whether the result has not been saved
         self._view: Tree = {}  #: for a result from a file: its inputs as recorded in the file
         self._inputs: Inputs | None = None  #: and its input files
         self._displayed_layers: list[weakref.ref[Layer]] = []  #: layers of the displayed group
         self._outlines_over: weakref.WeakKeyDictionary[Layer, weakref.ref[Layer]] = weakref.WeakKeyDictionary()
-        design.changed.connect(self._emit_changed)
+        self.design.changed.connect(self._emit_changed)
 
     def blocking_reason(self) -> str:
         return self.design.blocking_reason()
@@ -182,7 +183,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
         paths, repeatable = outcome
         self._on_exported(paths)
         if not repeatable:
-            self.message += ". Not all of its images are unmodified files, so rerun cannot reproduce it."
+            self.message += ". Not all of its images are unmodified files, so rerun compares the saved outlines."
         return ()
 
     def open(self, path: Path) -> None:
@@ -245,6 +246,37 @@ class ExperimentTask(Task[ExperimentAnswer]):
         if [row.name for row in chosen] != names or [fingerprint(row, dims) for row in chosen] != fingerprints:
             return []
         return chosen if len(view.get("excluded", ())) == len(chosen) else []
+
+    # Two groups as a comparison.
+
+    def show_contrast(self, a: str, b: str) -> None:
+        """Make two groups A and B, and show them as the comparison: curves, explanation, files for a paper."""
+        self.design.choose_pair(a, b)
+        if self.result is None or self.run_inputs is None or self.changed_since():
+            return  # the comparison of other images would be shown
+        design, pairs = self.result.experiment.design, tuple[list[int], list[int]](([], []))
+        for name, own in zip((a, b), pairs, strict=True):
+            if name not in design.groups:
+                return
+            own += np.flatnonzero(design.group[design.of_image] == design.groups.index(name)).tolist()
+        places, found = [*pairs[0], *pairs[1]], self.run_inputs
+        rows = [found.layers[0][place]() for place in places]
+        if not all(isinstance(row, Layer) for row in rows):
+            self.show_message("⚠ Only images that are open as layers are shown with their curves.")
+            return
+        dims, first = self.choices.dims, len(pairs[0])
+        copies = [source_of(row, dims).calibrated(found.recipe) for row in rows if row is not None]
+        refs = tuple(weakref.ref(row) for row in rows if row is not None)
+        run_inputs = replace(
+            found,
+            layers=(refs[:first], refs[first:]),
+            excluded=tuple(found.excluded[place] for place in places),
+            more=dict(self.comparison.further_inputs),
+            fingerprints=tuple(found.fingerprints[place] for place in places),
+            planes=tuple(found.planes[place] for place in places),
+        )
+        sources = tuple(copies[:first]), tuple(copies[first:])
+        self.comparison.show_contrast(partial(contrast_of, self.result.experiment, a, b, sources, run_inputs))
 
     # The images of a group.
 
@@ -320,6 +352,14 @@ def compare_groups(sources: Sources, run_inputs: RunInputs) -> ExperimentAnswer:
         except ValueError as error:  # too few outlines
             notes.append(f"Position within the images is not tested: {error}.")
     return answer_of(result, requested, notes)
+
+
+def contrast_of(result: Experiment, a: str, b: str, sources: Sources, run_inputs: RunInputs) -> Outcome:
+    """Return two groups of an experiment as a comparison, with its curve layers."""
+    report("finding typical curves", 0, 2)
+    shown = prepared(DisplayedResult.of_run(result.contrast(a, b), run_inputs, sources))
+    report("drawing curves", 1, 2)
+    return Outcome(shown, curve_layers(shown.result, shown.view, sources))
 
 
 def answer_of(result: Experiment, requested: RequestedTests, notes: Sequence[str]) -> ExperimentAnswer:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import napari
 import numpy as np
 import pandas as pd
 from napari.layers import Shapes
@@ -12,6 +13,7 @@ from napari.settings import get_settings
 from ..archive import is_archive
 from ..comparison import Comparison
 from ..comparison.display import LayerData
+from ..comparison.experiment import FORMAT as EXPERIMENT
 from ..comparison.result import FORMAT
 from ..io import CurveTable, read_comparison_view, read_curves, write_curves
 from ..io.annotations import is_annotated
@@ -21,13 +23,14 @@ from ..io.grains import find_grains
 from ..outlines import Ensemble
 from ..outlines.reasons import OPEN
 from ..palette import OUTLINE
+from .choices import PLUGIN
 from .inputs import ellipse_outline, pixel_size_of
 from .layers import comparison_layer_data
 
-Reader = Callable[[str | Sequence[str]], list[LayerData]]
+Reader = Callable[[str | Sequence[str]], list[LayerData] | list[tuple[None]]]
 
 # File name patterns of this plugin. napari's builtin reader accepts any .npz and .csv too, so napari would ask.
-_OWN_NAMES = ("*.comparison.npz", "*.curves.npz", "*.curves.csv")
+_OWN_NAMES = ("*.comparison.npz", "*.experiment.npz", "*.curves.npz", "*.curves.csv")
 # Shape types that are not closed.
 _OPEN = ("line", "path")
 
@@ -47,7 +50,23 @@ def reader(path: str | Sequence[str]) -> Reader | None:
         known = [is_annotated(json_of(Path(name))) for name in paths_of(path) if name.lower().endswith(".json")]
     except (OSError, ValueError, RecursionError):
         return None
+    if any(is_archive(name, EXPERIMENT) for name in paths_of(path)):
+        return open_experiments
     return read_curve_layers if all(known) else None
+
+
+def open_experiments(path: str | Sequence[str]) -> list[tuple[None]]:
+    """Show saved experiments in the bench of the current viewer; they add no layers."""
+    from .session import Session  # imports all tasks, which other files do not need
+
+    viewer = napari.current_viewer()
+    if viewer is None:
+        raise ValueError("an experiment is opened in a napari viewer, or by Experiment.load")
+    if (window := getattr(viewer, "window", None)) is not None:
+        window.add_plugin_dock_widget(PLUGIN, "Shape bench")[0].show()
+    for name in paths_of(path):
+        Session.of(viewer).open_result(Path(name))
+    return [(None,)]  # read, without layers
 
 
 def paths_of(path: str | Sequence[str]) -> list[str]:

@@ -4,11 +4,14 @@ import atexit
 import weakref
 from collections import Counter
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from napari.components import ViewerModel
 from psygnal import Signal
 
+from ..archive import is_archive
+from ..comparison.experiment import FORMAT as EXPERIMENT
 from ..compiled import begin_compiling
 from .choices import Choices
 from .comparing import ComparisonTask
@@ -51,7 +54,7 @@ class Session:
         self.position = PositionCheck(self.comparison)
         self.design = self.choices.design
         self.design_work = DesignWork(self.choices, self.design)
-        self.experiment = ExperimentTask(self.choices, self.design)
+        self.experiment = ExperimentTask(self.choices, self.comparison)
         self.image_cells = ImageCells(
             self.comparison, self.segmentation, self.learning, self.inspection, self.experiment, self.design
         )
@@ -76,6 +79,14 @@ class Session:
         if viewer not in _sessions:
             _sessions[viewer] = cls(viewer)
         return _sessions[viewer]
+
+    def open_result(self, path: Path) -> None:
+        """Show a saved comparison, or a saved experiment, for which its page is requested."""
+        if is_archive(path, EXPERIMENT):
+            self.experiment.open(path)
+            self.page_requested.emit("All groups")
+        else:
+            self.comparison.open(path)
 
     def attach(self, *tasks: Task[Any], by: object = None) -> None:
         """Register an open page for these tasks; the first one connects the session to the viewer.

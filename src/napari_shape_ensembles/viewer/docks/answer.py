@@ -29,7 +29,7 @@ from ..panels.widgets import (
 )
 from ..report import script_of, text_of
 from ..session import Session
-from .base import ChoicesLine, TaskPage
+from .base import ChoicesLine, PairChoice, TaskPage
 
 
 class AnswerPage(TaskPage):
@@ -71,7 +71,8 @@ class AnswerPage(TaskPage):
         state = self.reason, self.step, self.progress, self.stale, self.recover_notice, self.excluded, self.faults
         # Messages about files stay visible, outside of collapsed sections and even without a result.
         parts = results.message, self.verdict, self.row, self.color_by, self.paper, self.numbers, self.settings
-        self.scroll = scrolling(self, self.buttons(), *state, *parts)
+        self.pair = PairChoice(self)
+        self.scroll = scrolling(self, self.pair, self.buttons(), *state, *parts)
         self._note_scroll_timer, self._result_scroll_timer = (
             single_shot_timer(self, partial(self.scroll.ensureWidgetVisible, part))
             for part in (results.message, self.verdict)
@@ -114,6 +115,7 @@ class AnswerPage(TaskPage):
         self.recover_notice.set_message(f"↶ The previous result ({names}) was not saved." if names else "")
         self.files.setEnabled(not task.busy)
         self.recipe.show_choices()
+        self.pair.refresh()
         if task.running and not results.message.isHidden():
             results.show_note("")
         if (shown, message) != self._shown:

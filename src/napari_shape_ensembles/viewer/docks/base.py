@@ -4,18 +4,19 @@ import weakref
 from abc import abstractmethod
 from collections.abc import Callable
 from html import escape
+from itertools import combinations
 from typing import Any, Literal
 
 from napari.components import ViewerModel
 from psygnal import SignalInstance
-from qtpy.QtCore import QEvent, Qt, Signal
+from qtpy.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from ...progress import Progress
 from ..choices import PLUGIN
 from ..close_confirmation import CloseConfirmation
 from ..form import Form, in_words
-from ..panels.widgets import Notice, WrappedLabel, button, row, run_keys, single_shot_timer, wrapped_label
+from ..panels.widgets import NarrowList, Notice, WrappedLabel, button, row, run_keys, single_shot_timer, wrapped_label
 from ..session import Session
 from ..task import Task
 
@@ -261,11 +262,44 @@ class ChoicesLine(WrappedLabel):
 
     def show_choices(self) -> None:
         """Show the current choices."""
-        lines = []
+        lines, ink = [], self.palette().windowText().color().name()  # Qt's blue is unreadable in the dark theme
         for part in self._parts:
             words = escape(in_words(getattr(self._choices, part)))
-            lines.append(f"{part.capitalize()}: {words}. <a href='{part}'>Change</a>")
+            lines.append(f"{part.capitalize()}: {words}. <a href='{part}' style='color: {ink}'>Change</a>")
         self.setText("<br>".join(lines))
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        """Follow the theme."""
+        super().changeEvent(event)
+        if event is not None and event.type() == QEvent.Type.StyleChange and self.text():
+            self.show_choices()
+
+
+class PairChoice(NarrowList):
+    """A choice of the two groups that are A and B, where there are more than two."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__("Two of the groups: explained, tried with other choices, and written for a paper")
+        self._session = page.session
+        self.setAccessibleName("Pair of groups")
+        self.activated.connect(self._choose)
+
+    def refresh(self) -> None:
+        """List the pairs, and show the current one."""
+        design = self._session.design
+        groups = list(design.groups())
+        pairs = list(combinations(groups, 2)) if len(groups) > 2 else []
+        with QSignalBlocker(self):
+            self.clear()
+            for a, b in pairs:
+                self.addItem(f"{a} and {b}", [a, b])
+            self.setCurrentIndex(
+                max((self.findText(f"{a} and {b}") for a, b in (design.samples, design.samples[::-1])), default=-1)
+            )
+        self.setVisible(bool(pairs))
+
+    def _choose(self, _: int) -> None:
+        self._session.experiment.show_contrast(*self.currentData())
 
 
 class SessionConnection:

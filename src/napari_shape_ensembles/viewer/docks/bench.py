@@ -260,7 +260,7 @@ class Bench(Page):
             self.headings[name].show_status(step)
         self._show_next()
         if isinstance(answer := self.pages.get("Answer"), TabbedPage):
-            answer.tabBar().setVisible(self.session.design.is_experiment)
+            answer.tabBar().setVisible(self.session.design.is_experiment or self.session.experiment.result is not None)
 
     def sync_with_session(self) -> None:
         """Take over the canvas, and update the headings."""

@@ -170,7 +170,7 @@ class ImagesPage(Page):
         design = self.design
         columns = [IMAGE, *design.columns, _PIXEL_COLUMN]
         layers = design.layers()
-        first_two = {name: side for name, side in zip(design.names, "AB", strict=True) if name in design.groups()}
+        first_two = {name: side for name, side in zip(design.samples, "AB", strict=True) if name in design.groups()}
         cells = []
         for layer in layers:
             try:

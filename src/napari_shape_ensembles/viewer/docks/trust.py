@@ -6,7 +6,7 @@ from ..displayed_result import doubts_of
 from ..panels.choices import ChoicePicture
 from ..panels.widgets import headline_label, scrolling, wrapped_label
 from ..session import Session
-from .base import ChoicesLine, TaskPage
+from .base import ChoicesLine, PairChoice, TaskPage
 
 _WHAT = "About thirty comparisons of A and B, each with one choice changed."
 
@@ -31,7 +31,7 @@ class TrustPage(TaskPage):
         self.comparison = self.session.comparison
         self.link(self.session.position.changed, self._show_position)
         self.link(self.comparison.changed, self.show_result)
-        self.pair = wrapped_label()
+        self.pair = PairChoice(self)
         self.link(self.session.design.changed, self.show_result)
         state = self.pair, self.reason, self.step, self.progress, self.stale, self.message
         said = self.sentence, self.exceptions
@@ -48,8 +48,7 @@ class TrustPage(TaskPage):
         self.session.position.run_once()
         self._show_position()
         result = self.result
-        self.pair.setText(self.session.design.pair_in_words())
-        self.pair.setVisible(bool(self.pair.text()))
+        self.pair.refresh()
         first, *others = [""] if result is None else [*result.statements(), *filter(None, [result.note])]
         self.sentence.setText(f"{first}.")
         self.sentence.setVisible(result is not None)

@@ -15,7 +15,7 @@ from ..panels.explanation import ExplanationPanel
 from ..panels.shape_explorer import ShapeExplorer
 from ..panels.widgets import Section, button, column, scrolling, wrapped_label
 from ..session import Session
-from .base import TaskPage
+from .base import PairChoice, TaskPage
 
 
 class WhyPage(TaskPage):
@@ -33,7 +33,7 @@ class WhyPage(TaskPage):
         self.status = wrapped_label()
         self.compare = button("Compare A and B", "Compare the first two groups, and explain what differs")
         self.compare.clicked.connect(self.run_again)
-        self.pair = wrapped_label()
+        self.pair = PairChoice(self)
         self.link(self.session.design.changed, self.show_result)
         self.explorer, self.panel = ShapeExplorer(), ExplanationPanel()
         self.panel.mode_chosen.connect(self._show_mode)
@@ -63,15 +63,18 @@ class WhyPage(TaskPage):
         self.explorer.choose_modes([mode])
 
     def run_again(self) -> None:
-        """Run the comparison again; the heading shows its progress."""
-        self.explanation.comparison.run()
+        """Compare again, or show the contrast of an experiment; the heading shows the progress."""
+        experiment = self.session.experiment
+        if experiment.state == "done":
+            experiment.show_contrast(*self.session.design.samples)
+        else:
+            self.explanation.comparison.run()
 
     def show_result(self) -> None:
         task, places = self.explanation, self.explorer.places
         explained_comparison, explanation = task.explained_comparison, task.result
         compared = explained_comparison is not None
-        self.pair.setText(self.session.design.pair_in_words())
-        self.pair.setVisible(bool(self.pair.text()))
+        self.pair.refresh()
         self.compare.setVisible(not compared)
         self.stale.button.setEnabled(not (task.comparison.busy or task.comparison.blocking_reason()))
         self.compare.setEnabled(self.stale.button.isEnabled())
