@@ -110,11 +110,17 @@ def reserve_labels(count: int, size: int) -> None:
 def reserve_pixels(shape: Sequence[int], size: int) -> None:
     """Account for an image with pixels of `size` bytes that is about to be read, and one plane of it segmented."""
     reserve(
-        pixel_bytes(shape, size), "split it, bring its labels (OME-Zarr, or TIFF with --labels), which are read by tile"
+        _pixel_bytes(shape, size),
+        "split it, bring its labels (OME-Zarr, or TIFF with --labels), which are read by tile",
     )
 
 
-def pixel_bytes(shape: Sequence[int], size: int) -> int:
+def exceeds_limit(shape: Sequence[int], size: int, memory: float | None) -> bool:
+    """Whether reading such an image and segmenting one plane of it takes more than the limit in GiB."""
+    return _pixel_bytes(shape, size) > limit_of(memory) * 2**30
+
+
+def _pixel_bytes(shape: Sequence[int], size: int) -> int:
     """Return the memory in bytes of an image or stack with `size`-byte pixels, and of segmenting a plane of it."""
     plane = shape[-3:-1] if len(shape) > 2 and shape[-1] in (3, 4) else shape[-2:]
     return math.prod(shape) * size + math.prod(plane) * _BYTES_PER_COLOR_PIXEL

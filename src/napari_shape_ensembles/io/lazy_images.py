@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..budget import budget, limit_of, pixel_bytes, reserve_pixels
+from ..archive import errors_named
+from ..budget import budget, exceeds_limit, reserve_pixels
 from ..outlines.exchange import needed
 from .calibration import Calibration, read_calibration
-from .content import errors_named
 from .images import ImageFile, refuse_claims, refuse_many_pages
 from .ome_zarr import is_ome_zarr, open_ome_zarr
 
@@ -29,7 +29,7 @@ class LazyImage:
 
     def is_large(self, memory: float | None = None) -> bool:
         """Whether the whole array would exceed the memory limit of a file; see `budget`."""
-        return _is_large(self.array.shape, self.array.dtype, memory)
+        return exceeds_limit(self.array.shape, self.array.dtype.itemsize, memory)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +63,6 @@ class TiffArray:
             return np.array(tifffile.memmap(self.path, series=0, level=0, mode="r")[place], self.dtype)
         with tifffile.imread(self.path, aszarr=True, level=0) as store:
             return np.asarray(zarr.open(store, mode="r")[place])
-
-
-def _is_large(shape: tuple[int, ...], dtype: Any, memory: float | None) -> bool:
-    return pixel_bytes(shape, dtype.itemsize) > limit_of(memory) * 2**30
 
 
 def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None = None) -> LazyImage | None:
@@ -140,7 +136,7 @@ def _large_tiff(path: Path, memory: float | None) -> LazyImage | None:
         refuse_many_pages(tiff)
         series = tiff.series[0]
         shape, dtype = series.shape, series.dtype
-        if not _is_large(shape, dtype, memory):
+        if not exceeds_limit(shape, dtype.itemsize, memory):
             return None
         refuse_claims(math.prod(shape), dtype.itemsize, path.stat().st_size)
     needed("zarr", "zarr", "a TIFF larger than memory")

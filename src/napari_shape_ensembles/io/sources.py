@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..archive import ContentError, array_of, is_archive, opened
+from ..archive import ContentError, array_of, errors_named, is_archive, opened
 from ..budget import budget, reserve_labels
 from ..outlines import Ensemble, objects_of_classes
 from ..outlines.proposals import best_recipe, describe_finding, places_tried, reason_not_tried
@@ -22,7 +22,7 @@ from ..outlines.tiles import outlines_in_tiles
 from ..progress import report
 from ..words import counted
 from .calibration import Calibration
-from .content import errors_named, unpacked
+from .content import unpacked
 from .curve_files import FORMATS, read_curves
 from .curve_table import FORMAT
 from .ebsd import ENDINGS as MAPS
