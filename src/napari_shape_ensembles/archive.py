@@ -168,25 +168,38 @@ def read_archive(
     OSError
         If the file does not exist, or cannot be read.
     """
-    with budget(memory), opened(path) as file:
+    with errors_named(path, f"{kind} file"), budget(memory), opened(path) as file:
         size = os.fstat(file.fileno()).st_size
-        try:
-            reserve(2 * size)  # the raw bytes, and the objects built from them
-            with zipfile.ZipFile(file) as archive:
-                _refuse_bombs(archive, size)
-                tree = _manifest(archive, kind, version)
-                _insert_arrays(archive, tree)
-            return build(tree)
-        except ContentError as error:
-            raise ValueError(f"{Path(path).name}: {error}") from error
-        except MemoryError as error:
-            raise ValueError(f"{Path(path).name}: {too_large(error)}") from error
-        except Stopped:
+        reserve(2 * size)  # the raw bytes, and the objects built from them
+        with zipfile.ZipFile(file) as archive:
+            _refuse_bombs(archive, size)
+            tree = _manifest(archive, kind, version)
+            _insert_arrays(archive, tree)
+        return build(tree)
+
+
+@contextmanager
+def errors_named(path: StrPath, kind: str) -> Iterator[None]:
+    """Convert any error caused by the content of a file, or by a missing reader, into one that names the file."""
+    name = Path(path).name
+    try:
+        yield
+    except (ContentError, ImportError) as error:
+        if str(error).startswith(name):  # named by an inner reader
             raise
-        except Exception as error:  # parsers raise errors of a dozen types for malformed input
-            if isinstance(error, OSError) and not about_content(error):
-                raise
-            raise ValueError(f"{Path(path).name} is damaged, or not a valid {kind} file ({error})") from error
+        raise ContentError(f"{name}: {error}") from error
+    except MemoryError as error:  # does not mean that the file is damaged
+        raise ContentError(
+            f"{name}: not enough memory to read it: close other programs, or split the file ({error or 'no memory'})"
+        ) from error
+    except Stopped:
+        raise
+    except Exception as error:  # parsers raise errors of a dozen types for malformed input
+        # Libraries raise an OSError without a number for content, the system one of an invalid seek.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise
+        what = str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
+        raise ContentError(f"{name} is damaged, or not a valid {kind} ({what[:300]})") from error
 
 
 def opened(path: StrPath) -> BufferedReader:
@@ -211,16 +224,6 @@ def file_checksum(path: Path) -> str:
         return hashlib.sha256("".join(lines).encode()).hexdigest()
     with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def too_large(error: MemoryError) -> str:
-    """Return the error message for exhausted memory, which does not mean that the file is damaged."""
-    return f"not enough memory to read it: close other programs, or split the file ({error or 'no memory'})"
-
-
-def about_content(error: OSError) -> bool:
-    """Whether an OSError concerns the file content: raised by a library, or for an invalid seek."""
-    return error.errno in (None, errno.EINVAL)
 
 
 def is_archive(path: StrPath, kind: str) -> bool:

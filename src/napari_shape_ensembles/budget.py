@@ -75,7 +75,7 @@ def limit_of(memory: float | None) -> float:
     return limit
 
 
-def reserve(count: int) -> None:
+def reserve(count: int, remedy: str = "split it") -> None:
     """Account for bytes that are about to be allocated.
 
     Raises
@@ -88,7 +88,7 @@ def reserve(count: int) -> None:
     if known.reserved > known.memory * 2**30:
         raise ContentError(
             f"would take {known.reserved / 2**30:.3g} GiB of memory; the limit for one file is {known.memory:g} GiB: "
-            "split it, or raise the limit (memory=, on the command line --memory)"
+            f"{remedy}, or raise the limit (memory=, on the command line --memory)"
         )
 
 
@@ -109,10 +109,18 @@ def reserve_labels(count: int, size: int) -> None:
 
 def reserve_pixels(shape: Sequence[int], size: int) -> None:
     """Account for an image with pixels of `size` bytes that is about to be read, and one plane of it segmented."""
-    reserve(pixel_bytes(shape, size))
+    reserve(
+        _pixel_bytes(shape, size),
+        "split it, bring its labels (OME-Zarr, or TIFF with --labels), which are read by tile",
+    )
 
 
-def pixel_bytes(shape: Sequence[int], size: int) -> int:
+def exceeds_limit(shape: Sequence[int], size: int, memory: float | None) -> bool:
+    """Whether reading such an image and segmenting one plane of it takes more than the limit in GiB."""
+    return _pixel_bytes(shape, size) > limit_of(memory) * 2**30
+
+
+def _pixel_bytes(shape: Sequence[int], size: int) -> int:
     """Return the memory in bytes of an image or stack with `size`-byte pixels, and of segmenting a plane of it."""
     plane = shape[-3:-1] if len(shape) > 2 and shape[-1] in (3, 4) else shape[-2:]
     return math.prod(shape) * size + math.prod(plane) * _BYTES_PER_COLOR_PIXEL

@@ -412,7 +412,7 @@ def test_pickled_arrays_are_rejected(tmp_path):
 def test_a_missing_library_is_reported_with_the_remedy(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "roifile", None)
-    with pytest.raises(ValueError, match=r"pip install .*\[parquet\].*or use CSV"):
+    with pytest.raises(ValueError, match=r"unlike CSV, needs pyarrow: pip install .*\[parquet\]"):
         write_curves(tmp_path / "x.parquet", table())
     with pytest.raises(ValueError, match=r"pip install .*\[imagej\]"):
         write_curves(tmp_path / "x.zip", table())

@@ -186,7 +186,7 @@ def test_anndata_holds_the_coordinates_and_round_trips(result, tmp_path):
     data = anndata.read_h5ad(path)
     np.testing.assert_array_equal(data.obsm["undulation"], result.t)
     np.testing.assert_array_equal(data.obsm["scale"], result.l)
-    assert data.obs["group"].tolist() == ["one"] * 12 + ["two"] * 14
+    assert data.obs["sample"].tolist() == ["one"] * 12 + ["two"] * 14
     assert {"id", "image", "sample", "area", "product", "undulation", "scale"} <= set(data.obs)
     again = Ensemble.from_anndata(data[12:])
     assert_same_outlines(Ensemble(list(result.b.curves), unit="µm", ids=again.ids), again)

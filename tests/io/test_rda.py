@@ -1,9 +1,9 @@
 """Outlines in R data files: structures of Momocs and other packages, with every compression of R."""
 
-import builtins
 import bz2
 import gzip
 import lzma
+import sys
 
 import numpy as np
 import pandas as pd
@@ -97,13 +97,7 @@ def test_a_compression_bomb_is_rejected(tmp_path):
 
 
 def test_a_missing_library_is_reported_with_the_remedy(tmp_path, monkeypatch):
-    path, load = saved(tmp_path / "x.rda", cells=OF_R), builtins.__import__
-
-    def without(name, *rest):
-        if name == "rdata":
-            raise ImportError(name)
-        return load(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ValueError, match=r'need rdata: pip install "napari-shape-ensembles\[r\]"'):
+    path = saved(tmp_path / "x.rda", cells=OF_R)
+    monkeypatch.setitem(sys.modules, "rdata", None)
+    with pytest.raises(ValueError, match=r'needs rdata: pip install "napari-shape-ensembles\[r\]"'):
         read_curves(path)

@@ -94,11 +94,11 @@ def test_moved_images_are_found_by_checksum_and_missing_ones_reported(copied, fo
         assert notes[0] == f"{folder / 'images' / '0.tif'} was not found"
         again = rerun(saved, folder=copied)
         assert again.same  # from the outlines stored in the file
-        assert "in the saved comparison" in again.notes[-1]
+        assert "the saved outlines are compared" in again.notes[-1]
         done = run("rerun", copied / "all" / "result.experiment.npz", "--inputs", copied)
         assert done.exit_code == 0, done.output
         assert "0.tif was not found" in done.output
-        assert "the outlines in the saved experiment are compared" in done.output
+        assert "the saved outlines are compared" in done.output
     finally:
         moved.rename(folder)
 

@@ -92,6 +92,17 @@ def test_a_viewer_has_one_session(model, session):
     assert Session.of(ViewerModel()) is not session
 
 
+def test_the_first_page_starts_the_compiler(model, monkeypatch):
+    started = []
+    monkeypatch.setattr("napari_shape_ensembles.viewer.session.begin_compiling", lambda: started.append(model))
+    session = Session.of(model)
+    for _ in range(2):
+        session.attach(by=model)
+    assert started == [model]
+    for _ in range(2):
+        session.detach(by=model)
+
+
 def test_a_session_is_released_with_its_viewer(qapp):
     gone = weakref.ref(Session.of(with_images(ViewerModel())))
     gc.collect()

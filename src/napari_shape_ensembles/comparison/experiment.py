@@ -82,7 +82,7 @@ class Experiment:
     >>> result = experiment(images, design, Settings(landmarks=60, rank=10, significance=0.05))
     >>> result.table[["contrast", "differs", "case", "scale_least_p"]].round(3).values.tolist()
     [['raw - sieved', 'scale', '1∧0', 0.002]]
-    >>> result.contrast("sieved", "raw").scale.p_value == result.table["scale_p"][0]
+    >>> bool(result.contrast("sieved", "raw").scale.p_value == result.table["scale_p"][0])
     True
     """
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ..archive import ContentError, StrPath
-from ..outlines.reasons import NOT_POLYGON, PARTS, Reason
+from ..outlines.reasons import NOT_POLYGON, Reason
 from .content import json_of
-from .curve_table import CENTRE, Found, columns_of, largest_ring, positions
+from .curve_table import CENTRE, Found, columns_of, positions
 from .geojson import geojson_found, is_geojson
 
 _MASKS, _CROWDS = Reason("masks"), Reason("crowds")
@@ -54,11 +54,10 @@ def _coco(content: Mapping[str, Any]) -> Found:
             if len(numbers) % 2:
                 raise ContentError(f"a polygon of {len(numbers)} numbers: x and y must come in pairs")
             rings.append(positions(np.reshape(np.array(numbers, dtype=np.float64), (-1, 2))))
-        if not rings:
-            found.dropped[NOT_POLYGON] += 1
+        outline = found.outline_of(rings)
+        if outline is None:
             continue
-        found.dropped[PARTS] += len(rings) - 1
-        found.curves.append(largest_ring(rings) - CENTRE)
+        found.curves.append(outline - CENTRE)
         ids.append(annotation.get("id", len(ids) + 1))
         found.features["image"].append(images.get(annotation.get("image_id"), ""))
         found.features["category"].append(kinds.get(annotation.get("category_id"), ""))

@@ -8,9 +8,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ..archive import ContentError, StrPath, opened
+from ..archive import ContentError, StrPath, errors_named, opened
 from ..outlines.units import conversion_factor, length_unit, unit_name
-from .content import errors_named
 
 Stated = tuple[float, float, str]
 

@@ -1,37 +1,13 @@
-"""Safe reading of foreign files: bounded memory, and errors that name the file."""
+"""Bytes of foreign files, within the memory budget."""
 
 import json
 import os
 import zipfile
 from collections.abc import Container, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from ..archive import ContentError, StrPath, about_content, opened, too_large
+from ..archive import ContentError, StrPath, opened
 from ..budget import reserve, reserve_json
-from ..progress import Stopped
-
-
-@contextmanager
-def errors_named(path: StrPath, kind: str) -> Iterator[None]:
-    """Convert any error caused by the content of a file into a `ValueError` that names the file."""
-    name = Path(path).name
-    try:
-        yield
-    except ContentError as error:
-        raise ContentError(f"{name}: {error}") from error
-    except OSError as error:
-        if not about_content(error):
-            raise
-        raise ContentError(f"{name} is damaged, or not a valid {kind} ({str(error)[:300]})") from error
-    except MemoryError as error:
-        raise ContentError(f"{name}: {too_large(error)}") from error
-    except Stopped:
-        raise
-    except Exception as error:  # parsers raise errors of a dozen types for malformed input
-        what = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else str(error)
-        raise ContentError(f"{name} is damaged, or not a valid {kind} ({what[:300]})") from error
 
 
 def bytes_of(path: StrPath) -> bytes:
@@ -62,3 +38,12 @@ def unpacked(archive: zipfile.ZipFile, wanted: Container[str]) -> Iterator[tuple
         if len(content) > entry.file_size:
             raise ContentError(f"{entry.filename!r} holds more than its header says")
         yield entry.filename, content
+
+
+def is_number(word: str) -> bool:
+    """Whether a word is a number."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..archive import ContentError, StrPath, write_bytes
+from ..archive import ContentError, StrPath, errors_named, write_bytes
 from ..inspection import CorrectedLabels
 from ..inspection.correcting import CorrectedStack
 from .calibration import Calibration, StackAxes, read_axes, read_calibration
-from .content import errors_named
 
 if TYPE_CHECKING:
     import pandas as pd

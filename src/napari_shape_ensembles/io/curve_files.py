@@ -6,11 +6,10 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from ..archive import ContentError, StrPath, replacing, write_bytes
+from ..archive import ContentError, StrPath, errors_named, replacing, write_bytes
 from ..budget import budget
 from ..outlines import Ensemble
 from .annotations import read_json
-from .content import errors_named
 from .curve_table import CurveTable, Found, assembled, plain, with_features
 from .geojson import geojson_parts, read_geojson
 from .geoparquet import geoparquet_bytes, read_geoparquet

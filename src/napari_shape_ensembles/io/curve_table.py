@@ -13,7 +13,7 @@ from .._types import Real
 from ..archive import ContentError, Tree
 from ..outlines import Ensemble
 from ..outlines.extract import signed_area
-from ..outlines.reasons import Reason, of_rows, rows_of
+from ..outlines.reasons import NOT_POLYGON, PARTS, Reason, of_rows, rows_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,6 +186,14 @@ class Found:
     meta: Tree = field(default_factory=dict)
     calibrated: bool = False
 
+    def outline_of(self, rings: Sequence[Real], *, none: Reason = NOT_POLYGON) -> Real | None:
+        """Return the ring of largest area among the parts of one object, and count the others as dropped.
+
+        Without rings it is None, and the object is counted by the reason `none`.
+        """
+        self.dropped[PARTS if rings else none] += len(rings) - 1 if rings else 1
+        return max(rings, key=lambda ring: abs(signed_area(ring)), default=None)
+
 
 def columns_of(rows: Sequence[Mapping[str, Any]], missing: Any) -> dict[str, list[Any]]:
     """Convert one mapping per curve into columns, with `missing` where a curve lacks a name.
@@ -283,11 +291,6 @@ def _whole(values: Iterable[Any]) -> NDArray[Any]:
     """Parse integers exactly, including those from 2⁶³ on."""
     exact = [int(value) for value in values]
     return np.array(exact, dtype=np.uint64 if max(exact, default=0) > np.iinfo(np.int64).max else np.int64)
-
-
-def largest_ring(rings: Sequence[Real]) -> Real:
-    """Return the ring of largest area among the parts of one object."""
-    return max(rings, key=lambda ring: abs(signed_area(ring)))
 
 
 def positions(points: Any, *, swap: bool = True) -> Real:

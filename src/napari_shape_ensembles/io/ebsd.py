@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Index, Real
-from ..archive import ContentError, StrPath, opened
+from ..archive import ContentError, StrPath, errors_named, opened
 from ..budget import budget, reserve
-from .content import bytes_of, errors_named
+from ..outlines.exchange import needed
+from .content import bytes_of
 
 Grid = Literal["square", "hexagonal"]
 
@@ -209,10 +210,9 @@ def _unpacked(path: Path, folder: Path, memory: float | None) -> Path:
 
 
 def _loaded(path: StrPath, ending: str) -> Any:
-    try:
-        from orix import io
-    except ImportError as error:
-        raise ContentError('orientation maps need orix: pip install "napari-shape-ensembles[ebsd]"') from error
+    needed("orix", "ebsd", "an orientation map")
+    from orix import io
+
     options = {"autogen_names": False} if ending == ".ang" else {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="loadtxt: input contained no data")  # an error follows

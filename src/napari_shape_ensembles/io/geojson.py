@@ -2,7 +2,6 @@
 
 import json
 import uuid
-from collections import Counter
 from collections.abc import Iterator
 from itertools import repeat
 from typing import Any
@@ -11,9 +10,9 @@ import numpy as np
 
 from .._types import Real
 from ..archive import ContentError, StrPath, Tree
-from ..outlines.reasons import HOLES, NOT_POLYGON, PARTS, Reason
+from ..outlines.reasons import HOLES
 from .content import json_of
-from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, largest_ring, metadata, positions
+from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, metadata, positions
 
 # Properties that QuPath writes for every object.
 _QUPATH = ("objectType", "name", "color", "isLocked")
@@ -85,7 +84,7 @@ def geojson_found(content: Any) -> Found:
     rows: list[Tree] = []
     ids = []
     for number, item in enumerate(objects, start=1):
-        ring = _outline(item, found.dropped)
+        ring = _outline(item, found)
         if ring is not None:
             found.curves.append(ring - CENTRE)
             properties = item.get("properties") or {}
@@ -108,19 +107,14 @@ def _objects(content: Any) -> list[Tree] | None:
     return content if features else None
 
 
-def _outline(item: Tree, dropped: Counter[Reason]) -> Real | None:
-    """Return the outer ring of the largest polygon of a feature; count the parts that are dropped."""
+def _outline(item: Tree, found: Found) -> Real | None:
+    """Return the outer ring of the largest polygon of a feature; count the parts and holes that are dropped."""
     geometry = item.get("geometry") or {}
     pieces = {"Polygon": lambda c: [c], "MultiPolygon": list}.get(str(geometry.get("type")), lambda c: [])(
         geometry.get("coordinates") or []
     )
-    rings = [positions(piece[0]) for piece in pieces if piece]
-    if not rings:
-        dropped[NOT_POLYGON] += 1
-        return None
-    dropped[PARTS] += len(rings) - 1
-    dropped[HOLES] += sum(len(piece) - 1 for piece in pieces)
-    return largest_ring(rings)
+    found.dropped[HOLES] += sum(len(piece) - 1 for piece in pieces if piece)
+    return found.outline_of([positions(piece[0]) for piece in pieces if piece])
 
 
 def _features(properties: Tree, *, own: bool) -> Tree:

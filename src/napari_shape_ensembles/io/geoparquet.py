@@ -5,7 +5,6 @@ can read it. There is no coordinate reference system (`crs` is null).
 """
 
 import json
-from collections import Counter
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +14,9 @@ import shapely
 from ..archive import ContentError, StrPath
 from ..budget import reserve, reserve_curves
 from ..outlines import Ensemble
-from ..outlines.reasons import HOLES, NOT_POLYGON, PARTS, Reason
+from ..outlines.reasons import HOLES
 from .content import bytes_of
-from .curve_table import FORMAT, CurveTable, Found, largest_ring, metadata
+from .curve_table import FORMAT, CurveTable, Found, metadata
 from .tables import pyarrow_modules
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ def read_geoparquet(path: StrPath) -> Found:
     found = Found(meta=meta, calibrated=bool(meta))
     kept = []
     for place, geometry in enumerate(geometries):
-        ring = _outline(geometry, found.dropped)
+        ring = _outline(geometry, found)
         if ring is not None:
             found.curves.append(ring)
             kept.append(place)
@@ -100,13 +99,9 @@ def read_geoparquet(path: StrPath) -> Found:
     return found
 
 
-def _outline(geometry: Any, dropped: Counter[Reason]) -> np.ndarray | None:
-    """Return the outer ring of the largest polygon as rows and columns; count the parts that are dropped."""
+def _outline(geometry: Any, found: Found) -> np.ndarray | None:
+    """Return the outer ring of the largest polygon as rows and columns; count the parts and holes dropped."""
     parts = [] if geometry is None else shapely.get_parts(geometry).tolist()
     polygons = [part for part in parts if part.geom_type == "Polygon" and not part.is_empty]
-    if not polygons:
-        dropped[NOT_POLYGON] += 1
-        return None
-    dropped[PARTS] += len(polygons) - 1
-    dropped[HOLES] += sum(len(polygon.interiors) for polygon in polygons)
-    return largest_ring([shapely.get_coordinates(polygon.exterior)[:-1, ::-1] for polygon in polygons])
+    found.dropped[HOLES] += sum(len(polygon.interiors) for polygon in polygons)
+    return found.outline_of([shapely.get_coordinates(polygon.exterior)[:-1, ::-1] for polygon in polygons])

@@ -3,7 +3,6 @@
 import json
 import re
 import zipfile
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from io import BytesIO
 from pathlib import Path, PurePosixPath
@@ -14,9 +13,10 @@ import numpy as np
 from .._types import Real
 from ..archive import ContentError, StrPath
 from ..budget import reserve_curves
-from ..outlines.reasons import OPEN, PARTS, Reason
+from ..outlines.exchange import needed
+from ..outlines.reasons import OPEN
 from .content import bytes_of, unpacked
-from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, largest_ring, metadata
+from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, metadata
 
 _MAX_VERTICES = 2**16 - 1
 # Maximum rounding of vertices, relative to the size of their curve.
@@ -44,7 +44,7 @@ def roi_zip_bytes(table: CurveTable) -> bytes:
 
 
 def _roi_bytes(name: str, curve: Real, words: Mapping[str, Any]) -> bytes:
-    roifile = _roifile()
+    roifile = needed("roifile", "imagej", "a file of ImageJ regions")
     if len(curve) > _MAX_VERTICES:
         raise ContentError(f"curve {name} has {len(curve)} vertices: ImageJ allows at most {_MAX_VERTICES}")
     exact = curve[:, ::-1] + CENTRE
@@ -98,27 +98,29 @@ def read_roi(path: StrPath) -> Found:
 
 
 def _found(entries: Iterable[tuple[str, bytes]]) -> Found:
-    roifile = _roifile()
-    curves, ids, words = [], [], []
-    dropped: Counter[Reason] = Counter()
+    roifile = needed("roifile", "imagej", "a file of ImageJ regions")
+    found = Found(calibrated=True)
+    ids, words = [], []
     empty = True
     for name, content in entries:
         empty = False
         roi = roifile.ImagejRoi.frombytes(content)
-        curve = _outline(roi, dropped)
+        rings = roi.coordinates(multi=True) if roi.roitype.name in _CLOSED else []
+        curve = found.outline_of([np.asarray(ring, np.float64)[:, ::-1] for ring in rings if len(ring)], none=OPEN)
         if curve is not None:
-            curves.append(curve - CENTRE)
+            found.curves.append(curve - CENTRE)
             words.append(_properties(roi.props))
             ids.append(_unquoted(roi.name) if FORMAT in words[-1] else roi.name or name)
     if empty:
         raise ContentError("holds no .roi files")
-    meta = json.loads(words[0].pop(FORMAT, "{}")) if words else {}
+    found.ids, found.meta = ids, json.loads(words[0].pop(FORMAT, "{}")) if words else {}
     rows = [{name: value for name, value in row.items() if name != FORMAT} for row in words]
-    columns = {
-        name: [_value(value, own=bool(meta)) for value in column] for name, column in columns_of(rows, None).items()
-    }
-    scale = meta.get("scale", [1, 1])
-    return Found([curve * scale for curve in curves], ids, columns, dropped, meta, calibrated=True)
+    own = bool(found.meta)
+    for name, column in columns_of(rows, None).items():
+        found.features[name] = [_value(value, own=own) for value in column]
+    scale = found.meta.get("scale", [1, 1])
+    found.curves = [curve * scale for curve in found.curves]
+    return found
 
 
 def _value(words: str | None, *, own: bool) -> Any:
@@ -127,24 +129,3 @@ def _value(words: str | None, *, own: bool) -> Any:
         return words if own else float(words or "nan")
     except ValueError:
         return words
-
-
-def _outline(roi: Any, dropped: Counter[Reason]) -> Real | None:
-    if roi.roitype.name not in _CLOSED:
-        dropped[OPEN] += 1
-        return None
-    found = roi.coordinates(multi=True)
-    rings = [np.asarray(ring, dtype=np.float64)[:, ::-1] for ring in found if len(ring)]
-    if not rings:
-        dropped[OPEN] += 1
-        return None
-    dropped[PARTS] += len(rings) - 1
-    return largest_ring(rings)
-
-
-def _roifile() -> Any:
-    try:
-        import roifile
-    except ImportError as error:
-        raise ContentError('ImageJ regions need roifile: pip install "napari-shape-ensembles[imagej]"') from error
-    return roifile

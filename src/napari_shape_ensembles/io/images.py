@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..archive import ContentError, StrPath, npy_header, opened
+from ..archive import ContentError, StrPath, errors_named, npy_header, opened
 from ..budget import budget, reserve_pixels
 from .calibration import Calibration, read_calibration
-from .content import errors_named
 from .image_parts import plane_of_stack, refuse_no_plane
 
 #: File extensions of supported images.

@@ -11,7 +11,7 @@ from .._types import Real
 from ..archive import ContentError, StrPath
 from ..budget import reserve, reserve_curves
 from ..outlines.reasons import Reason
-from .content import bytes_of
+from .content import bytes_of, is_number
 from .curve_table import FORMAT, LAYOUT, Found, positions
 
 # Steps (row, column) of the eight directions, counterclockwise from the right: 3 2 1 / 4 * 0 / 5 6 7.
@@ -126,16 +126,8 @@ def read_coordinates(path: StrPath) -> Found:
 def _numbers(lines: list[str]) -> Real:
     """Parse pairs of numbers separated by spaces, tabs, commas or semicolons, skipping a header line."""
     rows = [re.split(r"[\s,;]+", line.strip()) for line in lines]
-    if rows and not _is_number(rows[0][-1]):
+    if rows and not is_number(rows[0][-1]):
         rows = rows[1:]
     if any(len(row) != 2 for row in rows) or not rows:
         raise ContentError("holds no lines of two numbers, x and y")
     return np.array(rows, dtype=np.float64)
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..archive import ContentError, StrPath
+from ..archive import ContentError, StrPath, errors_named
 from ..budget import budget, reserve_pixels
 from ..outlines.exchange import needed
 from ..progress import report
 from .calibration import Calibration
-from .content import errors_named
 from .image_parts import plane_of_stack, refuse_no_plane
 from .images import ImageFile
 

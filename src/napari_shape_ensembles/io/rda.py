@@ -13,6 +13,7 @@ import numpy as np
 
 from ..archive import ContentError, StrPath
 from ..budget import reserve, reserve_curves
+from ..outlines.exchange import needed
 from ..outlines.reasons import Reason
 from .content import bytes_of
 from .curve_table import Found, positions
@@ -32,10 +33,7 @@ _OPEN_CLASSES = {"Opn": "open", "Ldk": "landmarks"}
 
 def read_rda(path: StrPath) -> Found:
     """Read the only set of outlines in an R data file (.rda, .RData, .rds), x rightwards and y upwards."""
-    try:
-        import rdata
-    except ImportError as error:
-        raise ContentError('files of R need rdata: pip install "napari-shape-ensembles[r]"') from error
+    rdata = needed("rdata", "r", "a file of R")
     content = _unpacked(bytes_of(path))
     reserve(len(content) * _BYTES_PER_BYTE)
     classes = {name: lambda coo, _, why=why: {"coo": coo, "class": why} for name, why in _OPEN_CLASSES.items()}

@@ -179,8 +179,16 @@ def find_inputs(inputs: Inputs, *folders: Path) -> tuple[list[Path | None], list
     return paths, notes
 
 
-def _traced_again(inputs: Inputs, paths: Sequence[Path], memory: float | None) -> list[Ensemble]:
-    """Retrace the outlines of all files with their original settings."""
+def _traced_again(
+    inputs: Inputs | None, folders: Sequence[Path], memory: float | None
+) -> tuple[list[Ensemble], list[str]]:
+    """Retrace the outlines of all files with their original settings; none if a file is missing. And notes on that."""
+    if inputs is None:
+        return [], ["the file does not record its inputs: the saved outlines are compared"]
+    located, notes = find_inputs(inputs, *folders)
+    paths = [path for path in located if path is not None]
+    if len(paths) < len(located):
+        return [], [*notes, "not all files were found: the saved outlines are compared"]
     recipe, found = recipe_of(inputs.recipe), []
     names = distinct_names([Path(file.path) for file in inputs.files])
     for place, (file, path) in enumerate(zip(inputs.files, paths, strict=True)):
@@ -196,7 +204,7 @@ def _traced_again(inputs: Inputs, paths: Sequence[Path], memory: float | None) -
             ensemble = ensemble.derived(ensemble.curves)
             ensemble.name = f"{names[place]} {part}".strip()
         found.append(ensemble)
-    return found
+    return found, notes
 
 
 def rerun(
@@ -255,29 +263,20 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
     if saved.p_adjusted is not None:
         raise ContentError("it is one contrast of an experiment of several: save the experiment, and rerun that")
     a, b = saved.a, saved.b
-    notes: list[str] = []
     outlines: dict[str, NDArray[np.float64]] = {}
-    if saved.inputs is None:
-        notes.append("the file does not record its inputs: the saved outlines are compared")
-    else:
-        paths, notes = find_inputs(saved.inputs, *folders)
-        known = [path for path in paths if path is not None]
-        if len(known) < len(paths):
-            notes.append("not all files were found: the outlines in the saved comparison are compared")
-        else:
-            with as_part(0, 2):
-                traced = _traced_again(saved.inputs, known, memory)
-            sides: list[list[Ensemble]] = [[], []]
-            for one, file in zip(traced, saved.inputs.files, strict=True):
-                sides[file.sample].append(one)
-            if max(map(len, sides)) > 1:
-                sides[0], sides[1], _ = at_one_pixel_size(*sides)
-            names = saved.a.name, saved.b.name
-            a, b = (
-                own[0] if len(own) == 1 else Ensemble.pooled(own, name=name)
-                for own, name in zip(sides, names, strict=True)
-            )
-            outlines = {side: one.vertices for side, one in zip("ab", comparable(a, b)[:2], strict=True)}
+    with as_part(0, 2):
+        traced, notes = _traced_again(saved.inputs, folders, memory)
+    if saved.inputs is not None and traced:
+        sides: list[list[Ensemble]] = [[], []]
+        for one, file in zip(traced, saved.inputs.files, strict=True):
+            sides[file.sample].append(one)
+        if max(map(len, sides)) > 1:
+            sides[0], sides[1], _ = at_one_pixel_size(*sides)
+        a, b = (
+            own[0] if len(own) == 1 else Ensemble.pooled(own, name=name)
+            for own, name in zip(sides, (saved.a.name, saved.b.name), strict=True)
+        )
+        outlines = {side: one.vertices for side, one in zip("ab", comparable(a, b)[:2], strict=True)}
     with as_part(1, 2):
         again = compare(a, b, saved.settings) if outlines else compare_again(saved)
     # What was learned later about other archetypes is not part of the comparison itself.
@@ -289,18 +288,9 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
 
 
 def _experiment_again(tree: Tree, folders: Sequence[Path], memory: float | None) -> Rerun:
-    saved, images = Experiment.of_tree(tree), []
-    notes: list[str] = []
-    if saved.inputs is None:
-        notes.append("the file does not record its inputs: the saved outlines are compared")
-    else:
-        paths, notes = find_inputs(saved.inputs, *folders)
-        known = [path for path in paths if path is not None]
-        if len(known) < len(paths):
-            notes.append("not all files were found: the outlines in the saved experiment are compared")
-        else:
-            with as_part(0, 2):
-                images = _traced_again(saved.inputs, known, memory)
+    saved = Experiment.of_tree(tree)
+    with as_part(0, 2):
+        images, notes = _traced_again(saved.inputs, folders, memory)
     with as_part(1, 2):
         again = experiment(
             images or saved.groups.images,

@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from io import BytesIO, StringIO
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,9 @@ import numpy as np
 
 from ..archive import ContentError, StrPath, Tree, exact_csv_options
 from ..budget import reserve, reserve_curves
+from ..outlines.exchange import needed
 from ..outlines.reasons import OPEN, Reason
-from .content import bytes_of
+from .content import bytes_of, is_number
 from .curve_table import FORMAT, CurveTable, Found, metadata
 
 if TYPE_CHECKING:
@@ -39,20 +41,12 @@ _BYTES_PER_CELL = 64
 
 def escaped_cell(cell: Any) -> Any:
     """Escape a cell against formula injection: a string that starts like a formula gets a leading apostrophe."""
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) and not _is_number(cell) else cell
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) and not is_number(cell) else cell
 
 
 def _unescaped_cell(cell: Any) -> Any:
     """Undo `escaped_cell`."""
     return cell[1:] if isinstance(cell, str) and cell[:1] == "'" and _FORMULA.match(cell) else cell
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def csv_parts(table: CurveTable) -> Iterator[bytes]:
@@ -142,21 +136,8 @@ def read_parquet(path: StrPath, curve_column: str | None = None) -> Found:
 
 
 def pyarrow_modules() -> tuple[Any, Any]:
-    """Return PyArrow and its Parquet module.
-
-    Raises
-    ------
-    ValueError
-        If PyArrow is not installed, with instructions.
-    """
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise ContentError(
-            'Parquet needs pyarrow: pip install "napari-shape-ensembles[parquet]", or use CSV'
-        ) from error
-    return pyarrow, parquet
+    """Import PyArrow and its Parquet module."""
+    return needed("pyarrow", "parquet", "Parquet, unlike CSV,"), import_module("pyarrow.parquet")
 
 
 def _frame(table: CurveTable) -> "pd.DataFrame":

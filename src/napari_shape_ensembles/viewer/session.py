@@ -11,6 +11,7 @@ from psygnal import Signal
 
 from ..archive import is_archive
 from ..comparison.experiment import FORMAT as EXPERIMENT
+from ..compiled import begin_compiling
 from .choices import Choices
 from .comparing import ComparisonTask
 from .curves.image_cells import ImageCells
@@ -87,6 +88,7 @@ class Session:
         """
         self._open_pages.append(by)
         if len(self._open_pages) == 1:
+            begin_compiling()  # once per installation, while the user looks at the images
             self._slider_ranges.connect_events()
         self._pages.update(tasks)
         self.choices.design.connect_events()
