@@ -559,7 +559,9 @@ def test_the_witness_of_thousands_of_curves_is_computed_on_demand(finished_dock,
     dock = open_answer(viewer, qtbot)
     with qtbot.waitSignal(dock.finished, timeout=20_000):
         pass
-    np.testing.assert_allclose(layer.features["painted"], dock.result.witnesses["witness_undulation"][: len(dock.result.a)])
+    np.testing.assert_allclose(
+        layer.features["painted"], dock.result.witnesses["witness_undulation"][: len(dock.result.a)]
+    )
     assert dock.color_by.choice.currentData() == "witness_undulation"
 
 

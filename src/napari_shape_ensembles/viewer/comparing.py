@@ -29,11 +29,10 @@ from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..mmd import DependenceTest
 from ..progress import as_part, report
-from ..words import counted
 from .choices import Choices
 from .curves.side_by_side import SideBySide
 from .displayed_result import DisplayedResult
-from .experimenting import ExperimentTask
+from .experimenting import ExperimentAnswer, ExperimentTask
 from .inputs import Sources, file_errors_named, own_ids, source_of, trace_sides
 from .layers import (
     COLOR_FEATURES,
@@ -54,8 +53,6 @@ from .task import CANCELLED, OTHER_FOLDER, Debouncer, JobSteps, ResultTask, RunI
 
 ENDING = ".comparison.npz"
 REPORTS = (".html", ".htm", ".pdf")
-# Further inputs, as named where a result is out of date.
-_TABLE, _UNOPENED = "the design table", "the number of images that are not open"
 _PREVIOUS_SHOWN = f"{CANCELLED} This is the previous result."
 
 
@@ -104,6 +101,7 @@ class ComparisonTask(ResultTask[Comparison]):
     def __init__(self, choices: Choices, experiment: ExperimentTask) -> None:
         super().__init__(choices)
         self.experiment = experiment
+        self._answer: ExperimentAnswer | None = None  # the result of which a contrast was shown
         self.shown: DisplayedResult | None = None  #: the result with its inputs and notes
         self.recoverable: DisplayedResult | None = None  #: an unsaved result that was replaced by another
         self.last_result: Comparison | None = None  #: the last result, kept after a failed run
@@ -120,29 +118,35 @@ class ComparisonTask(ResultTask[Comparison]):
         choices.design.changed.connect(self.side_by_side.schedule_arrange)
         choices.design.changed.connect(self._update_own_names)
         choices.design.changed.connect(self._link_debouncer.start)
-        for signal in (choices.design.changed, choices.changed):
-            signal.connect(self._update_further_inputs)
+        experiment.finished.connect(self._on_experiment_finished)
 
     def _update_own_names(self) -> None:
         update_own_names(list(self.choices.layers))
-
-    def _update_further_inputs(self) -> None:
-        """Update what a run leaves out of the design table: columns, and images of A and B that are not open."""
-        design, permuted = self.choices.design, self.choices.permutes_images()
-        inputs = {_TABLE: design.unused_by_images() if permuted else "", _UNOPENED: design.count_unopened()}
-        if inputs != self.further_inputs:
-            self.further_inputs = inputs
-            self.changed.emit()
 
     # The run.
 
     def current_inputs(self) -> RunInputs:
         return replace(super().current_inputs(), names=self.choices.design.given_names)
 
+    def blocking_reason(self) -> str:
+        return self.experiment.blocking_reason() if self.choices.design.is_experiment else super().blocking_reason()
+
+    def run(self) -> None:
+        """Compare A and B; if the table asks for more, compare all groups, of which A and B are shown."""
+        if not self.choices.design.is_experiment:
+            super().run()
+        elif self.experiment.state == "done":
+            self.show_contrast(*self.choices.design.samples)
+        else:
+            self.experiment.run()
+
     def changed_since(self) -> list[str]:
-        words, then = super().changed_since(), self.run_inputs
-        renamed = then is not None and then.names not in ((), self.choices.design.given_names)
-        return words or ["a group was renamed"] if renamed else words
+        words, then, design = super().changed_since(), self.run_inputs, self.choices.design
+        if words or then is None:
+            return words
+        if then.names not in ((), design.given_names):
+            return ["a group was renamed"]
+        return self.experiment.changed_since() if design.is_experiment else []
 
     def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
         """Compare A and B, and show the answer."""
@@ -173,16 +177,29 @@ class ComparisonTask(ResultTask[Comparison]):
             found,
             layers=(refs[:first], refs[first:]),
             excluded=tuple(found.excluded[place] for place in places),
-            more=dict(self.further_inputs),
+            more={},
             fingerprints=tuple(found.fingerprints[place] for place in places),
             planes=tuple(found.planes[place] for place in places),
             names=self.choices.design.given_names,
         )
         sources = tuple(copies[:first]), tuple(copies[first:])
         self._keep_recoverable()
-        self.start_secondary_job(partial(contrast_of, answer.experiment, a, b, sources, run_inputs), self._show_outcome)
+        self.start_secondary_job(
+            partial(contrast_of, answer.experiment, a, b, sources, run_inputs),
+            partial(self._show_outcome, unsaved=False),  # the experiment has it
+        )
 
-    def _show_outcome(self, outcome: Outcome) -> JobSteps:
+    def _on_experiment_finished(self) -> None:
+        """Show A and B from a new result, if all their images are open."""
+        answer, design = self.experiment.result, self.choices.design
+        if answer is self._answer or not self.experiment.unsaved:
+            return
+        self._answer = answer
+        groups = design.groups()
+        if not self.busy and all(isinstance(row, Layer) for name in design.samples for row in groups.get(name, [])):
+            self.show_contrast(*design.samples)
+
+    def _show_outcome(self, outcome: Outcome, *, unsaved: bool = True) -> JobSteps:
         """Replace the curve layers, then show the answer."""
         assert outcome.shown.run_inputs is not None
         with self.choices.layers.batched_update():  # the curves, and their arrangement
@@ -191,7 +208,7 @@ class ComparisonTask(ResultTask[Comparison]):
                 if (image := ref()) is not None:
                     name_after(own, image, "curves")
             self.recoverable = None if self.running else self.recoverable
-            yield from self.show_in_turns(outcome.shown)
+            yield from self.show_in_turns(outcome.shown, unsaved=unsaved)
         yield None
         yield from self.curves.replace(outcome.layers, new=False)
         if (self.color_by, self.percentile) != ("product", DEFAULT_PERCENTILE):  # the coloring of new layers
@@ -467,12 +484,7 @@ def run_comparison(sources: Sources, run_inputs: RunInputs) -> Outcome:
         a, b, note = trace_sides(sources, run_inputs.recipe, run_inputs.excluded, run_inputs.names)
     with as_part(tracing, total):
         result = compare(a, b, run_inputs.settings)
-    notes = [note or result.note]
-    if isinstance(unopened := run_inputs.more.get(_UNOPENED), int) and unopened:
-        notes.append(f"{counted(unopened, 'image')} of A and B in the design table left out: not open as layers")
-    if unused := run_inputs.more.get(_TABLE):
-        notes.append(f"Images were permuted as if all were independent: the {unused} of the design table were not used")
-    result = replace(result, note="; ".join(filter(None, notes)))
+    result = replace(result, note=note or result.note)
     report("finding typical curves", total - 2, total)
     shown = prepared(DisplayedResult.of_run(result, run_inputs, sources))
     report("drawing curves", total - 1, total)

@@ -257,7 +257,6 @@ class Task(JobRunner, ABC, Generic[Result]):
         self.choices = choices
         self.result: Result | None = None
         self.run_inputs: RunInputs | None = None  #: the inputs of the result; None if they are not in the viewer
-        self.further_inputs: Mapping[str, Hashable] = {}  #: description -> further inputs of a run
         self.message = ""  #: why the last run failed, or that it was cancelled
         self.failed = self.running = False  #: running: a run, not a secondary job
         self._last_layers: list[set[weakref.ref[Layer]]] = []
@@ -292,7 +291,7 @@ class Task(JobRunner, ABC, Generic[Result]):
         sides = choices.design.sides()
         a, b = (tuple(map(weakref.ref, side)) for side in sides)
         excluded = choices.exclusions.of(itertools.chain(*sides), choices.recipe)
-        return RunInputs((a, b), choices.recipe, choices.settings, excluded, self.further_inputs)
+        return RunInputs((a, b), choices.recipe, choices.settings, excluded)
 
     def on_failed(self, reason: str) -> None:
         """Record that a run has failed; the previous result is kept."""
