@@ -288,7 +288,8 @@ def test_replicates_of_two_groups_are_permuted(model, qtbot):
     layers = [model.add_labels(labels_of(place), name=f"{'ab'[place // 6]}{place}") for place in range(12)]
     session.design.write((layer, "group", layer.name[0]) for layer in layers)
     session.design.write((layer, "replicate", f"dish {place % 2}") for place, layer in enumerate(layers))
-    press(page.run_button, qtbot)
+    assert page.run_button.isHidden()
+    press(page.groups.run_button, qtbot)
     wait_until_idle(session.experiment, qtbot)
     wait_until_idle(session.comparison, qtbot)
     assert page.result.permuted == "replicates"

@@ -65,7 +65,7 @@ class ExperimentAnswer:
     notes: tuple[str, ...]
     found: tuple[str, ...]  #: those of the notes that are not warnings of the experiment
     rows: tuple[tuple[str, ...], ...]  #: contrast, case, p of form, p of scale, size ratio
-    groups: tuple[str, ...]  #: for each row, the group compared with another
+    pairs: tuple[tuple[str, str], ...]  #: both groups of each row
     figures: Mapping[str, Callable[[Any], Any]]  #: name -> callable that draws on an empty Matplotlib figure
     wells: Mapping[str, tuple[int, int]]  #: group named like a well -> row and column on the plate
 
@@ -311,7 +311,7 @@ def compare_groups(sources: Sources, run_inputs: RunInputs) -> ExperimentAnswer:
 
 def answer_of(result: Experiment, requested: RequestedTests, notes: Sequence[str]) -> ExperimentAnswer:
     """Describe an experiment in sentences, with notes on its inputs."""
-    table = result.table
+    table, order = result.table, ranked(result.table)
     said, contrasts = result.overall(requested.given, requested.interactions), result.sentences()
     lines = tuple(
         (
@@ -321,16 +321,16 @@ def answer_of(result: Experiment, requested: RequestedTests, notes: Sequence[str
             f"{one['scale_p_adjusted']:.2g}",
             f"{one['scale_effect']:.2f}",
         )
-        for one in ranked(table).to_dict("records")
+        for one in order.to_dict("records")
     )
     said = said if len(table) > 1 else [*contrasts, *said]
     from ..studies.superplot import figures_of, plate_of  # imports Matplotlib, here in the worker thread
 
     figures, wells = figures_of(result), plate_of(result.design.groups) or {}
-    order = tuple(ranked(table)["b"])
+    pairs = tuple(zip(order["a"], order["b"], strict=True))
     found, notes = tuple(notes), (*notes, *result.warnings)
     return ExperimentAnswer(
-        result, requested, tuple(said), tuple(contrasts), notes, found, lines, order, figures, wells
+        result, requested, tuple(said), tuple(contrasts), notes, found, lines, pairs, figures, wells
     )
 
 

@@ -77,7 +77,7 @@ class Session:
         """Show a saved comparison, or a saved experiment, for which its page is requested."""
         if is_archive(path, EXPERIMENT):
             self.experiment.open(path)
-            self.page_requested.emit("All groups")
+            self.page_requested.emit("Answer")
         else:
             self.comparison.open(path)
 

@@ -1,4 +1,4 @@
-"""The page of an experiment: results for all groups of the design table."""
+"""The part of the page *Answer* about all groups of the design table."""
 
 from itertools import combinations
 from typing import Any
@@ -19,7 +19,6 @@ from ..panels.widgets import (
     column,
     menu_button,
     row,
-    scrolling,
     with_visible_check_boxes,
     wrapped_label,
 )
@@ -59,9 +58,10 @@ class ExperimentPage(TaskPage):
         self.table.setMinimumHeight(120)
         self.table.setAccessibleName("Contrasts")
         self.table.setToolTip(
-            "One row per pair of groups; adjusted p-values; size: ratio of the means. Double click: open the group "
-            "with its outlines."
+            "One row per pair of groups; adjusted p-values; size: ratio of the means. Click: show the pair below. "
+            "Double click: open the group with its outlines."
         )
+        self.table.cellClicked.connect(self._show_row)
         self.table.cellDoubleClicked.connect(self._open_row)
         self.control = NarrowList("Compare all pairs of groups, or all groups with one control")
         self.control.setAccessibleName("Compared with")
@@ -104,7 +104,8 @@ class ExperimentPage(TaskPage):
         state = self.reason, self.step, self.progress, self.stale, self.faults, self.message
         self.files.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         buttons = self.buttons(), row(self.control, self.files, grows=self.control), self.requested
-        scrolling(self, *buttons, *state, self.sentences, row(self.figure), self.view, self.table, self.numbers)
+        parts = self.sentences, self.table, row(self.figure), self.view, self.numbers
+        column(*buttons, *state, *parts, page=self)
         self.attach()
 
     def show_result(self) -> None:
@@ -184,9 +185,13 @@ class ExperimentPage(TaskPage):
     def _choose_control(self, _: int) -> None:
         self.session.design.set_control(self.control.currentData())
 
+    def _show_row(self, place: int, _: int) -> None:
+        if self.result is not None:
+            self.session.comparison.show_contrast(*self.result.pairs[place])
+
     def _open_row(self, place: int, _: int) -> None:
         if self.result is not None:
-            self.session.experiment.show_group(self.result.groups[place])
+            self.session.experiment.show_group(self.result.pairs[place][1])
 
     def _open_well(self, _: int, x: float, y: float) -> None:
         found = self.result
