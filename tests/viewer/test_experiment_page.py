@@ -26,6 +26,7 @@ from napari_shape_ensembles.viewer.docks.trust import TrustPage
 from napari_shape_ensembles.viewer.docks.why import WhyPage
 from napari_shape_ensembles.viewer.inputs import ImageRow, is_own
 from napari_shape_ensembles.viewer.page_status import PageStatus, page_statuses
+from napari_shape_ensembles.viewer.report import script_of
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.splitting import NewPart, layers_of
 
@@ -304,6 +305,36 @@ def test_replicates_of_two_groups_are_permuted(model, qtbot):
     press(page.stale.button, qtbot)
     wait_until_idle(session.comparison, qtbot)
     assert page.result.permuted == "images"
+
+
+def test_groups_are_called_by_their_names(model, qtbot, tmp_path):
+    session, page, path = Session.of(model), AnswerPage(model), tmp_path / "pair.comparison.npz"
+    qtbot.addWidget(page)
+    set_choices(session.choices, landmarks=40, rank=5, permutations=99)
+    layers = [model.add_labels(labels_of(seed, size=9 + 2 * seed), name=f"image {seed}") for seed in range(2)]
+    session.design.write((layer, "group", name) for layer, name in zip(layers, ("control", "drug"), strict=True))
+    page.comparison.arrange(True, captioned=True)
+    press(page.run_button, qtbot)
+    task = wait_until_idle(session.comparison, qtbot)
+    assert task.result.names == ("control", "drug")
+    page.verdict.show_headline(page.result, headline(page.result))
+    assert page.verdict.sentence.text().startswith("drug's outlines are larger")
+    assert page.verdict.picture.title == "Mean outlines: control filled, drug dashed"
+    assert [layer.name for layer in model.layers if is_own(layer)] == ["image 0 curves", "image 1 curves"]
+    captions = {caption.text for caption in task.side_by_side.captions((600, 800))}
+    assert captions == {"control · image 0", "drug · image 1"}
+    assert "a = Ensemble.pooled([a], name='control')" in script_of(task.shown)
+    task.save(path)
+    wait_until_idle(task, qtbot)
+    task.open(path)
+    wait_until_idle(task, qtbot)
+    assert task.result.names == ("control", "drug")
+    assert [ref() for side in task.run_inputs.layers for ref in side] == layers  # found by the names of the images
+    assert task.changed_since() == []
+    task.run()
+    wait_until_idle(task, qtbot)
+    session.design.write([(layers[1], "group", "dose")])
+    assert task.changed_since() == ["a group was renamed"]
 
 
 def test_a_saved_comparison_restores_the_design(model, qtbot, tmp_path):
