@@ -184,6 +184,7 @@ class ComparisonTask(ResultTask[Comparison]):
         )
         sources = tuple(copies[:first]), tuple(copies[first:])
         self._keep_recoverable()
+        self.cancel()  # another pair was chosen meanwhile
         self.start_secondary_job(
             partial(contrast_of, answer.experiment, a, b, sources, run_inputs),
             partial(self._show_outcome, unsaved=False),  # the experiment has it
@@ -208,6 +209,7 @@ class ComparisonTask(ResultTask[Comparison]):
                 if (image := ref()) is not None:
                     name_after(own, image, "curves")
             self.recoverable = None if self.running else self.recoverable
+            self.show_message("")
             yield from self.show_in_turns(outcome.shown, unsaved=unsaved)
         yield None
         yield from self.curves.replace(outcome.layers, new=False)

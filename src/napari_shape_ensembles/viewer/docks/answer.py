@@ -148,7 +148,8 @@ class AnswerPage(TaskPage):
         self._show_verdict()
         if task.is_new_result and not task.busy:
             task.is_new_result = False
-            self._result_scroll_timer.start()
+            if not several:  # else the table of contrasts is read first
+                self._result_scroll_timer.start()
 
     def _show_verdict(self) -> None:
         running = self.comparison.running
