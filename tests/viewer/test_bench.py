@@ -110,7 +110,7 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
 
     qtbot.waitUntil(bench.next.isEnabled, timeout=60_000)
     press(bench.next, qtbot)
-    answer = bench.pages["Answer"].currentWidget().layout().itemAt(0).widget()
+    answer = bench.pages["Answer"]
     wait_until_idle(session.comparison, qtbot)
     wait_until_idle(session.explanation, qtbot)
     qtbot.waitUntil(lambda: session.explanation.result is not None, timeout=60_000)

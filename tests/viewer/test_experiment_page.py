@@ -282,13 +282,13 @@ def test_position_dependence_is_shown_for_two_images(model, qtbot):
 
 
 def test_replicates_of_two_groups_are_permuted(model, qtbot):
-    """Six images per sample, from two dishes each: images of one dish are not independent."""
+    """Six images per sample, from three dishes each: images of one dish are not independent."""
     session, page = Session.of(model), AnswerPage(model)
     qtbot.addWidget(page)
-    set_choices(session.choices, landmarks=40, rank=5, permutations=199)
+    set_choices(session.choices, landmarks=40, rank=5, permutations=199, significance=0.3)
     layers = [model.add_labels(labels_of(place), name=f"{'ab'[place // 6]}{place}") for place in range(12)]
     session.design.write((layer, "group", layer.name[0]) for layer in layers)
-    session.design.write((layer, "replicate", f"dish {place % 2}") for place, layer in enumerate(layers))
+    session.design.write((layer, "replicate", f"dish {place % 3}") for place, layer in enumerate(layers))
     assert page.run_button.isHidden()
     press(page.groups.run_button, qtbot)
     wait_until_idle(session.experiment, qtbot)
@@ -296,9 +296,9 @@ def test_replicates_of_two_groups_are_permuted(model, qtbot):
     assert page.result.permuted == "replicates"
     assert page.result.names == ("a", "b")
     page.verdict.show_headline(page.result, headline(page.result))
-    assert "whole replicates were permuted (2 and 2)" in page.verdict.beside.text()
+    assert "whole replicates were permuted (3 and 3)" in page.verdict.beside.text()
     assert not session.comparison.unsaved  # it is part of the experiment
-    session.design.write((layer, "replicate", f"dish {place % 3}") for place, layer in enumerate(layers))
+    session.design.write((layer, "replicate", f"dish {place % 2}") for place, layer in enumerate(layers))
     assert page.state == "stale"
     assert "the design table was changed" in page.stale.label.text()
     session.design.write((layer, "replicate", "") for layer in layers)
@@ -310,7 +310,7 @@ def test_replicates_of_two_groups_are_permuted(model, qtbot):
 def test_groups_are_called_by_their_names(model, qtbot, tmp_path):
     session, page, path = Session.of(model), AnswerPage(model), tmp_path / "pair.comparison.npz"
     qtbot.addWidget(page)
-    set_choices(session.choices, landmarks=40, rank=5, permutations=99)
+    set_choices(session.choices, landmarks=40, rank=5, permutations=299)
     layers = [model.add_labels(labels_of(seed, size=9 + 2 * seed), name=f"image {seed}") for seed in range(2)]
     session.design.write((layer, "group", name) for layer, name in zip(layers, ("control", "drug"), strict=True))
     page.comparison.arrange(True, captioned=True)
