@@ -2,19 +2,17 @@
 
     python benchmarks/large.py curves 20000 100000 [--images 1000] [--landmarks 500] [--rank 150] [--workers 2]
     python benchmarks/large.py labels 10000 40000 [--objects 200000]
-    python benchmarks/large.py images 5000 20000 [--objects 200000]
     python benchmarks/large.py whole 4000
     python benchmarks/large.py tests 1000000 [--rank 150]
 
 Outlines and labels are generated lazily, one piece or band of rows at a time, and never held completely. Each size
 runs in a separate process, with kernels compiled beforehand: processor time (user and system, of all threads), wall
 time, and peak memory. Stages are in processor time; "drawing outlines" belongs to the benchmark itself.
-`labels` are traced; `images` show the same objects with noise, and are segmented by the default recipe and traced.
-`whole` segments and traces such an image in memory by the main methods, and reports bytes per pixel in addition to
-the image itself. `tests` are the tests of a comparison only, on random coordinates: the last stage for that many
-curves. `--workers` compares on a Dask LocalCluster of that many single-threaded processes, whose processor time is
-reported, too. `--out docs/results/large.json` stores the results, from which `tools/write_docs.py` makes the table of
-docs/scale.md.
+`labels` are traced. `whole` segments and traces an image of the same objects, with noise, in memory by the main
+methods, and reports bytes per pixel in addition to the image itself. `tests` are the tests of a comparison only, on
+random coordinates: the last stage for that many curves. `--workers` compares on a Dask LocalCluster of that many
+single-threaded processes, whose processor time is reported, too. `--out docs/results/large.json` stores the results,
+from which `tools/write_docs.py` makes the table of docs/scale.md.
 """
 
 import argparse
@@ -176,18 +174,13 @@ class Noisy(Field):
 
 
 def store(side, options):
-    """Path of the labels or image of this size, written in a separate process if missing."""
+    """Path of the labels of this size, written in a separate process if missing."""
     objects = options.objects * side * side // 40_000**2
-    place = Path(options.folder) / f"{options.kind}-{side}-{objects}.ome.zarr"
+    place = Path(options.folder) / f"labels-{side}-{objects}.ome.zarr"
     if not place.exists():
         draft = place.with_name(f"draft-{place.name}")
         shutil.rmtree(draft, ignore_errors=True)
-        field = {"labels": Field, "images": Noisy}[options.kind](side, objects)
-        write_ome_zarr_labels(draft, field, Calibration((0.5, 0.5), "µm"), levels=1)
-        if options.kind == "images":
-            import zarr
-
-            del zarr.open_group(draft, mode="r+").attrs["image-label"]
+        write_ome_zarr_labels(draft, Field(side, objects), Calibration((0.5, 0.5), "µm"), levels=1)
         draft.rename(place)
     return place
 
@@ -202,17 +195,6 @@ def labels(side, options):
             write_curves(Path(folder) / f"{place}.npz", CurveTable(ensemble))
             count += len(ensemble)
     return {"stages": {"tracing and writing": time.process_time() - begun}, "answer": f"{count} outlines"}
-
-
-def images(side, options):
-    """Segment and trace a square image of this side length."""
-    note = Stages("opening")
-    found = open_ome_zarr(store(side, options))
-    with reporting(note):
-        ensemble = Outlines().in_tiles(found.array, scale=found.calibration.scale, unit="µm")
-    note(Progress("done"))
-    drawn = Field(side, options.objects * side * side // 40_000**2).across ** 2
-    return {"stages": note.taken, "answer": f"{len(ensemble)} outlines of {drawn} objects"}
 
 
 def whole(side, options):
@@ -254,7 +236,7 @@ def tests(count, options):
 def measured(kind, size, options):
     """Run one size in this process, and print the results as JSON."""
     begun = time.perf_counter()
-    found = {"curves": curves, "labels": labels, "images": images, "whole": whole, "tests": tests}[kind](size, options)
+    found = {"curves": curves, "labels": labels, "whole": whole, "tests": tests}[kind](size, options)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     peak = usage.ru_maxrss / (2**20 if sys.platform == "linux" else 2**30)
     print(
@@ -276,7 +258,7 @@ def measured(kind, size, options):
 def main():
     """Run all requested sizes, each in a separate process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=["curves", "labels", "images", "whole", "tests"])
+    parser.add_argument("kind", choices=["curves", "labels", "whole", "tests"])
     parser.add_argument("sizes", type=int, nargs="+")
     parser.add_argument("--images", type=int, default=0, help="images of both samples together; 0: one each")
     parser.add_argument("--landmarks", type=int, default=500)
@@ -292,7 +274,7 @@ def main():
         return
     compile_kernels()
     for size in options.sizes:
-        if options.kind in ("labels", "images"):
+        if options.kind == "labels":
             store(size, options)
         rest = [word for word in sys.argv[2:] if word not in map(str, options.sizes)]
         words = [sys.executable, __file__, options.kind, str(size), *rest, "--here"]

@@ -289,8 +289,9 @@ def test_errors_print_one_sentence_and_exit_with_2(tmp_path, arguments, message)
 
 def test_landmarks_in_a_file_give_the_same_answer(tmp_path, images, quick):
     pair = ("compare", images / "one.ome.tif", images / "two.ome.tif", "--settings", quick)
-    done = run(*pair, "--scratch", tmp_path)
+    done = run(*pair, "--scratch", tmp_path / "new")  # created, as the folder of --out
     assert done.exit_code == 0, done.stderr
+    assert not list((tmp_path / "new").iterdir())
     assert done.stdout == run(*pair).stdout
 
 

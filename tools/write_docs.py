@@ -278,7 +278,6 @@ def large_table(results):
         "curves": "{size} outlines learned from out of core, and tested, including their generation",
         "tests": "only the tests of {size} outlines, coordinates in memory",
         "labels": "labels of {size} × {size} pixels in OME-Zarr: {answer} to files",
-        "images": "an image of {size} × {size} pixels of 16 bits in OME-Zarr, segmented: {answer}",
     }
     lines = ["| | processor time | wall-clock time (load) | peak memory |", "|---|---|---|---|"]
     for name, found in sorted(results["large"].items(), key=lambda pair: (pair[1]["kind"], pair[1]["size"])):

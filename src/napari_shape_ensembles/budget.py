@@ -75,7 +75,7 @@ def limit_of(memory: float | None) -> float:
     return limit
 
 
-def reserve(count: int) -> None:
+def reserve(count: int, remedy: str = "split it") -> None:
     """Account for bytes that are about to be allocated.
 
     Raises
@@ -88,7 +88,7 @@ def reserve(count: int) -> None:
     if known.reserved > known.memory * 2**30:
         raise ContentError(
             f"would take {known.reserved / 2**30:.3g} GiB of memory; the limit for one file is {known.memory:g} GiB: "
-            "split it, or raise the limit (memory=, on the command line --memory)"
+            f"{remedy}, or raise the limit (memory=, on the command line --memory)"
         )
 
 
@@ -109,7 +109,10 @@ def reserve_labels(count: int, size: int) -> None:
 
 def reserve_pixels(shape: Sequence[int], size: int) -> None:
     """Account for an image with pixels of `size` bytes that is about to be read, and one plane of it segmented."""
-    reserve(_pixel_bytes(shape, size))
+    reserve(
+        _pixel_bytes(shape, size),
+        "split it, bring its labels (OME-Zarr, or TIFF with --labels), which are read by tile",
+    )
 
 
 def exceeds_limit(shape: Sequence[int], size: int, memory: float | None) -> bool:

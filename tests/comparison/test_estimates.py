@@ -131,6 +131,12 @@ def test_detectable_differences_shrink_with_more_curves():
     assert 0 < many.form_shift < few.form_shift
 
 
+def test_what_more_images_would_detect_is_stated_by_an_experiment():
+    a, b = ([Ensemble(list(blobs(5, 40, seed=3 * side + i))) for i in range(3)] for side in (0, 1))
+    with pytest.raises(ValueError, match=r"permuted images: .*planning\(\) of an experiment"):
+        compare(a, b, landmarks=40, rank=5).detectable()
+
+
 def test_an_existing_difference_does_not_count_as_spread():
     t, l, first = coordinates()
     apart = l.copy()

@@ -162,7 +162,10 @@ def test_a_resolution_below_1_is_rejected(explanation, tmp_path):
 @pytest.mark.usefixtures("blank_figures")
 def test_a_comparison_without_a_difference():
     a, b = (Ensemble(list(blobs(20, 60, seed=seed)), name="") for seed in (3, 4))
-    text = " ".join(Parsed(report_html(explain(compare(a, b, QUICK)))).text)
+    result = compare(a, b, QUICK)
+    assert result.estimates.set_index("quantity")["estimate"]["coarse form"] == 0
+    text = " ".join(Parsed(report_html(explain(result))).text)
+    assert "distance 0.00 (0.00 to " in " ".join(text.split())
     assert "No difference was detected." in text
     assert "20 outlines of A (unnamed)" in text
 

@@ -184,6 +184,13 @@ def test_thin_bridges_are_opened_and_gaps_closed():
     assert segment(mask, split_touching=False, closing=2).max() == 2
 
 
+def test_opening_with_a_large_disk_leaves_nothing_in_the_corners():
+    image = np.zeros((90, 110))
+    image[disk((50, 60), 6)] = 200
+    assert not segment(image, opening=10).any()
+    assert segment(255 - image, objects="bright", closing=10, split_touching=False).all()
+
+
 def test_closing_does_not_extend_objects_along_the_border():
     mask = np.zeros((30, 30), dtype=bool)
     mask[:4, 10:14] = True

@@ -49,7 +49,7 @@ def compare(
     settings : Settings, optional
     scratch : path, optional
         Folder for a memory map of the landmarks, for more outlines than fit in memory: about 8 kB per outline at 500
-        landmarks, removed afterwards.
+        landmarks, removed afterwards. The folder is created if missing.
     client : dask.distributed.Client, optional
         Places landmarks, registers and learns on its workers.
     progress : callable, optional

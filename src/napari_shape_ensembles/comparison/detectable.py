@@ -175,7 +175,8 @@ def require_curves_permuted(result: Comparison) -> None:
     """Raise for a comparison that permuted images."""
     if result.permuted != "curves":
         raise ValueError(
-            "this comparison permuted whole images: use ReplicateQuantities.planning for what more images would detect"
+            f"this comparison permuted {result.permuted}: quantities.planning() of an experiment states what more of "
+            "them would detect"
         )
 
 

@@ -84,7 +84,7 @@ def learn(
     settings : Settings
     scratch : path, optional
         Folder for a memory map of the landmarks, 8 kB per curve at 500 landmarks, which is deleted again: for more
-        curves than fit in memory.
+        curves than fit in memory. Created if missing.
     client : dask.distributed.Client, optional
         Its workers hold the landmarks, and do the work.
 
@@ -95,6 +95,8 @@ def learn(
         landmarks lie, up to rounding.
     """
     report_step("placing landmarks")
+    if scratch is not None:
+        Path(scratch).mkdir(parents=True, exist_ok=True)
     held: Held | HeldByWorkers
     measures: list[_Measures] = []
     with (

@@ -190,7 +190,8 @@ def estimates_table(result: Comparison) -> Table:
     rows = []
     for name, estimate, kind, low, high, p, adjusted in result.estimates.itertuples(index=False):
         finite = isfinite(low) and isfinite(high)
-        number, *ends = ratio_words(estimate, *((low, high) if finite else ()))
+        values = (estimate, low, high) if finite else (estimate,)
+        number, *ends = ratio_words(*values) if kind == "ratio" else [f"{value:.2f}" for value in values]
         words = f"{number}{f' ({ends[0]} to {ends[1]})' if finite else ''}" if estimate == estimate else "–"
         rows.append((name, kind, words, *(f"{one:.2g}" if one == one else "–" for one in (p, adjusted))))
     a, b = names_of(result)

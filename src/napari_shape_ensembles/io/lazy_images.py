@@ -1,4 +1,4 @@
-"""Images that are read by tile: labels in OME-Zarr, and OME-Zarr or TIFF images that exceed the memory limit."""
+"""Parts of images that exceed the memory limit: labels by tile, and one plane of a stack."""
 
 import math
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import errors_named
-from ..budget import exceeds_limit
+from ..budget import budget, exceeds_limit, reserve_pixels
 from ..outlines.exchange import needed
 from .calibration import Calibration, read_calibration
-from .images import refuse_claims, refuse_many_pages
+from .images import ImageFile, refuse_claims, refuse_many_pages
 from .ome_zarr import is_ome_zarr, open_ome_zarr
 
 _COLOURS = (3, 4)
@@ -65,38 +65,6 @@ class TiffArray:
             return np.asarray(zarr.open(store, mode="r")[place])
 
 
-@dataclass(frozen=True, eq=False)
-class LazyPlane:
-    """One plane of an image file, read lazily on slicing.
-
-    Attributes
-    ----------
-    path : Path
-    array : array
-        Array with all axes.
-    before : tuple of int
-        Index along each leading axis.
-    """
-
-    path: Path
-    array: Any
-    before: tuple[int, ...]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Rows, columns, and color channels if any."""
-        return tuple(self.array.shape[len(self.before) :])
-
-    @property
-    def dtype(self) -> Any:
-        """Data type of the pixels."""
-        return self.array.dtype
-
-    def __getitem__(self, place: tuple[slice, slice]) -> NDArray[Any]:
-        with errors_named(self.path, "image"):
-            return np.asarray(self.array[(*self.before, *place)])
-
-
 def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None = None) -> LazyImage | None:
     """Open labels for reading by tile; None for any other file.
 
@@ -120,8 +88,8 @@ def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None 
     return image if image is not None and len(image.array.shape) == 2 and image.array.dtype.kind in "iu" else None
 
 
-def large_image(path: Path, *, plane: tuple[int, ...] = (), memory: float | None = None) -> LazyImage | None:
-    """Open one plane of a grayscale or color image file that exceeds the memory limit, even if the plane does not.
+def read_large_stack(path: Path, plane: tuple[int, ...], memory: float | None = None) -> ImageFile | None:
+    """Read one plane of an image file that exceeds the memory limit.
 
     None for any other file, or if `plane` is not a valid index.
 
@@ -132,6 +100,11 @@ def large_image(path: Path, *, plane: tuple[int, ...] = (), memory: float | None
         For a stack, the index along each leading axis, ignoring axes of length 1.
     memory : float, optional
         Memory limit in GiB per file; see `budget`.
+
+    Raises
+    ------
+    ValueError
+        If the plane exceeds the memory limit, too.
     """
     found: LazyImage | None = None
     if is_ome_zarr(path):
@@ -148,7 +121,9 @@ def large_image(path: Path, *, plane: tuple[int, ...] = (), memory: float | None
     before = tuple(places.pop(0) if size > 1 else 0 for size in axes)
     if any(not 0 <= place < size for place, size in zip(before, axes, strict=True)):
         return None
-    return LazyImage(LazyPlane(path, found.array, before), found.calibration, found.name)
+    with errors_named(path, "image"), budget(memory):
+        reserve_pixels(shape[len(axes) :], found.array.dtype.itemsize)
+        return ImageFile(np.asarray(found.array[before]), found.calibration, found.name)
 
 
 def _large_tiff(path: Path, memory: float | None) -> LazyImage | None:

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, array_of, errors_named, is_archive, opened
-from ..budget import budget, reserve_labels, reserve_pixels
-from ..outlines import Ensemble, content_of, objects_of_classes
-from ..outlines.large_images import outlines_of_large_image
+from ..budget import budget, reserve_labels
+from ..outlines import Ensemble, objects_of_classes
 from ..outlines.proposals import best_recipe, describe_finding, places_tried, reason_not_tried
 from ..outlines.reasons import AT_BORDER, Reason
 from ..outlines.recognise import as_labels
-from ..outlines.tiles import TILE, outlines_in_tiles
+from ..outlines.tiles import outlines_in_tiles
 from ..progress import report
 from ..words import counted
 from .calibration import Calibration
@@ -31,7 +30,7 @@ from .ebsd import read_ebsd
 from .grains import find_grains
 from .image_parts import WHOLE, ImagePart, objects_inside
 from .images import ENDINGS, ImageFile, read_image
-from .lazy_images import LazyImage, large_image, lazy_labels
+from .lazy_images import lazy_labels, read_large_stack
 from .npz import POINTS, shapes_of
 from .ome_zarr import ENDING as ZARR
 from .ome_zarr import is_ome_zarr, read_ome_zarr
@@ -79,32 +78,6 @@ class Reading:
         outlines = replace(self.settings.outlines, pixel_size=known[0], unit=known[1])
         return replace(self, settings=replace(self.settings, outlines=outlines))
 
-    def lazy_labels(self, path: Path) -> LazyImage | None:
-        """Open labels for reading by tile; None for any other file, and for recipes of tilings."""
-        tiling = self.settings.outlines.is_tiling
-        return None if tiling else lazy_labels(path, labels=self.labels, memory=self.memory)
-
-    def large_image(self, path: Path, part: ImagePart = WHOLE) -> LazyImage | None:
-        """Open a grayscale image that exceeds the memory limit, for segmentation in tiles; None for any other file.
-
-        For a stack the limit applies to the plane: one that fits is segmented whole, like a single plane.
-
-        Raises
-        ------
-        ValueError
-            If the image looks like labels and `labels` is not set.
-        """
-        if self.labels or part != ImagePart(plane=part.plane):
-            return None
-        image = large_image(path, plane=part.plane, memory=self.memory)
-        if image is None or not image.is_large(self.memory):
-            return None
-        if self.labels is None and content_of(middle_of(image)) in ("labels", "classes"):
-            raise ContentError(
-                f"{path.name}: looks like labels, but is too large to be sure: give --labels or --no-labels"
-            )
-        return image
-
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
@@ -114,12 +87,6 @@ class Labelled:
     calibration: Calibration
     name: str
     cut: int = 0  #: number of objects removed because they touch the border of a region
-
-
-def middle_of(image: LazyImage) -> NDArray[Any]:
-    """Return the central tile of a large image."""
-    top, left = (max(side - TILE, 0) // 2 for side in image.array.shape[:2])
-    return np.asarray(image.array[top : top + TILE, left : left + TILE])
 
 
 def files_of(path: Path, *, groups: bool, labels: bool = False, images: bool = False) -> list[Path]:
@@ -266,8 +233,7 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
     grey = []
     for number, (path, part) in enumerate(places[place] for place in places_tried(len(places))):
         report(path.name, number, len(places))
-        large = reading.large_image(path, part)
-        pixels = _image_file(path, reading.of(path), part).pixels if large is None else middle_of(large)
+        pixels = _image_file(path, reading.of(path), part).pixels
         with named(path.name):
             if _labels_in(path, pixels, reading)[0] is None:
                 if reason := reason_not_tried(pixels, recipe):
@@ -303,13 +269,10 @@ def _image_file(path: Path, reading: Reading, part: ImagePart) -> ImageFile:
                 f"{path.name}: an archive holds one plane, so there is no {part}: save the stack as TIFF"
             )
         return ImageFile(_read_only_plane(path, reading), given or Calibration(), path.stem)
-    large = large_image(path, plane=part.plane, memory=reading.memory)
-    if large is not None:  # only the plane is read
-        with errors_named(path, "image"), budget(reading.memory):
-            reserve_pixels(large.array.shape, large.array.dtype.itemsize)
-        return ImageFile(large.array[:, :], given or large.calibration, large.name)
-    if is_ome_zarr(path):
+    image = read_large_stack(path, part.plane, reading.memory)
+    if image is None and is_ome_zarr(path):
         image = read_ome_zarr(path, plane=part.plane, labels=reading.labels, memory=reading.memory)
+    if image is not None:
         return replace(image, calibration=given or image.calibration)
     return read_image(path, given, plane=part.plane, memory=reading.memory)
 
@@ -369,18 +332,16 @@ def also_left_out(ensemble: Ensemble, reason: Reason, count: int) -> Ensemble:
 
 
 def traced_in_tiles(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Ensemble | None:
-    """Trace an image or labels that exceed the memory limit, by tile; None for any other file."""
-    labels = None if part else reading.lazy_labels(path)
-    large = labels if labels is not None and labels.is_large(reading.memory) else reading.large_image(path, part)
-    if large is None:
-        return None
+    """Trace labels that exceed the memory limit, by tile; None for any other file, and for recipes of tilings."""
     recipe = reading.settings.outlines
+    if part or recipe.is_tiling:
+        return None
+    large = lazy_labels(path, labels=reading.labels, memory=reading.memory)
+    if large is None or not large.is_large(reading.memory):
+        return None
     scale, unit = recipe.pixel_scale or large.calibration.scale, recipe.unit or large.calibration.unit
-    known: dict[str, Any] = {"scale": scale, "unit": unit, "name": f"{large.name} {part}".strip()}
     with named(path.name):
-        if large is labels:
-            return outlines_in_tiles(large.array, recipe, **known)
-        return outlines_of_large_image(large.array, recipe, memory=reading.memory, **known)
+        return outlines_in_tiles(large.array, recipe, scale=scale, unit=unit, name=large.name)
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def labels_by_method(image: ArrayLike, settings: Recipe) -> Labels:
     """
     pixels = unmasked(image, "the image")
     plane = gray_plane(pixels, settings.channel)
-    refuse_wider(settings, plane.shape)
+    _refuse_wider(settings, plane.shape)
     if settings.method in TILINGS and plane.dtype != bool:
         report("smoothing")
         values, _, _ = upwards(plane, settings)
@@ -59,7 +59,7 @@ def labels_by_method(image: ArrayLike, settings: Recipe) -> Labels:
     return separated(values, mask, settings)
 
 
-def refuse_wider(settings: Recipe, shape: Sequence[int]) -> None:
+def _refuse_wider(settings: Recipe, shape: Sequence[int]) -> None:
     """Raise for filters wider than the image, which leave nothing and take time and memory by their own width."""
     rows, columns = shape
     for name in ("smoothing", "background", "opening", "closing"):
@@ -84,22 +84,21 @@ def heights_and_mask(plane: NDArray[Any], settings: Recipe) -> tuple[Real, Mask]
         mask = _above_threshold(values, zero, unit, settings)
     report("cleaning")
     if settings.opening:
-        mask = opened_by_disc(mask, settings.opening)
+        mask = _opened_by_disc(mask, settings.opening)
     if settings.closing:  # padded with background, so that nothing grows along the border
         margin = int(np.ceil(settings.closing)) + 1
-        mask = closed_by_disc(np.pad(mask, margin), settings.closing)[margin:-margin, margin:-margin]
+        mask = _closed_by_disc(np.pad(mask, margin), settings.closing)[margin:-margin, margin:-margin]
     if settings.fill_holes:
         mask = mask | (clear_border(ndimage.label(~mask)[0]) > 0)
     return values, _without_small(mask, settings.min_size)
 
 
-def separated(values: Real, mask: Mask, settings: Recipe, lowest: float | None = None) -> Labels:
-    """Label the objects in the result of `heights_and_mask`; `lowest` is the minimum in the mask of a whole image."""
+def separated(values: Real, mask: Mask, settings: Recipe) -> Labels:
+    """Label the objects in the result of `heights_and_mask`."""
     if settings.split_touching == "distance":
         labels = _split_by_distance(mask, settings.neck)
     elif settings.split_touching == "intensity" and mask.any():
-        lowest = values[mask].min() if lowest is None else lowest
-        labels = _split(mask, ndimage.gaussian_filter(values - lowest, _TEXTURE), settings.neck)
+        labels = _split(mask, ndimage.gaussian_filter(values - values[mask].min(), _TEXTURE), settings.neck)
     else:
         labels = ndimage.label(mask)[0]
     return (only_largest(labels) if settings.largest else labels).astype(np.int32)
@@ -148,16 +147,13 @@ def _luminance(image: NDArray[Any]) -> Real:
     return found
 
 
-def upwards(
-    plane: NDArray[Any], settings: Recipe, ends: tuple[float, float] | None = None
-) -> tuple[Real, float, float]:
+def upwards(plane: NDArray[Any], settings: Recipe) -> tuple[Real, float, float]:
     """Smoothed values in a range of about 1, with bright objects and the background subtracted.
 
-    Also returns the `zero` and `unit` of these values: the image value v is mapped to (v - zero) / unit. For a part of
-    an image, `ends` are the minimum and maximum of all of it.
+    Also returns the `zero` and `unit` of these values: the image value v is mapped to (v - zero) / unit.
     """
     grey = plane.astype(np.float64)
-    lowest, highest = ends or (float(grey.min()), float(grey.max()))
+    lowest, highest = float(grey.min()), float(grey.max())
     span = highest - lowest
     if span == 0:
         raise ValueError(f"every pixel is {lowest:g}: objects cannot be told from background")
@@ -193,7 +189,7 @@ def _above_threshold(values: Real, zero: float, unit: float, settings: Recipe) -
             share = settings.quantile if settings.objects == "bright" else 1 - settings.quantile
             level = float(np.quantile(values, share))
         case "local":
-            return above_neighbourhood(values, settings)
+            return _above_neighbourhood(values, settings)
         case "hysteresis":
             found = _otsu_levels(values, 3) if low is None or level is None else (0.0, 0.0)
             ends = sorted((found[0] if low is None else low, found[1] if level is None else level))
@@ -207,14 +203,13 @@ def _otsu_levels(values: Real, classes: int) -> Real:
     return multi_otsu(counts, levels, classes)
 
 
-def above_neighbourhood(values: Real, settings: Recipe, span: float | None = None) -> Mask:
-    """Pixels above the mean of the window around them by a fraction of the range, of a whole image `span`."""
+def _above_neighbourhood(values: Real, settings: Recipe) -> Mask:
+    """Pixels above the mean of the window around them by a fraction of the range."""
     width = 2 * int(settings.window / 2) + 1
-    span = np.ptp(values) if span is None else span
-    return values > ndimage.uniform_filter(values, width, mode="nearest") + settings.offset * span
+    return values > ndimage.uniform_filter(values, width, mode="nearest") + settings.offset * np.ptp(values)
 
 
-def opened_by_disc(mask: Mask, radius: float) -> Mask:
+def _opened_by_disc(mask: Mask, radius: float) -> Mask:
     """Morphological opening of a mask by a disk."""
     if mask.all():  # there is no edge to measure a distance to
         return mask
@@ -222,9 +217,9 @@ def opened_by_disc(mask: Mask, radius: float) -> Mask:
     return isotropic_dilation(left, radius) if left.any() else left
 
 
-def closed_by_disc(mask: Mask, radius: float) -> Mask:
+def _closed_by_disc(mask: Mask, radius: float) -> Mask:
     """Morphological closing of a mask by a disk."""
-    return ~opened_by_disc(~mask, radius)
+    return ~_opened_by_disc(~mask, radius)
 
 
 def _without_small(mask: Mask, min_size: int) -> Mask:
@@ -321,7 +316,7 @@ def _cells(values: Real, settings: Recipe) -> NDArray[np.integer]:
 
     Gaps in a line are closed if they are narrower than a neck (`split_touching`).
     """
-    inside = _without_small(~above_neighbourhood(-values, settings), settings.min_size)
+    inside = _without_small(~_above_neighbourhood(-values, settings), settings.min_size)
     split = settings.split_touching != "none"
     parts = _split_by_distance(inside, settings.neck) if split else ndimage.label(inside)[0]
     if not parts.any():

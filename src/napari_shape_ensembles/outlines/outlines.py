@@ -16,7 +16,6 @@ from ..checks import unmasked
 from ..parameters import documented
 from .ensemble import Ensemble
 from .finders import labels_by
-from .large_images import outlines_of_large_image
 from .methods import labels_by_method, only_largest
 from .proposals import best_recipe
 from .recipe import Recipe
@@ -70,51 +69,6 @@ class Outlines(Recipe):
             found = labels_by(self.find, image)
             return only_largest(found) if self.largest else found
         return labels_by_method(image, best_recipe([image], self) if self.method == "auto" else self)
-
-    def in_tiles(
-        self,
-        image: Any,
-        *,
-        scale: Sequence[float] | None = None,
-        unit: str | None = None,
-        name: str = "",
-        memory: float | None = None,
-    ) -> Ensemble:
-        """Return the outlines of the objects of an image of any size, which is read tile by tile.
-
-        They are those of the whole image: thresholds are global, and objects on seams are found once.
-
-        Parameters
-        ----------
-        image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
-            A Dask, Zarr or memory-mapped array, or any array-like with shape, dtype and slicing.
-        scale, unit, name
-            As for `trace`.
-        memory : float, optional
-            Memory limit in GiB; by default 4.
-
-        Returns
-        -------
-        Ensemble
-            An object's id is the index of its first pixel in row-major order, from 1, for any tiles.
-
-        Raises
-        ------
-        ValueError
-            For input that `segment` rejects; for a recipe that needs the whole image at once, or a cluster of touching
-            objects that exceeds the memory limit, with a remedy.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from napari_shape_ensembles import Outlines
-        >>> image = np.zeros((60, 60))
-        >>> image[10:30, 12:40] = 1
-        >>> Outlines(outline_smoothing=0.5).in_tiles(image)
-        Ensemble('': 1 curve in pixel)
-        """
-        pixel, unit = self.pixel_scale or scale or (1.0, 1.0), self.unit or unit or "pixel"
-        return outlines_of_large_image(image, self, scale=pixel, unit=unit, name=name, memory=memory)
 
     def trace(
         self, labels: ArrayLike, *, scale: Sequence[float] | None = None, unit: str | None = None, name: str = ""

@@ -219,7 +219,7 @@ def outlines_in_tiles(
     0   2  476.0
     """
     each = list(outlines_by_tile(labels, recipe, scale=scale, unit=unit, name=name, tile=tile))
-    return joined(each, name=name, unit=unit, scale=scale)
+    return _joined(each, name=name, unit=unit, scale=scale)
 
 
 def outlines_by_tile(
@@ -246,14 +246,10 @@ def outlines_by_tile(
         yield ensemble
 
 
-def joined(parts: Sequence[Ensemble], *, name: str, unit: str, scale: Sequence[float], by_id: bool = False) -> Ensemble:
-    """Merge the outlines of all windows into those of one image, in order or sorted by id; holes are renumbered."""
+def _joined(parts: Sequence[Ensemble], *, name: str, unit: str, scale: Sequence[float]) -> Ensemble:
+    """Merge the outlines of all windows into those of one image; holes are renumbered."""
     ids = np.concatenate([part.ids for part in parts]) if parts else np.empty(0, np.int64)
     curves = [curve for part in parts for curve in part.curves]
-    if by_id:
-        owners = np.append(0, ids[ids > 0])[np.cumsum(ids > 0)]
-        order = np.argsort(owners, kind="stable")
-        ids, curves = ids[order], [curves[place] for place in order]
     ids[ids < 0] = -1 - np.arange(np.count_nonzero(ids < 0))
     dropped = sum((Counter(part.dropped) for part in parts), Counter[Reason]())
     return Ensemble(
