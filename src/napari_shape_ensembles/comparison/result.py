@@ -12,7 +12,8 @@ import numpy as np
 from .._types import Index, Real
 from ..archive import StrPath, Tree, read_archive, write_archive
 from ..checks import RandomState, Sealed
-from ..mmd import DependenceTest, MMDTest, dependence_test
+from ..mmd import MMDTest, dependence_test
+from ..mmd.dependence import DependenceTest
 from ..mmd.replicates import DRAWS, Hypothesis
 from ..outlines import Ensemble, Quality, exchange, quality
 from ..parameters import from_tree
