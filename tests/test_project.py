@@ -97,11 +97,11 @@ except ImportError as error:
     print(error)
 """
     said = run_python(code)
-    (floor,) = (
+    (floor,) = {
         one.specifier
         for one in map(Requirement, requires("napari-shape-ensembles"))
         if one.name == "napari" and one.specifier
-    )
+    }
     assert f"needs napari {floor}, and this is 0.6.4" in said
     assert 'pip install "napari-shape-ensembles[napari]"' in said
 

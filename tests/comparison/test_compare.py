@@ -166,7 +166,7 @@ def test_the_parts_of_the_result_are_consistent():
 def test_distances_from_the_mean_are_norms_of_the_coordinates():
     result = compare(*pair(), Settings(**QUICK))
     table = result.distances
-    assert table["sample"].tolist() == ["A"] * 40 + ["B"] * 40
+    assert table["sample"].tolist() == ["one"] * 40 + ["two"] * 40
     assert table["id"].tolist() == [*range(40), *range(40)]
     np.testing.assert_allclose(table["product"] ** 2, (result.t**2).sum(axis=1) + (result.l**2).sum(axis=1))
     np.testing.assert_allclose(table["product"] ** 2, table["undulation"] ** 2 + table["scale"] ** 2)

@@ -36,10 +36,16 @@ def assert_same(one, other):
     assert (other.archetype_is_ambiguous, other.known) == (one.archetype_is_ambiguous, pytest.approx(one.known))
 
 
-CHOICES = [{}, {"registration": "raw", "archetype": "random"}, {"registration": "none"}, {"archetype": 200}]
+CHOICES = [
+    {},
+    {"registration": "raw", "archetype": "random"},
+    {"registration": "none"},
+    {"archetype": 200},
+    {"archetype": "mean"},
+]
 
 
-@pytest.mark.parametrize("changes", [*CHOICES, {"archetype": "mean"}])
+@pytest.mark.parametrize("changes", CHOICES)
 def test_a_memory_map_gives_the_numbers_of_memory(tmp_path, small_chunks, changes):
     settings = Settings(landmarks=40, rank=12, **changes)
     loaded = (ensemble for ensemble in samples())  # one by one
@@ -59,11 +65,6 @@ def test_workers_give_the_numbers_of_memory(cluster, small_chunks, changes):
 
 def test_few_curves_on_workers(cluster):
     assert_same(learn(samples(6), SETTINGS), learn(samples(6), SETTINGS, client=cluster))
-
-
-def test_a_mean_archetype_is_refused_on_workers_with_the_remedy(cluster):
-    with pytest.raises(ValueError, match=r'needs all outlines in one process: use "asymmetric"'):
-        learn(samples(20), Settings(landmarks=40, archetype="mean"), client=cluster)
 
 
 # Dask closes sockets and event loops of killed processes late.

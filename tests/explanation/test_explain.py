@@ -102,7 +102,7 @@ def test_a_size_difference_is_explained_as_such(small, explained):
 
 def test_witnesses_are_of_the_deciding_description(small):
     table = small.witnesses
-    assert table["sample"].tolist() == ["A"] * 40 + ["B"] * 40
+    assert table["sample"].tolist() == ["one"] * 40 + ["two"] * 40
     from napari_shape_ensembles.mmd.witness import witness
 
     deciding = min(small.scale.parts, key=lambda name: small.scale.parts[name].p_value)

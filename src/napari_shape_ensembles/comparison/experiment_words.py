@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from .hypotheses import HypothesisTests
 from .replicate_quantities import slope
 from .verdict import INCONCLUSIVE, reachable
 
-if TYPE_CHECKING:
-    from .experiment import Experiment
-
 #: Quantities whose ratios are the effects in the table.
 EFFECTS = {"undulation": "roughness", "scale": "size"}
 # A replicate with fewer outlines than this gives a note that its mean is imprecise.
@@ -23,7 +20,7 @@ _MIN_OUTLINES = 10
 _LISTED = 3
 
 
-def overall(result: "Experiment", given: Sequence[str], interactions: Sequence[tuple[str, str]]) -> list[str]:
+def overall(result: Any, given: Sequence[str], interactions: Sequence[tuple[str, str]]) -> list[str]:
     """Sentences on all groups, trends and interactions, and on the power of more replicates; see `Experiment`."""
     between, trend = (
         ("differs between groups", "does not differ detectably"),
@@ -57,7 +54,7 @@ def overall(result: "Experiment", given: Sequence[str], interactions: Sequence[t
 
 
 def _joint_sentence(
-    result: "Experiment", tested: Callable[[], HypothesisTests], differs: str, alike: str, before: str = ""
+    result: Any, tested: Callable[[], HypothesisTests], differs: str, alike: str, before: str = ""
 ) -> str:
     if result.overall_fault and not result.settings.overrule:
         return f"{before and ' '}{INCONCLUSIVE} ({result.overall_fault})"
@@ -76,7 +73,7 @@ def _joint_sentence(
     return ";".join(words) if before else "; ".join(words)
 
 
-def _adjusted_ratios(result: "Experiment", given: Sequence[str]) -> str:
+def _adjusted_ratios(result: Any, given: Sequence[str]) -> str:
     """Describe the adjusted ratios of two groups."""
     if len(result.design.groups) > 2 or (result.overall_fault and not result.settings.overrule):
         return ""
@@ -93,7 +90,7 @@ def _adjusted_ratios(result: "Experiment", given: Sequence[str]) -> str:
     return words
 
 
-def warnings(result: "Experiment") -> tuple[str, ...]:
+def warnings(result: Any) -> tuple[str, ...]:
     """Caveats to the table, in plain sentences."""
     found = [*result.design.notes, *(f"{words}." for words in result.design.forecast(result.settings)[:3])]
     if result.groups.note:
@@ -141,7 +138,7 @@ def warnings(result: "Experiment") -> tuple[str, ...]:
     return tuple(found)
 
 
-def sentences(result: "Experiment", margin: float) -> list[str]:
+def sentences(result: Any, margin: float) -> list[str]:
     """One sentence per contrast; see `Experiment.sentences`."""
     same = result.equivalence(margin).to_dict("records")
     return [
@@ -150,9 +147,7 @@ def sentences(result: "Experiment", margin: float) -> list[str]:
     ]
 
 
-def _sentence(
-    result: "Experiment", found: Mapping[str, Any], same: Mapping[Any, Any], margin: float, fault: str
-) -> str:
+def _sentence(result: Any, found: Mapping[str, Any], same: Mapping[Any, Any], margin: float, fault: str) -> str:
     level = result.settings.significance
     if fault:
         return f"{found['b']} against {found['a']}: {INCONCLUSIVE}: {fault}."

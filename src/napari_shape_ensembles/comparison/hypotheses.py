@@ -16,8 +16,6 @@ from .verdict import INCONCLUSIVE
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .experiment import Experiment
-
 #: Plain quantities that correspond to each test.
 QUANTITIES = {"undulation": tuple(band_name(*band) for band in LOBES), "scale": ("size", "elongation")}
 
@@ -43,7 +41,7 @@ class HypothesisTests(NamedTuple):
         return Joint(self.undulation.p_value, self.scale.p_value)
 
 
-def of_column(experiment: "Experiment", column: str, given: Sequence[str]) -> HypothesisTests:
+def of_column(experiment: Any, column: str, given: Sequence[str]) -> HypothesisTests:
     """Test the effect of a column of the design; see `Experiment.test`."""
     design = experiment.design
     columns = [design.column(column)]
@@ -52,7 +50,7 @@ def of_column(experiment: "Experiment", column: str, given: Sequence[str]) -> Hy
     return _tests(experiment.groups, experiment.quantities, [design.hypothesis(one, given) for one in columns])
 
 
-def of_interaction(experiment: "Experiment", first: str, second: str) -> HypothesisTests:
+def of_interaction(experiment: Any, first: str, second: str) -> HypothesisTests:
     """Test the interaction of two columns of the design; see `Experiment.interaction`."""
     design = experiment.design
     one, other = design.column(first), design.column(second)
@@ -100,7 +98,7 @@ def _kernel_of_means(quantities: ReplicateQuantities, test: str) -> Mapping[str,
     return {"means": MeanKernels(gram, np.ones(len(gram), dtype=np.intp), 1.0, np.diag(gram))}
 
 
-def equivalence(experiment: "Experiment", margin: float, form: float, of_replicates: float | None) -> "pd.DataFrame":
+def equivalence(experiment: Any, margin: float, form: float, of_replicates: float | None) -> "pd.DataFrame":
     """Test whether groups are equivalent; see `Experiment.equivalence`."""
     import pandas as pd
 

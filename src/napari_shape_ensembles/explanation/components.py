@@ -72,7 +72,8 @@ def component_shares(
     own, total = sizes(first, len(parts["size"]), image)
     counts = resample(own, total, resamples, seed)
     squared = np.stack([squared_mmd(parts[name], first, counts, image)[0] for name in COMPONENTS], axis=1)
-    positive = np.maximum(np.nan_to_num(squared), 0)
+    # Resamples of a single curve, or of a single image, have no value.
+    positive = np.maximum(np.nan_to_num(squared, posinf=0), 0)
     whole = positive.sum(axis=1, keepdims=True)
     shares = positive / np.where(whole > 0, whole, 1)
     return Components(shares[0], percentile_interval(shares[1:], own, total))

@@ -821,7 +821,6 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tupl
 
 
 def _centred(vertices: Complex, offsets: Index) -> Complex:
-    """Vertices relative to the mean vertex of their curve."""
     counts = np.diff(offsets)
     # Relative to the first vertex first: far from the origin the mean would lose precision.
     near = vertices - np.repeat(vertices[offsets[:-1]], counts)

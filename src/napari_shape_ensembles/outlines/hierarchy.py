@@ -293,7 +293,6 @@ def _with_log_area(shapes: Real) -> NDArray[np.float64]:
 
 
 def _typical_features(examples: Real) -> tuple[Real, Real]:
-    """Median and standard deviation of the features of the examples."""
     known = _with_log_area(examples)
     median = np.median(known, axis=0)
     return median, np.maximum(known.std(axis=0), np.maximum(_MIN_SPREAD, _MIN_SHARE * median))
@@ -312,7 +311,6 @@ def _corners(regions: Labels) -> list[NDArray[np.float64]]:
 
 
 def _hull(points: Real) -> tuple[Real, float]:
-    """Corners and area of the convex hull."""
     hull = ConvexHull(points)
     return points[hull.vertices], float(hull.volume)
 
@@ -325,7 +323,6 @@ def _root(owner: NDArray[np.int64], node: int) -> int:
 
 
 def _filled(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Fill the holes of labels."""
     for number, box in enumerate(ndimage.find_objects(labels), start=1):
         part = labels[box]
         part[ndimage.binary_fill_holes(part == number) & (part == 0)] = number

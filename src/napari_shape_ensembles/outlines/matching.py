@@ -103,6 +103,8 @@ def match_labels(a: ArrayLike, b: ArrayLike, *, min_iou: float = 0.5) -> Matchin
     >>> matching.only_b
     (8,)
     """
+    import pandas as pd  # slow to import, and not needed for a comparison
+
     one, other = label_plane(a), label_plane(b)
     if one.shape != other.shape:
         raise ValueError(f"two segmentations of one image must have the same shape, not {one.shape} and {other.shape}")
@@ -110,11 +112,11 @@ def match_labels(a: ArrayLike, b: ArrayLike, *, min_iou: float = 0.5) -> Matchin
         raise ValueError(f"min_iou must be above 0 and at most 1, not {min_iou!r}")
     shared = _Shared.of(one, other)
     chosen = _assigned(shared.iou, shared.a, shared.b, min_iou)
-    partners = shared.a[chosen], shared.b[chosen]
+    pairs = pd.DataFrame({"a": shared.a[chosen], "b": shared.b[chosen], "iou": shared.iou[chosen]})
     return Matching(
-        _pairs(*partners, shared.iou[chosen]),
-        tuple(np.setdiff1d(np.unique(one[one > 0]), partners[0]).tolist()),
-        tuple(np.setdiff1d(np.unique(other[other > 0]), partners[1]).tolist()),
+        pairs,
+        tuple(np.setdiff1d(np.unique(one[one > 0]), pairs["a"]).tolist()),
+        tuple(np.setdiff1d(np.unique(other[other > 0]), pairs["b"]).tolist()),
         _holders(shared.b, shared.a, shared.pixels / shared.of_a),
         _holders(shared.a, shared.b, shared.pixels / shared.of_b),
     )
@@ -157,7 +159,6 @@ def _numbered(plane: NDArray[np.integer]) -> tuple[Index, Index, Index]:
 
 
 def _counted(codes: Index, limit: int) -> tuple[Index, Index]:
-    """Distinct codes, all below a limit, and their counts."""
     if limit <= max(codes.size, 2**16):  # counting is much faster than sorting
         counts = np.bincount(codes)
         found = np.flatnonzero(counts)
@@ -180,12 +181,6 @@ def _assigned(iou: Real, a: Index, b: Index, min_iou: float) -> Index:
     table[rows, columns], place[rows, columns] = iou[contested], contested
     best = place[scipy.optimize.linear_sum_assignment(table, maximize=True)]
     return np.sort(np.concatenate([enough[single], best[best >= 0]]))
-
-
-def _pairs(a: Index, b: Index, iou: Real) -> pd.DataFrame:
-    import pandas as pd  # slow to import, and not needed for a comparison
-
-    return pd.DataFrame({"a": a, "b": b, "iou": iou})
 
 
 def _holders(wholes: Index, parts: Index, shares: Real) -> dict[int, tuple[int, ...]]:
@@ -224,7 +219,6 @@ def _distance(one: Real, other: Real) -> tuple[float, float]:
 
 
 def _stepped(curve: Real) -> Real:
-    """Equidistant points along a closed polygon."""
     ring = shapely.linearrings(curve)
     return shapely.get_coordinates(
         shapely.line_interpolate_point(ring, np.arange(_COMPARED_POINTS) / _COMPARED_POINTS, normalized=True)

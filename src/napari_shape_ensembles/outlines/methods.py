@@ -85,9 +85,9 @@ def heights_and_mask(plane: NDArray[Any], settings: Recipe) -> tuple[Real, Mask]
     report("cleaning")
     if settings.opening:
         mask = _opened_by_disc(mask, settings.opening)
-    if settings.closing:  # padded with background, so that nothing grows along the border
+    if settings.closing:  # opening of the background, padded with it so that nothing grows along the border
         margin = int(np.ceil(settings.closing)) + 1
-        mask = _closed_by_disc(np.pad(mask, margin), settings.closing)[margin:-margin, margin:-margin]
+        mask = ~_opened_by_disc(~np.pad(mask, margin), settings.closing)[margin:-margin, margin:-margin]
     if settings.fill_holes:
         mask = mask | (clear_border(ndimage.label(~mask)[0]) > 0)
     return values, _without_small(mask, settings.min_size)
@@ -210,16 +210,10 @@ def _above_neighbourhood(values: Real, settings: Recipe) -> Mask:
 
 
 def _opened_by_disc(mask: Mask, radius: float) -> Mask:
-    """Morphological opening of a mask by a disk."""
     if mask.all():  # there is no edge to measure a distance to
         return mask
     left = isotropic_erosion(mask, radius)
     return isotropic_dilation(left, radius) if left.any() else left
-
-
-def _closed_by_disc(mask: Mask, radius: float) -> Mask:
-    """Morphological closing of a mask by a disk."""
-    return ~_opened_by_disc(~mask, radius)
 
 
 def _without_small(mask: Mask, min_size: int) -> Mask:

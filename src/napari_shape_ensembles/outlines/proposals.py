@@ -1,7 +1,7 @@
 """Recipes proposed for images: several are tried on a part of each and ranked by measures of the outlines alone."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -194,7 +194,10 @@ class _Attempt:
         for number, part in enumerate(parts):
             report("proposing recipes", number, len(parts))
             tried.append(_all_tried(_Scene.of(part)))
-        scores = [{way: _score(measures) for way, (_, measures) in found.items()} for found in tried]
+        scores = [
+            {way: sum(_WEIGHTS[name] * measures[name] for name in _WEIGHTS) for way, (_, measures) in found.items()}
+            for found in tried
+        ]
         least = [min(own.values(), default=0.0) for own in scores]
         total = {
             way: float(np.mean([own.get(way, low) for own, low in zip(scores, least, strict=True)]))
@@ -319,15 +322,10 @@ def best_recipe(images: Sequence[ArrayLike], recipe: Any) -> Any:
     return found[0].recipe if found else replace(recipe, method="otsu")
 
 
-def _candidates() -> Iterator[Recipe]:
-    for way in _METHODS:
-        for objects in ("bright", "dark"):
-            yield Recipe(objects=objects, **_COMMON_FIELDS, **way)
-
-
 def _all_tried(scene: "_Scene") -> dict[Recipe, _Tried]:
     """Objects that every recipe finds in a scene, and their measures; recipes that find nothing are omitted."""
-    found = [one for some in over_blocks(lambda way: _tried(scene, way), list(_candidates())) for one in some]
+    ways = [Recipe(objects=side, **_COMMON_FIELDS, **way) for way in _METHODS for side in ("bright", "dark")]
+    found = [one for some in over_blocks(lambda way: _tried(scene, way), ways) for one in some]
     tried = {way: (labels, measures) for way, labels, measures in found}
     for (_, measures), repeatable in zip(tried.values(), _agreement(list(tried.values())), strict=True):
         measures["repeatable"] = float(repeatable)
@@ -374,10 +372,6 @@ def _window(plane: NDArray[Any], overview: Real, width: int, factor: int) -> tup
     within = sums[height:, width:] - sums[:-height, width:] - sums[height:, :-width] + sums[:-height, :-width]
     row, column = (int(place) * factor for place in np.unravel_index(within.argmax(), within.shape))
     return np.s_[row : row + height * factor, column : column + width * factor]
-
-
-def _score(measures: Mapping[str, float]) -> float:
-    return sum(weight * measures[name] for name, weight in _WEIGHTS.items())
 
 
 @dataclass(frozen=True, eq=False)
@@ -465,6 +459,5 @@ def _agreement(tried: Sequence[_Tried]) -> Real:
 
 
 def _centres_and_areas(labels: Labels, sides: Real) -> Real:
-    """Row and column of the center, and area, (objects, 3)."""
     area, *sums = (np.bincount(labels, weights)[1:] for weights in (None, *sides))
     return np.column_stack([*(total / area for total in sums), area])

@@ -62,8 +62,10 @@ def content_of(image: ArrayLike) -> Content:
         return "mask"
     if pixels.dtype.kind == "f" and not (np.isfinite(pixels).all() and (pixels == np.round(pixels)).all()):
         return "grey"
-    if _isolated(pixels) * _MIN_COMPONENT_PX > np.count_nonzero(pixels > 0) and not _has_two_values(pixels):
-        return "grey"  # as below, but sooner
+    if _isolated(pixels) * _MIN_COMPONENT_PX > np.count_nonzero(pixels > 0):
+        two_values = ((pixels <= max(pixels.min(), 0)) | (pixels == pixels.max())).all()
+        if not two_values:
+            return "grey"  # as below, but sooner
     values, index = _numbered(np.maximum(pixels, 0))
     if len(values) <= 2:
         is_mask = len(values) == 2 and values[0] == 0
@@ -85,11 +87,6 @@ def _isolated(pixels: NDArray[Any]) -> int:
     for neighbour in (pixels[:-2, 1:-1], pixels[2:, 1:-1], pixels[1:-1, :-2], pixels[1:-1, 2:]):
         differs &= middle != neighbour
     return int(np.count_nonzero(differs))
-
-
-def _has_two_values(pixels: NDArray[Any]) -> bool:
-    """Whether there are at most two values, with negative ones as 0."""
-    return bool(((pixels <= max(pixels.min(), 0)) | (pixels == pixels.max())).all())
 
 
 def _numbered(pixels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

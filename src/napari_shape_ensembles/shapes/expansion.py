@@ -90,7 +90,9 @@ class Expansion(ABC):
             return cls._least_squares(curve, degree)
         for degree in _DEGREES:
             found = cls._least_squares(curve, degree)
-            size = found._relative_sizes()
+            # Largest coefficients of the degrees 1, 2, … relative to their curve's largest; maximum over all curves.
+            size = np.abs(found.coefficients[:, 1:]).max(axis=-1)
+            size = (size / size.max(axis=1, keepdims=True)).max(axis=0).reshape(-1, cls.size(1) - 1).max(axis=1)
             tail = size[-degree // _TAIL_DIVISOR :].max()
             if tail <= tolerance:
                 # Coefficients at rounding level would only be amplified by differentiation.
@@ -105,12 +107,6 @@ class Expansion(ABC):
         u, weights = cls.nodes(degree)
         basis = cls(np.empty((0, cls.size(degree), 2))).basis(u)
         return cls((weights[:, None] * basis).T @ curve(u))
-
-    def _relative_sizes(self) -> Real:
-        """Largest coefficients of the degrees 1, 2, ... relative to their curve's largest; maximum over all curves."""
-        size = np.abs(self.coefficients[:, 1:]).max(axis=-1)
-        worst = (size / size.max(axis=1, keepdims=True)).max(axis=0)
-        return worst.reshape(-1, self.size(1) - 1).max(axis=1)
 
     def __call__(self, u: Real) -> Real:
         """Points (N, p, 2) at parameters u, (p,) for all curves or (N, p)."""

@@ -68,8 +68,9 @@ class HeldByWorkers:
         self.client = client
         futures = [client.submit(_alone, place, part, pure=False) for part in parts]
         self.chunks, self.placed = self._apart(futures)
-        self.counts, self.n = zip(*self._gathered([client.submit(_shape, one) for one in self.chunks]), strict=True)
-        self.ends = np.cumsum([0, *self.counts])
+        shapes = self._gathered([client.submit(np.shape, one) for one in self.chunks])
+        self.ends = np.cumsum([0, *(shape[0] for shape in shapes)])
+        self.n = int(shapes[0][2])
 
     def __len__(self) -> int:
         return int(self.ends[-1])
@@ -77,7 +78,7 @@ class HeldByWorkers:
     @property
     def landmarks(self) -> int:
         """Number n of landmarks per curve."""
-        return int(self.n[0])
+        return self.n
 
     def row(self, index: int) -> Real:
         """One curve, (1, 2, n)."""
@@ -137,10 +138,6 @@ def _wait(futures: list[Any]) -> None:
         wait(futures, timeout=_POLL_S)  # type: ignore[no-untyped-call]
     except Late:
         return
-
-
-def _shape(points: Real) -> tuple[int, int]:
-    return len(points), points.shape[2]
 
 
 def _alone(step: Step, *arguments: Any, **common: Any) -> Any:

@@ -7,6 +7,7 @@ every shift of a curve, without a singular value decomposition.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -372,7 +373,9 @@ def choose_archetype(preshapes: Real, choice: Choice, *, reflections: bool = Tru
     ((256, 2), True)
     """
     if choice == "mean":
-        return _iterated_mean(preshapes, reflections)
+        start, points = choose_archetype(preshapes, "asymmetric", reflections=reflections), planes(preshapes)
+        match = partial(match_spectra, lambda part: points[part], len(points), reflections=reflections)
+        return mean_archetype(lambda **aim: [match(**aim)], start)
     return posed(preshapes[archetype_index(preshapes, choice, reflections=reflections, seed=seed)], reflections)
 
 
@@ -404,35 +407,48 @@ def archetype_index(preshapes: Real, choice: Choice, *, reflections: bool = True
     return int(choice)
 
 
-def _iterated_mean(preshapes: Real, reflections: bool) -> Real:
+def mean_archetype(towards: Callable[..., Sequence[tuple[Complex, Real, Mask]]], start: Real) -> Real:
     """Alternate registration and chordal mean until no curve moves by half a sample.
 
-    No iteration can lower the summed score, so the shifts converge. All of them work on the Fourier transforms of the
-    curves, which are computed once.
+    No iteration can lower the summed score, so the shifts converge.
+
+    Parameters
+    ----------
+    towards : callable
+        Called with `aim` and `direction`, returns `match_spectra` of each chunk of the curves.
+    start : (n, 2) array
+        First archetype.
     """
-    start = choose_archetype(preshapes, "asymmetric", reflections=reflections)
-    target, points, n = start[:, 0] + 1j * start[:, 1], planes(preshapes), preshapes.shape[1]
+    n, target = len(start), start[:, 0] + 1j * start[:, 1]
     direction = np.atleast_1d(doubled_area(target))
-
-    def matched(spectrum: Complex) -> tuple[Complex, Real, Mask]:
-        waves = shift_scores(spectrum, aim[None], reflections)
-        best = (waves.real**2 + waves.imag**2).reshape(len(waves), -1).argmax(axis=-1)
-        moved, shift, _, mirrored, _ = _aligned(spectrum, aim[None], best)
-        return (1 / np.linalg.norm(moved, axis=-1)) @ moved, shift, mirrored
-
-    spectra = over_blocks(lambda part: _transformed(points[part], direction)[0], curve_blocks(len(points)))
     aim: Complex = scipy.fft.fft(target - target.mean())
     before: tuple[Real, Mask] | None = None
     for _ in range(MAX_ITERATIONS):
-        sums, *places = zip(*over_blocks(matched, spectra), strict=True)
+        sums, *places = zip(*towards(aim=aim, direction=direction), strict=True)
         shift, mirrored = map(np.concatenate, places)
         if before is not None:
             moved = np.abs((before[0] - shift + n / 2) % n - n / 2)
             if (before[1] == mirrored).all() and (moved < 0.5).all():
                 mean = scipy.fft.ifft(aim)
                 return np.stack([mean.real, mean.imag], axis=-1)
-        before, aim = (shift, mirrored), np.sum(sums, axis=0) * np.sqrt(n) / len(points)
+        before, aim = (shift, mirrored), np.sum(sums, axis=0) * np.sqrt(n) / len(shift)
     raise ValueError(
         f"the mean archetype did not converge in {MAX_ITERATIONS} iterations: "
         'use archetype="asymmetric" for these curves'
     )
+
+
+def match_spectra(
+    of_part: Callable[[slice], Real], count: int, *, aim: Complex, direction: Real, reflections: bool
+) -> tuple[Complex, Real, Mask]:
+    """Sum of curves (N, 2, n), at unit norm, matched to the spectrum of an archetype; their shifts, and mirrored."""
+
+    def matched(part: slice) -> tuple[Complex, Real, Mask]:
+        spectrum = _transformed(of_part(part), direction)[0]
+        waves = shift_scores(spectrum, aim[None], reflections)
+        best = (waves.real**2 + waves.imag**2).reshape(len(waves), -1).argmax(axis=-1)
+        moved, shift, _, mirrored, _ = _aligned(spectrum, aim[None], best)
+        return (1 / np.linalg.norm(moved, axis=-1)) @ moved, shift, mirrored
+
+    sums, shifts, mirrored = zip(*over_blocks(matched, list(curve_blocks(count))), strict=True)
+    return np.sum(sums, axis=0), np.concatenate(shifts), np.concatenate(mirrored)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh_tridiagonal, lapack
 
-from .._types import Real
+from .._types import Complex, Mask, Real
 from ..checks import RandomState, seal, seed_of
 from ..outlines import Ensemble
 from ..progress import RELEASE_FROM_BYTES, each_block, one_library_thread, over_blocks, release_memory
@@ -18,7 +19,16 @@ from .decomposition import check_landmarks, curve_blocks, planes, separate
 from .held import Held, HeldByWorkers
 from .landmarks import LANDMARKS, Interpolation, Measure, to_landmarks
 from .lobes import BANDS, band_amplitudes, band_name, lobes_held
-from .registration import Choice, Registration, archetype_index, choose_archetype, distinctness, match_blocks, posed
+from .registration import (
+    Choice,
+    Registration,
+    archetype_index,
+    distinctness,
+    match_blocks,
+    match_spectra,
+    mean_archetype,
+    posed,
+)
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -282,15 +292,11 @@ class ShapeSpace:
         return np.concatenate(held.changed(_separate)) if self.registration == "standardized" else None
 
     def _choose_archetypes(self, held: Held | HeldByWorkers, scale: Real | None) -> None:
-        reflections, root = self.reflections, np.sqrt(held.landmarks)
-        # The curves √n X̃ P, as planes √n P X̃ᵀ since P is symmetric.
+        reflections = self.reflections
         if self.archetype == "mean":
-            if not isinstance(held, Held):
-                raise ValueError('archetype="mean" needs all outlines in one process: use "asymmetric" on a cluster')
-            self.archetype_ = choose_archetype(held.points.swapaxes(1, 2), "mean", reflections=reflections)
+            self.archetype_ = _mean_archetype(held, reflections)
             if scale is not None:
-                curves = (root * scale @ held.points).swapaxes(1, 2)
-                self.scale_archetype_ = choose_archetype(curves, "mean", reflections=reflections)
+                self.scale_archetype_ = _mean_archetype(held, reflections, scale)
             return
         if self.archetype == "asymmetric":
             index = int(np.argmax(np.concatenate(held.joined(_distinctness, reflections=reflections))))
@@ -300,7 +306,7 @@ class ShapeSpace:
         points = held.row(index)
         self.archetype_ = posed(points[0].T, reflections)
         if scale is not None:
-            self.scale_archetype_ = posed((root * scale[index] @ points[0]).T, reflections)
+            self.scale_archetype_ = posed(_scaled(points, scale[[index]])[0].T, reflections)
 
     def _registered(
         self, held: Held | HeldByWorkers, scale: Real | None, tell: Callable[[str], None] = lambda step: None
@@ -566,15 +572,29 @@ def _separate(points: Real) -> Real:
     return separate(points, points)
 
 
-def _distinctness(points: Real, *, reflections: bool) -> Real:
-    return distinctness(points.swapaxes(1, 2), reflections=reflections)
+def _scaled(points: Real, *scale: Real) -> Real:
+    """Curves √n X̃ P, as planes √n P X̃ᵀ since P is symmetric; without scales, the curves themselves."""
+    return np.sqrt(points.shape[2]) * scale[0] @ points if scale else points
+
+
+def _mean_archetype(held: Held | HeldByWorkers, reflections: bool, *scale: Real) -> Real:
+    index = int(np.argmax(np.concatenate(held.joined(_distinctness, *scale, reflections=reflections))))
+    start = posed(_scaled(held.row(index), *(one[[index]] for one in scale))[0].T, reflections)
+    return mean_archetype(partial(held.joined, _match_spectra, *scale, reflections=reflections), start)
+
+
+def _match_spectra(points: Real, *scale: Real, **options: Any) -> tuple[Complex, Real, Mask]:
+    return match_spectra(lambda part: _scaled(points[part], *(one[part] for one in scale)), len(points), **options)
+
+
+def _distinctness(points: Real, *scale: Real, reflections: bool) -> Real:
+    return distinctness(_scaled(points, *scale).swapaxes(1, 2), reflections=reflections)
 
 
 def _match_raw(points: Real, scale: Real, *, archetype: Real, reflections: bool) -> Registration:
     """Match the raw landmarks of undulations and scales; discards the registered curves."""
-    root = np.sqrt(points.shape[2])
     return match_blocks(
-        lambda part: root * scale[part] @ points[part], len(points), archetype, reflections=reflections, out=None
+        lambda part: _scaled(points[part], scale[part]), len(points), archetype, reflections=reflections, out=None
     )
 
 

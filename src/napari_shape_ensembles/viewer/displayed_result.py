@@ -10,9 +10,10 @@ from pathlib import Path
 from napari.components import Dims, LayerList
 
 from ..archive import ContentError, Tree
-from ..comparison import Comparison, Inputs, Settings
+from ..comparison import Comparison, Settings
 from ..comparison.answer import names_of
 from ..comparison.display import image_names
+from ..comparison.inputs import Inputs
 from ..io.rerun import find_inputs, recipe_of, recipe_tree
 from ..mmd import MMDTest
 from ..outlines import Ensemble, Outlines
