@@ -320,13 +320,11 @@ def traced(found: Labelled, reading: Reading) -> Ensemble:
         ensemble = reading.settings.outlines.trace(
             found.labels, scale=found.calibration.scale, unit=found.calibration.unit, name=found.name
         )
-    return also_left_out(ensemble, AT_BORDER, found.cut)
+    return also_left_out(ensemble, AT_BORDER, found.cut) if found.cut else ensemble
 
 
 def also_left_out(ensemble: Ensemble, reason: Reason, count: int) -> Ensemble:
     """Add to the number of dropped objects of an ensemble."""
-    if not count:
-        return ensemble
     dropped = {**ensemble.dropped, reason: ensemble.dropped.get(reason, 0) + count}
     return ensemble.derived(ensemble.curves, dropped=dropped)
 
