@@ -269,7 +269,7 @@ def _image_file(path: Path, reading: Reading, part: ImagePart) -> ImageFile:
                 f"{path.name}: an archive holds one plane, so there is no {part}: save the stack as TIFF"
             )
         return ImageFile(_read_only_plane(path, reading), given or Calibration(), path.stem)
-    image = read_large_stack(path, part.plane, reading.memory)
+    image = read_large_stack(path, part.plane, reading.memory) if part.plane else None
     if image is None and is_ome_zarr(path):
         image = read_ome_zarr(path, plane=part.plane, labels=reading.labels, memory=reading.memory)
     if image is not None:
