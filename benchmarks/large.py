@@ -35,7 +35,8 @@ from napari_shape_ensembles.comparison.engine import Groups, curve_test
 from napari_shape_ensembles.comparison.learning import learn
 from napari_shape_ensembles.comparison.parts import form_parts, scale_parts
 from napari_shape_ensembles.compiled import compile_kernels
-from napari_shape_ensembles.io import Calibration, CurveTable, open_ome_zarr, write_curves, write_ome_zarr_labels
+from napari_shape_ensembles.io import Calibration, CurveTable, write_curves, write_ome_zarr_labels
+from napari_shape_ensembles.io.ome_zarr import open_ome_zarr
 from napari_shape_ensembles.outlines.tiles import outlines_by_tile
 from speed import blobs, forget_peak, peak_memory
 

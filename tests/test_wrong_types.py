@@ -7,10 +7,10 @@ import pytest
 import napari_shape_ensembles as package
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, experiment
-from napari_shape_ensembles.inspection import Inspection, Review
-from napari_shape_ensembles.inspection.ranking import disagreement
+from napari_shape_ensembles.inspection import Review
+from napari_shape_ensembles.inspection.ranking import Inspection, disagreement
 from napari_shape_ensembles.io import find_grains, write_objects
-from napari_shape_ensembles.mmd import combined_mmd_test
+from napari_shape_ensembles.mmd.two_sample import combined_mmd_test
 
 GRID = {"ranks": [2], "landmarks": [20]}
 

@@ -1,5 +1,4 @@
 from .comparison import (
-    ArchetypeSensitivity,
     Comparison,
     Experiment,
     Settings,
@@ -41,7 +40,6 @@ __version__: str
 __all__ = [
     "Agreement",
     "Annotators",
-    "ArchetypeSensitivity",
     "Comparison",
     "ConformalClassifier",
     "DecisionLandscape",

@@ -7,7 +7,6 @@ one that `--fail-on` names, 2 for an error.
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import replace
 from difflib import get_close_matches
 from enum import StrEnum
@@ -49,6 +48,7 @@ from .io.sources import (
     with_one_recipe,
 )
 from .outlines import Outlines
+from .outlines.exchange import needed
 from .parameters import parameters_of
 from .progress import duration
 from .studies import ranges
@@ -222,6 +222,8 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
     def register(function: Callable[..., None]) -> Callable[..., None]:
         def run(*, debug: bool, help_all: bool, **given: Any) -> None:
             with errors_as_messages(debug=debug):
+                if given.get("dask"):
+                    needed("distributed", "dask", "--dask")  # before any file is read
                 if kinds:
                     if given["out"] is not None:
                         check_folder(given["out"])
@@ -303,18 +305,12 @@ def compare(
     from .io.results import COMPARISON, write_comparison
     from .outlines.proposals import sets_finding
 
-    if out is not None:
-        _check_outputs(out, COMPARISON, (a, b), force)
-    _check_table(table, (a, b), force)
+    _check_outputs(out or Path(), COMPARISON if out else (), (a, b), force, table)
     if scratch is not None:
         check_folder(scratch)
-    files = _files((a, b), reading, groups)
-    reading = _with_one_recipe(files[0] + files[1], reading)
-    samples, resampled = _samples((a, b), files, reading, groups)
+    samples, resampled, files, reading = _samples((a, b), reading, groups)
     if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG_SECONDS:
         echo_error(f"note: the comparison is expected to take {duration(expected)}")
-    if groups:
-        _note_what_is_permuted(samples, reading)
     with _executor(dask) as client, progress_bar("comparing"):
         result = compare_ensembles(*samples, reading.settings.analysis, scratch=scratch, client=client)
     result = replace(result, note=resampled or result.note)
@@ -331,8 +327,7 @@ def compare(
         echo_error("note: --method auto tries several segmentation methods and uses the best one for all images")
     if position:
         echo_error(f"note: {position_dependence(result).sentence()}")
-    code = _EXIT_DIFFERS if hit(result, fail_on or []) else 0
-    raise typer.Exit(code)
+    raise typer.Exit(_EXIT_DIFFERS if hit(result, fail_on or []) else 0)
 
 
 @command(Outlines, Settings)
@@ -392,14 +387,12 @@ def experiment(
     checked = checked_design(rows, len(paths), control)
     asked = RequestedTests.of_names(checked, given or (), interaction or ())
     names = (*EXPERIMENT, *trend_figures(checked.covariates))
-    _check_outputs(out, names, [design, *paths], force)
-    _check_table(table, [design, *paths], force)
-    analysis = reading.settings.analysis
-    before = (*checked.notes, *checked.forecast(analysis))
+    _check_outputs(out, names, [design, *paths], force, table)
+    before = (*checked.notes, *checked.forecast(reading.settings.analysis))
     for sentence in before:
         echo_error(f"note: {sentence}")
     reading = _with_one_recipe(paths, reading, parts)
-    ensembles = _made_unique(paths, _ensembles(paths, reading, parts))
+    ensembles = _ensembles(paths, reading, parts)
     with progress_bar("experiment"):
         result = run_experiment(ensembles, rows, reading.settings.analysis, control=control, correction=str(correction))
         result = replace(result, inputs=inputs_of([[path] for path in paths], reading, parts))
@@ -482,17 +475,14 @@ def report(
 
 def hit(result: Any, fail_on: Sequence[Answer]) -> bool:
     """Whether a result is one of those to fail on."""
-    from .comparison.verdict import INCONCLUSIVE
-
-    case = result.case
-    quality = getattr(result, "quality", None)
-    if Answer.quality in fail_on and quality is not None and quality.serious:
-        return True
-    if case == INCONCLUSIVE:
-        return Answer.inconclusive in fail_on
-    undulation, scale = case[0] == "0", case[-1] == "0"
-    found = {Answer.undulation: undulation, Answer.scale: scale, Answer.differs: undulation or scale}
-    return any(found.get(answer, False) for answer in fail_on)
+    hits = {
+        Answer.differs: result.differs in ("form", "scale", "both"),
+        Answer.undulation: result.differs in ("form", "both"),
+        Answer.scale: result.differs in ("scale", "both"),
+        Answer.inconclusive: result.differs is None,
+        Answer.quality: bool(result.quality.serious),
+    }
+    return any(hits[answer] for answer in fail_on)
 
 
 @command(Outlines)
@@ -515,9 +505,8 @@ def segment(
     ]
     paths = list(dict.fromkeys(paths))
     names = [name.replace("/", "-").replace("\\", "-") for name in distinct_names(paths)]
-    every = [path for name in names for path in segmented_files(out, name, form)]
-    refuse_overwriting(every, inputs=paths, force=force)
-    _check_table(table, paths, force)
+    every = [path.name for name in names for path in segmented_files(out, name, form)]
+    _check_outputs(out, every, paths, force, table)
     reading, traced_ones = _with_one_recipe(paths, reading), []
     with progress_bar("segmenting"):
         for index, path in enumerate(paths):
@@ -536,7 +525,8 @@ def segment(
             echo(f"{path.name}: {_counted(ensemble)}; {of_labels}")
             traced_ones += [ensemble] if table else []
     if table:
-        _write_table(table, *_objects_of(_made_unique(paths, traced_ones)))
+        _name_apart(paths, traced_ones)
+        _write_table(table, *_objects_of(traced_ones))
     echo_error(f"written to {out}")
 
 
@@ -680,25 +670,23 @@ def pairs(
     from .io.results import STUDY, write_study
     from .studies.superplot import draw_groups
 
-    with _executor(dask) as client:
-        _check_outputs(out, [f"pairs.{ending}" for ending in STUDY], (folder,), force)
-        _check_table(table, (folder,), force)
-        paths = files_of(folder, groups=True, labels=bool(reading.labels))
-        if len(paths) < 2:
-            raise ContentError(f"{folder}: all pairs need at least two images, not {len(paths)}")
-        ensembles = _made_unique(paths, _ensembles(paths, _with_one_recipe(paths, reading)))
-        with progress_bar("all pairs"):
-            design = pd.DataFrame({"group": [one.name for one in ensembles]})
-            found = run_experiment(ensembles, design, reading.settings.analysis, correction="family", client=client)
-        sizes = {one.name: len(one) for one in ensembles}
-        more, names = {"curves": sizes, "warnings": list(found.warnings)}, [f"pairs.{ending}" for ending in STUDY]
-        with recording_outputs(out, names) as written:
-            written += write_study(out, "pairs", found, draw_groups, more, found.table)
-        echo_written(written)
-        _write_table(table, *_objects_of(ensembles))
-        echo(found.summary())
-        for warning in found.warnings:
-            echo_error(f"note: {warning}")
+    names = [f"pairs.{ending}" for ending in STUDY]
+    _check_outputs(out, names, (folder,), force, table)
+    paths = files_of(folder, groups=True, labels=bool(reading.labels))
+    if len(paths) < 2:
+        raise ContentError(f"{folder}: all pairs need at least two images, not {len(paths)}")
+    ensembles = _ensembles(paths, _with_one_recipe(paths, reading))
+    design = pd.DataFrame({"group": [one.name for one in ensembles]})
+    with _executor(dask) as client, progress_bar("all pairs"):
+        result = run_experiment(ensembles, design, reading.settings.analysis, correction="family", client=client)
+    more = {"curves": {one.name: len(one) for one in ensembles}, "warnings": list(result.warnings)}
+    with recording_outputs(out, names) as written:
+        written += write_study(out, "pairs", result, draw_groups, more, result.table)
+    echo_written(written)
+    _write_table(table, *_objects_of(ensembles))
+    echo(result.summary())
+    for warning in result.warnings:
+        echo_error(f"note: {warning}")
 
 
 @command(Outlines, Settings, without=("rank", "landmarks"))
@@ -720,29 +708,19 @@ def landscape(
     from .studies import decision_landscape
     from .studies.figures import plot_landscape
 
-    with _executor(dask) as executor:
-        grid = _numbers_of("--ranks", ranks), _numbers_of("--landmarks", landmarks, least=8)
-        _check_outputs(out, [f"landscape.{ending}" for ending in STUDY], (a, b), force)
-        _check_table(table, (a, b), force)
-        files = _files((a, b), reading, groups)
-        samples, resampled = _samples((a, b), files, _with_one_recipe(files[0] + files[1], reading), groups)
-        if groups:
-            _note_what_is_permuted(samples, reading)
-        with progress_bar("landscape"):
-            found = decision_landscape(
-                *samples,
-                ranks=grid[0],
-                landmarks=grid[1],
-                settings=reading.settings.analysis,
-                executor=executor,
-            )
-        found = replace(found, note=resampled or found.note)
-        sizes = dict(zip("ab", found.sizes, strict=True))
-        with recording_outputs(out, [f"landscape.{ending}" for ending in STUDY]) as written:
-            written += write_study(out, "landscape", found, plot_landscape, {"curves": sizes})
-        echo_written(written)
-        _write_table(table, *_objects_of(samples))
-        echo(found.summary())
+    grid = _grid(ranks, landmarks)
+    names = [f"landscape.{ending}" for ending in STUDY]
+    _check_outputs(out, names, (a, b), force, table)
+    samples, resampled, _, reading = _samples((a, b), reading, groups)
+    with _executor(dask) as executor, progress_bar("landscape"):
+        found = decision_landscape(*samples, **grid, settings=reading.settings.analysis, executor=executor)
+    found = replace(found, note=resampled or found.note)
+    sizes = dict(zip("ab", found.sizes, strict=True))
+    with recording_outputs(out, names) as written:
+        written += write_study(out, "landscape", found, plot_landscape, {"curves": sizes})
+    echo_written(written)
+    _write_table(table, *_objects_of(samples))
+    echo(found.summary())
 
 
 @command(Outlines, Settings, without=("rank", "landmarks", "outline_smoothing", "smoothing_unit"))
@@ -764,26 +742,19 @@ def smoothing(
     from .studies import smoothing_study
     from .studies.figures import plot_study
 
-    with _executor(dask) as executor:
-        grid = _numbers_of("--ranks", ranks), _numbers_of("--landmarks", landmarks, least=8)
-        with named("--sigmas"):
-            sweep = ranges.numbers(sigmas)
-        _check_outputs(out, [f"smoothing.{ending}" for ending in STUDY], (a, b), force)
-        masks, outlines = _masks(_files((a, b), reading, groups), reading)
-        with progress_bar("smoothing study"):
-            study = smoothing_study(
-                *masks,
-                sigmas=sweep,
-                ranks=grid[0],
-                landmarks=grid[1],
-                settings=reading.settings.analysis,
-                outlines=outlines,
-                executor=executor,
-            )
-        with recording_outputs(out, [f"smoothing.{ending}" for ending in STUDY]) as written:
-            written += write_study(out, "smoothing", study, plot_study, {})
-        echo_written(written)
-        echo(study.summary())
+    grid = _grid(ranks, landmarks)
+    with named("--sigmas"):
+        sweep = ranges.numbers(sigmas)
+    names = [f"smoothing.{ending}" for ending in STUDY]
+    _check_outputs(out, names, (a, b), force)
+    masks, outlines = _masks((a, b), reading, groups)
+    with _executor(dask) as executor, progress_bar("smoothing study"):
+        settings = reading.settings.analysis
+        study = smoothing_study(*masks, sigmas=sweep, **grid, settings=settings, outlines=outlines, executor=executor)
+    with recording_outputs(out, names) as written:
+        written += write_study(out, "smoothing", study, plot_study, {})
+    echo_written(written)
+    echo(study.summary())
 
 
 def _pixel_sizes(path: Path) -> dict[Path, tuple[float | tuple[float, float], str]]:
@@ -795,31 +766,31 @@ def _pixel_sizes(path: Path) -> dict[Path, tuple[float | tuple[float, float], st
     return sizes
 
 
-def _numbers_of(option: str, text: str, least: int = 1) -> list[int]:
-    with named(option):
-        return ranges.whole_numbers(text, least=least)
+def _grid(ranks: str, landmarks: str) -> dict[str, Any]:
+    """Parse the ranks and numbers of landmarks of a decision landscape."""
+    with named("--ranks"):
+        of_ranks = ranges.whole_numbers(ranks, least=1)
+    with named("--landmarks"):
+        return {"ranks": of_ranks, "landmarks": ranges.whole_numbers(landmarks, least=8)}
 
 
-def _check_outputs(out: Path, names: Iterable[str], inputs: Sequence[Path], force: bool, option: str = "--out") -> None:
-    """Apply `refuse_overwriting` before any computation; for folders, the files in them are inputs."""
+def _check_outputs(
+    out: Path, names: Iterable[str], inputs: Sequence[Path], force: bool, table: Path | None = None
+) -> None:
+    """Raise before any computation if the outputs or the table of outlines cannot be written.
+
+    For folders, the files in them are inputs.
+    """
     files = [file for place in inputs for file in (place.iterdir() if place.is_dir() else [place])]
     files = [file for file in files if file in inputs or (file.is_file() and not is_result(file))]
-    refuse_overwriting(
-        [out / name for name in names],
-        inputs=files,
-        force=force,
-        remedy=f"choose another {option}, or use --force to overwrite it",
-    )
-
-
-def _check_table(table: Path | None, inputs: Sequence[Path], force: bool) -> None:
-    """Raise if the table of outlines cannot be written, before any computation."""
+    refuse_overwriting([out / name for name in names], inputs=files, force=force)
     if table is not None:
         from .io.object_table import check_ending
 
         check_folder(table.parent)
         check_ending(table)
-        _check_outputs(table.parent, [table.name], inputs, force, option="--table")
+        remedy = "choose another --table, or use --force to overwrite it"
+        refuse_overwriting([table], inputs=files, force=force, remedy=remedy)
 
 
 def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
@@ -844,11 +815,6 @@ def _objects_of(ensembles: Sequence[Any]) -> tuple[Any, Any]:
     return pooled, rows
 
 
-def _files(places: tuple[Path, Path], reading: Reading, groups: bool) -> list[list[Path]]:
-    """Return the files of the two samples."""
-    return [files_of(place, groups=groups, labels=bool(reading.labels)) for place in places]
-
-
 def _with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] | None = None) -> Reading:
     """Replace the method `auto` by the recipe that is best for all images together."""
     with progress_bar("proposing"):
@@ -856,32 +822,38 @@ def _with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Im
 
 
 def _samples(
-    places: tuple[Path, Path], files: Sequence[Sequence[Path]], reading: Reading, groups: bool
-) -> tuple[tuple[Any, Any], str]:
-    """Return one ensemble per sample, and a note on resampling of several images to one pixel size.
+    places: tuple[Path, Path], reading: Reading, groups: bool
+) -> tuple[tuple[Any, Any], str, list[list[Path]], Reading]:
+    """Read one ensemble per sample; that of a folder is named after it, made unique by parent folder.
 
-    That of a folder is named after it, made unique by parent folder.
+    Returns
+    -------
+    samples : (Ensemble, Ensemble)
+    note : str
+        On resampling of several images to one pixel size.
+    files : list of list of Path
+        Of each sample.
+    reading : Reading
+        With the recipe that was used.
     """
-    from .outlines import Ensemble, at_one_pixel_size
+    from .outlines import Ensemble
+    from .outlines.ensemble import at_one_pixel_size
 
-    a, b = (_ensembles(paths, reading) for paths in files)
+    files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in places]
+    paths = [*files[0], *files[1]]
+    reading = _with_one_recipe(paths, reading)
+    a, b = (_ensembles(of_sample, reading) for of_sample in files)
     if not groups:
-        one, other = _made_unique([*files[0], *files[1]], a + b)
-        return (one, other), ""
+        _name_apart(paths, [*a, *b])
+        return (a[0], b[0]), "", files, reading
     a, b, note = at_one_pixel_size(a, b)
     one, other = _names_of(places)
-    return (Ensemble.pooled(a, name=one), Ensemble.pooled(b, name=other)), note
-
-
-def _note_what_is_permuted(samples: Sequence[Any], reading: Reading) -> None:
-    """Tell whether outlines or images are permuted, where a sample has several images."""
+    samples = Ensemble.pooled(a, name=one), Ensemble.pooled(b, name=other)
     if max(len(set(sample.images)) for sample in samples) > 1:
         of_curves = reading.settings.analysis.permute == "curves"
-        echo_error(
-            "note: outlines are permuted: the result holds for these images only"
-            if of_curves
-            else "note: whole images are permuted"
-        )
+        what = "outlines are permuted: the result holds for these images only" if of_curves else ""
+        echo_error(f"note: {what or 'whole images are permuted'}")
+    return samples, note, files, reading
 
 
 def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:
@@ -896,7 +868,7 @@ def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:
 
 
 def _ensembles(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] | None = None) -> list[Any]:
-    """Read the curves of files or of parts of them, one file in memory at a time."""
+    """Read the curves of files or of parts of them, one file in memory at a time, with distinct names."""
     found = []
     with progress_bar("reading"):
         for index, path in enumerate(paths):
@@ -906,20 +878,19 @@ def _ensembles(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePar
             of = f" of {several} images, pooled," if several > 1 else ""
             name = f"{path.name} {parts[index]}".strip() if parts else path.name
             echo_error(f"{name}: {_counted(found[-1])}{of} in {found[-1].unit}")
+    _name_apart(paths, found)
     return found
 
 
-def _made_unique(paths: Sequence[Path], ensembles: Sequence[Any]) -> list[Any]:
-    """Return the ensembles with unique names, disambiguated by file or folder."""
-    found = []
+def _name_apart(paths: Sequence[Path], ensembles: Sequence[Any]) -> None:
+    """Make the names of ensembles unique by file or folder."""
     for name, ensemble in zip(distinct_names(paths, [item.name for item in ensembles]), ensembles, strict=True):
-        found.append(copy(ensemble))
-        found[-1].name = name
-    return found
+        ensemble.name = name
 
 
-def _masks(files: Sequence[Sequence[Path]], reading: Reading) -> tuple[tuple[Any, Any], Any]:
+def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[list[list[Any]], Any]:
     """Return the labels of the two samples, and the common recipe for tracing."""
+    files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in places]
     reading = _with_one_recipe([path for sample in files for path in sample], reading)
     found = [[labelled(path, reading) for path in sample] for sample in files]
     first = found[0][0]
@@ -930,7 +901,7 @@ def _masks(files: Sequence[Sequence[Path]], reading: Reading) -> tuple[tuple[Any
             "pixel size; give --pixel-size and --unit"
         )
     outlines = replace(reading.settings.outlines, pixel_size=first.calibration.scale, unit=first.calibration.unit)
-    return ([item.labels for item in found[0]], [item.labels for item in found[1]]), outlines
+    return [[item.labels for item in sample] for sample in found], outlines
 
 
 def _counted(ensemble: Any) -> str:
@@ -944,19 +915,14 @@ def _executor(address: str | None) -> Iterator[Any]:
     if address is None:
         yield None
         return
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise ContentError('--dask needs distributed: pip install "napari-shape-ensembles[dask]"') from error
+    distributed = needed("distributed", "dask", "--dask")
     if address == "local":
-        from distributed import LocalCluster
-
         # One thread per worker process: with more, the GIL would serialize the Python parts of the pieces.
-        local = LocalCluster(processes=True, threads_per_worker=1, dashboard_address=":0")  # type: ignore[no-untyped-call]
-        with local as cluster, Client(cluster) as client:  # type: ignore[no-untyped-call]
+        local = distributed.LocalCluster(processes=True, threads_per_worker=1, dashboard_address=":0")
+        with local as cluster, distributed.Client(cluster) as client:
             yield client
         return
-    with Client(address, timeout="10s") as client:  # type: ignore[no-untyped-call]
+    with distributed.Client(address, timeout="10s") as client:
         yield client
 
 

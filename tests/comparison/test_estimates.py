@@ -8,6 +8,7 @@ from scipy import stats
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.comparison import estimates
 from napari_shape_ensembles.comparison.detectable import detectable_differences
 from napari_shape_ensembles.comparison.estimates import (
     COLUMNS,
@@ -129,6 +130,21 @@ def test_detectable_differences_shrink_with_more_curves():
     assert 1 < many.size_ratio < few.size_ratio
     assert 1 < many.elongation_ratio < few.elongation_ratio
     assert 0 < many.form_shift < few.form_shift
+
+
+def test_many_curves_have_the_estimates_of_fewer_resamples(monkeypatch):
+    a, b = (Ensemble(list(blobs(80, 40, seed=seed) * scale)) for seed, scale in ((1, 1), (2, 1.3)))
+    result = compare(a, b, landmarks=40, rank=5, permutations=99)
+    few = result.estimates.set_index("quantity")
+    monkeypatch.setattr(estimates, "MAX_RESAMPLED", 100)
+    monkeypatch.setattr(estimates, "MAX_PAIRED", 120)
+    many = estimates.estimates(result).set_index("quantity")
+    ratios = few["kind"] == "ratio"
+    ends = ["estimate", "low", "high"]
+    np.testing.assert_allclose(many.loc[ratios, ends], few.loc[ratios, ends], rtol=0.05)
+    one, other = (table.loc["coarse form"] for table in (few, many))
+    assert one["low"] - 0.1 < other["estimate"] < one["high"] + 0.1
+    assert other["low"] <= other["estimate"] <= other["high"]
 
 
 def test_what_more_images_would_detect_is_stated_by_an_experiment():

@@ -8,8 +8,8 @@ import pytest
 from curve_makers import blobs
 from image_makers import labels_of
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
-from napari_shape_ensembles.comparison import ArchetypeSensitivity
 from napari_shape_ensembles.comparison.learning import COMPARISON_STEPS
+from napari_shape_ensembles.comparison.sensitivity import ArchetypeSensitivity
 from napari_shape_ensembles.progress import Stopped, reporting
 
 QUICK = Settings(landmarks=60, rank=10, permutations=200)

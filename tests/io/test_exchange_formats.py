@@ -13,7 +13,6 @@ from curve_makers import blobs, ragged_blobs
 from napari_shape_ensembles import Ensemble, Outlines, Settings, compare
 from napari_shape_ensembles.io import (
     Calibration,
-    open_ome_zarr,
     read_curves,
     read_ome_zarr,
     save_settings,
@@ -21,6 +20,7 @@ from napari_shape_ensembles.io import (
     write_objects,
     write_ome_zarr_labels,
 )
+from napari_shape_ensembles.io.ome_zarr import open_ome_zarr
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
 from napari_shape_ensembles.outlines.reasons import HOLES, NOT_POLYGON, PARTS
 

@@ -13,7 +13,8 @@ from skimage.draw import disk, ellipse
 from command_line import run
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare
-from napari_shape_ensembles.io import find_inputs, read_image, rerun, save_settings, write_curves
+from napari_shape_ensembles.io import read_image, rerun, save_settings, write_curves
+from napari_shape_ensembles.io.rerun import find_inputs
 
 QUICK = Settings(landmarks=40, rank=6, permutations=99)
 

@@ -33,8 +33,9 @@ from docks import (
     words_of,
 )
 from image_makers import labels_of, spots
-from napari_shape_ensembles import ArchetypeSensitivity, Comparison, Outlines, Settings
+from napari_shape_ensembles import Comparison, Outlines, Settings
 from napari_shape_ensembles.comparison.display import MARK
+from napari_shape_ensembles.comparison.sensitivity import ArchetypeSensitivity
 from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, rerun, save_settings
 from napari_shape_ensembles.outlines.recipe import Method
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B

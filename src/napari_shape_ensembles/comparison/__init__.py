@@ -3,11 +3,8 @@
 from .compare import compare
 from .design import Design, design_from_names
 from .experiment import Experiment, experiment
-from .inputs import InputFile as InputFile
-from .inputs import Inputs as Inputs
 from .position import position_dependence
 from .result import Comparison
-from .sensitivity import ArchetypeSensitivity as ArchetypeSensitivity
 from .settings import Settings
 
 __all__ = [

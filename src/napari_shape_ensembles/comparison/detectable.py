@@ -12,9 +12,9 @@ from scipy.special import ndtr
 
 from .._types import Real
 from ..checks import RandomState, seed_of
-from ..mmd import MMDTest, combined_mmd_test
+from ..mmd import MMDTest
 from ..mmd.kernel import KERNELS, Distances, Kernel, squared_distances
-from ..mmd.two_sample import joint_thresholds
+from ..mmd.two_sample import combined_mmd_test, joint_thresholds
 from ..progress import one_library_thread, report
 from ..shapes import spd
 from .parts import scale_measures, scale_parts, sides

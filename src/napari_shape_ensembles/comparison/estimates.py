@@ -43,6 +43,9 @@ QUANTITIES = {
 COLUMNS = ("quantity", "estimate", "kind", "low", "high", "p", "p_adjusted")
 #: With fewer images or curves a side the bootstrap undercovers: 80 to 86 % with 3 in simulations, 93 to 95 % with 4.
 MIN_UNITS = 4
+#: Of more curves, intervals of ratios are the normal ones, which 500 resamples of so many no longer change; and a
+#: distance is that of at most half as many of each sample as `MAX_PAIRED`, as its time grows with their square.
+MAX_RESAMPLED, MAX_PAIRED = 20_000, 4_000
 # What coordinates of undulation mainly describe.
 _OF_COORDINATES = {"raw": "coarse form", "normalized": "roughness"}
 _MISSING = np.full(3, np.nan)
@@ -55,8 +58,7 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
     ----------
     comparison : Comparison
     distances : bool
-        Include quantities that are no ratio. Their bootstrap takes time in proportion to the square of the number of
-        curves.
+        Include quantities that are no ratio, whose bootstrap takes seconds for thousands of curves.
     """
     import pandas as pd
 
@@ -65,7 +67,8 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
     lacking = comparison.descriptors[:, -2] if comparison.descriptors.shape[1] > 1 else np.zeros(0)
     if lacking.any():  # logarithms of the unfilled share of the convex hull; all 0 with too few pixels for it
         measured["concavity"] = lacking
-    counts = bootstrap_counts(first, len(comparison.t), seed=comparison.settings.seed)
+    rounds = RESAMPLES if len(comparison.t) <= MAX_RESAMPLED else 0
+    counts = bootstrap_counts(first, len(comparison.t), rounds, comparison.settings.seed)
     values = np.stack([*measured.values()], axis=1)
     found = dict(zip(measured, mean_ratios(values, first, counts, image).T, strict=True))
     found["spread of size"] = spread_ratios(measured["size"][:, None], first, counts, image)[:, 0]
@@ -187,7 +190,12 @@ def standardized_distance(
 
     At 1 the samples are as far apart as the points of one sample are from each other (analogous to Cohen's d): the
     root of the unbiased squared MMD over the mean of 1 - k within the samples. NaN ends for few curves, or few images.
+    Of more than `MAX_PAIRED` curves a random sample.
     """
+    if image is None and len(points) > MAX_PAIRED:
+        order, most = np.random.default_rng(seed).permutation(len(points)), MAX_PAIRED // 2
+        chosen = np.concatenate([order[order < first][:most], order[order >= first][:most]])
+        points, first = points[chosen], min(first, most)
     own, total = sizes(first, len(points), image)
     squared, spread = squared_mmd(points, first, resample(own, total, resamples, seed), image, seed=seed)
     values = np.sqrt(np.maximum(squared, 0) / spread)

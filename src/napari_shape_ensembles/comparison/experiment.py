@@ -16,7 +16,8 @@ from ..archive import ContentError, StrPath, Tree, read_archive, write_archive
 from ..checks import several
 from ..mmd import MMDTest
 from ..mmd.replicates import DRAWS, MeanKernels, closed_p_values
-from ..outlines import Ensemble, at_one_pixel_size
+from ..outlines import Ensemble
+from ..outlines.ensemble import at_one_pixel_size
 from ..outlines.gate import reasons_of_sets
 from ..parameters import from_tree
 from ..parameters import tree as tree_of

@@ -12,8 +12,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from ..mmd import DependenceTest
-from ..mmd.dependence import independence_test
+from ..mmd.dependence import DependenceTest, independence_test
 from ..outlines import Ensemble
 from ..words import counted
 from .estimates import image_numbers

@@ -12,7 +12,8 @@ import numpy as np
 from .._types import Index, Real
 from ..archive import StrPath, Tree, read_archive, write_archive
 from ..checks import RandomState, Sealed
-from ..mmd import DependenceTest, MMDTest, dependence_test
+from ..mmd import MMDTest, dependence_test
+from ..mmd.dependence import DependenceTest
 from ..mmd.replicates import DRAWS, Hypothesis
 from ..outlines import Ensemble, Quality, exchange, quality
 from ..parameters import from_tree
@@ -355,14 +356,15 @@ class Comparison(Sealed):
         Columns: quantity; estimate; kind: a "ratio" (B over A, of geometric means; of standard deviations of the
         logarithm for the spread of size), or a "distance" in standard deviations within the samples (see
         `estimates.standardized_distance`); low and high, the ends of its pointwise 95 % interval; p, of the part of the
-        test, and p_adjusted, for the other parts of the same test (`MMDTest.adjusted`). NaN where a quantity was not
-        measured, or not tested alone.
+        test, and p_adjusted, for the other parts of the same test (`MMDTest.adjusted`); the spread of size has those of
+        the part that tests it together with the mean. NaN where a quantity was not measured, or not tested alone.
 
         Notes
         -----
-        Intervals are symmetric bootstrap-t over curves (percentiles for distances), and if images were permuted
-        Student's (Welch) over the means of images. They are conditional on the coordinates: they ignore that the shape
-        space was itself learned from these curves.
+        Intervals are symmetric bootstrap-t over curves (percentiles for distances), for more than 20 000 curves normal,
+        and if images were permuted Student's (Welch) over the means of images. The distance of more than 4000 curves is
+        that of at most 2000 of each sample, drawn at random. All are conditional on the coordinates: they ignore that
+        the shape space was itself learned from these curves.
 
         Examples
         --------

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..outlines import Ensemble, at_one_pixel_size
+from ..outlines import Ensemble
+from ..outlines.ensemble import at_one_pixel_size
 
 Images = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
 

@@ -1,7 +1,6 @@
 """Why two ensembles differ: components, modes, typical curves, and their figures."""
 
 from .explain import Explanation, explain
-from .swaps import Swap as Swap
 from .swaps import resynthesis
 
 __all__ = [

@@ -196,7 +196,8 @@ def estimates_table(result: Comparison) -> Table:
         rows.append((name, kind, words, *(f"{one:.2g}" if one == one else "–" for one in (p, adjusted))))
     a, b = names_of(result)
     headings = ("quantity", "kind", f"{b} over {a}, 95 % interval", "p", "adjusted p")
-    return "Quantities; p-values are those of the parts of the two tests", headings, rows
+    title = "Quantities; p-values are those of the parts of the two tests (of size, its mean and spread together)"
+    return title, headings, rows
 
 
 def _share_table(explanation: Explanation) -> Table:

@@ -3,10 +3,7 @@
 from .agreement import Agreement, agreement
 from .annotators import Annotators, annotators
 from .correcting import CorrectedLabels
-from .ranking import Inspection as Inspection
-from .reviewing import Entry as Entry
 from .reviewing import Review
-from .suspects import Ticks as Ticks
 from .suspects import missing_objects, rank_suspects
 
 __all__ = [

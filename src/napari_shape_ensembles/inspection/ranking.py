@@ -47,7 +47,7 @@ class Inspection:
     --------
     >>> import numpy as np
     >>> from napari_shape_ensembles import Outlines
-    >>> from napari_shape_ensembles.inspection import Inspection
+    >>> from napari_shape_ensembles.inspection.ranking import Inspection
     >>> rows, columns = np.indices((120, 160))
     >>> labels = (np.hypot(rows % 40 - 20, columns % 40 - 20) < 12) * (rows // 40 * 4 + columns // 40 + 1)
     >>> labels[18:22, 18:22] = 0

@@ -9,9 +9,7 @@ from .ebsd import read_ebsd
 from .grains import find_grains
 from .images import read_image
 from .object_table import write_objects
-from .ome_zarr import open_ome_zarr as open_ome_zarr
 from .ome_zarr import read_ome_zarr, write_ome_zarr_labels
-from .rerun import find_inputs as find_inputs
 from .rerun import rerun
 from .settings_file import SettingsFile, load_settings, save_settings
 

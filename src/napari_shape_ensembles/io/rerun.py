@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, StrPath, Tree, file_checksum, is_archive, read_archive
-from ..comparison import Comparison, Experiment, InputFile, Inputs, compare, experiment, records
+from ..comparison import Comparison, Experiment, compare, experiment, records
 from ..comparison.compare import compare_again
 from ..comparison.experiment import FORMAT, LAYOUT
+from ..comparison.inputs import InputFile, Inputs
 from ..comparison.result import software_versions
 from ..comparison.samples import comparable
-from ..outlines import Ensemble, ObjectModel, Outlines, at_one_pixel_size
+from ..outlines import Ensemble, ObjectModel, Outlines
+from ..outlines.ensemble import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
@@ -156,8 +158,8 @@ def find_inputs(inputs: Inputs, *folders: Path) -> tuple[list[Path | None], list
     Examples
     --------
     >>> from pathlib import Path
-    >>> from napari_shape_ensembles.comparison import InputFile, Inputs
-    >>> from napari_shape_ensembles.io import find_inputs
+    >>> from napari_shape_ensembles.comparison.inputs import InputFile, Inputs
+    >>> from napari_shape_ensembles.io.rerun import find_inputs
     >>> find_inputs(Inputs((InputFile("/data/field 1.tif", 64 * "0"),)), Path("elsewhere"))
     ([None], ['/data/field 1.tif was not found'])
     """

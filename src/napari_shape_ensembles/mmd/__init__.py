@@ -1,10 +1,8 @@
 """Two-sample tests by maximum mean discrepancy, on points rather than shapes."""
 
-from .dependence import DependenceTest as DependenceTest
 from .dependence import dependence_test
 from .thresholds import gretton_test
 from .two_sample import MMDTest, mmd_test
-from .two_sample import combined_mmd_test as combined_mmd_test
 
 __all__ = [
     "MMDTest",

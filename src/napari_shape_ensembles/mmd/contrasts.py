@@ -2,7 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from .._types import Real
 
@@ -89,9 +89,12 @@ def _symmetric(estimates: Real, errors: Real, coverage: float) -> tuple[Real, Re
     """Symmetric bootstrap-t interval (Hall 1988) of the observed value in row 0; the resamples follow, (1 + R, k).
 
     Based on the distances of the resampled estimates from the observed one, in units of their own standard errors. With
-    a zero standard error the distance is infinite, or 0 if the two are equal.
+    a zero standard error the distance is infinite, or 0 if the two are equal. Without resamples, the normal interval.
     """
     observed, error = estimates[0], errors[0]
+    if len(estimates) == 1:
+        reach = ndtri((1 + coverage) / 2) * error
+        return observed - reach, observed + reach
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.abs(estimates[1:] - observed) / errors[1:]
         # Nearest rank, as infinite distances cannot be interpolated.

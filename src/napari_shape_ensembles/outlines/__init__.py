@@ -1,16 +1,12 @@
 """From images to closed curves: segmentation, tracing, and cleaning into an ensemble."""
 
 from .ensemble import Ensemble, at_pixel_size
-from .ensemble import at_one_pixel_size as at_one_pixel_size
 from .extract import extract_curves, level_curves, trace_mask
 from .finders import segmenters
-from .gate import Finding as Finding
 from .gate import Quality, quality
 from .learned import ObjectModel, learn_objects
-from .learned import PixelFeatures as PixelFeatures
 from .matching import match_labels
 from .outlines import Outlines, segment, segment_stack
-from .proposals import Proposal as Proposal
 from .propose import propose
 from .reasons import Reason
 from .recognise import content_of, objects_of_classes

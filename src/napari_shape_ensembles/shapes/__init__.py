@@ -3,9 +3,6 @@
 from .decomposition import affine_standardization, decompose
 from .distances import procrustes_distances, shape_distances
 from .landmarks import to_landmarks
-from .registration import Registration as Registration
-from .registration import choose_archetype as choose_archetype
-from .registration import distinctness as distinctness
 from .registration import register
 from .space import ShapeSpace
 

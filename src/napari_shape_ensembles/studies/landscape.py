@@ -26,9 +26,10 @@ from ..comparison.learning import Learned, learn
 from ..comparison.parts import FORM, OF_RANK, Part, form_parts, scale_parts, sides, tests_components
 from ..comparison.samples import Images, comparable
 from ..comparison.verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row
-from ..mmd import MMDTest, combined_mmd_test
+from ..mmd import MMDTest
 from ..mmd.nested import nested_mmd_tests
 from ..mmd.replicates import DRAWS, Hypothesis, MeanKernels, least_p, mean_kernels_of_widths, replicate_mmd_test
+from ..mmd.two_sample import combined_mmd_test
 from ..outlines import Ensemble, quality
 from ..palette import COLORMAP, axes_of
 from ..progress import Listener, report

@@ -16,17 +16,19 @@ import pandas as pd
 from psygnal import Signal
 
 from ..archive import Tree, replacing, write_bytes
-from ..comparison import ArchetypeSensitivity, Comparison, compare
+from ..comparison import Comparison, compare
 from ..comparison.display import MARK
 from ..comparison.learning import COMPARISON_STEPS
 from ..comparison.result import read_view
+from ..comparison.sensitivity import ArchetypeSensitivity
 from ..comparison.verdict import INCONCLUSIVE
-from ..explanation import Explanation, Swap, explain
+from ..explanation import Explanation, explain
 from ..explanation.explain import EXPLANATION_STEPS
 from ..explanation.headline import headline
+from ..explanation.swaps import Swap
 from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
-from ..mmd import DependenceTest
+from ..mmd.dependence import DependenceTest
 from ..progress import as_part, report
 from ..words import counted
 from .choices import Choices

@@ -10,8 +10,9 @@ from pathlib import Path
 from napari.components import Dims, LayerList
 
 from ..archive import ContentError, Tree
-from ..comparison import Comparison, Inputs, Settings, records
+from ..comparison import Comparison, Settings, records
 from ..comparison.display import image_names
+from ..comparison.inputs import Inputs
 from ..io.rerun import find_inputs, recipe_of, recipe_tree
 from ..mmd import MMDTest
 from ..outlines import Ensemble, Outlines

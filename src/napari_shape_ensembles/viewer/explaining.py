@@ -12,8 +12,9 @@ from napari.layers import Shapes
 
 from ..comparison import Comparison
 from ..comparison.display import MARK
-from ..explanation import Explanation, Swap, explain, resynthesis
+from ..explanation import Explanation, explain, resynthesis
 from ..explanation.headline import Headline, headline
+from ..explanation.swaps import Swap
 from .choices import Choices
 from .comparing import ComparisonTask, write_explanation_report
 from .inputs import Sources

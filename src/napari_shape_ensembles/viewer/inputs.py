@@ -19,14 +19,15 @@ from napari.layers import Image, Labels, Layer, Shapes
 from numpy.typing import NDArray
 
 from ..archive import file_checksum
-from ..comparison import InputFile, Inputs
 from ..comparison.display import MARK
+from ..comparison.inputs import InputFile, Inputs
 from ..io import read_image
 from ..io.image_parts import WHOLE, Box, ImagePart, objects_inside
 from ..io.rerun import recipe_tree
 from ..io.settings_file import SettingsFile
 from ..io.sources import Reading, also_left_out, ensemble_of_file, labelled
-from ..outlines import Ensemble, Outlines, at_one_pixel_size
+from ..outlines import Ensemble, Outlines
+from ..outlines.ensemble import at_one_pixel_size
 from ..outlines.reasons import AT_BORDER, BY_HAND, OPEN, Reason
 from ..outlines.units import conversion_factor, unit_name
 from ..progress import as_part, report

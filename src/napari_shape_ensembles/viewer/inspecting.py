@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from ..comparison import Comparison, Settings, compare
-from ..inspection import CorrectedLabels, Entry, Inspection, Review, Ticks
+from ..inspection import CorrectedLabels, Review
 from ..inspection.correcting import numbered_pieces, plane_at
-from ..inspection.ranking import disagreement, disputed
+from ..inspection.ranking import Inspection, disagreement, disputed
+from ..inspection.reviewing import Entry
+from ..inspection.suspects import Ticks
 from ..outlines import Outlines
 from .camera_flight import move_camera, view_of
 from .choices import Choices

@@ -15,8 +15,16 @@ from napari.utils import DirectLabelColormap
 from numpy.typing import NDArray
 from skimage.measure import label
 
-from ..outlines import ObjectModel, Outlines, Proposal, learn_objects, propose
-from ..outlines.proposals import PROPOSED_FIELDS, describe_finding, places_tried, reason_not_tried, sets_finding, varied
+from ..outlines import ObjectModel, Outlines, learn_objects, propose
+from ..outlines.proposals import (
+    PROPOSED_FIELDS,
+    Proposal,
+    describe_finding,
+    places_tried,
+    reason_not_tried,
+    sets_finding,
+    varied,
+)
 from ..progress import report
 from ..words import counted
 from .choices import Choices

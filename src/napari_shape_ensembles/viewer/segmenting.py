@@ -23,8 +23,10 @@ from psygnal import Signal
 from scipy import ndimage
 from skimage.segmentation import relabel_sequential
 
-from ..outlines import Ensemble, Finding, Outlines, PixelFeatures, Quality, content_of, objects_of_classes, quality
+from ..outlines import Ensemble, Outlines, Quality, content_of, objects_of_classes, quality
 from ..outlines.finders import model_of
+from ..outlines.gate import Finding
+from ..outlines.learned import PixelFeatures
 from ..outlines.methods import NEIGHBOURS
 from ..outlines.proposals import best_recipe
 from ..outlines.reasons import AT_BORDER, Reason, too_small
