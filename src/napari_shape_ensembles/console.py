@@ -134,7 +134,9 @@ def echo(text: str, *, to: TextIO | None = None) -> None:
     """Print to standard output."""
     stream = to or sys.stdout
     try:
-        print(_shown(text), file=stream, flush=True)
+        # Not terminal escapes and line breaks, as in file names.
+        shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+        print(shown, file=stream, flush=True)
     except BrokenPipeError:  # the reader has closed the pipe, as `head` does: work and exit code are unaffected
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -142,11 +144,6 @@ def echo(text: str, *, to: TextIO | None = None) -> None:
 def echo_error(text: str) -> None:
     """Print to standard error."""
     echo(text, to=sys.stderr)
-
-
-def _shown(text: str) -> str:
-    """Replace non-printable characters, such as terminal escapes and line breaks in file names."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 @contextmanager

@@ -241,8 +241,8 @@ def _is_for_printing(sizes: tuple[float, float], unit: str) -> bool:
 
 
 def _fei(tiff: Any) -> Stated | None:
-    scan = (tiff.fei_metadata or {}).get("Scan", {})
-    return _micrometres(scan.get("PixelHeight"), scan.get("PixelWidth"))
+    scan = (tiff.fei_metadata or {}).get("Scan")
+    return _micrometres(scan.get("PixelHeight"), scan.get("PixelWidth")) if scan else None
 
 
 def _zeiss(tiff: Any) -> Stated | None:

@@ -86,18 +86,11 @@ def recording_outputs(folder: Path, names: Iterable[str], earlier: Iterable[str]
             if name not in own and before.get(name) == file_checksum(folder / name):
                 (folder / name).unlink()
     finally:
-        record_outputs(path for path in written if path.is_file())
-
-
-def record_outputs(paths: Iterable[Path]) -> None:
-    """Record files in the manifests of their folders, and leave out those that are gone."""
-    paths = list(paths)
-    for folder in dict.fromkeys(path.parent for path in paths):
-        files = {name: checksum for name, checksum in _written(folder).items() if (folder / name).is_file()}
-        files |= {path.name: file_checksum(path) for path in paths if path.parent == folder}
-        write_bytes(
-            folder / OUTPUT_MANIFEST, (json.dumps({"files": files}, indent=1, ensure_ascii=False) + "\n").encode()
-        )
+        if kept := [path for path in written if path.is_file()]:
+            files = {name: checksum for name, checksum in _written(folder).items() if (folder / name).is_file()}
+            files |= {path.name: file_checksum(path) for path in kept}
+            text = json.dumps({"files": files}, indent=1, ensure_ascii=False)
+            write_bytes(folder / OUTPUT_MANIFEST, f"{text}\n".encode())
 
 
 def is_result(path: Path) -> bool:

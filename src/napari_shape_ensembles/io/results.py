@@ -196,12 +196,16 @@ def write_experiment(
             draw(figures[name])
     for name, figure in figures.items():
         for form in ("png", "svg"):
-            content = BytesIO()
-            figure.savefig(content, format=form, dpi=150)
-            figure.set_layout_engine("none")  # the layout is fixed by now, and is as slow as drawing
             paths.append(folder / f"{name}.{form}")
-            write_bytes(paths[-1], content.getvalue())
+            _write_figure(paths[-1], figure)
+            figure.set_layout_engine("none")  # the layout is fixed by now, and is as slow as drawing
     return paths
+
+
+def _write_figure(path: Path, figure: Any) -> None:
+    content = BytesIO()
+    figure.savefig(content, format=path.suffix[1:], dpi=150)
+    write_bytes(path, content.getvalue())
 
 
 def write_json(path: Path, tree: Mapping[str, Any]) -> None:
@@ -249,7 +253,5 @@ def write_study(
         return [table, answer]
     figure = Figure(figsize=(7, 9), layout="constrained")
     draw(study, figure)
-    content = BytesIO()
-    figure.savefig(content, format="png", dpi=150)
-    write_bytes(picture, content.getvalue())
+    _write_figure(picture, figure)
     return [table, answer, picture]

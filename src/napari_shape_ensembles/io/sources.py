@@ -269,7 +269,7 @@ def _image_file(path: Path, reading: Reading, part: ImagePart) -> ImageFile:
                 f"{path.name}: an archive holds one plane, so there is no {part}: save the stack as TIFF"
             )
         return ImageFile(_read_only_plane(path, reading), given or Calibration(), path.stem)
-    image = read_large_stack(path, part.plane, reading.memory)
+    image = read_large_stack(path, part.plane, reading.memory) if part.plane else None
     if image is None and is_ome_zarr(path):
         image = read_ome_zarr(path, plane=part.plane, labels=reading.labels, memory=reading.memory)
     if image is not None:
@@ -320,13 +320,11 @@ def traced(found: Labelled, reading: Reading) -> Ensemble:
         ensemble = reading.settings.outlines.trace(
             found.labels, scale=found.calibration.scale, unit=found.calibration.unit, name=found.name
         )
-    return also_left_out(ensemble, AT_BORDER, found.cut)
+    return also_left_out(ensemble, AT_BORDER, found.cut) if found.cut else ensemble
 
 
 def also_left_out(ensemble: Ensemble, reason: Reason, count: int) -> Ensemble:
     """Add to the number of dropped objects of an ensemble."""
-    if not count:
-        return ensemble
     dropped = {**ensemble.dropped, reason: ensemble.dropped.get(reason, 0) + count}
     return ensemble.derived(ensemble.curves, dropped=dropped)
 

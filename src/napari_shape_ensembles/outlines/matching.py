@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._types import Index, Real
 from .ensemble import Ensemble
+from .recognise import numbered
 from .tracing import label_plane
 
 if TYPE_CHECKING:
@@ -134,28 +135,20 @@ class _Shared:
 
     @classmethod
     def of(cls, one: NDArray[np.integer], other: NDArray[np.integer]) -> _Shared:
-        (values_a, index_a, sizes_a), (values_b, index_b, sizes_b) = (_numbered(plane) for plane in (one, other))
+        (values_a, index_a), (values_b, index_b) = (numbered(plane.ravel()) for plane in (one, other))
+        sizes_a, sizes_b = np.bincount(index_a), np.bincount(index_b)
         both = (index_a > 0) & (index_b > 0) if values_a[0] == values_b[0] == 0 else slice(None)
         codes, pixels = _counted((index_a * len(values_b) + index_b)[both], len(values_a) * len(values_b))
         i, j = np.divmod(codes, len(values_b))
         objects = (values_a[i] > 0) & (values_b[j] > 0)
         i, j, pixels = i[objects], j[objects], pixels[objects]
-        return cls(values_a[i], values_b[j], pixels.astype(float), sizes_a[i].astype(float), sizes_b[j].astype(float))
+        a, b = values_a[i].astype(np.int64), values_b[j].astype(np.int64)
+        return cls(a, b, pixels.astype(float), sizes_a[i].astype(float), sizes_b[j].astype(float))
 
     @property
     def iou(self) -> Real:
         """Intersection over union of every pair."""
         return self.pixels / (self.of_a + self.of_b - self.pixels)
-
-
-def _numbered(plane: NDArray[np.integer]) -> tuple[Index, Index, Index]:
-    """Label values, the index of each pixel's value among them, and their numbers of pixels."""
-    if plane.max(initial=0) <= plane.size:  # counting is much faster than sorting
-        counts = np.bincount(plane.ravel())
-        used = counts > 0
-        return np.flatnonzero(used), (np.cumsum(used) - 1)[plane.ravel()], counts[used]
-    values, index, counts = np.unique(plane, return_inverse=True, return_counts=True)
-    return values.astype(np.int64), index.ravel(), counts
 
 
 def _counted(codes: Index, limit: int) -> tuple[Index, Index]:
@@ -169,9 +162,8 @@ def _counted(codes: Index, limit: int) -> tuple[Index, Index]:
 def _assigned(iou: Real, a: Index, b: Index, min_iou: float) -> Index:
     """Indices of the matched pairs: a linear assignment where an object has several candidates."""
     enough = np.flatnonzero(iou >= min_iou)
-    rivals_a, rivals_b = (np.bincount(np.unique(side[enough], return_inverse=True)[1]) for side in (a, b))
     rows, columns = (np.unique(side[enough], return_inverse=True)[1] for side in (a, b))
-    single = (rivals_a[rows] == 1) & (rivals_b[columns] == 1)
+    single = (np.bincount(rows)[rows] == 1) & (np.bincount(columns)[columns] == 1)
     contested = enough[~single]
     if not len(contested):
         return enough

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from skimage.measure import label
 
+from .._types import Index
 from .reasons import FROM_ZERO
 
 Content = Literal["grey", "mask", "labels", "classes"]
 
-# Values from this one on are sorted rather than counted.
+# Values from this one on, and from the number of pixels, are sorted rather than counted.
 _SORT_FROM = 1 << 22
 # Connected components of one value have at least this many pixels on average in labels and classes; in gray images, 1
 # to 4.
@@ -66,13 +67,12 @@ def content_of(image: ArrayLike) -> Content:
         two_values = ((pixels <= max(pixels.min(), 0)) | (pixels == pixels.max())).all()
         if not two_values:
             return "grey"  # as below, but sooner
-    values, index = _numbered(np.maximum(pixels, 0))
+    values, numbers = numbered(np.maximum(pixels, 0))
     if len(values) <= 2:
         is_mask = len(values) == 2 and values[0] == 0
         return "mask" if is_mask else "classes" if len(values) == 2 and values[-1] <= _MAX_CLASS else "grey"
     if values[0] != 0:  # tilings have no background
-        values, index = np.insert(values, 0, 0), index + 1
-    numbers = index.reshape(pixels.shape)
+        values, numbers = np.insert(values, 0, 0), numbers + 1
     pieces = int(label(numbers, connectivity=1, background=0).max())
     if np.count_nonzero(numbers) < _MIN_COMPONENT_PX * pieces:
         return "grey"
@@ -89,11 +89,12 @@ def _isolated(pixels: NDArray[Any]) -> int:
     return int(np.count_nonzero(differs))
 
 
-def _numbered(pixels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def numbered(pixels: NDArray[Any]) -> tuple[NDArray[Any], Index]:
     """Unique values of non-negative integers, ascending, and the index of each pixel's value among them."""
-    if float(pixels.max()) >= _SORT_FROM:  # half precision does not reach it
-        return np.unique(pixels, return_inverse=True)
-    numbers = pixels.astype(np.intp)
+    if float(pixels.max()) >= max(_SORT_FROM, pixels.size):  # half precision does not reach it
+        values, index = np.unique(pixels, return_inverse=True)
+        return values, index.reshape(pixels.shape)
+    numbers = pixels.astype(np.intp, copy=False)
     there = np.bincount(numbers.ravel()) > 0
     return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
 
