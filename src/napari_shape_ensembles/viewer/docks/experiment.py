@@ -42,7 +42,8 @@ class ExperimentPage(TaskPage):
             run="Compare the groups of the design table, permuting replicates",
             run_again="Compare the groups as they are now",
         )
-        self.run_button.setText("Comp&are")
+        self.run_button.setText("Compare")  # the letters are those of the page around it
+        self.stale.button.setText("Run again")
         self._drawn: object = None
         self._figures: dict[str, Any] = {}
         self.sentences, self.contrasts, self.notes, self.message = (
@@ -70,7 +71,7 @@ class ExperimentPage(TaskPage):
         self.figure.setAccessibleName("Figure")
         self.figure.currentIndexChanged.connect(self._draw)
         self.dialogs = Dialogs(self, self.session, task.show_message)
-        self.files = menu_button("Fil&es", "Save, export, or open an experiment", self.dialogs.experiment_entries())
+        self.files = menu_button("Files", "Save, export, or open an experiment", self.dialogs.experiment_entries())
         self.given, self.interactions = QListWidget(), QListWidget()
         self.requested = Section(
             "Covariates and interactions",
