@@ -74,10 +74,11 @@ def script(
     """
     files = {source.name: _file_of(source) for side in sources for source in side}
     pooled = ["Ensemble"] if max(map(len, sources)) > 1 else []
+    names = [*pooled, "Outlines", "Settings", *(["archetype_sensitivity"] if archetypes else []), "compare"]
     lines = [
         *(["import numpy as np"] if any(excluded) else []),
         *(["from skimage.io import imread"] if any(files.values()) else []),
-        f"from napari_shape_ensembles import {', '.join([*pooled, 'Outlines', 'Settings', 'compare'])}",
+        f"from napari_shape_ensembles import {', '.join(names)}",
     ]
     pixels = {(*source.scale.tolist(), source.unit) for side in sources for source in side}
     resized = bool(pooled) and len(pixels) > 1
@@ -120,8 +121,9 @@ def script(
             whole = pooled_name([source.name for source in side])
             lines.append(f"{name} = Ensemble.pooled({name}, name={whole!r})")
     call = _call("Settings", asdict(settings).items())
-    whole = ".sensitivity().comparison" if archetypes else ""
-    return "\n".join([*lines, f"result = compare(a, b, {call}){whole}", "print(result.summary())", ""])
+    lines += [f"result = compare(a, b, {call})"]
+    lines += ["result = archetype_sensitivity(result).comparison"] if archetypes else []
+    return "\n".join([*lines, "print(result.summary())", ""])
 
 
 def _file_of(source: Source) -> str | None:
