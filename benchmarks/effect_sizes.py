@@ -10,6 +10,7 @@ import numpy as np
 
 from napari_shape_ensembles import (
     Ensemble,
+    archetype_sensitivity,
     compare,
     dependence_test,
 )
@@ -50,7 +51,7 @@ def row(pair):
     # Shares are meaningless if no difference was found.
     shares = [] if result.case == "1∧1" else zip(COMPONENTS, found.share, *found.interval, strict=True)
     leading = [f"{name} {text(share, low, high)}" for name, share, low, high in shares if low > 0.1]
-    sensitivity = result.sensitivity()
+    sensitivity = archetype_sensitivity(result)
     return {
         "row": result.case,
         **{

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from imageio.v3 import imread
 from scipy import stats
 
-from napari_shape_ensembles import Comparison, Ensemble, Experiment, Outlines, Settings, compare, experiment
+from napari_shape_ensembles import (
+    Comparison,
+    Ensemble,
+    Experiment,
+    Outlines,
+    Settings,
+    archetype_sensitivity,
+    compare,
+    experiment,
+)
 from napari_shape_ensembles.comparison import engine
 from napari_shape_ensembles.comparison.experiment import FORMAT
 from napari_shape_ensembles.comparison.quantities import quantities
@@ -232,7 +241,7 @@ def test_replicates_of_several_images_are_permuted_whole(tmp_path):
     assert (found.permuted, found.unit_counts, found.image_counts) == ("replicates", (4, 4), (8, 8))
     assert "(4 replicates, 96 curves)" in found.summary()
     assert found.scale.p_value == result.table["scale_p"][0] == pytest.approx(2 / 70)
-    again = found.sensitivity(2).comparisons[0]
+    again = archetype_sensitivity(found, 2).comparisons[0]
     assert (again.scale.p_value, again.permuted) == (found.scale.p_value, "replicates")
     found.save(tmp_path / "contrast.npz")
     loaded = Comparison.load(tmp_path / "contrast.npz")

@@ -7,7 +7,7 @@ import pytest
 
 from curve_makers import blobs
 from image_makers import labels_of
-from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
+from napari_shape_ensembles import Comparison, Ensemble, Settings, archetype_sensitivity, compare
 from napari_shape_ensembles.comparison.learning import COMPARISON_STEPS
 from napari_shape_ensembles.comparison.sensitivity import ArchetypeSensitivity
 from napari_shape_ensembles.progress import Stopped, reporting
@@ -20,7 +20,7 @@ def pair(count=30, stretch=1.5):
 
 
 def test_agreeing_archetypes_give_one_row_and_a_range():
-    found = compare(*pair(), QUICK).sensitivity(4)
+    found = archetype_sensitivity(compare(*pair(), QUICK), 4)
     assert found.cases == ("1∧0",) * 4
     assert found.stable
     assert found.comparison.case == "1∧0"
@@ -33,7 +33,7 @@ def test_agreeing_archetypes_give_one_row_and_a_range():
 
 def test_results_are_comparisons_with_each_archetype():
     a, b = pair()
-    found = compare(a, b, QUICK).sensitivity(3)
+    found = archetype_sensitivity(compare(a, b, QUICK), 3)
     assert (found.comparisons[0].t == compare(a, b, QUICK).t).all()
     chosen = found.comparisons[2].settings
     assert (found.comparisons[2].t == compare(a, b, chosen).t).all()
@@ -44,7 +44,7 @@ def test_resampling_to_one_pixel_size_is_reported_by_every_comparison():
         Ensemble.from_labels(labels_of(seed), scale=(size, size), unit="µm", name=f"at {size}")
         for seed, size in ((1, 0.25), (2, 0.5))
     )
-    found = compare(a, b, QUICK).sensitivity(2)
+    found = archetype_sensitivity(compare(a, b, QUICK), 2)
     assert {one.note for one in found.comparisons} == {compare(a, b, QUICK).note}
     assert found.comparison.note.startswith("Pixels measure 0.25 to 0.5 µm")
 
@@ -62,23 +62,23 @@ def test_disagreeing_archetypes_are_inconclusive():
 
 def test_steps_are_numbered_consecutively_and_cancellable():
     seen = []
-    compare(*pair(10), QUICK).sensitivity(2, progress=seen.append)
+    archetype_sensitivity(compare(*pair(10), QUICK), 2, progress=seen.append)
     assert [step.done for step in seen] == list(range(2 * len(COMPARISON_STEPS)))
     assert seen[-1].name == f"archetype 2 of 2: {COMPARISON_STEPS[-1]}"
     heard, result = [], compare(*pair(10), QUICK)
     with reporting(heard.append, stop=lambda: len(heard) == len(COMPARISON_STEPS) + 2), pytest.raises(Stopped):
-        result.sensitivity()
+        archetype_sensitivity(result)
     assert heard[-1].name == f"archetype 2 of 5: {COMPARISON_STEPS[1]}"
     assert {step.total for step in heard} == {5 * len(COMPARISON_STEPS)}
 
 
 def test_one_archetype_is_rejected():
     with pytest.raises(ValueError, match="at least 2"):
-        compare(*pair(10), QUICK).sensitivity(1)
+        archetype_sensitivity(compare(*pair(10), QUICK), 1)
 
 
 def test_draws_are_reproducible_with_the_seed():
-    one, other = (compare(*pair(10), QUICK).sensitivity(3) for _ in range(2))
+    one, other = (archetype_sensitivity(compare(*pair(10), QUICK), 3) for _ in range(2))
     assert [c.settings.archetype for c in one.comparisons] == [c.settings.archetype for c in other.comparisons]
     assert np.array_equal(one.comparisons[1].t, other.comparisons[1].t)
 
@@ -86,7 +86,7 @@ def test_draws_are_reproducible_with_the_seed():
 def test_archetypes_are_distinct_and_steps_count_them():
     a, b = pair(3)
     seen = []
-    found = compare(a, b, QUICK, archetype=4).sensitivity(20, progress=seen.append)
+    found = archetype_sensitivity(compare(a, b, QUICK, archetype=4), 20, progress=seen.append)
     assert sorted(comparison.settings.archetype for comparison in found.comparisons) == list(range(6))
     assert {step.total for step in seen} == {6 * len(COMPARISON_STEPS)}
     assert seen[-1].done == 6 * len(COMPARISON_STEPS) - 1

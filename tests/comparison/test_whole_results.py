@@ -19,6 +19,7 @@ from napari_shape_ensembles import (
     Settings,
     agreement,
     annotators,
+    archetype_sensitivity,
     compare,
     decision_landscape,
     dependence_test,
@@ -123,7 +124,7 @@ def test_every_result_plots_on_axes_without_pyplot(result):
         "smoothing": smoothing_study(labels, labels.T, sigmas=(0.5, 1.0), ranks=(2,), landmarks=(20,), settings=few),
     }
     results |= {
-        "sensitivity": result.sensitivity(2),
+        "sensitivity": archetype_sensitivity(result, 2),
         "position": position_dependence(result),
         "quality": quality(result.a, result.a),
         "quality without findings": Quality(()),
@@ -142,7 +143,7 @@ def test_every_result_plots_on_axes_without_pyplot(result):
 
 
 def test_plots_show_the_results(result):
-    found = result.sensitivity(3)
+    found = archetype_sensitivity(result, 3)
     level, *marks = found.plot().lines
     drawn = sorted(x for mark in marks for x in mark.get_xdata())
     assert drawn == sorted(getattr(one, test).p_value for one in found.comparisons for test in ("undulation", "scale"))

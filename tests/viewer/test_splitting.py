@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from docks import execute, same, set_choices, wait_until_idle
 from image_makers import labels_of, spots
-from napari_shape_ensembles import Settings, compare
+from napari_shape_ensembles import Settings, archetype_sensitivity, compare
 from napari_shape_ensembles.cli import app
 from napari_shape_ensembles.io.design import read_design, take_parts, take_pixel_sizes
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
@@ -312,7 +312,7 @@ def test_methods_text_for_labels_mentions_no_segmentation(session, model, tmp_pa
 def test_the_script_withholds_a_row_that_depends_on_the_archetype(session, model, qtbot, monkeypatch):
     one, two = (model.add_labels(labels_of(seed), name=f"field {seed}") for seed in (1, 2))
     quick = {"landmarks": 40, "rank": 5, "permutations": 199, "coordinates": "raw"}
-    found = compare(outlines(session, one), outlines(session, two), Settings(**quick)).sensitivity()
+    found = archetype_sensitivity(compare(outlines(session, one), outlines(session, two), Settings(**quick)))
     low, high = max((found.p_values(test) for test in ("undulation", "scale")), key=np.ptp)
     set_choices(session.choices, **quick, significance=(low + high) / 2)
     session.design.choose([one], [two])

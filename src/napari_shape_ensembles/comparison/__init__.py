@@ -5,6 +5,7 @@ from .design import Design, design_from_names
 from .experiment import Experiment, experiment
 from .position import position_dependence
 from .result import Comparison
+from .sensitivity import archetype_sensitivity
 from .settings import Settings
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Design",
     "Experiment",
     "Settings",
+    "archetype_sensitivity",
     "compare",
     "design_from_names",
     "experiment",

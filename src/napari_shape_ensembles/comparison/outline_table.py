@@ -1,7 +1,7 @@
 """The table of outlines: one row per outline, and one name for every column wherever it is shown or written."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from ..outlines import Ensemble
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .result import Comparison
 
 _SIZES = ("product", "undulation", "scale")
 #: Columns of the distances from the mean shape, and of each divided by its maximum.
@@ -59,7 +58,7 @@ def outline_table(ensembles: Sequence[Ensemble], samples: Sequence[str], t: Real
     return pd.concat([known, table[metadata], features, pd.DataFrame(distances)], axis=1)
 
 
-def witness_columns(result: "Comparison") -> dict[str, Real]:
+def witness_columns(result: Any) -> dict[str, Real]:
     """Witness values of the deciding part of each test, by column; NaN if a side has a single curve."""
     first, settings = len(result.a), result.settings
     total, columns = first + len(result.b), dict[str, Real]()

@@ -18,7 +18,6 @@ from ..mmd.replicates import DRAWS, Hypothesis
 from ..outlines import Ensemble, Quality, exchange, quality
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
-from ..progress import Listener
 from ..shapes import ShapeSpace
 from . import answer, records
 from .design import cannot_reach, numbers_below
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from .position import PositionDependence
-    from .sensitivity import ArchetypeSensitivity
 
 #: Format name of a saved comparison, and the newest version of its layout (docs/files.md).
 FORMAT, LAYOUT = "shape-ensembles comparison", 1
@@ -90,9 +87,9 @@ class Comparison(Sealed):
     archetype_is_ambiguous : bool
         Whether the archetype is (nearly) symmetric, so that matches with it are not unique.
     row_depends_on_archetype : bool
-        Whether the row is known to change with the archetype (`sensitivity`); it is then inconclusive.
+        Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then inconclusive.
     archetypes_agree : bool
-        Whether the row is known to be the same with other archetypes (`sensitivity`).
+        Whether the row is known to be the same with other archetypes (`archetype_sensitivity`).
     versions : mapping of str to str
         Versions of the software that affects the digits of the result.
     descriptors : (N, k) array
@@ -489,28 +486,6 @@ class Comparison(Sealed):
         ratios = {"size_ratio": size_ratio, "elongation_ratio": elongation_ratio}
         return planned_power(self, count, **ratios, draws=draws, random_state=random_state)
 
-    def sensitivity(self, archetypes: int = 5, *, progress: Listener | None = None) -> "ArchetypeSensitivity":
-        """Repeat the comparison against several archetypes; see `sensitivity.ArchetypeSensitivity`.
-
-        Parameters
-        ----------
-        archetypes : int
-            Number of archetypes, at least 2: that of the settings, and pooled curves drawn at random.
-        progress : callable, optional
-            As in `compare`.
-
-        Examples
-        --------
-        >>> from napari_shape_ensembles import compare, samples
-        >>> a, b = samples.powder_outlines().ensembles()
-        >>> sensitivity = compare(a, b, landmarks=60, rank=10, permutations=199).sensitivity(archetypes=3)
-        >>> sensitivity.cases, sensitivity.stable
-        (('1∧0', '1∧0', '1∧0'), True)
-        """
-        from .sensitivity import archetype_sensitivity
-
-        return archetype_sensitivity(self, archetypes, progress=progress)
-
     def dependence(self) -> DependenceTest:
         """Test whether undulation and scale depend on each other within the samples; see `dependence_test`."""
         settings = self.settings
@@ -522,12 +497,6 @@ class Comparison(Sealed):
             significance=settings.significance,
             random_state=settings.seed,
         )
-
-    def position(self) -> "PositionDependence":
-        """Test whether shape depends on the position of an outline within its image; see `position_dependence`."""
-        from .position import position_dependence
-
-        return position_dependence(self)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:

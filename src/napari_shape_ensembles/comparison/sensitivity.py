@@ -28,9 +28,10 @@ class ArchetypeSensitivity:
 
     Examples
     --------
-    >>> from napari_shape_ensembles import compare, samples
+    >>> from napari_shape_ensembles import archetype_sensitivity, compare, samples
     >>> a, b = samples.powder_outlines().ensembles()
-    >>> compare(a, b, landmarks=60, rank=10, permutations=199).sensitivity(archetypes=2).p_values("scale")
+    >>> result = compare(a, b, landmarks=60, rank=10, permutations=199)
+    >>> archetype_sensitivity(result, archetypes=2).p_values("scale")
     (0.005, 0.005)
     """
 
@@ -90,7 +91,25 @@ class ArchetypeSensitivity:
 def archetype_sensitivity(
     comparison: Comparison, archetypes: int = 5, *, progress: Listener | None = None
 ) -> ArchetypeSensitivity:
-    """Repeat a comparison against several archetypes; see `Comparison.sensitivity`."""
+    """Repeat a comparison against several archetypes.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    archetypes : int
+        Number of archetypes, at least 2: that of the settings, and pooled curves drawn at random.
+    progress : callable, optional
+        As in `compare`.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import archetype_sensitivity, compare, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> result = compare(a, b, landmarks=60, rank=10, permutations=199)
+    >>> sensitivity = archetype_sensitivity(result, archetypes=3)
+    >>> sensitivity.cases, sensitivity.stable
+    (('1∧0', '1∧0', '1∧0'), True)
+    """
     if archetypes < 2:
         raise ValueError(f"{archetypes} archetypes: use at least 2 to see whether they agree")
     settings = comparison.settings

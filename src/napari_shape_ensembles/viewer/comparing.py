@@ -17,7 +17,7 @@ from napari.layers import Layer
 from psygnal import Signal
 
 from ..archive import replacing, write_bytes
-from ..comparison import Comparison, Experiment, compare
+from ..comparison import Comparison, Experiment, archetype_sensitivity, compare
 from ..comparison.display import MARK
 from ..comparison.learning import COMPARISON_STEPS
 from ..comparison.result import read_view
@@ -644,4 +644,4 @@ def robustness_of(result: Comparison, archetypes: int = 5) -> Robustness:
     with as_part(0, total):
         test = result.dependence()
     with as_part(1, total):
-        return Robustness(test, result.sensitivity(archetypes))
+        return Robustness(test, archetype_sensitivity(result, archetypes))

@@ -18,6 +18,7 @@ from ..comparison.result import FORMAT
 from ..io import CurveTable, read_comparison_view, read_curves, write_curves
 from ..io.annotations import is_annotated
 from ..io.content import json_of
+from ..io.curve_files import FORMATS
 from ..io.ebsd import ENDINGS, EBSDMap, read_ebsd
 from ..io.grains import find_grains
 from ..outlines import Ensemble
@@ -43,7 +44,7 @@ def prefer_own_reader(_: object = None) -> None:
 
 
 def reader(path: str | Sequence[str]) -> Reader | None:
-    """Return a reader of curves, results and orientation maps (EBSD), or None for other JSON files."""
+    """Return a reader of curves, results and orientation maps (EBSD), or None for other files."""
     if all(name.lower().endswith(ENDINGS) for name in paths_of(path)):
         return lambda path: [layer for name in paths_of(path) for layer in map_layers(read_ebsd(name))]
     try:
@@ -52,7 +53,9 @@ def reader(path: str | Sequence[str]) -> Reader | None:
         return None
     if any(is_archive(name, EXPERIMENT) for name in paths_of(path)):
         return open_experiments
-    return read_curve_layers if all(known) else None
+    if all(known) and all(name.lower().endswith(tuple(FORMATS)) for name in paths_of(path)):
+        return read_curve_layers
+    return None
 
 
 def open_experiments(path: str | Sequence[str]) -> list[tuple[None]]:

@@ -232,6 +232,8 @@ class OwnLayers:
         """
         gone = [ref for ref, _ in self._refs if ref() not in layers]
         remove_layers(gone, self._layers)
+        if gone:
+            yield
         first_rows = itertools.accumulate((len(layer.features) for layer in layers), initial=0)
         self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=False)]
         for layer in [layer for layer in layers if new and layer not in self._layers]:

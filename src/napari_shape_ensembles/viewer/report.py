@@ -78,10 +78,11 @@ def script(
     wholes = names or [pooled_name([source.name for source in side]) for side in sources]
     named = [len(side) > 1 or side[0].name != whole for side, whole in zip(sources, wholes, strict=True)]
     pooled = ["Ensemble"] if any(named) else []
+    used = [*pooled, "Outlines", "Settings", *(["archetype_sensitivity"] if archetypes else []), "compare"]
     lines = [
         *(["import numpy as np"] if any(excluded) else []),
         *(["from skimage.io import imread"] if any(files.values()) else []),
-        f"from napari_shape_ensembles import {', '.join([*pooled, 'Outlines', 'Settings', 'compare'])}",
+        f"from napari_shape_ensembles import {', '.join(used)}",
     ]
     pixels = {(*source.scale.tolist(), source.unit) for side in sources for source in side}
     resized = max(map(len, sources)) > 1 and len(pixels) > 1
@@ -124,8 +125,9 @@ def script(
             images = name if len(side) > 1 else f"[{name}]"
             lines.append(f"{name} = Ensemble.pooled({images}, name={whole!r})")
     call = _call("Settings", asdict(settings).items())
-    whole = ".sensitivity().comparison" if archetypes else ""
-    return "\n".join([*lines, f"result = compare(a, b, {call}){whole}", "print(result.summary())", ""])
+    lines += [f"result = compare(a, b, {call})"]
+    lines += ["result = archetype_sensitivity(result).comparison"] if archetypes else []
+    return "\n".join([*lines, "print(result.summary())", ""])
 
 
 def _file_of(source: Source) -> str | None:
