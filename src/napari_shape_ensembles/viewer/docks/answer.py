@@ -47,7 +47,8 @@ class AnswerPage(TaskPage):
         )
         self.run_button.setText("Co&mpare")
         self.explanation = session.explanation
-        self.groups = ExperimentPage(napari_viewer)
+        self.groups: ExperimentPage | None = None  #: the part about all groups, created when there are several
+        self._place_of_groups = column()
         self._shown: tuple[Any, ...] = ()
         self._colored: tuple[Any, ...] = ()
         self.help: HelpWindow | None = None
@@ -74,7 +75,7 @@ class AnswerPage(TaskPage):
         # Messages about files stay visible, outside of collapsed sections and even without a result.
         parts = results.message, self.verdict, self.row, self.color_by, self.paper, self.numbers, self.settings
         self.pair = PairChoice(self)
-        self.scroll = scrolling(self, self.groups, self.pair, self.buttons(), *state, *parts)
+        self.scroll = scrolling(self, self._place_of_groups, self.pair, self.buttons(), *state, *parts)
         self._note_scroll_timer, self._result_scroll_timer = (
             single_shot_timer(self, partial(self.scroll.ensureWidgetVisible, part))
             for part in (results.message, self.verdict)
@@ -141,7 +142,11 @@ class AnswerPage(TaskPage):
             part.setVisible(result is not None)
         self.paper.setEnabled(not self.busy)
         several = self.session.design.is_experiment
-        self.groups.setVisible(several or self.session.experiment.result is not None)
+        wanted = several or self.session.experiment.result is not None
+        if wanted and self.groups is None:
+            self.groups = ExperimentPage(self.viewer)
+            self._place_of_groups.layout().addWidget(self.groups)
+        self._place_of_groups.setVisible(wanted)
         self.reason.setVisible(bool(self.reason.text()) and not several)  # the groups have it
         again = self.state in ("done", "stale", INCONCLUSIVE)
         self.run_button.setVisible(not (several or again))  # not beside *Run again*

@@ -184,7 +184,7 @@ class Bench(Page):
         self.show_answer()
         answer = self.pages["Answer"]
         assert isinstance(answer, AnswerPage)
-        page: TaskPage = answer.groups if self.session.design.is_experiment else answer
+        page: TaskPage = (answer.groups if self.session.design.is_experiment else None) or answer
         if page.state in ("ready", "stale", "error"):
             page.run()
             answer.scroll.verticalScrollBar().setValue(0)  # progress is shown at its top
