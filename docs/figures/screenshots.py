@@ -97,7 +97,7 @@ def draw_bench(out):
         while session.explanation.result is None:
             wait(milliseconds=100)
         keep("answer")
-        answer = bench.pages["Answer"].show_tab(0)
+        answer = bench.pages["Answer"]
         answer.results.explore.click()
         answer.comparison.selection.pick([int(np.argmax(answer.result.distances["undulation"]))])
         wait(milliseconds=1500)

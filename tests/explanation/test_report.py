@@ -167,7 +167,7 @@ def test_a_comparison_without_a_difference():
     text = " ".join(Parsed(report_html(explain(result))).text)
     assert "distance 0.00 (0.00 to " in " ".join(text.split())
     assert "No difference was detected." in text
-    assert "20 outlines of A (unnamed)" in text
+    assert "20 outlines of A and 20 of B" in text
 
 
 @pytest.mark.usefixtures("blank_figures", "blank_files")

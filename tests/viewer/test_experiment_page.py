@@ -1,7 +1,6 @@
 """Screens in the window: images that stay on disk, a control group, a heat map, and opening a well."""
 
 import json
-from pathlib import Path
 
 import napari
 import numpy as np
@@ -282,73 +281,60 @@ def test_position_dependence_is_shown_for_two_images(model, qtbot):
     session.detach(session.comparison)
 
 
-def test_permuting_images_of_one_dish_is_reported(model, qtbot):
-    """Six images per sample, from two dishes each: images of one dish are not independent."""
-    session = Session.of(model)
-    page = AnswerPage(model)
+def test_replicates_of_two_groups_are_permuted(model, qtbot):
+    """Six images per sample, from three dishes each: images of one dish are not independent."""
+    session, page = Session.of(model), AnswerPage(model)
     qtbot.addWidget(page)
-    set_choices(session.choices, landmarks=40, rank=5, permutations=199)
+    set_choices(session.choices, landmarks=40, rank=5, permutations=199, significance=0.3)
     layers = [model.add_labels(labels_of(place), name=f"{'ab'[place // 6]}{place}") for place in range(12)]
     session.design.write((layer, "group", layer.name[0]) for layer in layers)
-    session.design.write((layer, "replicate", f"dish {place % 2}") for place, layer in enumerate(layers))
-    press(page.run_button, qtbot)
+    session.design.write((layer, "replicate", f"dish {place % 3}") for place, layer in enumerate(layers))
+    assert page.run_button.isHidden()
+    press(page.groups.run_button, qtbot)
+    wait_until_idle(session.experiment, qtbot)
     wait_until_idle(session.comparison, qtbot)
-    words = "Images were permuted as if all were independent: the replicates of the design table were not used"
-    assert session.comparison.result.note == words
-    assert words in page.results.warnings.text()
+    assert page.result.permuted == "replicates"
+    assert page.result.names == ("a", "b")
     page.verdict.show_headline(page.result, headline(page.result))
-    assert "holds for the conditions if all images are independent" in page.verdict.beside.text()
-    assert words in page.verdict.beside.text()
-    session.design.write((layer, "replicate", f"dish {place}") for place, layer in enumerate(layers))
+    assert "whole replicates were permuted (3 and 3)" in page.verdict.beside.text()
+    assert not session.comparison.unsaved  # it is part of the experiment
+    session.design.write((layer, "replicate", f"dish {place % 2}") for place, layer in enumerate(layers))
     assert page.state == "stale"
     assert "the design table was changed" in page.stale.label.text()
-    press(page.run_button, qtbot)
+    session.design.write((layer, "replicate", "") for layer in layers)
+    press(page.stale.button, qtbot)
     wait_until_idle(session.comparison, qtbot)
-    assert not session.comparison.result.note
+    assert page.result.permuted == "images"
 
 
-def test_images_of_a_and_b_that_are_not_open_are_counted(model, qtbot):
-    session = Session.of(model)
-    session.attach(session.comparison)
-    task, design = session.comparison, session.design
-    set_choices(session.choices, landmarks=40, rank=5, permutations=199)
-    layers = [model.add_labels(labels_of(place), name=name) for place, name in enumerate(("a0", "b0"))]
-    files = [ImageRow(name, Path(f"{name}.tif"), ImagePart()) for name in ("a1", "b1", "c0")]
-    design.replace_rows([(row, {"group": row.name[0]}) for row in (*layers, *files)])
-    task.run()
-    wait_until_idle(task, qtbot)
-    words = "2 images of A and B in the design table left out: not open as layers"
-    assert task.result.note == words
-    design.write([(files[0], "group", "c")])
-    assert task.changed_since() == ["the number of images that are not open was changed"]
-    session.detach(session.comparison)
-
-
-def test_unused_design_columns_are_saved(model, qtbot, tmp_path):
-    session = Session.of(model)
-    session.attach(session.comparison)
-    task, design, path = session.comparison, session.design, tmp_path / "pair.comparison.npz"
-    set_choices(session.choices, landmarks=40, rank=5, permutations=99)
-    layers = [model.add_labels(labels_of(place), name=f"{'ab'[place // 2]}{place}") for place in range(4)]
-    design.write((layer, "group", layer.name[0]) for layer in layers)
-    design.write((layer, "replicate", "dish") for layer in layers)
-    task.run()
-    wait_until_idle(task, qtbot)
-    assert "replicates of the design table" in task.result.note
-    assert "at_one_pixel_size" not in script_of(task.shown)  # all pixels have the same size
+def test_groups_are_called_by_their_names(model, qtbot, tmp_path):
+    session, page, path = Session.of(model), AnswerPage(model), tmp_path / "pair.comparison.npz"
+    qtbot.addWidget(page)
+    set_choices(session.choices, landmarks=40, rank=5, permutations=299)
+    layers = [model.add_labels(labels_of(seed, size=9 + 2 * seed), name=f"image {seed}") for seed in range(2)]
+    session.design.write((layer, "group", name) for layer, name in zip(layers, ("control", "drug"), strict=True))
+    page.comparison.arrange(True, captioned=True)
+    press(page.run_button, qtbot)
+    task = wait_until_idle(session.comparison, qtbot)
+    assert task.result.names == ("control", "drug")
+    page.verdict.show_headline(page.result, headline(page.result))
+    assert page.verdict.sentence.text().startswith("drug's outlines are larger")
+    assert page.verdict.picture.title == "Mean outlines: control filled, drug dashed"
+    assert [layer.name for layer in model.layers if is_own(layer)] == ["image 0 curves", "image 1 curves"]
+    captions = {caption.text for caption in task.side_by_side.captions((600, 800))}
+    assert captions == {"control · image 0", "drug · image 1"}
+    assert "a = Ensemble.pooled([a], name='control')" in script_of(task.shown)
     task.save(path)
     wait_until_idle(task, qtbot)
     task.open(path)
     wait_until_idle(task, qtbot)
+    assert task.result.names == ("control", "drug")
+    assert [ref() for side in task.run_inputs.layers for ref in side] == layers  # found by the names of the images
     assert task.changed_since() == []
-    design.write((layer, "replicate", "") for layer in layers)
-    assert task.changed_since() == ["the design table was changed"]
-    set_choices(session.choices, permute="curves")
     task.run()
     wait_until_idle(task, qtbot)
-    design.write((layer, "block", layer.name[1:]) for layer in layers)
-    assert task.changed_since() == []  # single outlines were permuted
-    session.detach(session.comparison)
+    session.design.write([(layers[1], "group", "dose")])
+    assert task.changed_since() == ["a group was renamed"]
 
 
 def test_a_saved_comparison_restores_the_design(model, qtbot, tmp_path):
@@ -365,6 +351,7 @@ def test_a_saved_comparison_restores_the_design(model, qtbot, tmp_path):
         session.design.write([(layer, "group", group), (layer, "replicate", "m1"), (layer, "dose", dose)])
     rows = session.design.rows()
     session.comparison.run()
+    wait_until_idle(session.experiment, qtbot)
     wait_until_idle(session.comparison, qtbot)
     session.comparison.save(tmp_path / "pair.comparison.npz")
     wait_until_idle(session.comparison, qtbot)

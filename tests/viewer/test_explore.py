@@ -266,7 +266,7 @@ def test_the_card_shows_the_numbers_of_a_curve_with_their_units(finished_dock, e
     row = len(finished_dock.result.a) + 2
     finished_dock.comparison.selection.pick([row])
     text = explorer.card.numbers.text()
-    assert f"<b>B</b> two, curve {finished_dock.result.b.ids[2]}" in text
+    assert f"<b>two</b>, curve {finished_dock.result.b.ids[2]}" in text
     assert f"area: {finished_dock.result.b.features['area'].iloc[2]:.4g} µm²" in text
     assert f"distance from the mean shape: {finished_dock.result.distances['product'].iloc[row]:.4g}" in text
 

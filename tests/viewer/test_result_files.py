@@ -543,7 +543,7 @@ def test_curves_are_colored_by_the_witness(viewer, qtbot):
     low, high = small.face_contrast_limits
     assert low == -high == large.face_contrast_limits[0]
     assert small.features["painted"].mean() > 0 > large.features["painted"].mean()
-    np.testing.assert_allclose(small.features["painted"], dock.result.witnesses["scale"][: len(dock.result.a)])
+    np.testing.assert_allclose(small.features["painted"], dock.result.witnesses["witness_scale"][: len(dock.result.a)])
     np.testing.assert_allclose(small.face_colormap.map([0.0, 1.0]), to_rgba_array([COLOR_B, COLOR_A]), atol=1e-6)
     assert dock.color_by.colorbar.labels == ["typical of B", "0", "typical of A"]
 
@@ -560,7 +560,9 @@ def test_the_witness_of_thousands_of_curves_is_computed_on_demand(finished_dock,
     dock = open_answer(viewer, qtbot)
     with qtbot.waitSignal(dock.finished, timeout=20_000):
         pass
-    np.testing.assert_allclose(layer.features["painted"], dock.result.witnesses["undulation"][: len(dock.result.a)])
+    np.testing.assert_allclose(
+        layer.features["painted"], dock.result.witnesses["witness_undulation"][: len(dock.result.a)]
+    )
     assert dock.color_by.choice.currentData() == "witness_undulation"
 
 

@@ -390,7 +390,7 @@ def test_a_landscape_in_a_window_fits_and_applies_a_clicked_cell(shown, qtbot):
 
     click(dock, qtbot, 1, 2, 0)
     assert bench.step == "Answer"
-    answer = bench.pages["Answer"].show_tab(0)
+    answer = bench.pages["Answer"]
     assert answer.settings_form.value == dock.result.settings_at(24, 10)
     assert "24 landmarks, rank 10" in dock.picked.text()
     with qtbot.waitSignal(answer.finished, timeout=30_000):

@@ -73,6 +73,13 @@ def names_of(comparison: Comparison) -> tuple[str, str]:
     return (a, b) if usable else ("A", "B")
 
 
+def titles_of(comparison: Comparison) -> tuple[str, str]:
+    """Full names of the two groups; those that sentences cannot use are preceded by the letter that these use."""
+    pairs = zip(names_of(comparison), (comparison.a.name, comparison.b.name), strict=True)
+    a, b = (f"{used}: {full}" if full and full != used else used for used, full in pairs)
+    return a, b
+
+
 # ------------------------------------------------------------------------------------------------------ the row
 
 

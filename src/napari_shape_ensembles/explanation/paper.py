@@ -2,13 +2,14 @@
 
 from collections.abc import Collection
 from math import comb
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from ..comparison import Comparison
-from ..comparison.answer import PART_NAMES, names_of, p_words
+from ..comparison.answer import PART_NAMES, names_of, p_words, titles_of
 from ..mmd.permutations import bin_size
 from ..outlines import Outlines
 from ..outlines.recipe import PIXEL_SIZE, TRACING
@@ -26,6 +27,7 @@ _COLORS = {"A": COLOR_A, "B": COLOR_B}
 _QUANTITIES = ("size", "elongation", "roughness")
 _MEASURES = {"affine": "affine arc length (that of the whitened outline)", "arc-length": "arc length"}
 _MAX_DOTS = 2000  # outlines drawn of each side at most
+_TICK_LETTERS = 12  # letters of a group's name in a line below an axis
 
 
 def answer_figure(result: Comparison, known: Headline) -> Figure:
@@ -43,20 +45,15 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
         Gray dots are outlines (at most 2000 a side), black circles the geometric means of images, bars those of the
         sides: of the images' means if images were permuted. Axes are logarithmic.
     """
-    parts, first, names = result.components, len(result.a), dict(zip("AB", names_of(result), strict=True))
+    parts, first = result.components, len(result.a)
     rng = np.random.default_rng(0)
     with style():
         figure = Figure(figsize=(7.2, 2.6), layout="constrained")
         outline, *panels = figure.subplots(1, 1 + len(_QUANTITIES), width_ratios=[1.6, 1, 1, 1])
-        for curve, side, line in ((known.mean_a, "A", "-"), (known.mean_b, "B", "--")):
+        drawn = zip((known.mean_a, known.mean_b), "AB", ("-", "--"), titles_of(result), strict=True)
+        for curve, side, line, title in drawn:
             closed = np.concatenate([curve, curve[:1]])
-            outline.plot(
-                closed[:, 1],
-                closed[:, 0],
-                line,
-                color=_COLORS[side],
-                label=f"{side}: {names[side]}" if names[side] != side else side,
-            )
+            outline.plot(closed[:, 1], closed[:, 0], line, color=_COLORS[side], label=title)
         outline.set(aspect="equal", xlabel=result.a.unit, ylabel=result.a.unit, title="mean outlines")
         outline.invert_yaxis()
         figure.legend(*outline.get_legend_handles_labels(), loc="outside lower left", ncols=2, frameon=False)
@@ -77,7 +74,7 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
                 axis.plot([place - 0.35, place + 0.35], [np.exp(np.log(weighed).mean())] * 2, color="black")
             with_log_ticks(axis)
             axis.set(xlim=(-0.6, 1.6), title=f"{name}, {result.a.unit}" if name == "size" else name)
-            axis.set_xticks([0, 1], ["A", "B"])
+            axis.set_xticks([0, 1], [fill(name, _TICK_LETTERS) for name in names_of(result)])
             axis.spines[["top", "right"]].set_visible(False)
     return figure
 
@@ -98,11 +95,11 @@ def methods(
         What the outlines come from: only images are segmented, and shapes are not traced either.
     """
     settings, said = result.settings, []
-    for letter, side in (("A", result.a), ("B", result.b)):
+    for title, side in zip(titles_of(result), (result.a, result.b), strict=True):
         images = len(set(side.images.tolist()))
         left_out = "; ".join(account_of(side.dropped, side.filled))
         said.append(
-            f"Sample {letter} ({side.name}) had {counted(len(side), 'outline')} in {counted(images, 'image')}"
+            f"Sample {title} had {counted(len(side), 'outline')} in {counted(images, 'image')}"
             f"{f' ({left_out})' if left_out else ''}."
         )
     said.append(_pixels(result))

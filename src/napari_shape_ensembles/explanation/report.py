@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from ..archive import write_bytes
 from ..comparison import Comparison
-from ..comparison.answer import names_of, ratio_words
+from ..comparison.answer import names_of, ratio_words, titles_of
 from ..comparison.quantities import COMPONENTS
 from ..comparison.verdict import TRUTH_TABLE
 from .explain import Explanation
@@ -134,10 +134,8 @@ def report_kind(path: Path) -> Literal["html", "pdf"]:
 def paragraphs(explanation: Explanation) -> tuple[str, ...]:
     """Return the explanation in full sentences: what differs, by how much, and what was compared."""
     result = explanation.comparison
-    counts = (
-        f"{len(result.a)} outlines of A ({result.a.name or 'unnamed'}) and {len(result.b)} of B "
-        f"({result.b.name or 'unnamed'}) were compared, in {result.a.unit}."
-    )
+    a, b = titles_of(result)
+    counts = f"{len(result.a)} outlines of {a} and {len(result.b)} of {b} were compared, in {result.a.unit}."
     exact = result.settings.null == "permutation"
     if result.permuted != "curves":
         images = " and ".join(map(str, result.image_counts))

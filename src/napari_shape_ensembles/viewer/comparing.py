@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from napari.layers import Layer
 from psygnal import Signal
 
-from ..archive import Tree, replacing, write_bytes
-from ..comparison import Comparison, archetype_sensitivity, compare
+from ..archive import replacing, write_bytes
+from ..comparison import Comparison, Experiment, archetype_sensitivity, compare
 from ..comparison.display import MARK
 from ..comparison.learning import COMPARISON_STEPS
 from ..comparison.result import read_view
@@ -30,11 +31,11 @@ from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..mmd.dependence import DependenceTest
 from ..progress import as_part, report
-from ..words import counted
 from .choices import Choices
 from .curves.side_by_side import SideBySide
 from .displayed_result import DisplayedResult
-from .inputs import Sources, file_errors_named, own_ids, trace_sides
+from .experimenting import ExperimentAnswer, ExperimentTask
+from .inputs import Sources, file_errors_named, own_ids, source_of, trace_sides
 from .layers import (
     COLOR_FEATURES,
     DEFAULT_PERCENTILE,
@@ -50,15 +51,10 @@ from .layers import (
     update_own_names,
 )
 from .report import script_of
-from .task import CANCELLED, Debouncer, JobSteps, RunInputs, Task
+from .task import CANCELLED, OTHER_FOLDER, Debouncer, JobSteps, ResultTask, RunInputs
 
 ENDING = ".comparison.npz"
-#: Remedy if a folder for results contains files that were modified, or are not ours.
-OTHER_FOLDER = "choose another folder"
 REPORTS = (".html", ".htm", ".pdf")
-_MAX_LISTED = 3  # maximum number of files named in a message
-# Further inputs, as named where a result is out of date.
-_TABLE, _UNOPENED = "the design table", "the number of images that are not open"
 _PREVIOUS_SHOWN = f"{CANCELLED} This is the previous result."
 
 
@@ -97,27 +93,26 @@ class Robustness:
         return replace(shown, result=self.sensitivity.judged(shown.result), notes=notes)
 
 
-class ComparisonTask(Task[Comparison]):
-    """Compares A and B, and keeps the result and how it is displayed."""
+class ComparisonTask(ResultTask[Comparison]):
+    """Compares A and B, or shows two groups of the experiment; keeps the result and how it is displayed."""
 
     #: (str, str): a message about a file or a secondary task, and the text of its tooltip.
     message_posted = Signal(str, str)
     recolored = Signal()  #: the colors of the curves have changed
 
-    def __init__(self, choices: Choices) -> None:
+    def __init__(self, choices: Choices, experiment: ExperimentTask) -> None:
         super().__init__(choices)
+        self.experiment = experiment
+        self._answer: ExperimentAnswer | None = None  # the result of which a contrast was shown
         self.shown: DisplayedResult | None = None  #: the result with its inputs and notes
         self.recoverable: DisplayedResult | None = None  #: an unsaved result that was replaced by another
         self.last_result: Comparison | None = None  #: the last result, kept after a failed run
-        self.unsaved = False  #: whether the result has not been saved
         self.is_new_result = False  #: whether the result is new, and not yet scrolled into view
         self.color_by, self.percentile = "product", DEFAULT_PERCENTILE
         self.selection = CurveSelection()
         self.curve_explorer: Callable[[], Any] = lambda: None  #: weak reference to the window *Curves*, if opened
         self.curves = OwnLayers(choices, self.selection)
         self.side_by_side = SideBySide(choices)
-        self.extra_state: Callable[[], Tree] = dict  #: returns state saved with a result: design table and experiment
-        self.restore_extra_state: Callable[[Tree], None] = lambda _: None  #: restores that state
         self._shown_results: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._opened_debouncer, self._link_debouncer = Debouncer(self.show_opened), Debouncer(self._link_images)
         choices.exclusions.changed.connect(self._show_excluded)
@@ -125,18 +120,35 @@ class ComparisonTask(Task[Comparison]):
         choices.design.changed.connect(self.side_by_side.schedule_arrange)
         choices.design.changed.connect(self._update_own_names)
         choices.design.changed.connect(self._link_debouncer.start)
+        experiment.finished.connect(self._on_experiment_finished)
 
     def _update_own_names(self) -> None:
         update_own_names(list(self.choices.layers))
 
-    def set_further_inputs(self, unused_columns: str, unopened_images: int) -> None:
-        """Set what a run leaves out of the design table: columns, and images of A and B that are not open."""
-        inputs = {_TABLE: unused_columns, _UNOPENED: unopened_images}
-        if inputs != self.further_inputs:
-            self.further_inputs = inputs
-            self.changed.emit()
-
     # The run.
+
+    def current_inputs(self) -> RunInputs:
+        return replace(super().current_inputs(), names=self.choices.design.given_names)
+
+    def blocking_reason(self) -> str:
+        return self.experiment.blocking_reason() if self.choices.design.is_experiment else super().blocking_reason()
+
+    def run(self) -> None:
+        """Compare A and B; if the table asks for more, compare all groups, of which A and B are shown."""
+        if not self.choices.design.is_experiment:
+            super().run()
+        elif self.experiment.state == "done":
+            self.show_contrast(*self.choices.design.samples)
+        else:
+            self.experiment.run()
+
+    def changed_since(self) -> list[str]:
+        words, then, design = super().changed_since(), self.run_inputs, self.choices.design
+        if words or then is None:
+            return words
+        if then.names not in ((), design.given_names):
+            return ["a group was renamed"]
+        return self.experiment.changed_since() if design.is_experiment else []
 
     def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
         """Compare A and B, and show the answer."""
@@ -144,12 +156,53 @@ class ComparisonTask(Task[Comparison]):
         outcome: Outcome = yield partial(run_comparison, sources, run_inputs)
         yield from self._show_outcome(outcome)
 
-    def show_contrast(self, function: Callable[[], Outcome]) -> None:
-        """Show two groups of an experiment, computed by the function in the worker thread."""
+    def show_contrast(self, a: str, b: str) -> None:
+        """Make two groups A and B, and show them from the experiment: curves, explanation, files for a paper."""
+        self.choices.design.choose_pair(a, b)
+        answer, found = self.experiment.result, self.experiment.run_inputs
+        if answer is None or found is None or self.experiment.changed_since():
+            return  # the comparison of other images would be shown
+        design, pairs = answer.experiment.design, tuple[list[int], list[int]](([], []))
+        for name, own in zip((a, b), pairs, strict=True):
+            if name not in design.groups:
+                return
+            own += np.flatnonzero(design.group[design.of_image] == design.groups.index(name)).tolist()
+        places = [*pairs[0], *pairs[1]]
+        rows = [found.layers[0][place]() for place in places]
+        if not all(isinstance(row, Layer) for row in rows):
+            self.show_message("⚠ Only images that are open as layers are shown with their curves.")
+            return
+        dims, first = self.choices.dims, len(pairs[0])
+        copies = [source_of(row, dims).calibrated(found.recipe) for row in rows if row is not None]
+        refs = tuple(weakref.ref(row) for row in rows if row is not None)
+        run_inputs = replace(
+            found,
+            layers=(refs[:first], refs[first:]),
+            excluded=tuple(found.excluded[place] for place in places),
+            more={},
+            fingerprints=tuple(found.fingerprints[place] for place in places),
+            planes=tuple(found.planes[place] for place in places),
+            names=self.choices.design.given_names,
+        )
+        sources = tuple(copies[:first]), tuple(copies[first:])
         self._keep_recoverable()
-        self.start_secondary_job(function, self._show_outcome)
+        self.cancel()  # another pair was chosen meanwhile
+        self.start_secondary_job(
+            partial(contrast_of, answer.experiment, a, b, sources, run_inputs),
+            partial(self._show_outcome, unsaved=False),  # the experiment has it
+        )
 
-    def _show_outcome(self, outcome: Outcome) -> JobSteps:
+    def _on_experiment_finished(self) -> None:
+        """Show A and B from a new result, if all their images are open."""
+        answer, design = self.experiment.result, self.choices.design
+        if answer is self._answer or not self.experiment.unsaved:
+            return
+        self._answer = answer
+        groups = design.groups()
+        if not self.busy and all(isinstance(row, Layer) for name in design.samples for row in groups.get(name, [])):
+            self.show_contrast(*design.samples)
+
+    def _show_outcome(self, outcome: Outcome, *, unsaved: bool = True) -> JobSteps:
         """Replace the curve layers, then show the answer."""
         assert outcome.shown.run_inputs is not None
         with self.choices.layers.batched_update():  # the curves, and their arrangement
@@ -158,7 +211,8 @@ class ComparisonTask(Task[Comparison]):
                 if (image := ref()) is not None:
                     name_after(own, image, "curves")
             self.recoverable = None if self.running else self.recoverable
-            yield from self.show_in_turns(outcome.shown)
+            self.show_message("")
+            yield from self.show_in_turns(outcome.shown, unsaved=unsaved)
         yield None
         yield from self.curves.replace(outcome.layers, new=False)
         if (self.color_by, self.percentile) != ("product", DEFAULT_PERCENTILE):  # the coloring of new layers
@@ -181,16 +235,15 @@ class ComparisonTask(Task[Comparison]):
         names = f"{self.last_result.a.name} and {self.last_result.b.name}"
         return f"The colored curves in the viewer are those of the previous result ({names})."
 
-    def on_secondary_job_failed(self, reason: str) -> None:
-        """Report that a secondary job has failed; the result is kept."""
-        self.message_posted.emit(f"⚠ {reason}", "")
+    def show_message(self, words: str, tooltip: str = "") -> None:
+        self.message_posted.emit(words, tooltip)
 
     def on_cancelled(self) -> None:
         """Report a cancelled run or secondary job, and which result is shown."""
         if self.running:
             self.message = CANCELLED if self.result is None else _PREVIOUS_SHOWN
         else:
-            self.message_posted.emit(CANCELLED, "")
+            self.show_message(CANCELLED)
 
     @property
     def state(self) -> str:
@@ -252,7 +305,7 @@ class ComparisonTask(Task[Comparison]):
     def exclude(self, row: int) -> None:
         """Exclude a curve of the result from the next run, or include it again."""
         if self.result is None:
-            self.message_posted.emit("⚠ No result. Run compares the layers again.", "")
+            self.show_message("⚠ No result. Run compares the layers again.")
             return
         side = int(row >= len(self.result.a))
         sample, first = ((self.result.a, 0), (self.result.b, len(self.result.a)))[side]
@@ -260,7 +313,7 @@ class ComparisonTask(Task[Comparison]):
         layer = None if self.run_inputs is None else self.run_inputs.layers[side][place]()
         if self.run_inputs is None or layer is None:
             words = "⚠ Curves can be excluded only from layers in the viewer. Run compares them again."
-            self.message_posted.emit(words, "")
+            self.show_message(words)
             return
         plane = self.run_inputs.planes[place + side * len(self.run_inputs.layers[0])]
         self.choices.exclusions.toggle(layer, one, self.run_inputs.recipe, plane)
@@ -286,7 +339,7 @@ class ComparisonTask(Task[Comparison]):
 
     def save(self, path: Path) -> None:
         if self.shown is not None:
-            self.shown.view.update(self.extra_state())
+            self.shown.view.update(self.experiment.to_tree())
             self.start_secondary_job(
                 partial(write_comparison_file, self.shown, self.color_by, path), partial(self.on_written, saved=True)
             )
@@ -299,15 +352,10 @@ class ComparisonTask(Task[Comparison]):
         if self.result is not None:
             self.start_secondary_job(partial(write_report, self.result, path), self.on_written)
 
-    def on_written(self, paths: list[Path], *, saved: bool = False) -> Iterable[None]:
-        self.unsaved = self.unsaved and not saved
-        self.message_posted.emit(*saved_message(paths))
-        return ()
-
     def export_for_paper(self, folder: Path) -> None:
         """Write everything for a paper into a folder."""
         if self.shown is not None:
-            self.shown.view.update(self.extra_state())
+            self.shown.view.update(self.experiment.to_tree())
             self.start_secondary_job(
                 partial(write_paper_files, self.shown, self.color_by, folder), partial(self.on_written, saved=True)
             )
@@ -317,7 +365,7 @@ class ComparisonTask(Task[Comparison]):
             self.start_secondary_job(partial(checked, self.shown), self._on_checked)
 
     def _on_checked(self, shown: DisplayedResult) -> Iterator[None]:
-        self.message_posted.emit("", "")
+        self.show_message("")
         return self.show_in_turns(shown)
 
     def overrule(self) -> None:
@@ -327,7 +375,7 @@ class ComparisonTask(Task[Comparison]):
 
     def _on_overruled(self, shown: DisplayedResult) -> Iterator[None]:
         self.choices.set(settings=replace(self.choices.settings, overrule=True))
-        self.message_posted.emit("", "")
+        self.show_message("")
         yield from self.show_in_turns(shown)
 
     def open(self, path: Path) -> None:
@@ -361,7 +409,7 @@ class ComparisonTask(Task[Comparison]):
         for layer in itertools.chain.from_iterable(pair for _, pair in new):
             layer.editable = False  # else a curve could be deleted before its features are computed
         if new and self.busy:
-            self.message_posted.emit("The opened comparison is shown after this run.", "")
+            self.show_message("The opened comparison is shown after this run.")
             self.finished.connect(self._opened_debouncer.start, unique=True)
         elif new:
             self.finished.disconnect(self._opened_debouncer.start, missing_ok=True)
@@ -373,7 +421,7 @@ class ComparisonTask(Task[Comparison]):
                     partial(prepare_outcome, DisplayedResult.of_file(result, view, path), layers), self.restore_result
                 )
             except ValueError as error:
-                self.message_posted.emit(f"⚠ {error}", "")
+                self.show_message(f"⚠ {error}")
 
     def restore_result(self, opened: Outcome) -> JobSteps:
         """Show a result, and restore its colors and choices, in turns; its layers may be in the viewer already."""
@@ -384,7 +432,7 @@ class ComparisonTask(Task[Comparison]):
             self._shown_results.add(opened.shown.result)
             whole = is_whole(opened.shown.result, opened.layers)
             if whole:
-                self.message_posted.emit("", "")
+                self.show_message("")
                 self._keep_recoverable()
                 add_feature_columns(opened.layers, shown.result)
                 painted = str(shown.view.get("painted"))
@@ -394,14 +442,14 @@ class ComparisonTask(Task[Comparison]):
         yield None
         yield from self.curves.replace(opened.layers, new=False)
         if not whole:
-            self.message_posted.emit("⚠ Its layers were changed in the meantime: open the comparison again.", "")
+            self.show_message("⚠ Its layers were changed in the meantime: open the comparison again.")
             return
         self.recolor()
         yield None
         # Restore the inputs of the result, as far as known.
         self.choices.set(shown.recipe or self.choices.recipe, shown.result.settings)
         self._restore_choices(shown)
-        self.restore_extra_state(shown.view)
+        self.experiment.restore_tree(shown.view)
 
     def _restore_choices(self, shown: DisplayedResult) -> None:
         """Choose the layers of a result as samples, and exclude the curves that it excludes."""
@@ -429,13 +477,6 @@ class ComparisonTask(Task[Comparison]):
         return ()
 
 
-def saved_message(paths: list[Path]) -> tuple[str, str]:
-    """Return a message on the files written, and their full paths."""
-    names, folder = " and ".join(path.name for path in paths), paths[0].absolute().parent
-    names = names if len(paths) <= _MAX_LISTED else f"{len(paths)} files"
-    return f"Saved {names} in {folder}", "\n".join(str(path.absolute()) for path in paths)
-
-
 # In the worker thread ------------------------------------------------------------------------------------------
 
 
@@ -444,19 +485,22 @@ def run_comparison(sources: Sources, run_inputs: RunInputs) -> Outcome:
     tracing = sum({"image": 2, "labels": 1, "shapes": 0}[source.kind] for side in sources for source in side)
     total = tracing + len(COMPARISON_STEPS) + 2
     with as_part(0, total):
-        a, b, note = trace_sides(sources, run_inputs.recipe, run_inputs.excluded)
+        a, b, note = trace_sides(sources, run_inputs.recipe, run_inputs.excluded, run_inputs.names)
     with as_part(tracing, total):
         result = compare(a, b, run_inputs.settings)
-    notes = [note or result.note]
-    if isinstance(unopened := run_inputs.more.get(_UNOPENED), int) and unopened:
-        notes.append(f"{counted(unopened, 'image')} of A and B in the design table left out: not open as layers")
-    if unused := run_inputs.more.get(_TABLE):
-        notes.append(f"Images were permuted as if all were independent: the {unused} of the design table were not used")
-    result = replace(result, note="; ".join(filter(None, notes)))
+    result = replace(result, note=note or result.note)
     report("finding typical curves", total - 2, total)
     shown = prepared(DisplayedResult.of_run(result, run_inputs, sources))
     report("drawing curves", total - 1, total)
     return Outcome(shown, curve_layers(result, shown.view, sources))
+
+
+def contrast_of(result: Experiment, a: str, b: str, sources: Sources, run_inputs: RunInputs) -> Outcome:
+    """Return two groups of an experiment as a comparison, with its curve layers."""
+    report("finding typical curves", 0, 2)
+    shown = prepared(DisplayedResult.of_run(result.contrast(a, b), run_inputs, sources))
+    report("drawing curves", 1, 2)
+    return Outcome(shown, curve_layers(shown.result, shown.view, sources))
 
 
 def prepared(shown: DisplayedResult) -> DisplayedResult:

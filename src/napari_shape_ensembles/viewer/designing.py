@@ -248,18 +248,6 @@ class DesignTable(ComparedLayers):
         rows = [row for row in self.open_layers() if row in PARTS and not self.cell(row, BLOCK)]
         return len({root_of(row)[0] for row in rows}) < len(rows)
 
-    def unused_by_images(self) -> str:
-        """Return which columns a comparison that permutes the images of A and B does not use; empty for none."""
-        rows = [row for row in self.open_layers() if self.cell(row, GROUP) in self.samples]
-        units = {(self.cell(row, GROUP), self.cell(row, REPLICATE) or root_of(row)[0].name) for row in rows}
-        unused = ["replicates"] * (len(units) < len(rows)) + ["blocks"] * any(self.cell(row, BLOCK) for row in rows)
-        return " and ".join(unused)
-
-    def count_unopened(self) -> int:
-        """Return how many images of A and B are not open as layers: a comparison of the two samples leaves them out."""
-        groups = self.groups()
-        return sum(not isinstance(row, Layer) for name in self.samples for row in groups.get(name, []))
-
     @property
     def is_experiment(self) -> bool:
         """Whether the table specifies more than the images of A and B."""
@@ -311,6 +299,11 @@ class DesignTable(ComparedLayers):
     def samples(self) -> list[str]:
         """Names of the groups A and B: the first two, unless another pair is chosen."""
         return self._pair if self._pair and set(self._pair) <= self.groups().keys() else self.names
+
+    @property
+    def given_names(self) -> tuple[str, ...]:
+        """Names of the groups A and B, empty for one that is called by its letter only."""
+        return tuple("" if name in _SIDES else name for name in self.samples)
 
     def sides(self) -> LayersOfSides:
         """Return the open layers of the groups A and B."""

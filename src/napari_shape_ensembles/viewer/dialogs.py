@@ -9,11 +9,12 @@ from pathlib import Path
 from qtpy.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from ..io import SettingsFile, load_settings, save_settings
-from .comparing import ENDING, paths_of_sides, saved_message
+from .comparing import ENDING, paths_of_sides
 from .experimenting import ENDING as _ENDING
 from .inputs import file_errors_named
 from .panels.widgets import Entries, tip
 from .session import Session
+from .task import saved_message
 
 _RESULTS = {"Results (*.npz)": ".npz"}
 _COMPARISONS = {"Comparison (*.npz)": ENDING}

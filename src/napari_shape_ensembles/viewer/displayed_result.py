@@ -10,7 +10,8 @@ from pathlib import Path
 from napari.components import Dims, LayerList
 
 from ..archive import ContentError, Tree
-from ..comparison import Comparison, Settings, records
+from ..comparison import Comparison, Settings
+from ..comparison.answer import names_of
 from ..comparison.display import image_names
 from ..comparison.inputs import Inputs
 from ..io.rerun import find_inputs, recipe_of, recipe_tree
@@ -29,7 +30,7 @@ class DisplayedResult:
 
     result: Comparison
     recipe: Outlines | None  #: None if a file does not contain it
-    view: Tree  #: placement of the layers (see `comparison_view`), and `RunInputs.more`
+    view: Tree  #: placement of the layers (see `comparison_view`)
     notes: tuple[str, ...] = ()  #: sentences for the panel, in addition to the result's warnings
     excluded: Excluded = (frozenset(), frozenset())  #: manually excluded ids of each image, A's before B's
     fingerprints: tuple[str, ...] = ()  #: fingerprints of the images, A's before B's; empty if unknown
@@ -41,7 +42,8 @@ class DisplayedResult:
 
     @classmethod
     def of_run(cls, result: Comparison, run_inputs: RunInputs, sources: Sources) -> "DisplayedResult":
-        several = [f"{len(side)} images of {name}" for name, side in zip("AB", sources, strict=True) if len(side) > 1]
+        names = names_of(result)
+        several = [f"{len(side)} images of {name}" for name, side in zip(names, sources, strict=True) if len(side) > 1]
         images = " and ".join(several)
         pooled = (
             f"Whole images were permuted: {images}."
@@ -50,7 +52,7 @@ class DisplayedResult:
         )
         planes = [f"{one.name}: the {one.plane} is compared." for one in itertools.chain(*sources) if one.plane]
         notes = (*([pooled] if several else []), *planes)
-        view = comparison_view(result, sources) | {"more": dict(run_inputs.more)}
+        view = comparison_view(result, sources)
         kinds = tuple(dict.fromkeys(one.kind for one in itertools.chain(*sources)))
         found = run_inputs.recipe, view, notes, run_inputs.excluded, run_inputs.fingerprints, run_inputs, sources
         return cls(result, *found, kinds=kinds)
@@ -58,8 +60,6 @@ class DisplayedResult:
     @classmethod
     def of_file(cls, result: Comparison, view: Tree, path: str = "") -> "DisplayedResult":
         """Create from the contents of a file; raise a ValueError for an invalid view."""
-        view = {"more": {}, **view}  # a file of the command line has no view
-        records.value(view, "more", dict)
         known = view.get("segmentation")
         origin = (
             f"{_origin(path)} Its original layers are not in the viewer, so the saved result is shown. Run "
@@ -75,7 +75,7 @@ class DisplayedResult:
         known = None if self.recipe is None else recipe_tree(self.recipe)
         told = {} if known is None else {"segmentation": known}
         return {
-            **{key: self.view[key] for key in ("a", "b", "design", "experiment", "more") if key in self.view},
+            **{key: self.view[key] for key in ("a", "b", "design", "experiment") if key in self.view},
             **told,
             "painted": painted,
             "notes": list(self.notes),
@@ -126,7 +126,6 @@ class DisplayedResult:
             self.recipe,
             self.result.settings,
             self.excluded,
-            self.view["more"],
             fingerprints=self.fingerprints,
             planes=tuple(plane_of(layer, dims) for layer in chosen),
         )
@@ -155,7 +154,7 @@ def comparison_view(result: Comparison, sources: Sources, painted: str = "produc
             place = {"scale": (source.scale * factor).tolist(), "translate": (source.origin * factor).tolist()}
             places.append({"name": source.name, **place})
         view[key] = {name: places[0][name] for name in ("scale", "translate")}
-        if len(side) > 1:
+        if len(side) > 1 or side[0].name != getattr(result, key).name:  # a layer is found by the name of its image
             view[key]["images"] = places
     return view
 

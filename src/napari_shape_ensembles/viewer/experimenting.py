@@ -28,10 +28,8 @@ from ..outlines import Outlines
 from ..palette import COLORMAP
 from ..progress import as_part, report
 from .choices import Choices
-from .comparing import OTHER_FOLDER, ComparisonTask, Outcome, prepared, saved_message
 from .design_files import layer_data, source_in_file
 from .designing import Row, frame_of, requested_tests_of, requested_tests_tree
-from .displayed_result import DisplayedResult
 from .inputs import (
     OWN,
     ImageRow,
@@ -44,8 +42,8 @@ from .inputs import (
     source_of,
     trace,
 )
-from .layers import curve_layers, remove_layers
-from .task import JobSteps, RunInputs, Task
+from .layers import remove_layers
+from .task import OTHER_FOLDER, JobFunction, JobSteps, ResultTask, RunInputs
 
 # Maximum number of groups for all pairwise contrasts, of contrasts listed unsorted, and of images opened per group.
 _MAX_PAIRED_GROUPS, _MAX_UNSORTED, _MAX_GROUP_IMAGES = 7, 20, 12
@@ -67,20 +65,19 @@ class ExperimentAnswer:
     notes: tuple[str, ...]
     found: tuple[str, ...]  #: those of the notes that are not warnings of the experiment
     rows: tuple[tuple[str, ...], ...]  #: contrast, case, p of form, p of scale, size ratio
-    groups: tuple[str, ...]  #: for each row, the group compared with another
+    pairs: tuple[tuple[str, str], ...]  #: both groups of each row
     figures: Mapping[str, Callable[[Any], Any]]  #: name -> callable that draws on an empty Matplotlib figure
     wells: Mapping[str, tuple[int, int]]  #: group named like a well -> row and column on the plate
 
 
-class ExperimentTask(Task[ExperimentAnswer]):
+class ExperimentTask(ResultTask[ExperimentAnswer]):
     """Compares the groups of the design table."""
 
     layers_changed = Signal()  #: layers of a group were added and removed, before napari handles the events
 
-    def __init__(self, choices: Choices, comparison: ComparisonTask) -> None:
+    def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
-        self.design, self.comparison = choices.design, comparison
-        self.unsaved = False  #: whether the result has not been saved
+        self.design = choices.design
         self._view: Tree = {}  #: for a result from a file: its inputs as recorded in the file
         self._inputs: Inputs | None = None  #: and its input files
         self._displayed_layers: list[weakref.ref[Layer]] = []  #: layers of the displayed group
@@ -127,7 +124,6 @@ class ExperimentTask(Task[ExperimentAnswer]):
     def overrule(self) -> None:
         """Show the cases despite serious faults of the outlines, as the user has checked them."""
         if self.result is not None:
-            self.message = ""
             self.start_secondary_job(partial(overruled_answer, self.result), self._on_overruled)
 
     def _on_overruled(self, answer: ExperimentAnswer) -> Iterable[None]:
@@ -137,31 +133,24 @@ class ExperimentTask(Task[ExperimentAnswer]):
         self.choices.set(settings=replace(self.choices.settings, overrule=True))
         return ()
 
-    def on_secondary_job_failed(self, reason: str) -> None:
-        """Report that a secondary task has failed; the result is kept."""
-        self.message = f"⚠ {reason}"
-
     def export(self, folder: Path) -> None:
         """Write tables and figures into a folder."""
         if self.result is not None:
-            self.message = ""
-            self.start_secondary_job(partial(write_experiment_tables, self.result, folder), self._on_exported)
-
-    def _on_exported(self, paths: list[Path]) -> Iterable[None]:
-        self.message, _ = saved_message(paths)
-        return ()
+            self.start_secondary_job(partial(write_experiment_tables, self.result, folder), self.on_written)
 
     # Files.
 
+    def start_secondary_job(self, function: JobFunction, then: Callable[[Any], Iterable[JobFunction | None]]) -> None:
+        self.message = self.message if self.busy else ""
+        super().start_secondary_job(function, then)
+
     def show_message(self, words: str, _: str = "") -> None:
-        """Show a message beside the result."""
         self.message = words
         self.changed.emit()
 
     def save(self, path: Path) -> None:
         """Write the result with all its inputs to one file."""
         if self.result is not None:
-            self.message = ""
             found, run_inputs = self.result.experiment, self.run_inputs
             self.start_secondary_job(
                 partial(write_experiment_file, found, self.to_view(), run_inputs, self._sources(), self._inputs, path),
@@ -179,16 +168,14 @@ class ExperimentTask(Task[ExperimentAnswer]):
         return [[source_in_file(row, dims).calibrated(self.run_inputs.recipe)] for row in alive]
 
     def _on_saved(self, outcome: tuple[list[Path], bool]) -> Iterable[None]:
-        self.unsaved = False
         paths, repeatable = outcome
-        self._on_exported(paths)
+        self.on_written(paths, saved=True)
         if not repeatable:
             self.message += ". Not all of its images are unmodified files, so rerun compares the saved outlines."
         return ()
 
     def open(self, path: Path) -> None:
         """Show a saved result."""
-        self.message = ""
         self.start_secondary_job(partial(read_experiment_file, path), self.restore_result)
 
     def to_view(self) -> Tree:
@@ -247,37 +234,6 @@ class ExperimentTask(Task[ExperimentAnswer]):
             return []
         return chosen if len(view.get("excluded", ())) == len(chosen) else []
 
-    # Two groups as a comparison.
-
-    def show_contrast(self, a: str, b: str) -> None:
-        """Make two groups A and B, and show them as the comparison: curves, explanation, files for a paper."""
-        self.design.choose_pair(a, b)
-        if self.result is None or self.run_inputs is None or self.changed_since():
-            return  # the comparison of other images would be shown
-        design, pairs = self.result.experiment.design, tuple[list[int], list[int]](([], []))
-        for name, own in zip((a, b), pairs, strict=True):
-            if name not in design.groups:
-                return
-            own += np.flatnonzero(design.group[design.of_image] == design.groups.index(name)).tolist()
-        places, found = [*pairs[0], *pairs[1]], self.run_inputs
-        rows = [found.layers[0][place]() for place in places]
-        if not all(isinstance(row, Layer) for row in rows):
-            self.show_message("⚠ Only images that are open as layers are shown with their curves.")
-            return
-        dims, first = self.choices.dims, len(pairs[0])
-        copies = [source_of(row, dims).calibrated(found.recipe) for row in rows if row is not None]
-        refs = tuple(weakref.ref(row) for row in rows if row is not None)
-        run_inputs = replace(
-            found,
-            layers=(refs[:first], refs[first:]),
-            excluded=tuple(found.excluded[place] for place in places),
-            more=dict(self.comparison.further_inputs),
-            fingerprints=tuple(found.fingerprints[place] for place in places),
-            planes=tuple(found.planes[place] for place in places),
-        )
-        sources = tuple(copies[:first]), tuple(copies[first:])
-        self.comparison.show_contrast(partial(contrast_of, self.result.experiment, a, b, sources, run_inputs))
-
     # The images of a group.
 
     def show_group(self, name: str) -> None:
@@ -298,7 +254,6 @@ class ExperimentTask(Task[ExperimentAnswer]):
         for place in places:
             if (row := rows[place]) is not None:
                 sources[place] = source_of(row, dims).calibrated(run_inputs.recipe), weakref.ref(row)
-        self.message = ""
         self.start_secondary_job(partial(outline_layers, found, name, sources, run_inputs.recipe), self._show_outlines)
 
     def layers_over(self, layer: Layer) -> list[Layer]:
@@ -354,17 +309,9 @@ def compare_groups(sources: Sources, run_inputs: RunInputs) -> ExperimentAnswer:
     return answer_of(result, requested, notes)
 
 
-def contrast_of(result: Experiment, a: str, b: str, sources: Sources, run_inputs: RunInputs) -> Outcome:
-    """Return two groups of an experiment as a comparison, with its curve layers."""
-    report("finding typical curves", 0, 2)
-    shown = prepared(DisplayedResult.of_run(result.contrast(a, b), run_inputs, sources))
-    report("drawing curves", 1, 2)
-    return Outcome(shown, curve_layers(shown.result, shown.view, sources))
-
-
 def answer_of(result: Experiment, requested: RequestedTests, notes: Sequence[str]) -> ExperimentAnswer:
     """Describe an experiment in sentences, with notes on its inputs."""
-    table = result.table
+    table, order = result.table, ranked(result.table)
     said, contrasts = result.overall(requested.given, requested.interactions), result.sentences()
     lines = tuple(
         (
@@ -374,16 +321,16 @@ def answer_of(result: Experiment, requested: RequestedTests, notes: Sequence[str
             f"{one['scale_p_adjusted']:.2g}",
             f"{one['scale_effect']:.2f}",
         )
-        for one in ranked(table).to_dict("records")
+        for one in order.to_dict("records")
     )
     said = said if len(table) > 1 else [*contrasts, *said]
     from ..studies.superplot import figures_of, plate_of  # imports Matplotlib, here in the worker thread
 
     figures, wells = figures_of(result), plate_of(result.design.groups) or {}
-    order = tuple(ranked(table)["b"])
+    pairs = tuple(zip(order["a"], order["b"], strict=True))
     found, notes = tuple(notes), (*notes, *result.warnings)
     return ExperimentAnswer(
-        result, requested, tuple(said), tuple(contrasts), notes, found, lines, order, figures, wells
+        result, requested, tuple(said), tuple(contrasts), notes, found, lines, pairs, figures, wells
     )
 
 

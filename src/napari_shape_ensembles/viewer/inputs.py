@@ -428,10 +428,13 @@ def ensemble_of(layer: Layer, dims: "Dims", recipe: Outlines | None = None) -> E
     return trace(source_of(layer, dims), recipe or Outlines())
 
 
-def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> tuple[Ensemble, Ensemble, str]:
+def trace_sides(
+    sources: Sources, recipe: Outlines, excluded: Excluded = (), names: Sequence[str] = ()
+) -> tuple[Ensemble, Ensemble, str]:
     """Return the outlines of both samples without the excluded ids, and a note on resampling of several images.
 
-    Several images are resampled to a common pixel size, as by `compare`, which does so itself for two single images.
+    The samples have these names, or by default those of their images. Several images are resampled to a common pixel
+    size, as by `compare`, which does so itself for two single images.
     A ValueError names an image that cannot be segmented, or cannot be pooled with the others.
     """
     left_out, steps = itertools.chain(excluded, itertools.repeat(frozenset[str]())), itertools.count()
@@ -448,12 +451,15 @@ def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> 
     note = ""
     if several:
         sides[0], sides[1], note = at_one_pixel_size(*sides)
-    a, b = (images[0] if len(images) == 1 else _pooled(images) for images in sides)
+    a, b = (
+        images[0] if len(images) == 1 and not name else _pooled(images, name)
+        for images, name in zip(sides, names or ("", ""), strict=True)
+    )
     return a, b, note
 
 
-def _pooled(images: Sequence[Ensemble]) -> Ensemble:
-    """Pool several images to one sample, with ids prefixed by image names."""
+def _pooled(images: Sequence[Ensemble], name: str) -> Ensemble:
+    """Pool images to one sample; ids of several are prefixed by image names."""
     members = []
     for image in images:
         if not len(image):  # more likely an error than a finding
@@ -466,9 +472,9 @@ def _pooled(images: Sequence[Ensemble]) -> Ensemble:
             member = image.to(images[0].unit)
         except ValueError as error:
             raise ValueError(f"{image.name}: {error}") from error
-        ids = [f"{image.name}:{one}" for one in image.ids.tolist()]
+        ids = [f"{image.name}:{one}" for one in image.ids.tolist()] if len(images) > 1 else image.ids
         members.append(member.derived(member.curves, name=image.name, ids=ids))
-    return Ensemble.pooled(members, name=pooled_name([image.name for image in images]))
+    return Ensemble.pooled(members, name=name or pooled_name([image.name for image in images]))
 
 
 def pooled_name(names: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -28,12 +28,11 @@ from ..outlines.proposals import (
 from ..progress import report
 from ..words import counted
 from .choices import Choices
-from .comparing import saved_message
 from .inputs import OWN, Refs, Sources, file_errors_named, is_own, pixel_size_of, source_of
 from .layers import name_after
 from .overlap import are_disjoint
 from .segmenting import FAILED, FeatureCache, SegmentationTask
-from .task import PIXEL_EVENTS, Debouncer, JobSteps, RunInputs, Task
+from .task import PIXEL_EVENTS, Debouncer, JobSteps, RunInputs, Task, saved_message
 from .world import drawn_axes, pixels_at, rows_and_columns
 
 #: Label of painted background; all others are objects.
@@ -301,11 +300,11 @@ class Proposed:
 class ProposingTask(Task[Proposed]):
     """Tries recipes on crops of the images of both samples, and of the image chosen in *Segment curves*."""
 
-    def __init__(self, choices: Choices, segmentation: SegmentationTask) -> None:
+    def __init__(self, choices: Choices, segmentation: SegmentationTask, answering: Sequence[Task[Any]] = ()) -> None:
         super().__init__(choices)
         self.segmentation = segmentation
+        self._answering = answering  # tasks whose results a changed recipe would outdate
         self.automatic = False  #: whether to apply the best proposal automatically, unless the user has chosen a recipe
-        self.has_answer: Callable[[], bool] = lambda: False  #: returns whether there is a result, or a task is running
         self._set_recipe: Outlines | None = None  # the recipe applied automatically
         self._tried: frozenset[weakref.ref[Layer]] = frozenset()
         segmentation.contents_changed.connect(self._begin_automatically)
@@ -314,7 +313,7 @@ class ProposingTask(Task[Proposed]):
         """Return the chosen image and others without those that contain labels; a subset if there are many."""
         sides, contents = self.choices.design.sides(), self.segmentation.contents
         layers = dict.fromkeys(
-            [self.segmentation.image.chosen(), *sides[0], *sides[1], *self.segmentation.extra_layers()]
+            [self.segmentation.image.chosen(), *sides[0], *sides[1], *self.choices.design.open_layers()]
         )
         images = [one for one in layers if isinstance(one, Image) and one.name not in contents and self._is_usable(one)]
         refs = tuple(weakref.ref(images[place]) for place in places_tried(len(images)))
@@ -364,9 +363,10 @@ class ProposingTask(Task[Proposed]):
         """Whether the recipe may be set automatically: the user has neither chosen one nor seen a result of it."""
         recipe = self.choices.recipe
         chosen = self.choices.recipe_loaded or (sets_finding(recipe) and recipe != self._set_recipe)
-        layers = chain(*self.choices.design.sides(), self.segmentation.extra_layers())
+        layers = chain(*self.choices.design.sides(), self.choices.design.open_layers())
         compared = any(isinstance(one, Image) for one in layers)  # labels need no segmentation
-        return self.automatic and compared and not chosen and not self.has_answer()
+        answered = any(task.busy or task.result is not None for task in self._answering)
+        return self.automatic and compared and not (chosen or answered)
 
     @property
     def is_choosing(self) -> bool:

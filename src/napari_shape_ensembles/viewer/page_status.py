@@ -35,7 +35,7 @@ def page_statuses(session: Session) -> dict[str, PageStatus]:
     """Return the state of each step by name; slow, as it hashes layers, so debounce its callers."""
     comparison = session.comparison
     result = comparison.result if comparison.covers_chosen_layers() else None  # else of outlines of other images
-    asked = session.experiment if session.design.is_experiment else comparison
+    asked = session.answering
     reason, segmentation, preview = asked.blocking_reason(), session.segmentation, session.segmentation.preview
     verdict = segmentation.verdict if segmentation.verdict.counts or result else segmentation.cached_verdict()
     images = PageStatus("open", reason) if reason else images_status(session)

@@ -49,6 +49,7 @@ def script_of(shown: DisplayedResult) -> str:
             run_inputs.recipe,
             run_inputs.settings,
             run_inputs.excluded,
+            names=(result.a.name, result.b.name),
             archetypes=result.row_depends_on_archetype,
         )
     if not Path(shown.path).is_file():
@@ -65,6 +66,7 @@ def script(
     settings: Settings,
     excluded: Excluded,
     *,
+    names: Sequence[str] = (),
     archetypes: bool = False,
 ) -> str:
     """Return a script that repeats a comparison: from files if they have the compared data, else in napari's console.
@@ -73,17 +75,19 @@ def script(
     other `archetypes` lead to another row, it is repeated with these, too.
     """
     files = {source.name: _file_of(source) for side in sources for source in side}
-    pooled = ["Ensemble"] if max(map(len, sources)) > 1 else []
-    names = [*pooled, "Outlines", "Settings", *(["archetype_sensitivity"] if archetypes else []), "compare"]
+    wholes = names or [pooled_name([source.name for source in side]) for side in sources]
+    named = [len(side) > 1 or side[0].name != whole for side, whole in zip(sources, wholes, strict=True)]
+    pooled = ["Ensemble"] if any(named) else []
+    used = [*pooled, "Outlines", "Settings", *(["archetype_sensitivity"] if archetypes else []), "compare"]
     lines = [
         *(["import numpy as np"] if any(excluded) else []),
         *(["from skimage.io import imread"] if any(files.values()) else []),
-        f"from napari_shape_ensembles import {', '.join(names)}",
+        f"from napari_shape_ensembles import {', '.join(used)}",
     ]
     pixels = {(*source.scale.tolist(), source.unit) for side in sources for source in side}
-    resized = bool(pooled) and len(pixels) > 1
+    resized = max(map(len, sources)) > 1 and len(pixels) > 1
     if resized:
-        lines.append("from napari_shape_ensembles.outlines import at_one_pixel_size")
+        lines.append("from napari_shape_ensembles.outlines.ensemble import at_one_pixel_size")
     if any(source.region is not None and files[source.name] for side in sources for source in side):
         lines.append("from napari_shape_ensembles.io.image_parts import objects_inside")
     if not all(files.values()):
@@ -116,10 +120,10 @@ def script(
         if len(side) > 1:
             lines.append(f"{name} = [{', '.join(parts)}]")
     lines += ["a, b, note = at_one_pixel_size(a, b)"] if resized else []
-    for name, side in zip("ab", sources, strict=True):
-        if len(side) > 1:
-            whole = pooled_name([source.name for source in side])
-            lines.append(f"{name} = Ensemble.pooled({name}, name={whole!r})")
+    for name, side, whole, is_named in zip("ab", sources, wholes, named, strict=True):
+        if is_named:
+            images = name if len(side) > 1 else f"[{name}]"
+            lines.append(f"{name} = Ensemble.pooled({images}, name={whole!r})")
     call = _call("Settings", asdict(settings).items())
     lines += [f"result = compare(a, b, {call})"]
     lines += ["result = archetype_sensitivity(result).comparison"] if archetypes else []

@@ -79,7 +79,6 @@ class SegmentationTask(Task[list[Ensemble]]):
             choices.viewer,
             lambda layer: isinstance(layer, Image) and not (is_own(layer) or choices.design.is_replaced(layer)),
         )
-        self.extra_layers: Callable[[], Sequence[Layer]] = tuple  #: returns layers to preview besides the samples
         self.source: Source | None = None  #: snapshot of the image
         self.live = True  #: whether previews are shown
         self.all_planes = False  #: whether every plane of a stack is segmented, rather than the displayed one
@@ -217,7 +216,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         """
         kinds = Image | Labels if self.image.chosen() is not None else Labels | Shapes
         a, b = self.choices.design.sides()
-        beside = [layer for layer in self.extra_layers() if layer not in (*a, *b)]
+        beside = [layer for layer in self.choices.design.open_layers() if layer not in (*a, *b)]
         return tuple(tuple(weakref.ref(layer) for layer in own if isinstance(layer, kinds)) for own in (a, b, beside))
 
     def _watch_labels(self, samples: tuple[Refs, ...]) -> None:
@@ -500,9 +499,8 @@ class SegmentationTask(Task[list[Ensemble]]):
 
         With `classes_apart`, the components of the first class of the chosen image become A, those of the second B.
         """
-        a, b = self.choices.design.sides()
         shown = self.image.chosen()
-        candidates = dict.fromkeys([*([shown] if shown is not None else []), *a, *b, *self.extra_layers()])
+        candidates = dict.fromkeys([*([shown] if shown is not None else []), *self.choices.design.open_layers()])
         images = [weakref.ref(one) for one in candidates if isinstance(one, Image) and one.name in self.contents]
         if images and not self.converter.busy:  # a second click would add the labels twice
             self.converter.begin(self._conversion_job(images[:1] if classes_apart else images, classes_apart))

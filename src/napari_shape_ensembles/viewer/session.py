@@ -3,7 +3,6 @@
 import atexit
 import weakref
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +41,12 @@ class Session:
     def __init__(self, viewer: ViewerModel) -> None:
         self.choices = Choices(viewer)
         self._slider_ranges = SliderRanges(self.choices)
-        self.comparison = ComparisonTask(self.choices)
+        self.experiment = ExperimentTask(self.choices)
+        self.comparison = ComparisonTask(self.choices, self.experiment)
         self.explanation = ExplanationTask(self.choices, self.comparison)
         self.segmentation = SegmentationTask(self.choices)
         self.learning = LearningTask(self.choices, self.segmentation)
-        self.proposing = ProposingTask(self.choices, self.segmentation)
+        self.proposing = ProposingTask(self.choices, self.segmentation, (self.comparison, self.experiment))
         self.inspection = InspectionTask(self.choices)
         self.landscape = LandscapeTask(self.choices)
         self.smoothing = SmoothingTask(self.choices)
@@ -54,23 +54,11 @@ class Session:
         self.position = PositionCheck(self.comparison)
         self.design = self.choices.design
         self.design_work = DesignWork(self.choices, self.design)
-        self.experiment = ExperimentTask(self.choices, self.comparison)
         self.image_cells = ImageCells(
             self.comparison, self.segmentation, self.learning, self.inspection, self.experiment, self.design
         )
-        self.segmentation.extra_layers = self.design.open_layers
-        self.proposing.has_answer = partial(_has_result, self.comparison, self.experiment)
-        self.comparison.extra_state = self.experiment.to_tree
-        self.comparison.restore_extra_state = self.experiment.restore_tree
-        self.design.changed.connect(self._update_comparison_inputs)
-        self.choices.changed.connect(self._update_comparison_inputs)
         self._open_pages: list[object] = []  # an entry for each open page, see `attach`
         self._pages = Counter[Task[Any]]()
-
-    def _update_comparison_inputs(self) -> None:
-        """Tell the comparison what it leaves out of the design table, as changes to that outdate its result."""
-        unused = self.design.unused_by_images() if self.choices.permutes_images() else ""
-        self.comparison.set_further_inputs(unused, self.design.count_unopened())
 
     @classmethod
     def of(cls, viewer: ViewerModel) -> "Session":
@@ -80,11 +68,16 @@ class Session:
             _sessions[viewer] = cls(viewer)
         return _sessions[viewer]
 
+    @property
+    def answering(self) -> ComparisonTask | ExperimentTask:
+        """The task that answers what the design table asks."""
+        return self.experiment if self.design.is_experiment else self.comparison
+
     def open_result(self, path: Path) -> None:
         """Show a saved comparison, or a saved experiment, for which its page is requested."""
         if is_archive(path, EXPERIMENT):
             self.experiment.open(path)
-            self.page_requested.emit("All groups")
+            self.page_requested.emit("Answer")
         else:
             self.comparison.open(path)
 
@@ -131,7 +124,3 @@ def _deactivate_all() -> None:
     """Restore the canvases while they exist: after an exception, Qt destroys the windows without closing them."""
     for session in list(_sessions.values()):
         session.deactivate()
-
-
-def _has_result(*tasks: Task[Any]) -> bool:
-    return any(task.busy or task.result is not None for task in tasks)

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import psygnal
@@ -42,6 +43,9 @@ _LAYER_EVENTS = (*PIXEL_EVENTS, "scale", "shear", "rotate", "affine", "units", "
 #: Maximum number of bytes of pixels copied on the main thread at once.
 MAX_SYNC_COPY_BYTES = 2**24
 _DEBOUNCE_MS = 150  # debounce of layer events, in ms
+_MAX_LISTED = 3  # maximum number of files named in a message
+#: Remedy if a folder for results contains files that were modified, or are not ours.
+OTHER_FOLDER = "choose another folder"
 
 
 class Debouncer:
@@ -234,6 +238,7 @@ class RunInputs:
     more: Mapping[str, Hashable] = field(default_factory=dict)  #: description -> further inputs
     fingerprints: tuple[str, ...] = ()  #: fingerprints of the layers, A's before B's; empty before they are copied
     planes: tuple[Plane, ...] = ()  #: planes of the layers, A's before B's; empty before they are copied
+    names: tuple[str, ...] = ()  #: names of the groups A and B, "" for none; empty if unknown
 
     def existing_layers(self) -> LayersOfSides | None:
         """Return the layers if all still exist."""
@@ -252,7 +257,6 @@ class Task(JobRunner, ABC, Generic[Result]):
         self.choices = choices
         self.result: Result | None = None
         self.run_inputs: RunInputs | None = None  #: the inputs of the result; None if they are not in the viewer
-        self.further_inputs: Mapping[str, Hashable] = {}  #: description -> further inputs of a run
         self.message = ""  #: why the last run failed, or that it was cancelled
         self.failed = self.running = False  #: running: a run, not a secondary job
         self._last_layers: list[set[weakref.ref[Layer]]] = []
@@ -287,7 +291,7 @@ class Task(JobRunner, ABC, Generic[Result]):
         sides = choices.design.sides()
         a, b = (tuple(map(weakref.ref, side)) for side in sides)
         excluded = choices.exclusions.of(itertools.chain(*sides), choices.recipe)
-        return RunInputs((a, b), choices.recipe, choices.settings, excluded, self.further_inputs)
+        return RunInputs((a, b), choices.recipe, choices.settings, excluded)
 
     def on_failed(self, reason: str) -> None:
         """Record that a run has failed; the previous result is kept."""
@@ -476,6 +480,35 @@ class Task(JobRunner, ABC, Generic[Result]):
             if self._active:
                 self._watch_layers()
             self.changed.emit()
+
+
+class ResultTask(Task[Result]):
+    """A task whose result answers the question of the design table, and is saved to files."""
+
+    def __init__(self, choices: Choices) -> None:
+        super().__init__(choices)
+        self.unsaved = False  #: whether the result has not been saved
+
+    @abstractmethod
+    def show_message(self, words: str, tooltip: str = "") -> None:
+        """Show a message about a file or a secondary job beside the result."""
+
+    def on_secondary_job_failed(self, reason: str) -> None:
+        """Report that a secondary job has failed; the result is kept."""
+        self.show_message(f"⚠ {reason}")
+
+    def on_written(self, paths: list[Path], *, saved: bool = False) -> Iterable[None]:
+        """Report the files written, and whether these are the whole result."""
+        self.unsaved = self.unsaved and not saved
+        self.show_message(*saved_message(paths))
+        return ()
+
+
+def saved_message(paths: list[Path]) -> tuple[str, str]:
+    """Return a message on the files written, and their full paths."""
+    names, folder = " and ".join(path.name for path in paths), paths[0].absolute().parent
+    names = names if len(paths) <= _MAX_LISTED else f"{len(paths)} files"
+    return f"Saved {names} in {folder}", "\n".join(str(path.absolute()) for path in paths)
 
 
 def _shown(declared: Parameter, value: Any) -> str:

@@ -57,14 +57,14 @@ def test_columns_have_units_and_one_number_per_curve(comparison):
     assert all(len(values) == 65 for values in columns.values())
     table = table_of(comparison)
     assert table.columns[:3].tolist() == ["sample", "image", "id"]
-    assert table.iloc[0, :3].tolist() == ["A", "one", 100]
-    assert table.iloc[64, :3].tolist() == ["B", "two <b>", 34]
+    assert table.iloc[0, :3].tolist() == ["one", "one", 100]
+    assert table.iloc[64, :3].tolist() == ["two <b>", "two <b>", 34]
 
 
 def test_the_table_shows_the_image_of_each_curve_of_a_pooled_sample(comparison):
     a = Ensemble.pooled([Ensemble(list(blobs(12, 80, seed=seed)), name=f"dish {seed}", unit="µm") for seed in (1, 2)])
     table = table_of(compare(a, comparison.b, Settings(landmarks=60, rank=5, permutations=99)))
-    assert table["sample"].value_counts().to_dict() == {"A": 24, "B": 35}
+    assert table["sample"].value_counts().to_dict() == {"dish 1 + dish 2": 24, "two <b>": 35}
     assert table["image"].value_counts().to_dict() == {"dish 1": 12, "dish 2": 12, "two <b>": 35}
 
 
@@ -119,7 +119,7 @@ def test_the_gallery_shows_nearest_and_farthest_curves_of_each_sample(explorer, 
 def test_the_card_shows_measurements_outline_and_mean(explorer, comparison):
     explorer.selection.pick([32])
     text = explorer.card.numbers.text()
-    assert text.startswith("<b>B</b> two &lt;b&gt;, curve 2<br>")
+    assert text.startswith("<b>two &lt;b&gt;</b>, curve 2<br>")
     assert f"area: {comparison.b.features['area'].iloc[2]:.4g} µm²" in text
     curve, mean = explorer.card.outline.outlines
     assert (curve.side, curve.dashed) == ("B", False)
@@ -155,7 +155,7 @@ def test_missing_values_do_not_affect_the_plot(shown, qtbot):
         qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, pos=QPoint(round(x), round(y)))
     qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, pos=QPoint(150, 100))
     assert picked == [[0], [2], []]
-    assert plot.legend() == ("A one", "B two")
+    assert plot.legend() == ("one", "two")
 
 
 @pytest.mark.parametrize("points", [np.empty((0, 2)), np.full((3, 2), np.nan), np.ones((2, 2))])

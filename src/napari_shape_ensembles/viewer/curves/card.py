@@ -9,6 +9,7 @@ from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
 from ..._types import Index
 from ...comparison import Comparison
+from ...comparison.answer import titles_of
 from ...explanation.single_curves import aligned, mean_outline, nearest_curves
 from ...outlines.units import UNIT_SYMBOLS
 from ..layers import COLOR_FEATURES
@@ -60,10 +61,11 @@ class CurveCard(QWidget):
             self.numbers.setText(several)
             self.outline.show_shapes([])
         else:
-            side, name = ("A", result.a.name) if self.row < len(result.a) else ("B", result.b.name)
+            side = "A" if self.row < len(result.a) else "B"
+            name = titles_of(result)["AB".index(side)]
             if len(name) > _MAX_NAME_LETTERS:  # such as the joined name of several images
                 name = f"{name[: _MAX_NAME_LETTERS // 2]}…{name[-_MAX_NAME_LETTERS // 2 :]}"
-            lines = [f"<b>{side}</b> {escape(name)}, curve {escape(str(result.distances['id'].iloc[self.row]))}"]
+            lines = [f"<b>{escape(name)}</b>, curve {escape(str(result.distances['id'].iloc[self.row]))}"]
             symbol = UNIT_SYMBOLS.get(result.a.unit, result.a.unit)
             for feature in COLOR_FEATURES.values():
                 if feature.numeric and (feature.column in _SHORT_LABELS or not self._brief):

@@ -5,6 +5,7 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QGridLayout, QWidget
 
 from ...comparison import Comparison
+from ...comparison.answer import titles_of
 from ...explanation.single_curves import aligned, nearest_and_farthest
 from ..panels.fonts import NamedLine
 from ..panels.shape_canvas import OutlineButton, radius
@@ -31,9 +32,9 @@ class CurveGallery(QWidget):
         rows = np.concatenate([group for side in sides for group in side])
         outlines = aligned(result, rows)
         reach, pictures = radius(outlines), zip(rows.tolist(), outlines, strict=True)
-        for line, (letter, name, side) in enumerate(zip("AB", (result.a.name, result.b.name), sides, strict=True)):
+        for line, (letter, name, side) in enumerate(zip("AB", titles_of(result), sides, strict=True)):
             for left, words, group in zip((0, count + 1), ("most typical", "most unusual"), side, strict=True):
-                heading = NamedLine(f"{letter} ", name, f": {words}")
+                heading = NamedLine("", name, f": {words}")
                 heading.setToolTip(tip(name))
                 self._grid.addWidget(heading, 2 * line, left, 1, count)
                 for place, (row, outline) in zip(range(left, left + len(group)), pictures, strict=False):

@@ -4,6 +4,7 @@ from napari.layers import Layer
 
 from ...comparison.design import GROUP
 from ...comparison.display import MARK
+from ...palette import SIDE_COLORS
 from ..comparing import ComparisonTask
 from ..designing import DesignTable
 from ..experimenting import ExperimentTask
@@ -50,9 +51,9 @@ class ImageCells:
             above = images_below(others, [*known, *below.values(), *others], choices)
             # A layer with outlines over it, such as a corrected consensus, has its own cell.
             own_cell = [layer for layer in others if layer not in above or self._layers_over(layer)]
-            found += [(self._design.cell(layer, GROUP), layer, None) for layer in own_cell]
+            found += [("", layer, None) for layer in own_cell]
         cells, placed = [], set[Layer]()
-        for group, layer, curves in found:
+        for side, layer, curves in found:
             lowest = None if layer is None else below.pop(layer, None)
             below = {one: image for one, image in below.items() if image is not lowest}  # show it in a single cell
             over = [other for one in (lowest, layer) if one is not None for other in self._layers_over(one)]
@@ -60,7 +61,9 @@ class ImageCells:
             over += [] if named is None else [one for one in self._left_behind(named) if one not in placed]
             here = [one for one in (lowest, layer, *over, curves) if one is not None]
             placed.update(here)
-            cells.append(Cell(group, list(dict.fromkeys(here)), "" if named is None else named.name))
+            group = side if layer is None else self._design.cell(layer, GROUP)
+            group = side if side and group in ("", *SIDE_COLORS) else group  # a letter may be that of the next run
+            cells.append(Cell(side, group, list(dict.fromkeys(here)), "" if named is None else named.name))
         return cells
 
     def _compared(self) -> list[tuple[str, Layer | None, CurveLayer | None]]:

@@ -78,8 +78,8 @@ class ScatterPlot(Drawing):
     def legend(self) -> tuple[str, str]:
         """Return the legend entries of A and B, elided to the available width."""
         room = self.width() / 2 - 2 * _LEGEND_MARKER_PX
-        a, b = (f"{side} {name}".strip() for side, name in zip("AB", self._sides, strict=True))
-        return elided(self.fontMetrics(), a, room), elided(self.fontMetrics(), b, room)
+        a, b = (elided(self.fontMetrics(), name, room) for name in self._sides)
+        return a, b
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._lasso = [event.position()]

@@ -41,7 +41,8 @@ _DEBOUNCE_MS = 120
 class Cell(NamedTuple):
     """The layers of a grid cell, and their caption."""
 
-    group: str  #: side ("A", "B") or name of another group; "" for none
+    side: str  #: "A" or "B" if the image is compared, else ""
+    group: str  #: its name in the caption; "" for none
     layers: list[Layer]  #: from bottom to top
     name: str  #: of the compared layer, which may be labels on top of an image
 
@@ -123,15 +124,15 @@ class SideBySide:
         self._limit(cells)
         first = [cell.layers[0] for cell in cells]
         # All cells share a camera: images far from each other would leave most of each cell empty.
-        of_sides = all(cell.group in SIDE_COLORS for cell in cells)
+        of_sides = all(cell.side for cell in cells)
         self._needs_no_grid = len(cells) < 2 or (self.captioned and of_sides and are_disjoint(first, self._choices))
         boxes = [box for layer in first if (box := drawn_extent(layer, self._choices)) is not None]
         self._largest_extent = np.max([np.ptp(box, axis=0) for box in boxes], axis=0, initial=1e-9)
         known = {ref for _, _, layers in self._cells for ref in layers}
         is_new = len(cells) != len(self._cells) or not any(weakref.ref(layer) in known for layer in first)
         self._cells = [
-            (f"{group or '–'} · {name}" if name else "", SIDE_COLORS.get(group, _OTHER_COLOR), [*map(weakref.ref, own)])
-            for group, own, name in cells
+            (f"{group or '–'} · {name}" if name else "", SIDE_COLORS.get(side, _OTHER_COLOR), [*map(weakref.ref, own)])
+            for side, group, own, name in cells
         ]
         self._lay_out([cell.layers for cell in cells], anew=is_new)
         self._arranged_order = list(map(weakref.ref, self._layers))
@@ -143,7 +144,7 @@ class SideBySide:
         """Return the cells with layers in the viewer, those of annotation layers of the user included."""
         found = self._find_cells()
         wanted: Sequence[Cell] = [] if found is None else found()
-        cells = [Cell(group, [one for one in own if one in self._layers], name) for group, own, name in wanted]
+        cells = [cell._replace(layers=[one for one in cell.layers if one in self._layers]) for cell in wanted]
         cells = [cell for cell in cells if cell.layers]
         placed = set(itertools.chain.from_iterable(cell.layers for cell in cells))
         placed.update(self._existing(self._spacers))
@@ -155,13 +156,13 @@ class SideBySide:
             if over is not None:  # labels must not lie over their corrected copy
                 over.insert(over.index(image) + 1 if layer in replaced else len(over), layer)
                 others.remove(layer)
-        return cells + [Cell("", [layer], "") for layer in others if layer.visible]
+        return cells + [Cell("", "", [layer], "") for layer in others if layer.visible]
 
     def _watch(self, cells: Sequence[Cell]) -> None:
         """Arrange again if layers are moved, shown or hidden; connecting again is a no-op."""
         for layer in itertools.chain.from_iterable(cell.layers for cell in cells):
             layer.events.visible.connect(self.schedule_arrange)
-        for _, (image, *_), _ in cells:
+        for image in (cell.layers[0] for cell in cells):
             for moved in (image.events.scale, image.events.translate, image.events.units):
                 moved.connect(self.schedule_arrange)
 

@@ -12,6 +12,7 @@ from qtpy.QtWidgets import QFrame, QScrollArea, QWidget
 
 from ..._types import Real
 from ...comparison import Comparison
+from ...comparison.answer import titles_of
 from ..comparing import ComparisonTask
 from ..layers import COLOR_FEATURES, CurveSelection
 from ..panels.widgets import NarrowList, ScrollColumn, SteadyTabs, buddy_label, column, row
@@ -98,8 +99,7 @@ class CurveExplorer(QWidget):
         names = self.x.currentText(), self.y.currentText()
         if self._result is not None and all(names):
             points = np.stack([self._columns[name] for name in names], axis=1)
-            sides = self._result.a.name, self._result.b.name
-            self.scatter.show_points(points, len(self._result.a), names, sides)
+            self.scatter.show_points(points, len(self._result.a), names, titles_of(self._result))
 
     def _show_selection(self) -> None:
         if not isalive(self):

@@ -30,10 +30,11 @@ from ..panels.widgets import (
 from ..report import script_of, text_of
 from ..session import Session
 from .base import ChoicesLine, PairChoice, TaskPage
+from .experiment import ExperimentPage
 
 
 class AnswerPage(TaskPage):
-    """Compares A and B, colors their curves, and shows the answer and the row of the truth table."""
+    """Compares all groups of the table, and shows two: their curves, the answer and the row of the truth table."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         session = Session.of(napari_viewer)
@@ -46,6 +47,7 @@ class AnswerPage(TaskPage):
         )
         self.run_button.setText("Co&mpare")
         self.explanation = session.explanation
+        self.groups = ExperimentPage(napari_viewer)
         self._shown: tuple[Any, ...] = ()
         self._colored: tuple[Any, ...] = ()
         self.help: HelpWindow | None = None
@@ -72,7 +74,7 @@ class AnswerPage(TaskPage):
         # Messages about files stay visible, outside of collapsed sections and even without a result.
         parts = results.message, self.verdict, self.row, self.color_by, self.paper, self.numbers, self.settings
         self.pair = PairChoice(self)
-        self.scroll = scrolling(self, self.pair, self.buttons(), *state, *parts)
+        self.scroll = scrolling(self, self.groups, self.pair, self.buttons(), *state, *parts)
         self._note_scroll_timer, self._result_scroll_timer = (
             single_shot_timer(self, partial(self.scroll.ensureWidgetVisible, part))
             for part in (results.message, self.verdict)
@@ -82,7 +84,8 @@ class AnswerPage(TaskPage):
         self.link(task.message_posted, results.show_note)
         self.link(task.recolored, self.show_result)
         self.link(self.explanation.changed, self._show_verdict)
-        self.link(session.choices.design.changed, self.show_state)
+        for changed in (session.choices.design.changed, session.experiment.changed):
+            self.link(changed, self.show_state)
         self.faults.button.clicked.connect(task.overrule)
         self.excluded.button.clicked.connect(session.choices.exclusions.clear)
         self.recover_notice.button.clicked.connect(task.recover)
@@ -137,11 +140,16 @@ class AnswerPage(TaskPage):
         for part in (self.row, self.paper, self.numbers):
             part.setVisible(result is not None)
         self.paper.setEnabled(not self.busy)
-        self.run_button.setVisible(self.state not in ("done", "stale", INCONCLUSIVE))  # not beside *Run again*
+        several = self.session.design.is_experiment
+        self.groups.setVisible(several or self.session.experiment.result is not None)
+        self.reason.setVisible(bool(self.reason.text()) and not several)  # the groups have it
+        again = self.state in ("done", "stale", INCONCLUSIVE)
+        self.run_button.setVisible(not (several or again))  # not beside *Run again*
         self._show_verdict()
         if task.is_new_result and not task.busy:
             task.is_new_result = False
-            self._result_scroll_timer.start()
+            if not several:  # else the table of contrasts is read first
+                self._result_scroll_timer.start()
 
     def _show_verdict(self) -> None:
         running = self.comparison.running

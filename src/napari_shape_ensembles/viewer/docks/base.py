@@ -299,7 +299,7 @@ class PairChoice(NarrowList):
         self.setVisible(bool(pairs))
 
     def _choose(self, _: int) -> None:
-        self._session.experiment.show_contrast(*self.currentData())
+        self._session.comparison.show_contrast(*self.currentData())
 
 
 class SessionConnection:

@@ -26,12 +26,11 @@ from qtpy.QtWidgets import (
 from ..choices import PLUGIN
 from ..curves.canvas_overlays import CanvasOverlays
 from ..page_status import STATES, STEPS, PageStatus, page_statuses
-from ..panels.widgets import FOCUS, ScrollColumn, SteadyTabs, button, column, single_shot_timer, tip, wrapped_label
+from ..panels.widgets import FOCUS, SteadyTabs, button, column, single_shot_timer, tip, wrapped_label
 from ..session import Session
 from ..tour import Tour
 from .answer import AnswerPage
 from .base import BENCH, Page, TaskPage
-from .experiment import ExperimentPage
 from .images import ImagesPage
 from .inspect import InspectCurves
 from .segment import SegmentCurves
@@ -43,12 +42,12 @@ from .why import WhyPage
 PAGES: Mapping[str, Mapping[str, Callable[[ViewerModel], QWidget]]] = {
     "Images": {"Images": ImagesPage},
     "Outlines": {"Settings and preview": SegmentCurves, "Inspect": InspectCurves},
-    "Answer": {"A and B": AnswerPage, "All groups": ExperimentPage},
+    "Answer": {"Answer": AnswerPage},
     "Why": {"Why": WhyPage},
     "Trust": {"Overview": TrustPage, "Rank": LandscapePage, "Smoothing": SmoothingPage},
 }
 #: Tabs that have the form of the recipe, and that of the settings.
-FORMS = {"recipe": "Settings and preview", "settings": "A and B"}
+FORMS = {"recipe": "Settings and preview", "settings": "Answer"}
 _NEXT_BUTTONS = {
     "Images": ("Look at the outlines ›", "See what will be compared, before any answer"),
     "Outlines": ("Compare ›", "Compare the outlines of A and B"),
@@ -155,7 +154,7 @@ class Bench(Page):
     def _show_next(self) -> None:
         """Update the button to the next step; on Outlines, disabled while a recipe is proposed or nothing can run."""
         waits = self.step == "Outlines" and self.session.proposing.is_choosing
-        asked = self.session.experiment if self.session.design.is_experiment else self.session.comparison
+        asked = self.session.answering
         reason = asked.blocking_reason() if self.step == "Outlines" and asked.result is None and not asked.busy else ""
         words, tooltip = _NEXT_BUTTONS[self.step]
         self.next.setText(_CHOOSING if waits else words)
@@ -184,12 +183,11 @@ class Bench(Page):
         """Show the page *Answer*, and run the comparison unless its result is up to date."""
         self.show_answer()
         answer = self.pages["Answer"]
-        assert isinstance(answer, TabbedPage)
-        page = answer.show_tab(int(self.session.design.is_experiment))
-        if isinstance(page, TaskPage) and page.state in ("ready", "stale", "error"):
+        assert isinstance(answer, AnswerPage)
+        page: TaskPage = answer.groups if self.session.design.is_experiment else answer
+        if page.state in ("ready", "stale", "error"):
             page.run()
-            for part in page.findChildren(ScrollColumn):  # progress is shown at its top
-                part.verticalScrollBar().setValue(0)
+            answer.scroll.verticalScrollBar().setValue(0)  # progress is shown at its top
 
     def show_answer(self) -> None:
         """Show the page *Answer*."""
@@ -259,8 +257,6 @@ class Bench(Page):
         for name, step in page_statuses(self.session).items():
             self.headings[name].show_status(step)
         self._show_next()
-        if isinstance(answer := self.pages.get("Answer"), TabbedPage):
-            answer.tabBar().setVisible(self.session.design.is_experiment or self.session.experiment.result is not None)
 
     def sync_with_session(self) -> None:
         """Take over the canvas, and update the headings."""

@@ -1,4 +1,4 @@
-"""The page of an experiment: results for all groups of the design table."""
+"""The part of the page *Answer* about all groups of the design table."""
 
 from itertools import combinations
 from typing import Any
@@ -19,7 +19,6 @@ from ..panels.widgets import (
     column,
     menu_button,
     row,
-    scrolling,
     with_visible_check_boxes,
     wrapped_label,
 )
@@ -43,7 +42,8 @@ class ExperimentPage(TaskPage):
             run="Compare the groups of the design table, permuting replicates",
             run_again="Compare the groups as they are now",
         )
-        self.run_button.setText("Comp&are")
+        self.run_button.setText("Compare")  # the letters are those of the page around it
+        self.stale.button.setText("Run again")
         self._drawn: object = None
         self._figures: dict[str, Any] = {}
         self.sentences, self.contrasts, self.notes, self.message = (
@@ -59,9 +59,10 @@ class ExperimentPage(TaskPage):
         self.table.setMinimumHeight(120)
         self.table.setAccessibleName("Contrasts")
         self.table.setToolTip(
-            "One row per pair of groups; adjusted p-values; size: ratio of the means. Double click: open the group "
-            "with its outlines."
+            "One row per pair of groups; adjusted p-values; size: ratio of the means. Click: show the pair below. "
+            "Double click: open the group with its outlines."
         )
+        self.table.cellClicked.connect(self._show_row)
         self.table.cellDoubleClicked.connect(self._open_row)
         self.control = NarrowList("Compare all pairs of groups, or all groups with one control")
         self.control.setAccessibleName("Compared with")
@@ -70,7 +71,7 @@ class ExperimentPage(TaskPage):
         self.figure.setAccessibleName("Figure")
         self.figure.currentIndexChanged.connect(self._draw)
         self.dialogs = Dialogs(self, self.session, task.show_message)
-        self.files = menu_button("Fil&es", "Save, export, or open an experiment", self.dialogs.experiment_entries())
+        self.files = menu_button("Files", "Save, export, or open an experiment", self.dialogs.experiment_entries())
         self.given, self.interactions = QListWidget(), QListWidget()
         self.requested = Section(
             "Covariates and interactions",
@@ -104,7 +105,8 @@ class ExperimentPage(TaskPage):
         state = self.reason, self.step, self.progress, self.stale, self.faults, self.message
         self.files.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         buttons = self.buttons(), row(self.control, self.files, grows=self.control), self.requested
-        scrolling(self, *buttons, *state, self.sentences, row(self.figure), self.view, self.table, self.numbers)
+        parts = self.sentences, self.table, row(self.figure), self.view, self.numbers
+        column(*buttons, *state, *parts, page=self)
         self.attach()
 
     def show_result(self) -> None:
@@ -184,9 +186,13 @@ class ExperimentPage(TaskPage):
     def _choose_control(self, _: int) -> None:
         self.session.design.set_control(self.control.currentData())
 
+    def _show_row(self, place: int, _: int) -> None:
+        if self.result is not None:
+            self.session.comparison.show_contrast(*self.result.pairs[place])
+
     def _open_row(self, place: int, _: int) -> None:
         if self.result is not None:
-            self.session.experiment.show_group(self.result.groups[place])
+            self.session.experiment.show_group(self.result.pairs[place][1])
 
     def _open_well(self, _: int, x: float, y: float) -> None:
         found = self.result

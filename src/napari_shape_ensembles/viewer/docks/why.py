@@ -63,12 +63,8 @@ class WhyPage(TaskPage):
         self.explorer.choose_modes([mode])
 
     def run_again(self) -> None:
-        """Compare again, or show the contrast of an experiment; the heading shows the progress."""
-        experiment = self.session.experiment
-        if experiment.state == "done":
-            experiment.show_contrast(*self.session.design.samples)
-        else:
-            self.explanation.comparison.run()
+        """Compare again; the heading shows the progress."""
+        self.explanation.comparison.run()
 
     def show_result(self) -> None:
         task, places = self.explanation, self.explorer.places

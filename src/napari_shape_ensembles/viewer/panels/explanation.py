@@ -10,6 +10,7 @@ from qtpy.QtGui import QHideEvent, QKeyEvent, QMouseEvent, QResizeEvent
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ..._types import Real
+from ...comparison.answer import names_of
 from ...comparison.quantities import COMPONENTS
 from ...explanation import Explanation
 from ...explanation.modes import Modes, along_mode, exaggeration
@@ -161,8 +162,9 @@ class ExplanationPanel(SteadyTabs):
             for place, curve in enumerate(side)
         ]
         self.picture.set_scale(step, comparison.a.unit if to_scale else "")
+        a, b = names_of(comparison)
         size = "at the same scale" if to_scale else "each at its own size"
-        self.picture.show_shapes(styled, f"Outlines of average {name}, A above B, {size}")
+        self.picture.show_shapes(styled, f"Outlines of average {name}, {a} above {b}, {size}")
 
     def _draw_mode(self, canvas: ShapeCanvas, mode: int) -> None:
         """Draw the outline along a mode; on the picture of the sentences it can be set in motion."""

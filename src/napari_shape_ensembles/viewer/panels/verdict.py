@@ -6,13 +6,14 @@ from qtpy.QtGui import QColor, QPainter, QPen
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...comparison import Comparison
+from ...comparison.answer import names_of
 from ...explanation.headline import Headline
 from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
 from .distributions import paint_labels
-from .fonts import Drawing
+from .fonts import Drawing, elided
 from .shape_canvas import ShapeCanvas, StyledOutline, radius
-from .widgets import column, headline_label, wrapped_label
+from .widgets import column, headline_label, tip, wrapped_label
 
 _DOT, _LINE = 5.0, 22  # pixels
 
@@ -27,7 +28,6 @@ class VerdictPanel(QWidget):
         self.picture.setMaximumHeight(230)
         # An expanding canvas would push the sentences apart on a tall screen.
         self.picture.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        self.picture.setToolTip("Mean outline of A (filled) and of B (dashed), at the same scale.")
         self.sentence, self.beside = headline_label(), wrapped_label()
         column(self.picture, self.dots, self.sentence, self.beside, page=self)
 
@@ -44,8 +44,10 @@ class VerdictPanel(QWidget):
         if result is not None and known is not None:
             of_a, of_b = StyledOutline(known.mean_a, "A", filled=True), StyledOutline(known.mean_b, "B", dashed=True)
             self.picture.set_scale(1.1 * radius([known.mean_a, known.mean_b]), result.a.unit)
-            self.picture.show_shapes([of_a, of_b], "Mean outlines: A filled, B dashed")
-            self.dots.show_sizes(known.image_sizes, result.a.unit)
+            a, b = names_of(result)
+            self.picture.show_shapes([of_a, of_b], f"Mean outlines: {a} filled, {b} dashed")
+            self.picture.setToolTip(tip(f"Mean outline of {a} (filled) and of {b} (dashed), at the same scale."))
+            self.dots.show_sizes(known.image_sizes, result.a.unit, (a, b))
             level = f"{result.settings.significance:g}"
             tested = f"Tested at a level of {level}; in brackets: 95\N{NO-BREAK SPACE}% intervals."
             interval = tested if "times" in known.sentence else ""
@@ -63,24 +65,26 @@ def overruled(result: Comparison) -> bool:
 
 
 class ImageDots(Drawing):
-    """Dot plot of the mean outline size per image, A above B, on a logarithmic axis."""
+    """Dot plot of the mean outline size per image, a line for each group, on a logarithmic axis."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.show_sizes(({}, {}), "")
 
-    def show_sizes(self, sizes: tuple[dict[str, float], dict[str, float]], unit: str) -> None:
-        """Show the mean outline size of each image of A and of B."""
-        self.sizes, unit = sizes, UNIT_SYMBOLS.get(unit, unit)
+    def show_sizes(
+        self, sizes: tuple[dict[str, float], dict[str, float]], unit: str, names: tuple[str, str] = ("A", "B")
+    ) -> None:
+        """Show the mean outline size of each image of two groups."""
+        self.sizes, self._names, unit = sizes, names, UNIT_SYMBOLS.get(unit, unit)
         every = [size for side in sizes for size in side.values()] or [1.0]
         self._low, self._high = np.log(min(every)), np.log(max(every))
         room = 0.1 * (self._high - self._low) or 0.1
         self._low, self._high = self._low - room, self._high + room
         self.labels = f"{np.exp(self._low):.3g}", f"mean size per image, {unit}", f"{np.exp(self._high):.3g}"
         listed = [
-            f"{side}: {name}: {size:.3g} {unit}"
-            for side, own in zip("AB", sizes, strict=True)
+            f"{group}: {name}: {size:.3g} {unit}"
+            for group, own in zip(names, sizes, strict=True)
             for name, size in own.items()
         ]
         self.setToolTip(
@@ -95,12 +99,14 @@ class ImageDots(Drawing):
 
     def draw(self, painter: QPainter) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        ink, left = self.palette().windowText().color(), self.fontMetrics().horizontalAdvance("B") + 10.0
+        ink, metrics = self.palette().windowText().color(), self.fontMetrics()
+        left = min(max(map(metrics.horizontalAdvance, self._names)) + 10.0, self.width() / 3)
         room = self.width() - left - 10
-        for row, (side, own) in enumerate(zip("AB", self.sizes, strict=True)):
+        for row, (side, group, own) in enumerate(zip("AB", self._names, self.sizes, strict=True)):
             middle = row * _LINE + _LINE / 2
             painter.setPen(ink)
-            painter.drawText(QRectF(0, row * _LINE, left, _LINE), Qt.AlignmentFlag.AlignVCenter, side)
+            words = elided(metrics, group, left - 10)
+            painter.drawText(QRectF(0, row * _LINE, left, _LINE), Qt.AlignmentFlag.AlignVCenter, words)
             painter.drawLine(QPointF(left, middle), QPointF(left + room, middle))
             places = [left + room * (np.log(size) - self._low) / (self._high - self._low) for size in own.values()]
             color = QColor(SIDE_COLORS[side])
@@ -113,4 +119,4 @@ class ImageDots(Drawing):
                 mean = float(np.mean(places))
                 painter.drawLine(QPointF(mean, middle - _LINE / 2 + 2), QPointF(mean, middle + _LINE / 2 - 2))
         painter.setPen(ink)
-        paint_labels(painter, QRectF(left, 2 * _LINE + 2, room, self.fontMetrics().height() + 2), self.labels)
+        paint_labels(painter, QRectF(left, 2 * _LINE + 2, room, metrics.height() + 2), self.labels)

@@ -212,7 +212,8 @@ def run_keys(page: QWidget, run: Callable[[], object], cancel: Callable[[], obje
     for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
         shortcut = QShortcut(QKeySequence(key), page)
         shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        shortcut.activated.connect(run)
+        for asked in (shortcut.activated, shortcut.activatedAmbiguously):  # ambiguous for a page inside of another
+            asked.connect(run)
     escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), page)
     escape.setEnabled(False)
     for asked in (escape.activated, escape.activatedAmbiguously):  # ambiguous if several docks are busy
