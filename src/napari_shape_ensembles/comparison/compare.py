@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._types import Index
+from ..archive import StrPath
 from ..outlines import Ensemble
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting
 from ..words import counted
@@ -19,9 +20,6 @@ from .learning import COMPARISON_STEPS
 from .result import Comparison
 from .samples import Images, comparable
 from .settings import Settings
-
-if TYPE_CHECKING:
-    from ..archive import StrPath
 
 # From this many seconds on, the expected duration is reported beforehand.
 LONG_SECONDS = 10.0
