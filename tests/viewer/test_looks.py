@@ -108,10 +108,10 @@ def test_long_names_do_not_widen_the_window(model, qtbot, shown):
     explorer = shown(open_explorer(beside(model, names, qtbot), qtbot))
     assert explorer.minimumSizeHint().width() < 800
     heading = explorer.gallery.findChildren(NamedLine)[0]
-    assert heading.toolTip() == names[0]
+    assert heading.toolTip() == f"A: {names[0]}"
     explorer.tabs.setCurrentIndex(2)
-    qtbot.waitUntil(lambda: heading.text() != f"A {names[0]}: most typical")
-    assert heading.text().startswith("A experiment")
+    qtbot.waitUntil(lambda: heading.text() != f"A: {names[0]}: most typical")
+    assert heading.text().startswith("A: experiment")
     assert heading.text().endswith(": most typical")
     assert heading.fontMetrics().horizontalAdvance(heading.text()) <= heading.width()
 
@@ -136,8 +136,8 @@ def test_the_legend_of_the_scatter_plot_is_above_all_points(window, qtbot):
     explorer = open_explorer(beside(window, ["alpha", LONG.format("control", 2) * 3], qtbot), qtbot)
     plot, line = explorer.scatter, explorer.scatter.fontMetrics().height()
     a, b = plot.legend()
-    assert a == "A alpha"
-    assert b.startswith("B experiment")
+    assert a == "A: alpha"
+    assert b.startswith("B: experiment")
     assert "…" in b
     assert np.nanmin(plot.widget_points()[:, 1]) > 2 * line
     for theme in THEMES:

@@ -154,7 +154,9 @@ def comparison_view(result: Comparison, sources: Sources, painted: str = "produc
             place = {"scale": (source.scale * factor).tolist(), "translate": (source.origin * factor).tolist()}
             places.append({"name": source.name, **place})
         view[key] = {name: places[0][name] for name in ("scale", "translate")}
-        if len(side) > 1 or side[0].name != getattr(result, key).name:  # a layer is found by the name of its image
+        sample = getattr(result, key)
+        # A layer is found by the name of its image, which is not that of its group.
+        if len(side) > 1 or (side[0].name != sample.name and side[0].name in sample.images):
             view[key]["images"] = places
     return view
 

@@ -144,7 +144,10 @@ class SideBySide:
         """Return the cells with layers in the viewer, those of annotation layers of the user included."""
         found = self._find_cells()
         wanted: Sequence[Cell] = [] if found is None else found()
-        cells = [cell._replace(layers=[one for one in cell.layers if one in self._layers]) for cell in wanted]
+        cells = [
+            Cell(side, group, [one for one in layers if one in self._layers], name)
+            for side, group, layers, name in wanted
+        ]
         cells = [cell for cell in cells if cell.layers]
         placed = set(itertools.chain.from_iterable(cell.layers for cell in cells))
         placed.update(self._existing(self._spacers))
