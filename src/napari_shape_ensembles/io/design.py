@@ -86,11 +86,11 @@ def read_experiment(
     >>> from napari_shape_ensembles import samples
     >>> from napari_shape_ensembles.io import read_experiment, write_curves
     >>> Path("powders").mkdir()
-    >>> for name, powder in zip(("raw_1", "sieved_1"), samples.powder_outlines().ensembles()):
+    >>> for name, powder in zip(("sieved_1", "raw_1"), samples.powder_outlines().ensembles()):
     ...     write_curves(f"powders/{name}.npz", powder)
     >>> ensembles, design = read_experiment("powders", pattern="{group}_{replicate}")
     >>> design["group"].tolist(), [len(ensemble) for ensemble in ensembles]
-    (['raw', 'sieved'], [183, 326])
+    (['raw', 'sieved'], [295, 174])
     """
     images = images_of_design(Path(path), pattern, labels=bool(labels))
     reading = Reading(SettingsFile(outlines=outlines or Outlines()), labels, memory, pixel_sizes=images.pixel_sizes)
