@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -560,7 +560,7 @@ class Experiment:
             "correction": self.correction,
             "note": groups.note,
             "versions": software_versions(),
-            **({} if self.inputs is None else {"inputs": self.inputs.to_tree()}),
+            **({} if self.inputs is None else {"inputs": asdict(self.inputs)}),
         }
 
     @classmethod
