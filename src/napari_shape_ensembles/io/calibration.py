@@ -72,6 +72,14 @@ class Calibration:
             )
         object.__setattr__(self, "unit", length_unit(self.unit))
 
+    @property
+    def ome(self) -> dict[str, object]:
+        """Metadata that `tifffile.imwrite` takes for an OME-TIFF; empty if the size is not known."""
+        if self.unit == "pixel":
+            return {}
+        sizes: dict[str, object] = {f"PhysicalSize{axis}": size for axis, size in zip("YX", self.scale, strict=True)}
+        return sizes | {f"PhysicalSize{axis}Unit": self.unit for axis in "YX"}
+
     def __str__(self) -> str:
         height, width = self.scale
         size = f"{height:g}" if height == width else f"{height:g} × {width:g}"

@@ -4,7 +4,6 @@ A square grid has one pixel per point. On a hexagonal grid every point is two pi
 one pixel: in this brick layout each point touches its six hexagonal neighbors, and areas are preserved.
 """
 
-import gzip
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ from .._types import Index, Real
 from ..archive import ContentError, StrPath, errors_named, opened
 from ..budget import budget, reserve
 from ..outlines.exchange import needed
-from .content import bytes_of
+from .content import bytes_of, decompressed
 
 Grid = Literal["square", "hexagonal"]
 
@@ -209,24 +208,16 @@ def _readable(path: Path, ending: str) -> Iterator[Path]:
         _refuse_claims(path)
         yield path
         return
-    content = _unpacked(path) if ending.endswith(".gz") else bytes_of(path)
+    packed = bytes_of(path)
+    content = decompressed(packed)
     reserve(content.count(b"\n") * _BYTES_PER_POINT)
-    if content.isascii() and not ending.endswith(".gz"):
+    if content is packed and content.isascii():
         yield path
         return
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / f"map{ending.removesuffix('.gz')}"
         copy.write_text(content.decode("latin-1").encode("ascii", "replace").decode(), newline="")
         yield copy
-
-
-def _unpacked(path: Path) -> bytes:
-    parts = []
-    with opened(path) as packed, gzip.GzipFile(fileobj=packed) as file:
-        while part := file.read(2**20):
-            reserve(len(part))
-            parts.append(part)
-    return b"".join(parts)
 
 
 def _refuse_claims(path: StrPath) -> None:
