@@ -10,7 +10,7 @@ from scipy import ndimage
 from scipy.spatial import ConvexHull
 from skimage.segmentation import watershed
 
-from .methods import NEIGHBOURS, passes
+from .methods import NEIGHBOURS, passes, root
 
 Real = NDArray[np.floating]
 Labels = NDArray[np.integer]
@@ -258,7 +258,7 @@ class _Tree:
                 shared[one][other] = across
         owner, node = np.arange(size), count
         for a, b, level in passes(basins, relief):
-            one, other = _root(owner, a - 1), _root(owner, b - 1)
+            one, other = root(owner, a - 1), root(owner, b - 1)
             if one == other:
                 continue
             owner[[one, other]] = node
@@ -313,13 +313,6 @@ def _corners(regions: Labels) -> list[NDArray[np.float64]]:
 def _hull(points: Real) -> tuple[Real, float]:
     hull = ConvexHull(points)
     return points[hull.vertices], float(hull.volume)
-
-
-def _root(owner: NDArray[np.int64], node: int) -> int:
-    while owner[node] != node:
-        owner[node] = owner[owner[node]]
-        node = int(owner[node])
-    return node
 
 
 def _filled(labels: NDArray[np.int64]) -> NDArray[np.int64]:

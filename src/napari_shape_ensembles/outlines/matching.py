@@ -111,20 +111,20 @@ def match_labels(a: ArrayLike, b: ArrayLike, *, min_iou: float = 0.5) -> Matchin
         raise ValueError(f"two segmentations of one image must have the same shape, not {one.shape} and {other.shape}")
     if not 0 < min_iou <= 1:
         raise ValueError(f"min_iou must be above 0 and at most 1, not {min_iou!r}")
-    shared = _Shared.of(one, other)
-    chosen = _assigned(shared.iou, shared.a, shared.b, min_iou)
-    pairs = pd.DataFrame({"a": shared.a[chosen], "b": shared.b[chosen], "iou": shared.iou[chosen]})
+    overlaps = Overlaps.of(one, other)
+    chosen = _assigned(overlaps.iou, overlaps.a, overlaps.b, min_iou)
+    pairs = pd.DataFrame({"a": overlaps.a[chosen], "b": overlaps.b[chosen], "iou": overlaps.iou[chosen]})
     return Matching(
         pairs,
         tuple(np.setdiff1d(np.unique(one[one > 0]), pairs["a"]).tolist()),
         tuple(np.setdiff1d(np.unique(other[other > 0]), pairs["b"]).tolist()),
-        _holders(shared.b, shared.a, shared.pixels / shared.of_a),
-        _holders(shared.a, shared.b, shared.pixels / shared.of_b),
+        _holders(overlaps.b, overlaps.a, overlaps.pixels / overlaps.of_a),
+        _holders(overlaps.a, overlaps.b, overlaps.pixels / overlaps.of_b),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Shared:
+class Overlaps:
     """Pairs of objects that overlap: labels, number of shared pixels, and area of each object; (K,) each."""
 
     a: Index
@@ -134,7 +134,8 @@ class _Shared:
     of_b: Real
 
     @classmethod
-    def of(cls, one: NDArray[np.integer], other: NDArray[np.integer]) -> _Shared:
+    def of(cls, one: NDArray[np.integer], other: NDArray[np.integer]) -> Overlaps:
+        """Count the pixels that the labels of two planes share."""
         (values_a, index_a), (values_b, index_b) = (numbered(plane.ravel()) for plane in (one, other))
         sizes_a, sizes_b = np.bincount(index_a), np.bincount(index_b)
         both = (index_a > 0) & (index_b > 0) if values_a[0] == values_b[0] == 0 else slice(None)

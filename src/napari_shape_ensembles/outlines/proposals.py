@@ -15,7 +15,7 @@ from ..checks import unmasked
 from ..parameters import matters, parameters_of
 from ..progress import over_blocks, report
 from .matching import match_labels
-from .methods import NEIGHBOURS, gray_plane, heights_and_mask, separated
+from .methods import crofton_perimeters, gray_plane, heights_and_mask, separated
 from .recipe import Recipe, Split
 
 _Tried: TypeAlias = tuple[Labels, dict[str, float]]
@@ -400,14 +400,7 @@ def _measures(scene: _Scene, labels: Labels) -> dict[str, float]:
     """Compute `Proposal.measures`."""
     count = int(labels.max())
     areas = np.bincount(labels.ravel(), minlength=count + 1)[1:].astype(np.float64)
-    steps = np.zeros(count + 1)
-    diagonal = ((slice(1, None), slice(1, None)), (slice(None, -1), slice(None, -1)))
-    other = ((slice(1, None), slice(None, -1)), (slice(None, -1), slice(1, None)))
-    for (here, there), weight in zip((*NEIGHBOURS, diagonal, other), (1, 1, 0.5**0.5, 0.5**0.5), strict=True):
-        a, b = labels[here], labels[there]
-        differ = a != b
-        steps += weight * (np.bincount(a[differ], minlength=count + 1) + np.bincount(b[differ], minlength=count + 1))
-    lengths = np.maximum(steps[1:] * np.pi / 8, 1.0)  # Cauchy-Crofton formula in four directions
+    lengths = np.maximum(crofton_perimeters(labels, count), 1.0)
     at_border = np.zeros(count + 1, dtype=bool)
     for side in (labels[0], labels[-1], labels[:, 0], labels[:, -1]):
         at_border[side] = True
