@@ -144,7 +144,7 @@ class Inspection:
         """The ensembles without the curves where `excluded` (one boolean per curve) is true; these are counted."""
         left = []
         for ensemble, mask in zip(self.ensembles, excluded, strict=True):
-            kept = ensemble.subset(~np.asarray(mask, dtype=bool))
+            kept = ensemble[~np.asarray(mask, dtype=bool)]
             dropped = Counter(kept.dropped) + Counter({BY_HAND: len(ensemble) - len(kept)})
             left.append(kept.derived(kept.curves, dropped=dropped))
         return tuple(left)

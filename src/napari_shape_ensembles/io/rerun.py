@@ -201,7 +201,7 @@ def _traced_again(
         part = ImagePart(**kept)
         ensemble = ensemble_of_file(path, reading, part)
         if file.excluded:
-            ensemble = ensemble.subset(~np.isin(ensemble.ids.astype(str), file.excluded))
+            ensemble = ensemble[~np.isin(ensemble.ids.astype(str), file.excluded)]
         if path.name != Path(file.path).name:
             ensemble = ensemble.derived(ensemble.curves)
             ensemble.name = f"{names[place]} {part}".strip()

@@ -299,21 +299,6 @@ class Ensemble:
             )
         return self._features.copy()
 
-    def subset(self, mask: ArrayLike) -> "Ensemble":
-        """Return the curves where `mask` (N booleans) is true, with their ids; `dropped` stays as it is.
-
-        Raises
-        ------
-        ValueError
-            If the mask does not hold one boolean per curve.
-        """
-        chosen = np.asarray(mask)
-        if chosen.dtype != np.bool_ or chosen.shape != (len(self),):
-            raise ValueError(
-                f"a mask for {len(self)} curves must hold as many booleans, not {chosen.dtype} of shape {chosen.shape}"
-            )
-        return self[np.flatnonzero(chosen)]
-
     def derived(self, curves: Sequence[ArrayLike], kept: Index | None = None, **changes: Any) -> "Ensemble":
         """Return other curves with all other attributes of this ensemble.
 

@@ -68,7 +68,7 @@ class Finding:
     --------
     >>> from napari_shape_ensembles import quality, samples
     >>> a, b = samples.powder_outlines().ensembles()
-    >>> few = quality(a, b.subset([i < 4 for i in range(len(b))])).serious[0]
+    >>> few = quality(a, b[[i < 4 for i in range(len(b))]]).serious[0]
     >>> few.check, few.limit, few.where
     ('few curves', 10, 'Powder, field 2, drawn by hand')
     """
@@ -167,7 +167,7 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     >>> a, b = samples.powder_outlines().ensembles()
     >>> quality(a, b).serious
     ()
-    >>> quality(a, a.subset([i < 4 for i in range(len(a))])).reason
+    >>> quality(a, a[[i < 4 for i in range(len(a))]]).reason
     'B has only 4 curves; at least 10 are needed: look at the outlines first'
     """
     for ensemble in (a, *([] if b is None else [b])):

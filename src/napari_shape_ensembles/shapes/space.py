@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -81,8 +80,7 @@ class ShapeSpace:
     Attributes
     ----------
     undulation_mean_ : (n, 2) array
-        Fréchet mean on Gr(2, n), orthonormal columns. Also available as `undulation_mean`, like the next three without
-        underscore.
+        Fréchet mean on Gr(2, n), orthonormal columns.
     basis_ : (r, n, 2) array
         Orthonormal tangent directions at the mean, by decreasing variance; the largest entry of each is positive.
     singular_values_ : (min(N, 2n),) array
@@ -152,11 +150,6 @@ class ShapeSpace:
     scale_archetype_: Real | None
     unit_: str | None
     bands_: tuple[tuple[int, int], ...]
-
-    undulation_mean = property(attrgetter("undulation_mean_"), doc="Fréchet mean on Gr(2, n), (n, 2).")
-    basis = property(attrgetter("basis_"), doc="Tangent directions at the mean, (r, n, 2).")
-    singular_values = property(attrgetter("singular_values_"), doc="Of the N tangent vectors, (min(N, 2n),).")
-    scale_mean = property(attrgetter("scale_mean_"), doc="Fréchet mean on S²₊₊, (2, 2).")
 
     def __init__(
         self,

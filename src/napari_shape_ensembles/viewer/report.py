@@ -116,7 +116,7 @@ def script(
                 lines += [f"# with the sliders of {source.name!r} at {source.plane}"] if source.plane else []
                 lines.append(f"{part} = ensemble_of(viewer.layers[{source.name!r}], viewer.dims, outlines)")
             if ids := next(left_out):
-                lines.append(f"{part} = {part}.subset(~np.isin({part}.ids.astype(str), {sorted(ids)!r}))")
+                lines.append(f"{part} = {part}[~np.isin({part}.ids.astype(str), {sorted(ids)!r})]")
         if len(side) > 1:
             lines.append(f"{name} = [{', '.join(parts)}]")
     lines += ["a, b, note = at_one_pixel_size(a, b)"] if resized else []
