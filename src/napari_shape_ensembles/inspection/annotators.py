@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Measures, their names in a plot, and their markers there.
+# Measures with the column of `shape` that gives them, which is also their name in a plot, and their marker there.
 _MEASURES = (("size", "area", "o"), ("smoothness", "circularity", "s"))
 # Significance level of a tendency, for adjusted p-values.
 _LEVEL = 0.05
@@ -362,7 +362,7 @@ def _tendencies(
 
     measured = [shape(plane) if len(plane) else {} for plane in planes]
     values = {}
-    for measure, key in (("size", "area"), ("smoothness", "circularity")):
+    for measure, key, _ in _MEASURES:
         table = np.full(groups.shape, np.nan)
         for place, found in enumerate(measured):
             if found:
