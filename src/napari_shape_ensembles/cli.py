@@ -837,7 +837,7 @@ def _samples(
         With the recipe that was used.
     """
     from .outlines import Ensemble
-    from .outlines.ensemble import at_one_pixel_size
+    from .outlines.resolution import at_one_pixel_size
 
     files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in places]
     paths = [*files[0], *files[1]]

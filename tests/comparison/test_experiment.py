@@ -28,7 +28,7 @@ from napari_shape_ensembles.comparison.experiment import FORMAT
 from napari_shape_ensembles.comparison.quantities import quantities
 from napari_shape_ensembles.comparison.replicate_quantities import t_test_power
 from napari_shape_ensembles.comparison.result import read_view
-from napari_shape_ensembles.outlines.ensemble import at_one_pixel_size
+from napari_shape_ensembles.outlines.resolution import at_one_pixel_size
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 from napari_shape_ensembles.shapes import ShapeSpace
 

@@ -17,7 +17,7 @@ from napari_shape_ensembles import (
     experiment,
     extract_curves,
 )
-from napari_shape_ensembles.outlines.ensemble import at_one_pixel_size
+from napari_shape_ensembles.outlines.resolution import at_one_pixel_size
 
 QUICK = Settings(landmarks=100, rank=30, permutations=300)
 

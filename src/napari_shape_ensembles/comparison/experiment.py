@@ -17,8 +17,8 @@ from ..checks import several
 from ..mmd import MMDTest
 from ..mmd.replicates import DRAWS, MeanKernels, closed_p_values
 from ..outlines import Ensemble
-from ..outlines.ensemble import at_one_pixel_size
 from ..outlines.gate import reasons_of_sets
+from ..outlines.resolution import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting

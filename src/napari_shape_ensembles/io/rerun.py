@@ -17,7 +17,7 @@ from ..comparison.inputs import InputFile, Inputs
 from ..comparison.result import software_versions
 from ..comparison.samples import comparable
 from ..outlines import Ensemble, ObjectModel, Outlines
-from ..outlines.ensemble import at_one_pixel_size
+from ..outlines.resolution import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting

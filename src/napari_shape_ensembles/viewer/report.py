@@ -87,7 +87,7 @@ def script(
     pixels = {(*source.scale.tolist(), source.unit) for side in sources for source in side}
     resized = max(map(len, sources)) > 1 and len(pixels) > 1
     if resized:
-        lines.append("from napari_shape_ensembles.outlines.ensemble import at_one_pixel_size")
+        lines.append("from napari_shape_ensembles.outlines.resolution import at_one_pixel_size")
     if any(source.region is not None and files[source.name] for side in sources for source in side):
         lines.append("from napari_shape_ensembles.io.image_parts import objects_inside")
     if not all(files.values()):
