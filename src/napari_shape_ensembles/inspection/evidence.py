@@ -359,14 +359,23 @@ def grey_of(image: ArrayLike, plane: Plane) -> Real:
     return values @ (direction / np.linalg.norm(direction))
 
 
+def _grown(labels: NDArray[np.int32], distance: Real, nearest: NDArray[np.int32], reach: float) -> NDArray[np.int32]:
+    """Labels with the background within this distance of them."""
+    return np.where(labels > 0, labels, np.where(distance <= reach, nearest, 0))
+
+
+def _cores(labels: NDArray[np.int32], depth: Real, deepest: Real) -> NDArray[np.int32]:
+    """Labels without the pixels next to the outline, where levels mix; of a thin object, most of it."""
+    return labels * (depth > np.minimum(2.0, 0.4 * np.append(0, deepest)[labels]))
+
+
 def levels(plane: Plane, grey: Real) -> dict[str, Real]:
     """Contrast of every object with its surroundings, and fractions of misclassified pixels inside and outside."""
     labels = plane.labels
     distance, nearest = plane.outside
     width = plane.around
-    surely = labels * (plane.depth > np.minimum(2.0, 0.4 * np.append(0, plane.deepest)[labels]))
-    inner = plane.mean(surely, grey, np.nan)
-    inner = np.where(np.isnan(inner), plane.mean(labels, grey), inner)
+    surely = _cores(labels, plane.depth, plane.deepest)
+    inner = plane.mean(surely, grey, plane.mean(labels, grey))
     ring = np.where((labels == 0) & (distance > 2) & (distance <= width), nearest, 0)
     ground = (labels == 0) & (distance > 2)
     common = float(np.median(grey[ground])) if ground.any() else float(np.min(inner))
@@ -377,7 +386,7 @@ def levels(plane: Plane, grey: Real) -> dict[str, Real]:
     contrast = (inner - outer) / scale
     # The level half way between an object and its surroundings classifies the pixels.
     half = np.append(0, (inner + outer) / 2)
-    here = np.where(labels > 0, labels, np.where(distance <= width, nearest, 0))
+    here = _grown(labels, distance, nearest, width)
     looks = (grey > half[here]) & (here > 0)
     within = plane.total(np.where(looks & (labels > 0), labels, 0))
     beyond_near = plane.total(np.where(looks & (labels == 0) & (distance <= width / 2), here, 0))
@@ -465,7 +474,7 @@ def profiles(plane: Plane, grey: Real) -> dict[str, Real]:
     shift = np.hypot(
         plane.total(own, weight * offset * normal[0]) / total, plane.total(own, weight * offset * normal[1]) / total
     )
-    share = here / np.maximum(strength, 1e-9)
+    share, far = here / np.maximum(strength, 1e-9), max(1.5, 0.15 * plane.radius)
     return {
         "edge_offset": mean_offset,
         "edge_offset_abs": plane.total(own, weight * np.abs(offset)) / total,
@@ -476,9 +485,9 @@ def profiles(plane: Plane, grey: Real) -> dict[str, Real]:
         "edge_best": plane.mean(own, np.clip(strength, -3, 3)),
         "edge_share": plane.mean(own, np.clip(share, -1, 1)),
         "no_edge": plane.mean(own, (here < 0.3).astype(float)),
-        "edge_off": plane.mean(own, (np.abs(offset) > max(1.5, 0.15 * plane.radius)).astype(float)),
-        "edge_out": plane.mean(own, (offset > max(1.5, 0.15 * plane.radius)).astype(float)),
-        "edge_in": plane.mean(own, (offset < -max(1.5, 0.15 * plane.radius)).astype(float)),
+        "edge_off": plane.mean(own, (np.abs(offset) > far).astype(float)),
+        "edge_out": plane.mean(own, (offset > far).astype(float)),
+        "edge_in": plane.mean(own, (offset < -far).astype(float)),
     }
 
 
@@ -535,13 +544,12 @@ def level_lines(plane: Plane, grey: Real) -> dict[str, Real]:
     smooth = ndimage.gaussian_filter(grey, float(np.clip(0.1 * radius, 1, 3)))
     slope = np.hypot(*np.gradient(smooth))
     coarse = plane.coarse
-    distance, nearest = (part[coarse] for part in plane.outside)
+    distance, nearest = plane.outside[0][coarse], plane.outside[1][coarse]
     depth, smooth, slope = plane.depth[coarse], smooth[coarse], slope[coarse]
-    deepest = np.append(0, plane.deepest)
+    surely = _cores(plane.labels[coarse], depth, plane.deepest)
     plane = Plane(plane.values, plane.labels[coarse])
     labels, count = plane.labels, len(plane)
-    here = np.where(labels > 0, labels, np.where(distance <= width, nearest, 0))
-    surely = labels * (depth > np.minimum(2.0, 0.4 * deepest[labels]))
+    here = _grown(labels, distance, nearest, width)
     inner = plane.mean(surely, smooth, plane.mean(labels, smooth))
     ground = (labels == 0) & (distance > 2)
     common = float(np.median(smooth[ground])) if ground.any() else float(smooth.min())
@@ -614,12 +622,12 @@ def neighbours(plane: Plane, grey: Real | None, measured: dict[str, Real], inner
     """Evidence that an object and a neighbor are one: contact, shape of their union, a seam between them."""
     labels = plane.labels
     distance, nearest = plane.outside
-    grown = np.where(labels > 0, labels, np.where(distance <= 1.5, nearest, 0))
-    found, seams = [], []
+    grown = _grown(labels, distance, nearest, 1.5)
+    pairs, seams = [], []
     for here, there in NEIGHBOURS[::-1]:
         a, b = grown[here], grown[there]
         touching = (a != b) & (a > 0) & (b > 0)
-        found.append(np.sort(np.stack([a[touching], b[touching]], axis=1), axis=1))
+        pairs.append(np.sort(np.stack([a[touching], b[touching]], axis=1), axis=1))
         if grey is not None:
             seams.append(((grey[here] + grey[there]) / 2)[touching])
     n = len(plane)
@@ -627,7 +635,7 @@ def neighbours(plane: Plane, grey: Real | None, measured: dict[str, Real], inner
         name: np.zeros(n)
         for name in ("contact", "join_gain", "join_solid", "seam", "contacts", "partner", "partner_size", "sliver")
     }
-    pair, index, length = np.unique(np.concatenate(found), axis=0, return_inverse=True, return_counts=True)
+    pair, index, length = np.unique(np.concatenate(pairs), axis=0, return_inverse=True, return_counts=True)
     if not len(pair):
         return out
     i, j = (pair - 1).T
@@ -709,19 +717,20 @@ def unlabelled(labels: ArrayLike, image: ArrayLike, least: float = 0.4) -> "tupl
 
     _, plane = topology(Plane.of(labels))
     columns = ["row", "column", "area", "contrast", "score", "reasons"]
+    nothing = pd.DataFrame(columns=columns), np.zeros(plane.labels.shape, np.int32)
     if not len(plane):
-        return pd.DataFrame(columns=columns), np.zeros(plane.labels.shape, np.int32)
+        return nothing
     smooth = ndimage.gaussian_filter(grey_of(image, plane), 1.0)
     distance, _ = plane.outside
     ground = (plane.labels == 0) & (distance > 2)
     if not ground.any():
-        return pd.DataFrame(columns=columns), np.zeros(plane.labels.shape, np.int32)
+        return nothing
     smooth -= _trend(smooth, ground)
     inner = plane.mean(plane.labels, smooth)
     common = float(np.median(smooth[ground]))
     typical = float(np.median(inner)) - common
     if typical <= 0:
-        return pd.DataFrame(columns=columns), np.zeros(plane.labels.shape, np.int32)
+        return nothing
     area = float(np.median(plane.area))
     # The halo of a labeled object is not an object.
     candidate = ndimage.binary_opening(ground & (smooth > common + max(least, 0.3) * typical), iterations=1)
@@ -740,16 +749,7 @@ def unlabelled(labels: ArrayLike, image: ArrayLike, least: float = 0.4) -> "tupl
         f"missing: {size} px without a label, contrast {strength:.2f} of the typical one"
         for size, strength in zip(sizes, contrast, strict=True)
     ]
-    table = pd.DataFrame(
-        {
-            "row": centres[:, 0],
-            "column": centres[:, 1],
-            "area": sizes,
-            "contrast": contrast,
-            "score": alike,
-            "reasons": words,
-        }
-    )
+    table = pd.DataFrame(dict(zip(columns, (*centres.T, sizes, contrast, alike, words), strict=True)))
     order = np.argsort(-alike, kind="stable")
     places = np.zeros(count + 1, dtype=np.int32)
     places[numbers[kept][order]] = np.arange(1, len(order) + 1)
