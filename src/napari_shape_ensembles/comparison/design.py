@@ -101,6 +101,10 @@ class Design:
             return [(0, j) for j in range(1, k)]
         return [(i, j) for i in range(k) for j in range(i + 1, k)]
 
+    def contrast(self, i: int, j: int) -> str:
+        """Name of a contrast: what the table of an experiment calls it."""
+        return f"{self.groups[j]} - {self.groups[i]}"
+
     def column(self, name: str) -> NDArray[np.float64]:
         """Values of a covariate, (U, 1), or indicators of a factor's levels, (U, levels)."""
         if name in self.covariates:

@@ -164,7 +164,7 @@ class Review:
         ]
         for _, image, changed in sorted(resumed):
             self._history.append((image, partial(self._undo_change, image, self._imply_wrong(image, changed))))
-        self._unmeasured: set[int] = set()
+        self._unmeasured: dict[int, set[int]] = {}  # image -> labels changed since they were measured
         self.regions = [
             (None, None) if own is None or image is None else unlabelled(own.labels, image)
             for own, image in zip(self.corrected, self.images, strict=True)
@@ -338,6 +338,10 @@ class Review:
         """Whether there are corrections that have not been measured yet."""
         return bool(self._unmeasured)
 
+    def is_measured(self, entry: Entry) -> bool:
+        """Whether the reasons of a label are those of its current pixels."""
+        return entry.label not in self._unmeasured.get(entry.image, ())
+
     def renewal(self) -> Callable[[], dict[int, Renewed]]:
         """Return a function for another thread that measures and traces the corrected images; see `take`."""
         jobs = {}
@@ -357,7 +361,7 @@ class Review:
             self.inspection = self.inspection.renewed(image, new.ensemble, new.suspects, labels)
             if self.images[image] is not None:
                 self.regions[image] = new.missing, new.regions
-            self._unmeasured.discard(image)
+            self._unmeasured.pop(image, None)
         self._rank()
 
     def to_save(self, image: int) -> bool:
@@ -394,13 +398,15 @@ class Review:
         for entry in wrong:
             self._update_tick(entry)
         self._history.append((image, partial(self._undo_change, image, wrong)))
-        self._unmeasured.add(image)
+        self._mark_unmeasured(image, change)
         self._rank()
         return change
 
+    def _mark_unmeasured(self, image: int, change: Change) -> None:
+        self._unmeasured.setdefault(image, set()).update(change.labels)
+
     def _undo_change(self, image: int, implied: Sequence[Entry]) -> None:
-        self._labels(image).undo()
-        self._unmeasured.add(image)
+        self._mark_unmeasured(image, self._labels(image).undo())
         for entry in implied:
             self._implied[image].discard(entry.label)
             self._update_tick(entry)
