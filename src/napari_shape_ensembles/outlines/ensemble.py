@@ -196,8 +196,9 @@ class Ensemble:
         if len(ensembles) == 1 and not name:
             return ensembles[0]
         members = [ensemble.to(ensembles[0].unit) for ensemble in ensembles]
-        pixel_size = _common([member.pixel_size for member in members])
-        unequal = pixel_size is None and any(member.pixel_size for member in members)
+        sizes = [member.pixel_size for member in members]
+        sized = [size for size in sizes if size is not None]
+        alike = len(sized) == len(sizes) and np.allclose(sized, sized[:1], rtol=1e-9, atol=0)
         names = distinct([member.name for member in members])
         return cls(
             [curve for member in members for curve in member.curves],
@@ -207,14 +208,14 @@ class Ensemble:
             dropped=sum((Counter(member.dropped) for member in members), Counter()),
             filled=sum(member.filled for member in members),
             images=_pooled_images([member.images for member in members]),
-            pixel_size=pixel_size,
+            pixel_size=sizes[0] if alike else None,
             metadata=_pooled_columns(members),
             tracing={
-                key: members[0].tracing[key] if all(one.tracing.get(key) == found for one in members) else DIFFERS
+                key: members[0].tracing[key] if all(one.tracing.get(key) == value for one in members) else DIFFERS
                 for member in members
-                for key, found in member.tracing.items()
+                for key, value in member.tracing.items()
             }
-            | ({"pixel_size": DIFFERS} if unequal else {}),
+            | ({} if alike or not sized else {"pixel_size": DIFFERS}),
         )
 
     @property
@@ -312,7 +313,7 @@ class Ensemble:
         0   B2  16.0
         """
         rows = slice(None) if kept is None else kept
-        known: dict[str, Any] = {
+        attributes: dict[str, Any] = {
             "name": self.name,
             "unit": self.unit,
             "ids": self.ids[rows],
@@ -323,7 +324,7 @@ class Ensemble:
             "metadata": {name: values[rows] for name, values in self._metadata.items()},
             "tracing": self._tracing,
         }
-        return Ensemble(curves, **(known | changes))
+        return Ensemble(curves, **(attributes | changes))
 
     def assign(self, **columns: Any) -> "Ensemble":
         """Return the ensemble with columns of metadata added or replaced, as `pandas.DataFrame.assign` does.
@@ -410,9 +411,9 @@ class Ensemble:
         ImportError
             If anndata is not installed, with instructions.
         """
-        known = self.to_dataframe()
-        measured = list(self.features.columns.drop("id"))
-        return exchange.anndata(known[measured], known.drop(columns=measured), self)
+        table = self.to_dataframe()
+        measured = list(exchange.MEASURED)
+        return exchange.anndata(table[measured], table.drop(columns=measured), self)
 
     def to_spatialdata(self) -> Any:
         """SpatialData: the polygons of each image as a shapes element, annotated by a table as in `to_anndata`.
@@ -472,8 +473,8 @@ class Ensemble:
         >>> Ensemble.from_labels(labels, scale=(0.5, 0.5), unit="µm", metadata={"well": "B2"}).ids
         array([7])
         """
-        found = traced_labels(labels, tracing_recipe(**options), scale=scale, unit=unit, name=name)
-        return cls(**found).assign(**(metadata or {}))
+        traced = cls(**traced_labels(labels, tracing_recipe(**options), scale=scale, unit=unit, name=name))
+        return traced.assign(**(metadata or {}))
 
     @classmethod
     def from_masks(
@@ -608,23 +609,20 @@ class Ensemble:
     def __getitem__(self, index: slice | ArrayLike) -> "Ensemble": ...
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, int | np.integer) and not isinstance(index, bool):
-            return self.curves[index]
-        if isinstance(index, np.ndarray) and index.ndim == 0 and index.dtype.kind in "iu":
-            return self.curves[int(index)]
         if isinstance(index, str):
             raise TypeError(f"an ensemble has no column {index!r}: its columns are in .metadata and .features")
-        if not isinstance(index, slice) and np.asarray(index).dtype == np.bool_:
-            if np.shape(index) != (len(self),):
-                raise IndexError(f"a mask for {len(self)} curves must hold as many booleans, not {np.shape(index)}")
-            index = np.flatnonzero(index)
         if not isinstance(index, slice):
             places = np.asarray(index)
-            if places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
+            if places.ndim == 0 and places.dtype.kind in "iu":
+                return self.curves[int(index)]
+            if places.dtype == np.bool_:
+                if places.shape != (len(self),):
+                    raise IndexError(f"a mask for {len(self)} curves must hold as many booleans, not {places.shape}")
+            elif places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
                 raise IndexError(
                     f"curves are selected by integers, a slice, or a mask of {len(self)} booleans, not {index!r}"
                 )
-            index = places.astype(np.intp)
+            index = places if places.size else places.astype(np.intp)  # an empty list is an array of floats
         kept = np.arange(len(self))[index]
         return self.derived([self.curves[i] for i in kept], kept)
 
@@ -636,18 +634,11 @@ class Ensemble:
         return f"Ensemble({self.name!r}: {counted(len(self), 'curve')} in {self.unit}{left_out})"
 
 
-def _common(sizes: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
-    """Common pixel size of several images; None if they differ by more than rounding error or one is unknown."""
-    known = [size for size in sizes if size is not None]
-    alike = len(known) == len(sizes) and np.allclose(known, known[:1], rtol=1e-9, atol=0)
-    return known[0] if alike else None
-
-
 def _pooled_images(images: Sequence[NDArray[np.str_]]) -> NDArray[np.str_]:
     """Names of the images of several ensembles, made unique: equal names in two ensembles are different images."""
-    own = [list(dict.fromkeys(names.tolist())) for names in images]
-    apart = iter(distinct([name for names in own for name in names]))
-    renamed = [{name: next(apart) for name in names} for names in own]
+    unique = [list(dict.fromkeys(names.tolist())) for names in images]
+    apart = iter(distinct([name for names in unique for name in names]))
+    renamed = [{name: next(apart) for name in names} for names in unique]
     return np.array([new[name] for new, names in zip(renamed, images, strict=True) for name in names.tolist()], np.str_)
 
 
@@ -754,14 +745,14 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tupl
 
     Works on blocks of curves, as temporaries take several times their memory.
     """
-    some, own, kept = vertices, offsets, np.arange(0)  # of the current block
+    some, starts, kept = vertices, offsets, np.arange(0)  # of the current block
 
     def keep(usable: Mask, reason: Reason) -> None:
-        nonlocal some, own, kept
+        nonlocal some, starts, kept
         if not usable.all():
             counts[reason] += int(np.count_nonzero(~usable))
-            some = some[np.repeat(usable, np.diff(own))]
-            own = np.append(0, np.cumsum(np.diff(own)[usable]))
+            some = some[np.repeat(usable, np.diff(starts))]
+            starts = np.append(0, np.cumsum(np.diff(starts)[usable]))
             kept = kept[usable]
 
     block = offsets[:-1] // _BLOCK
@@ -769,33 +760,33 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tupl
     parts = []
     for start, stop in itertools.pairwise(cuts):
         ends = offsets[start : stop + 1]
-        some, own, kept = vertices[ends[0] : ends[-1]], ends - ends[0], np.arange(start, stop)
+        some, starts, kept = vertices[ends[0] : ends[-1]], ends - ends[0], np.arange(start, stop)
         for beyond, reason in ((np.inf, Reason("not finite")), (_LARGEST, Reason("huge", _LARGEST))):
             within = np.maximum(np.abs(some.real), np.abs(some.imag)) < beyond  # NaN compares False
-            lost_before = np.append(0, np.cumsum(~within, dtype=np.int64))[own]
+            lost_before = np.append(0, np.cumsum(~within, dtype=np.int64))[starts]
             keep(lost_before[1:] == lost_before[:-1], reason)
         for _ in range(2):  # again after removing repeats
-            keep(np.diff(own) >= 3, Reason("distinct", 3))
-            largest = np.maximum.reduceat(np.abs(some), own[:-1])
-            gap = np.abs(some[following(own)] - some)
-            new = gap > _ROUNDING_TOLERANCE * np.repeat(largest, np.diff(own))
-            some, own = some[new], np.append(0, np.cumsum(new, dtype=np.int64))[own]
-        spokes, after = _centred(some, own), following(own)
+            keep(np.diff(starts) >= 3, Reason("distinct", 3))
+            largest = np.maximum.reduceat(np.abs(some), starts[:-1])
+            gap = np.abs(some[following(starts)] - some)
+            new = gap > _ROUNDING_TOLERANCE * np.repeat(largest, np.diff(starts))
+            some, starts = some[new], np.append(0, np.cumsum(new, dtype=np.int64))[starts]
+        spokes, after = _centred(some, starts), following(starts)
         # The longest extent is at half the angle of Σz²; moments along it do not suffer from cancellation.
-        turn = np.exp(-0.5j * np.angle(np.add.reduceat(spokes * spokes, own[:-1])))
-        across = np.add.reduceat((spokes * np.repeat(turn, np.diff(own))).imag ** 2, own[:-1])
-        spread = across > _MAX_FLATNESS * np.add.reduceat(np.abs(spokes) ** 2, own[:-1])
-        lengths = np.add.reduceat(np.abs(some[after] - some), own[:-1])
-        areas = np.add.reduceat((spokes.conj() * spokes[after]).imag / 2, own[:-1])
+        turn = np.exp(-0.5j * np.angle(np.add.reduceat(spokes * spokes, starts[:-1])))
+        across = np.add.reduceat((spokes * np.repeat(turn, np.diff(starts))).imag ** 2, starts[:-1])
+        spread = across > _MAX_FLATNESS * np.add.reduceat(np.abs(spokes) ** 2, starts[:-1])
+        lengths = np.add.reduceat(np.abs(some[after] - some), starts[:-1])
+        areas = np.add.reduceat((spokes.conj() * spokes[after]).imag / 2, starts[:-1])
         long, encloses = lengths > _SMALLEST, np.abs(areas) > _MIN_RELATIVE_AREA * lengths**2
         keep(long, Reason("tiny", _SMALLEST))
         keep(spread[long], Reason("collinear"))
         keep(encloses[long & spread], Reason("zero area"))
-        parts.append((some, np.diff(own), kept))
+        parts.append((some, np.diff(starts), kept))
     if not parts:
         return vertices, offsets, kept
-    found, sizes, places = (np.concatenate(values) for values in zip(*parts, strict=True))
-    return found, np.append(0, np.cumsum(sizes)), places
+    cleaned, sizes, places = (np.concatenate(values) for values in zip(*parts, strict=True))
+    return cleaned, np.append(0, np.cumsum(sizes)), places
 
 
 def _centred(vertices: Complex, offsets: Index) -> Complex:

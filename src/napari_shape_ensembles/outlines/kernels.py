@@ -196,19 +196,10 @@ def trace_contours(plane, labels, boxes, down, across):
         hollow[q] = _has_holes(plane, labels[q], box, seen, starting)
         found = _segments(level, begins, ends, starting)
         if offsets[count] + found > len(vertices):
-            more = np.empty((2 * len(vertices) + found, 2))
-            for at in range(offsets[count]):
-                more[at, 0], more[at, 1] = vertices[at, 0], vertices[at, 1]
-            vertices = more
+            vertices = np.concatenate((vertices, np.empty((len(vertices) + found, 2))))
         if count + found > len(owners):
-            longer, further = (
-                np.empty(2 * len(owners) + found + 1, np.int64),
-                np.empty(2 * len(owners) + found, np.int64),
-            )
-            for place in range(count):
-                longer[place], further[place] = offsets[place], owners[place]
-            longer[count] = offsets[count]
-            offsets, owners = longer, further
+            more = np.empty(len(owners) + found, np.int64)
+            offsets, owners = np.concatenate((offsets, more)), np.concatenate((owners, more))
         for segment in range(found):
             if begins[segment] < 0:
                 continue

@@ -179,9 +179,8 @@ def _assigned(iou: Real, a: Index, b: Index, min_iou: float) -> Index:
 def _holders(wholes: Index, parts: Index, shares: Real) -> dict[int, tuple[int, ...]]:
     """Objects that hold most of several parts, from pairs; `shares` is the fraction of each part's pixels."""
     held: dict[int, list[int]] = {}
-    for whole, part in zip(
-        wholes[shares > _MIN_CONTAINED_FRACTION].tolist(), parts[shares > _MIN_CONTAINED_FRACTION].tolist(), strict=True
-    ):
+    mostly = shares > _MIN_CONTAINED_FRACTION
+    for whole, part in zip(wholes[mostly].tolist(), parts[mostly].tolist(), strict=True):
         held.setdefault(whole, []).append(part)
     return {whole: tuple(inside) for whole, inside in sorted(held.items()) if len(inside) > 1}
 
@@ -202,17 +201,13 @@ def boundary_distances(a: Ensemble, b: Ensemble) -> Real:
     """
     if len(a) != len(b) or a.unit != b.unit:
         raise ValueError(f"{len(a)} curves in {a.unit} cannot be matched with {len(b)} curves in {b.unit}")
-    return np.array([_distance(*pair) for pair in zip(a.curves, b.curves, strict=True)]).reshape(-1, 2)
-
-
-def _distance(one: Real, other: Real) -> tuple[float, float]:
-    ones, others = _stepped(one), _stepped(other)
-    there, back = (np.asarray(scipy.spatial.cKDTree(to).query(at)[0]) for at, to in ((ones, others), (others, ones)))
-    return float(there.mean() + back.mean()) / 2, float(max(there.max(), back.max()))
-
-
-def _stepped(curve: Real) -> Real:
-    ring = shapely.linearrings(curve)
-    return shapely.get_coordinates(
-        shapely.line_interpolate_point(ring, np.arange(_COMPARED_POINTS) / _COMPARED_POINTS, normalized=True)
-    )
+    steps = np.arange(_COMPARED_POINTS) / _COMPARED_POINTS
+    distances = np.empty((len(a), 2))
+    for row, pair in zip(distances, zip(a.curves, b.curves, strict=True), strict=True):
+        one, other = (
+            shapely.get_coordinates(shapely.line_interpolate_point(shapely.linearrings(curve), steps, normalized=True))
+            for curve in pair
+        )
+        there, back = (scipy.spatial.cKDTree(to).query(at)[0] for at, to in ((one, other), (other, one)))
+        row[:] = (there.mean() + back.mean()) / 2, max(there.max(), back.max())
+    return distances

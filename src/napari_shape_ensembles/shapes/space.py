@@ -237,17 +237,13 @@ class ShapeSpace:
             self.bands_ = tuple(band for band in self.bands_ if band[1] <= most)
         return self
 
-    def fit_landmarks(
-        self, landmarks: Real, tell: Callable[[str], None] = lambda step: None, *, overwrite: bool = False
-    ) -> tuple[Real, Real, list[Registration]]:
+    def fit_landmarks(self, landmarks: Real, *, overwrite: bool = False) -> tuple[Real, Real, list[Registration]]:
         """Learn from landmarks: the common part of `fit` and `compare`.
 
         Parameters
         ----------
         landmarks : (N, n, 2) array
             Landmarks at equal weights.
-        tell : callable, optional
-            Called with the name of each step before it starts.
         overwrite : bool
             Whether the undulations may overwrite the landmarks.
 
@@ -261,13 +257,16 @@ class ShapeSpace:
         check_landmarks(landmarks)
         points = planes(landmarks)
         held = Held(points if overwrite else points.copy())
-        scale, matches = self.fit_held(held, tell)
+        scale, matches = self.fit_held(held)
         return held.points.swapaxes(1, 2), scale, matches
 
     def fit_held(
         self, held: Held | HeldByWorkers, tell: Callable[[str], None] = lambda step: None
     ) -> tuple[Real, list[Registration]]:
-        """Learn from landmarks wherever they lie, as `fit_landmarks`; undulations overwrite them."""
+        """Learn from landmarks wherever they lie, as `fit_landmarks`; undulations overwrite them.
+
+        Each step's name is told before it starts.
+        """
         tell("choosing the archetype")
         scale = self._standardized(held)
         self.archetype_ = self.scale_archetype_ = None
