@@ -143,8 +143,8 @@ def _luminance(image: NDArray[Any]) -> Real:
     red, green, blue = (
         np.multiply(image[..., place], weight, dtype=np.float64) for place, weight in enumerate(_LUMINANCE)
     )
-    found: Real = red + green + blue
-    return found
+    luminance: Real = red + green + blue
+    return luminance
 
 
 def upwards(plane: NDArray[Any], settings: Recipe) -> tuple[Real, float, float]:
@@ -191,8 +191,8 @@ def _above_threshold(values: Real, zero: float, unit: float, settings: Recipe) -
         case "local":
             return _above_neighbourhood(values, settings)
         case "hysteresis":
-            found = _otsu_levels(values, 3) if low is None or level is None else (0.0, 0.0)
-            ends = sorted((found[0] if low is None else low, found[1] if level is None else level))
+            levels = _otsu_levels(values, 3) if low is None or level is None else (0.0, 0.0)
+            ends = sorted((levels[0] if low is None else low, levels[1] if level is None else level))
             return filters.apply_hysteresis_threshold(values, *ends)
     assert level is not None  # validated by the recipe
     return values > level
@@ -376,5 +376,5 @@ def by_strips(work: Callable[[NDArray[Any]], NDArray[Value]], plane: NDArray[np.
     if 2 * reach > rows:  # strips would be mostly margin
         return work(plane)
     starts = range(0, len(plane), rows)
-    found = over_blocks(work, [plane[max(start - reach, 0) : start + rows + reach] for start in starts])
-    return np.concatenate([strip[min(start, reach) :][:rows] for start, strip in zip(starts, found, strict=True)])
+    strips = over_blocks(work, [plane[max(start - reach, 0) : start + rows + reach] for start in starts])
+    return np.concatenate([strip[min(start, reach) :][:rows] for start, strip in zip(starts, strips, strict=True)])
