@@ -124,8 +124,11 @@ def gray_plane(image: NDArray[Any], channel: str | int = "luminance") -> NDArray
     if image.ndim == 3 and image.shape[-1] in (3, 4):
         if channel != "luminance":
             image = image[..., int(channel)]
-        else:  # other types are rejected below
-            image = _luminance(image) if image.dtype.kind in "biuf" else image[..., 0]
+        elif image.dtype.kind in "biuf":  # a matrix product might depend on the position of a pixel
+            red, green, blue = (np.multiply(image[..., i], _LUMINANCE[i], dtype=np.float64) for i in range(3))
+            image = red + green + blue
+        else:  # rejected below
+            image = image[..., 0]
     if image.ndim == 0:
         raise ValueError(f"an image must be an array, not {image.item()!r:.80}: io.read_image(path).pixels reads one")
     if image.ndim != 2:
@@ -136,15 +139,6 @@ def gray_plane(image: NDArray[Any], channel: str | int = "luminance") -> NDArray
     if bad:
         raise ValueError(f"{bad} of {image.size} pixels are NaN or infinite: fill them or crop the image")
     return image
-
-
-def _luminance(image: NDArray[Any]) -> Real:
-    """Luminance of colors: summed in a fixed order, as a matrix product may depend on the position of a pixel."""
-    red, green, blue = (
-        np.multiply(image[..., place], weight, dtype=np.float64) for place, weight in enumerate(_LUMINANCE)
-    )
-    luminance: Real = red + green + blue
-    return luminance
 
 
 def upwards(plane: NDArray[Any], settings: Recipe) -> tuple[Real, float, float]:

@@ -82,13 +82,6 @@ class Window:
     dropped: Counter[Reason]
 
 
-def tiles_of(shape: Sequence[int], tile: int = TILE) -> list[tuple[int, int, int, int]]:
-    """Top, left, bottom and right of all tiles of a plane, row by row."""
-    rows, columns = shape
-    starts = product(range(0, rows, tile), range(0, columns, tile))
-    return [(top, left, min(top + tile, rows), min(left + tile, columns)) for top, left in starts]
-
-
 def boxes_in(labels: Any, tile: tuple[int, int, int, int]) -> Boxes:
     """Bounding boxes of the labels in one tile, from the runs of equal pixels in its rows."""
     top, left, bottom, right = tile
@@ -242,7 +235,9 @@ def outlines_by_tile(
     tile: int = TILE,
 ) -> Iterator[Ensemble]:
     """As `outlines_in_tiles`, one ensemble per tile as soon as it is traced, to save memory."""
-    tiles = tiles_of(labels.shape, tile)
+    rows, columns = labels.shape
+    corners = product(range(0, rows, tile), range(0, columns, tile))
+    tiles = [(top, left, min(top + tile, rows), min(left + tile, columns)) for top, left in corners]
     parts = []
     report("finding objects", 0, 2 * len(tiles))
     for place, boxes in enumerate(each_block(lambda one: boxes_in(labels, one), tiles), start=1):
