@@ -464,7 +464,7 @@ def test_the_groups_that_are_a_and_b_have_their_colors_in_the_table(bench, qtbot
     bench.session.design.paste("group\nctrl\nctrl\ndrug\ndrug\nother\nother", 0, 0)
     qtbot.waitUntil(lambda: table.item(2, 1).text() == "drug" and not table.item(2, 1).icon().isNull())
     said = [table.item(row, 1).data(Qt.ItemDataRole.AccessibleDescriptionRole) for row in range(6)]
-    assert [one or "" for one in said] == [*["sample A"] * 2, *["sample B"] * 2, "", ""]
+    assert [one or "" for one in said] == [*["first group"] * 2, *["second group"] * 2, "", ""]
     for row, color in ((0, COLOR_A), (2, COLOR_B)):
         for mode in (QIcon.Mode.Normal, QIcon.Mode.Selected):
             picture = table.item(row, 1).icon().pixmap(14, 14, mode).toImage()
