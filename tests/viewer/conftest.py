@@ -56,7 +56,9 @@ def signatures_read_once():
     look, known = EventEmitter._check_signature, {}
 
     def looked(function):
-        what = getattr(function, "__func__", function)
+        # napari forwards events from emitter to emitter, hundreds of them for each layer.
+        forwards = isinstance(function, EventEmitter)
+        what = type(function).__call__ if forwards else getattr(function, "__func__", function)
         if not isinstance(what, FunctionType) or hasattr(what, "__wrapped__"):  # not its own signature
             return look(function)
         key = what.__code__, function is what  # a bound method takes one argument less
