@@ -31,7 +31,6 @@ from docks import (
     PLUGIN,
     grid_of,
     press,
-    reusing_results,
     set_choices,
     show_given_result,
     wait_until_idle,
@@ -1071,10 +1070,9 @@ def test_the_best_recipe_is_used_unless_the_user_has_chosen_one(model, qtbot, sh
 def outlines_page_of(bench, qtbot):
     """The bench's page *Outlines* after recipes were proposed and all images are previewed."""
     proposing, segmentation = bench.session.proposing, bench.session.segmentation
-    with reusing_results():
-        press(bench.next, qtbot)
-        qtbot.waitUntil(lambda: proposing.result is not None or proposing.failed, timeout=60_000)
-        qtbot.waitUntil(lambda: not (proposing.busy or segmentation.is_preview_pending), timeout=30_000)
+    press(bench.next, qtbot)
+    qtbot.waitUntil(lambda: proposing.result is not None or proposing.failed, timeout=60_000)
+    qtbot.waitUntil(lambda: not (proposing.busy or segmentation.is_preview_pending), timeout=30_000)
     return bench.page("Outlines").show_tab(0)
 
 

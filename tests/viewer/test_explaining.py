@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from docks import reusing_results, show_given_result, wait_until_idle
+from docks import show_given_result, wait_until_idle
 from image_makers import spots
 from napari_shape_ensembles import Settings, compare
 from napari_shape_ensembles.progress import report
@@ -46,9 +46,8 @@ def compared(model, qtbot):
     session = Session.of(model)
     session.attach()
     session.choices.set(settings=QUICK)
-    with reusing_results():
-        session.comparison.run()
-        wait_until_idle(session.comparison, qtbot)
+    session.comparison.run()
+    wait_until_idle(session.comparison, qtbot)
     session.explanation.activate()
     return session.explanation
 

@@ -17,7 +17,6 @@ from docks import (
     curves_of,
     open_answer,
     press,
-    reusing_results,
     run,
     set_choices,
     swap,
@@ -62,16 +61,14 @@ def test_selecting_one_layer_or_the_chosen_two_changes_nothing(bare_dock, model,
 
 
 def test_a_renamed_layer_remains_chosen(bare_dock, model, qtbot):
-    with reusing_results():
-        run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
     model.layers["one"].name = "first"
     assert chosen_names(bare_dock) == [["first"], ["two"]]
     assert bare_dock.state == "done"
 
 
 def test_reordered_layers_remain_chosen(bare_dock, model, qtbot):
-    with reusing_results():
-        run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
     model.layers.move(0, len(model.layers))
     assert chosen_names(bare_dock) == [["one"], ["two"]]
     assert bare_dock.state == "done"
@@ -107,16 +104,14 @@ def test_a_layer_deleted_during_a_run_does_not_disturb_it(bare_dock, model, qtbo
 
 
 def test_a_layer_deleted_after_a_run_makes_the_result_stale(bare_dock, model, qtbot):
-    with reusing_results():
-        run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
     model.layers.remove("two")
     assert bare_dock.state == "stale"
     assert "other layers are chosen" in bare_dock.stale.label.text()
 
 
 def test_a_deleted_layer_is_not_kept_alive(bare_dock, model, qtbot):
-    with reusing_results():
-        run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
     dead = [weakref.ref(model.layers[name]) for name in ("one", "one curves")]
     model.layers.remove("one")
     model.layers.remove("one curves")
@@ -126,8 +121,7 @@ def test_a_deleted_layer_is_not_kept_alive(bare_dock, model, qtbot):
 
 
 def test_rows_of_b_are_kept_when_the_curves_of_a_are_deleted(bare_dock, model, qtbot):
-    with reusing_results():
-        run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
     row = len(bare_dock.result.a) + 3
     model.layers.remove("one curves")
     bare_dock.comparison.curves.connect_events()  # as when the dock is closed and reopened
@@ -139,8 +133,7 @@ def test_rows_of_b_are_kept_when_the_curves_of_a_are_deleted(bare_dock, model, q
 
 
 def test_a_replacement_layer_is_chosen_and_makes_the_result_stale(bare_dock, model, qtbot):
-    with reusing_results():
-        run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
     model.layers.remove("two")
     model.add_image(spots(5), name="two", scale=(0.5, 0.5), units=("um", "um"))
     assert chosen_names(bare_dock) == [["one"], ["two"]]
@@ -150,8 +143,7 @@ def test_a_replacement_layer_is_chosen_and_makes_the_result_stale(bare_dock, mod
 
 
 def test_deleting_curves_keeps_the_result(bare_dock, model, qtbot):
-    with reusing_results():
-        run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
     model.layers.remove("one curves")
     bare_dock.color_by.choice.setCurrentIndex(1)
     assert bare_dock.state == "done"
@@ -159,8 +151,7 @@ def test_deleting_curves_keeps_the_result(bare_dock, model, qtbot):
 
 
 def test_a_copy_of_the_curves_belongs_to_the_user(bare_dock, model, qtbot):
-    with reusing_results():
-        run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
     data, attributes, kind = curves_of(model, "one").as_layer_data_tuple()
     copy = model.add_shapes(data, **(attributes | {"name": "copy"}))
     assert kind == "shapes"
@@ -188,8 +179,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_changed_layer_makes_the_result_stale_and_one_press_renews_it(bare_dock, model, qtbot, change):
-    with reusing_results():
-        run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
     assert bare_dock.state == "done"
     assert bare_dock.stale.isHidden()
     change(model.layers["one"])
@@ -266,8 +256,7 @@ def test_another_plane_of_a_stack_makes_the_result_stale(model, qtbot):
 
 
 def test_changed_settings_are_reported_until_reset(bare_dock, qtbot):
-    with reusing_results():
-        run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
     set_choices(bare_dock.session.choices, rank=100, split_touching="none")
     assert 'split touching was "at necks" and is "no"' in bare_dock.stale.label.text()
     assert "rank was 150 and is 100" in bare_dock.stale.label.text()
@@ -277,8 +266,7 @@ def test_changed_settings_are_reported_until_reset(bare_dock, qtbot):
 
 
 def test_swapping_a_and_b_makes_the_result_stale(bare_dock, qtbot):
-    with reusing_results():
-        run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
     swap(bare_dock)
     assert bare_dock.state == "stale"
 
@@ -291,8 +279,7 @@ def test_a_layer_edited_during_a_run_makes_its_result_stale(bare_dock, model, qt
 
 
 def test_cancelling_keeps_the_previous_result(bare_dock, qtbot, monkeypatch):
-    with reusing_results():
-        run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
     before = bare_dock.result
     monkeypatch.setattr(comparing, "run_comparison", slow)
     press(bare_dock.run_button, qtbot)
@@ -414,8 +401,7 @@ def test_two_docks_in_one_viewer_show_the_same_result(bare_dock, model, qtbot):
 
 
 def test_opening_and_closing_leaves_no_callbacks(bare_dock, model, qtbot):
-    with reusing_results():
-        run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
     bare_dock.show()
     before = counts(model)
     for _ in range(3):
