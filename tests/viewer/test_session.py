@@ -318,12 +318,13 @@ def test_another_displayed_plane_is_reported_as_a_possible_change(qtbot):
     session.choices.set(settings=QUICK)
     model.dims.set_point(0, 0)
     compared(session.comparison, qtbot)
-    assert session.comparison.changed_since() == []
+    told = []
+    session.comparison.changed.connect(lambda: told.append(session.comparison.changed_since()))
     model.dims.set_point(0, 1)
     words = " was changed or shows another plane"
-    assert session.comparison.changed_since() == [f"one{words}", f"two{words}"]
+    qtbot.waitUntil(lambda: told[-1:] == [[f"one{words}", f"two{words}"]], timeout=2000)
     model.dims.set_point(0, 0)
-    assert session.comparison.changed_since() == []
+    qtbot.waitUntil(lambda: told[-1] == [], timeout=2000)
     session.detach(session.comparison)
 
 
