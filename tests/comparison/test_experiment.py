@@ -24,10 +24,9 @@ from napari_shape_ensembles import (
     experiment,
 )
 from napari_shape_ensembles.comparison import engine
-from napari_shape_ensembles.comparison.experiment import FORMAT
 from napari_shape_ensembles.comparison.quantities import LOBES, lobes
 from napari_shape_ensembles.comparison.replicate_quantities import t_test_power
-from napari_shape_ensembles.comparison.result import read_view
+from napari_shape_ensembles.comparison.saved import EXPERIMENT, read_view
 from napari_shape_ensembles.outlines.ensemble import at_one_pixel_size
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 from napari_shape_ensembles.shapes import ShapeSpace
@@ -467,7 +466,7 @@ def test_few_outlines_and_reserved_names_are_reported():
 def test_an_experiment_round_trips_through_a_file(three, tmp_path):
     three.save(tmp_path / "e.npz", view={"x": 1})
     again = Experiment.load(tmp_path / "e.npz")
-    assert read_view(tmp_path / "e.npz", FORMAT) == {"x": 1}
+    assert read_view(tmp_path / "e.npz", EXPERIMENT) == {"x": 1}
     for one, other in (
         *((getattr(again, name), getattr(three, name)) for name in ("table", "effects", "distance")),
         *((getattr(again.quantities, name), getattr(three.quantities, name)) for name in ("outlines", "variance")),

@@ -83,7 +83,8 @@ class WhyPage(TaskPage):
         self.save_report.setEnabled(not task.busy)
         self.folded_control.setVisible(explanation is not None)
         self.control.setEnabled(not task.busy)
-        self.controlled.setText("\n".join(swap_sentences(task.swaps)) if task.swaps else "")
+        if task.swaps and explained_comparison is not None:
+            self.controlled.setText("\n".join(swap_sentences(task.swaps, explained_comparison)))
         self.controlled.setVisible(bool(task.swaps))
         if explained_comparison is not None and (
             places is None or not same_data(places.comparison, explained_comparison)
