@@ -400,8 +400,8 @@ def test_form_and_scale_are_exchanged_on_request(explained, result, model, qtbot
     lines = explained.controlled.text().splitlines()
     assert lines[0] == "✓ Curves with one part exchanged differ in no other part: form and scale are separated."
     assert lines[1:] == [
-        f"Form of {form}, scale of {scale}: {first} against A, {second} against B."
-        for form, scale, first, second in (("A", "B", "1∧0", "1∧1"), ("B", "A", "1∧1", "1∧0"))
+        f"Form of {form}, scale of {scale}: {first} against one, {second} against two."
+        for form, scale, first, second in (("one", "two", "1∧0", "1∧1"), ("two", "one", "1∧1", "1∧0"))
     ]
     path = answer(tmp_path / "why.html")
     with qtbot.waitSignal(explained.finished, timeout=60_000):
