@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .._types import Real
 from ..checks import RandomState, expect, seed_of
 from ..comparison import Comparison, Settings, compare
-from ..comparison.answer import differing, names_of
+from ..comparison.answer import differing
 from ..comparison.figures import plot_comparison
 from ..comparison.verdict import table_row
 from ..outlines import Ensemble
@@ -124,9 +124,9 @@ def resynthesis(comparison: Comparison, *, random_state: RandomState = 0) -> tup
     return tuple(mixer.swap(form, scale, against) for form, scale in ("AB", "BA") for against in "AB")
 
 
-def swap_sentences(swaps: Sequence[Swap], comparison: Comparison) -> tuple[str, ...]:
-    """State whether only the replaced part differs in the swaps of a comparison by `resynthesis`, and their rows."""
-    names = dict(zip("AB", names_of(comparison), strict=True))
+def swap_sentences(swaps: Sequence[Swap], names: tuple[str, str] = ("A", "B")) -> tuple[str, ...]:
+    """State whether only the replaced part differs in the swaps of `resynthesis`, and their rows, with groups named."""
+    named = dict(zip("AB", names, strict=True))
     kept = [swap.of_form.undulation if swap.form == swap.against else swap.of_scale.scale for swap in swaps]
     said = (
         "⚠ Curves with one part exchanged differ in the part that was kept, too: form and scale are not separated here."
@@ -135,8 +135,8 @@ def swap_sentences(swaps: Sequence[Swap], comparison: Comparison) -> tuple[str, 
     )
     pairs = [[one for one in swaps if one.form == form] for form in dict.fromkeys(swap.form for swap in swaps)]
     rows = [
-        f"Form of {names[own[0].form]}, scale of {names[own[0].scale]}: "
-        f"{', '.join(f'{swap.case} against {names[swap.against]}' for swap in own)}."
+        f"Form of {named[own[0].form]}, scale of {named[own[0].scale]}: "
+        f"{', '.join(f'{swap.case} against {named[swap.against]}' for swap in own)}."
         for own in pairs
     ]
     return said, *rows

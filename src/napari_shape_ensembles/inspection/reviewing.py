@@ -163,7 +163,7 @@ class Review:
         ]
         for _, image, changed in sorted(resumed):
             self._history.append((image, self._imply_wrong(image, changed)))
-        self._unmeasured: set[int] = set()
+        self._unmeasured: dict[int, set[int]] = {}  # image -> labels changed since they were measured
         self.regions = [
             (None, None) if own is None or image is None else unlabelled(own.labels, image)
             for own, image in zip(self.corrected, self.images, strict=True)
@@ -328,8 +328,7 @@ class Review:
         if isinstance(first, Entry):
             self._set_verdict(first, second if isinstance(second, bool) else None)
         else:
-            self._labels(first).undo()
-            self._unmeasured.add(first)
+            self._mark_unmeasured(first, self._labels(first).undo())
             for entry in second if isinstance(second, list) else ():
                 self._implied[first].discard(entry.label)
                 self._update_tick(entry)
@@ -342,6 +341,10 @@ class Review:
     def unmeasured(self) -> bool:
         """Whether there are corrections that have not been measured yet."""
         return bool(self._unmeasured)
+
+    def is_measured(self, entry: Entry) -> bool:
+        """Whether the reasons of a label are those of its current pixels."""
+        return entry.label not in self._unmeasured.get(entry.image, ())
 
     def renewal(self) -> Callable[[], dict[int, Renewed]]:
         """Return a function for another thread that measures and traces the corrected images; see `take`."""
@@ -362,7 +365,7 @@ class Review:
             self.inspection = self.inspection.renewed(image, new.ensemble, new.suspects, labels)
             if self.images[image] is not None:
                 self.regions[image] = new.missing, new.regions
-            self._unmeasured.discard(image)
+            self._unmeasured.pop(image, None)
         self._rank()
 
     def to_save(self, image: int) -> bool:
@@ -399,9 +402,12 @@ class Review:
         for entry in wrong:
             self._update_tick(entry)
         self._history.append((image, wrong))
-        self._unmeasured.add(image)
+        self._mark_unmeasured(image, change)
         self._rank()
         return change
+
+    def _mark_unmeasured(self, image: int, change: Change) -> None:
+        self._unmeasured.setdefault(image, set()).update(change.labels)
 
     def _imply_wrong(self, image: int, labels: Sequence[int]) -> list[Entry]:
         """Mark corrected labels as wrong; returns those without a verdict so far."""

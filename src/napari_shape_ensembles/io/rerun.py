@@ -91,9 +91,7 @@ class Rerun:
         return f"All {total} numbers are reproduced{f', {rounded} of them up to rounding' if rounded else ''}."
 
 
-def inputs_of(
-    samples: Sequence[Sequence[Path]], reading: Reading, parts: Sequence[ImagePart] | None = None
-) -> Inputs | None:
+def inputs_of(samples: Sequence[Sequence[Path]], reading: Reading, parts: Sequence[ImagePart] = ()) -> Inputs | None:
     """Record the input files of a result with their checksums, and how they were read.
 
     Parameters
@@ -115,7 +113,7 @@ def inputs_of(
     files: list[InputFile] = []
     for sample, paths in enumerate(samples):
         for path in paths:
-            part = {} if parts is None else parts[len(files)].given()
+            part = parts[len(files)].given() if parts else {}
             size, unit = reading.pixel_sizes.get(path.resolve(), (None, ""))
             sides = size if size is None or isinstance(size, tuple) else (size, size)
             place = str(path.resolve())
