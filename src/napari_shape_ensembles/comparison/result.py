@@ -29,6 +29,7 @@ from .inputs import Inputs
 from .outline_table import DISTANCES, outline_table, witness_columns
 from .parts import Parts, form_parts, scale_parts
 from .quantities import components
+from .samples import image_counts
 from .saved import COMPARISON, Saved
 from .settings import Settings
 from .verdict import (
@@ -169,7 +170,7 @@ class Comparison(Sealed, Saved):
     @cached_property
     def image_counts(self) -> tuple[int, int]:
         """Numbers of images of a and of b."""
-        return len(set(self.a.images.tolist())), len(set(self.b.images.tolist()))
+        return image_counts(self.a, self.b)
 
     @cached_property
     def unit_counts(self) -> tuple[int, int]:
