@@ -27,7 +27,7 @@ from napari_shape_ensembles.comparison import engine
 from napari_shape_ensembles.comparison.quantities import LOBES, lobes
 from napari_shape_ensembles.comparison.replicate_quantities import t_test_power
 from napari_shape_ensembles.comparison.saved import EXPERIMENT, read_view
-from napari_shape_ensembles.outlines.ensemble import at_one_pixel_size
+from napari_shape_ensembles.outlines.resolution import at_one_pixel_size
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 from napari_shape_ensembles.shapes import ShapeSpace
 
@@ -452,7 +452,7 @@ def test_groups_without_a_common_block_are_reported_and_others_tested():
 
 def test_few_outlines_and_reserved_names_are_reported():
     images, design = groups_of((4, 4), (1.0, 1.0))
-    few = [images[0].subset(np.arange(12) < 2), *images[1:]]
+    few = [images[0][np.arange(12) < 2], *images[1:]]
     result = experiment(few, design.assign(size=range(8)), QUICK)
     assert "even those with few outlines: 1 of g0 (2 at most; the median is 12)." in " ".join(result.warnings)
     assert result.to_dataframe().columns.is_unique

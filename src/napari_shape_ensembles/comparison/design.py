@@ -54,7 +54,7 @@ class Design:
     >>> import numpy as np, pandas as pd
     >>> from napari_shape_ensembles import Settings, experiment, samples
     >>> a, b = samples.powder_outlines().ensembles()
-    >>> images = [side.subset(np.arange(len(side)) % 4 == i) for side in (a, b) for i in range(4)]
+    >>> images = [side[np.arange(len(side)) % 4 == i] for side in (a, b) for i in range(4)]
     >>> table = pd.DataFrame({"group": ["sieved"] * 4 + ["raw"] * 4, "replicate": [*"aabb"] * 2})
     >>> design = experiment(images, table, Settings(landmarks=60, rank=10)).design
     >>> design.groups, len(design.replicates), design.of_image.tolist()

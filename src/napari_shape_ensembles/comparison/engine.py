@@ -87,7 +87,7 @@ class Groups(Sealed):
             l = l + (without - size) * [1, 0, 1]
         return {
             "undulation": form_parts(t, descriptors, self.settings),
-            "scale": scale_parts(l, learned.space.scale_mean, self.settings, learned.known),
+            "scale": scale_parts(l, learned.space.scale_mean_, self.settings, learned.known),
         }
 
     @cached_property

@@ -17,8 +17,8 @@ from ..checks import several
 from ..mmd import MMDTest
 from ..mmd.replicates import DRAWS, MeanKernels, closed_p_values
 from ..outlines import Ensemble
-from ..outlines.ensemble import at_one_pixel_size
 from ..outlines.gate import reasons_of_sets
+from ..outlines.resolution import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
@@ -76,7 +76,7 @@ class Experiment(Saved):
     >>> import numpy as np, pandas as pd
     >>> from napari_shape_ensembles import Ensemble, Settings, experiment, samples
     >>> a, b = samples.powder_outlines().ensembles()
-    >>> images = [side.subset(np.arange(len(side)) % 6 == i) for side in (a, b) for i in range(6)]
+    >>> images = [side[np.arange(len(side)) % 6 == i] for side in (a, b) for i in range(6)]
     >>> design = pd.DataFrame({"group": ["sieved"] * 6 + ["raw"] * 6})
     >>> result = experiment(images, design, Settings(landmarks=60, rank=10, significance=0.05))
     >>> result.table[["contrast", "differs", "case", "scale_least_p"]].round(3).values.tolist()
@@ -693,7 +693,7 @@ def experiment(
     >>> import numpy as np, pandas as pd
     >>> from napari_shape_ensembles import Settings, experiment, samples
     >>> a, b = samples.powder_outlines().ensembles()
-    >>> images = [side.subset(np.arange(len(side)) % 6 == i) for side in (a, b) for i in range(6)]
+    >>> images = [side[np.arange(len(side)) % 6 == i] for side in (a, b) for i in range(6)]
     >>> design = pd.DataFrame({"group": ["sieved"] * 6 + ["raw"] * 6})
     >>> result = experiment(images, design, Settings(landmarks=60, rank=10, significance=0.05))
     >>> result.omnibus.scale < 0.05, result.omnibus.undulation < 0.05

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from .._types import Index
 from ..outlines import Ensemble
-from ..outlines.ensemble import at_one_pixel_size
+from ..outlines.resolution import at_one_pixel_size
 
 Images = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
 

@@ -17,7 +17,7 @@ from ..comparison.result import software_versions
 from ..comparison.samples import comparable
 from ..comparison.saved import EXPERIMENT, LAYOUT
 from ..outlines import Ensemble, ObjectModel, Outlines
-from ..outlines.ensemble import at_one_pixel_size
+from ..outlines.resolution import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
@@ -199,7 +199,7 @@ def _traced_again(
         part = ImagePart(**kept)
         ensemble = ensemble_of_file(path, reading, part)
         if file.excluded:
-            ensemble = ensemble.subset(~np.isin(ensemble.ids.astype(str), file.excluded))
+            ensemble = ensemble[~np.isin(ensemble.ids.astype(str), file.excluded)]
         if path.name != Path(file.path).name:
             ensemble = ensemble.derived(ensemble.curves)
             ensemble.name = f"{names[place]} {part}".strip()

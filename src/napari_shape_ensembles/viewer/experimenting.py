@@ -296,7 +296,7 @@ def compare_groups(sources: Sources, run_inputs: RunInputs) -> ExperimentAnswer:
     for place, (source, ids) in enumerate(zip(images, run_inputs.excluded, strict=True)):
         with as_part(2 * place, total):
             found = trace(source, recipe)
-        ensembles.append(found.subset(np.array([str(one) not in ids for one in found.ids.tolist()], dtype=bool)))
+        ensembles.append(found[np.array([str(one) not in ids for one in found.ids.tolist()], dtype=bool)])
     with as_part(2 * len(images), total):
         result = experiment(ensembles, frame_of(rows), settings, control=str(more[_CONTROL]) or None)
     notes = []
