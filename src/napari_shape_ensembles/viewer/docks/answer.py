@@ -42,7 +42,7 @@ class AnswerPage(TaskPage):
         super().__init__(
             napari_viewer,
             task,
-            run="Segment, trace and compare A and B",
+            run="Segment, trace and compare the groups",
             run_again="Compare the images as they are now",
         )
         self.run_button.setText("Co&mpare")
