@@ -18,9 +18,8 @@ from ..archive import Tree
 from ..comparison import Experiment, experiment, position_dependence, records
 from ..comparison.design import GROUP, RequestedTests
 from ..comparison.display import simplified
-from ..comparison.experiment import FORMAT
 from ..comparison.inputs import Inputs
-from ..comparison.result import read_view
+from ..comparison.saved import read_view
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..io.rerun import recipe_of, recipe_tree
 from ..io.results import EXPERIMENT, TRENDS, trend_figures, write_experiment
@@ -371,7 +370,7 @@ def read_experiment_file(path: Path) -> OpenedExperiment:
     """Read a saved experiment, and describe it in sentences."""
     report(f"opening {path.name}", 0, 2)
     with file_errors_named(path, "opened"):
-        result, view = Experiment.load(path), read_view(path, FORMAT)
+        result, view = Experiment.load(path), read_view(path, Experiment.FORMAT)
     return opened_experiment(result, view, f"Opened from {path.name}.")
 
 
