@@ -14,7 +14,7 @@ from scipy import ndimage
 
 from .._types import Real
 from ..checks import several
-from ..comparison.hypotheses import adjusted
+from ..mmd.replicates import adjusted
 from ..outlines import match_labels
 from ..palette import axes_of
 from ..progress import report
