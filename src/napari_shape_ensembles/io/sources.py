@@ -441,7 +441,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
     if not chosen.any():
         known = ", ".join(dict.fromkeys(values.head(1000)))
         raise ContentError(f"{path.name}: no curve has {part}: the values are {known[:200]}")
-    found = table.ensemble.subset(chosen)
+    found = table.ensemble[chosen]
     found.name = f"{found.name} {part}"
     return found
 
