@@ -131,7 +131,7 @@ def test_folders_are_samples_of_several_images(tmp_path, quick):
     )
     assert done.exit_code == 0, done.stderr
     assert "control (2 images, 24 curves) and treated (2 images, 24 curves)" in done.stdout
-    assert "2 and 2 images cannot reach p < 0.01 by permutation" in done.stdout
+    assert "2 and 2 images cannot reach p ≤ 0.025 by permutation" in done.stdout
     assert "whole images are permuted" in done.stderr
     assert set(pd.read_csv(tmp_path / "r" / "curves.csv")["image"].astype(str)) == {"1", "2", "3", "4"}
 
@@ -765,7 +765,7 @@ def test_an_experiment_is_written_as_tables_figures_and_json(tmp_path, quick):
     design = design_files(tmp_path, group=["a"] * 3 + ["b"] * 3, dose=[0, 1, 2, 5, 6, 7])
     done = run("experiment", design, "--settings", quick, "--out", tmp_path / "r", "--control", "a")
     assert done.exit_code == 0, done.stderr
-    assert "note: a and b: 3 and 3 images cannot reach p < 0.01 by permutation" in done.stderr
+    assert "note: a and b: 3 and 3 images cannot reach p ≤ 0.025 by permutation" in done.stderr
     assert "b against a: " in done.stdout
     assert {path.name for path in (tmp_path / "r").iterdir() if path.name[0] != "."} == {
         *("experiment.csv", "effects.csv", "variance.csv", "planning.csv", "replicates.csv", "experiment.json"),

@@ -84,9 +84,9 @@ def test_rows_for_osteosarcoma_cells(cells):
     enlarged = [curve * 1.5 for curve in control[1::2]]
     assert compare(Ensemble(control[::2]), Ensemble(enlarged)).case == "1∧0"
     lines = compare(Ensemble(treated), Ensemble(cells(1, 2)))
-    # They differ in elongation; the joint test of the four parts of scale is just above the significance level.
-    assert lines.case == "0∧1"
-    assert lines.scale.parts["elongation"].p_value < 0.01 < lines.scale.p_value < 0.03
+    # They differ in elongation, by which the joint test of the four parts of scale is just below its level.
+    assert lines.case == "0∧0"
+    assert lines.scale.parts["elongation"].p_value < 0.01 < lines.scale.p_value < lines.settings.test_level
     assert lines.scale.parts["size"].p_value > 0.1
 
 
@@ -255,12 +255,12 @@ def test_an_empty_ensemble_reports_what_was_excluded():
         compare(Ensemble(list(blobs(5, 50))), Ensemble([]))
 
 
-@pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 30), (4, 5)])
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 30), (4, 4)])
 def test_too_few_curves_are_inconclusive_with_the_reason(m, n):
     curves = list(blobs(m + n, 60))
     result = compare(Ensemble(curves[:m]), Ensemble(curves[m:]))
     assert result.case == "inconclusive"
-    assert f"{m} and {n} curves cannot reach p ≤ 0.005" in result.summary()
+    assert f"{m} and {n} curves cannot reach p ≤ 0.0125" in result.summary()
     assert len(result.distances) == m + n
 
 
@@ -309,7 +309,7 @@ def test_paper_settings():
         "raw",
         "random",
     )
-    assert (paper.landmarks, paper.significance, paper.permutations) == (500, 0.01, 1000)
+    assert (paper.landmarks, paper.significance, paper.permutations) == (500, 0.02, 1000)
 
 
 def test_shorthands_choose_registration_and_coordinates():

@@ -222,10 +222,10 @@ def test_unreplicated_groups_are_compared_by_outlines_without_contradiction():
     result = experiment(images, design, QUICK)
     assert "cannot reach" not in " ".join(result.warnings)
     assert result.settings.permutations == 1000  # enough for six contrasts at this level
-    assert experiment(images, design, QUICK, significance=0.01).settings.permutations == 1800
+    assert experiment(images, design, QUICK, significance=0.01).settings.permutations == 3600
     assert set(result.table["permuted"]) == {"curves"}
     larger = [False, True, False, True, False, True]
-    assert (result.table["scale_p_adjusted"] <= 0.05).tolist() == larger
+    assert (result.table["scale_p_adjusted"] <= 0.025).tolist() == larger
     assert result.distance.loc["g0", "g2"] > result.distance.loc["g0", "g1"]
     assert result.linkage.shape == (3, 4)
     for row in result.table.to_dict("records"):
@@ -288,7 +288,7 @@ def test_few_replicates_are_inconclusive_by_permutation_but_have_a_gaussian_test
     assert (row["case"], row["small_sample_case"]) == ("inconclusive", "1∧0")
     assert row["scale_p"] == row["scale_least_p"] == pytest.approx(0.1)
     assert row["scale_small_sample_p"] < 0.01
-    assert "3 and 3 images cannot reach p < 0.05 by permutation" in " ".join(result.warnings)
+    assert "3 and 3 images cannot reach p ≤ 0.025 by permutation" in " ".join(result.warnings)
     assert all(words.endswith(".") for words in result.warnings)
     assert "small-sample test p =" in result.sentences()[0]
 
@@ -354,7 +354,7 @@ def test_sentences_grade_the_results(alike):
 def test_power_grows_with_replicates_and_ratio(three):
     powers = [three.quantities.power(1.1, n) for n in (2, 4, 8, 16)]
     assert powers == sorted(powers)
-    assert three.quantities.power(1.0, 6) == pytest.approx(0.05, abs=1e-6)
+    assert three.quantities.power(1.0, 6) == pytest.approx(0.025, abs=1e-6)
     plan = three.quantities.planning((4, 8), power=0.8).set_index("replicates")
     assert three.quantities.power(plan.loc[4, "size"], 4) == pytest.approx(0.8, abs=1e-6)
     assert plan.loc[8, "size"] < plan.loc[4, "size"]
@@ -385,7 +385,7 @@ def test_invalid_power_analyses_are_rejected(three):
         with pytest.raises(ValueError, match="replicates: give integers of at least 2 per side"):
             three.quantities.planning(replicates)
     for power in (0.001, 1, np.nan):
-        with pytest.raises(ValueError, match=r"power .*: give a probability between the level 0.05 and 1"):
+        with pytest.raises(ValueError, match=r"power .*: give a probability between the level 0.025 and 1"):
             three.quantities.planning(power=power)
     strict = replace(three.quantities, significance=1e-6)
     sizes = strict.planning((2, 3, 6, 12))["size"]
@@ -397,7 +397,7 @@ def test_an_interval_that_excludes_1_where_nothing_is_detected_is_explained(thre
     words = "Where an interval excludes 1 and no difference is detected: intervals are 95 % intervals of single "
     assert not any(words in note for note in three.warnings)
     strict = replace(three, groups=replace(three.groups, settings=replace(three.settings, significance=1e-3)))
-    assert f"{words}ratios, groups are compared by adjusted p-values at a level of 0.001." in strict.warnings
+    assert f"{words}ratios, groups are compared by adjusted p-values at a level of 0.0005." in strict.warnings
 
 
 def test_the_summary_in_sentences(three):
@@ -695,7 +695,7 @@ def test_curves_are_permuted_on_request_and_this_is_reported():
     assert compare(images[0], images[3], QUICK).permuted == "curves"
     by_images = compare(images[:3], images[3:], QUICK)
     assert by_images.case == "inconclusive"
-    assert "3 and 3 images cannot reach p < 0.05 by permutation" in by_images.summary()
+    assert "3 and 3 images cannot reach p ≤ 0.025 by permutation" in by_images.summary()
     assert "By the small-sample test undulation p =" in by_images.summary()
     row = experiment(images, pd.DataFrame({"group": ["a"] * 3 + ["b"] * 3}), QUICK).table.iloc[0]
     assert by_images.small_sample == pytest.approx((row["undulation_small_sample_p"], row["scale_small_sample_p"]))

@@ -803,7 +803,7 @@ def test_choices_are_not_tried_with_too_few_images_for_any_result(bench, qtbot, 
     page = bench.pages["Trust"].show_tab(0)
     press(page.run_button, qtbot)
     assert not session.trust.busy
-    assert page.reason.text().startswith("With every choice, 3 and 3 images cannot reach p < 0.01 by permutation")
+    assert page.reason.text().startswith("With every choice, 3 and 3 images cannot reach p ≤ 0.025 by permutation")
     for changes in ({"permute": "curves"}, {"permute": "auto", "significance": 0.1}):
         set_choices(session.choices, **changes)
         assert page.run_button.isEnabled()

@@ -117,7 +117,7 @@ def test_whole_images_are_permuted_by_default(model, qtbot):
     run(dock, qtbot)
     assert (dock.state, dock.result.permuted) == ("inconclusive", "images")
     text = words_of(dock)
-    assert "2 and 2 images cannot reach p < 0.01 by permutation" in text
+    assert "2 and 2 images cannot reach p ≤ 0.025 by permutation" in text
     assert "Whole images were permuted: 2 images of A and 2 images of B." in text
     assert "size" in text
 

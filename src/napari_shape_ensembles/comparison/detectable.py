@@ -196,7 +196,7 @@ def planned_power(
             samples,
             kernels=kernels,
             permutations=settings.permutations,
-            significance=settings.significance,
+            significance=settings.test_level,
             factor=settings.bandwidth,
             bins=settings.bins,
             seed=seed + draw,

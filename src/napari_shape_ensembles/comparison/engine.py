@@ -190,7 +190,7 @@ class Groups(Sealed):
             test = curve_test(parts, *self.rows(i, j), settings)
         else:
             chosen, hypothesis = self.hypothesis(i, j)
-            draws, level = max(settings.permutations, DRAWS), settings.significance
+            draws, level = max(settings.permutations, DRAWS), settings.test_level
             if hypothesis.tested.shape[1]:
                 kernels = {part: kernel.subset(chosen) for part, kernel in self.kernels[name].items()}
                 test = replicate_mmd_test(kernels, hypothesis, significance=level, draws=draws, seed=settings.seed)
@@ -288,7 +288,7 @@ def enough_permutations(settings: Settings, contrasts: int) -> Settings:
     """Settings with so many permutations that p-values adjusted for several contrasts can reach the level."""
     if contrasts < 2 or settings.null != "permutation":
         return settings
-    enough = ceil(_SPARE_PERMUTATIONS * contrasts / settings.significance)
+    enough = ceil(_SPARE_PERMUTATIONS * contrasts / settings.test_level)
     return replace(settings, permutations=max(settings.permutations, enough))
 
 
@@ -299,7 +299,7 @@ def curve_test(parts: Parts, rows: Index, first: int, settings: Settings) -> MMD
     if settings.null == "permutation":
         return pooled_mmd_test(points, first, kernels=kernels, **permutation_options(settings))
     samples, _ = sides({name: replace(part, points=points[name]) for name, part in parts.tested.items()}, first)
-    level, seed = settings.significance, settings.seed
+    level, seed = settings.test_level, settings.seed
     return gretton_test(samples, settings.null, significance=level, factor=settings.bandwidth, seed=seed)
 
 
@@ -309,7 +309,7 @@ def permutation_options(settings: Settings) -> dict[str, Any]:
         raise ValueError(f"null {settings.null!r} is for single comparisons only: use null='permutation' here")
     return {
         "permutations": settings.permutations,
-        "significance": settings.significance,
+        "significance": settings.test_level,
         "factor": settings.bandwidth,
         "approximate_above": settings.approximate_above or None,
         "bins": settings.bins,

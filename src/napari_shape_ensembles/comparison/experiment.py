@@ -114,7 +114,7 @@ class Experiment(Saved):
             "replicate": groups.replicate,
         }
         outlines = pd.DataFrame({**places, **groups.measured})
-        return ReplicateQuantities(outlines, self.design, self.settings.significance)
+        return ReplicateQuantities(outlines, self.design, self.settings.test_level)
 
     @cached_property
     def _ratios(self) -> Mapping[tuple[int, int], Mapping[str, Real]]:
@@ -216,7 +216,7 @@ class Experiment(Saved):
         """
         import pandas as pd  # slow to import, and not needed for the tests
 
-        level = self.settings.significance
+        level = self.settings.test_level
         table = pd.DataFrame([self._row(*pair) for pair in self.design.pairs], columns=_COLUMNS)
         for test in TESTS:
             p_values, small = (table[f"{test}_{kind}"].to_numpy(dtype=float) for kind in ("p", "small_sample_p"))

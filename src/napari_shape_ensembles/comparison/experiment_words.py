@@ -66,10 +66,10 @@ def _joint_sentence(
     words = []
     for what, test in (("form", found.undulation), ("scale", found.scale)):
         what = f"{before} {what}" if before else what
-        if test.least_p > result.settings.significance:
+        if test.least_p > result.settings.test_level:
             words.append(f"{what} not testable by permutation (p = {test.p_value:.2g})")
         else:
-            rejected = test.p_value <= result.settings.significance
+            rejected = test.p_value <= result.settings.test_level
             words.append(f"{what} {differs if rejected else alike} (p = {test.p_value:.2g})")
     return ";".join(words) if before else "; ".join(words)
 
@@ -121,7 +121,7 @@ def warnings(result: Any) -> tuple[str, ...]:
             f"Each replicate has the same weight, even those with few outlines: {listed} ({counts[few].max()} "
             f"at most; the median is {np.median(counts):g})."
         )
-    table, level = result.table, result.settings.significance
+    table, level = result.table, result.settings.test_level
     if any(
         ((table[f"{test}_p_adjusted"] > level) & ((table[f"{test}_low"] > 1) | (table[f"{test}_high"] < 1))).any()
         for test in EFFECTS
@@ -155,7 +155,7 @@ def sentences(result: Any, margin: float) -> list[str]:
 def _sentence(
     result: Any, found: Mapping[str, Any], elongation: Real, same: Mapping[Any, Any], margin: float, fault: str
 ) -> str:
-    level = result.settings.significance
+    level = result.settings.test_level
     if fault:
         return f"{found['b']} against {found['a']}: {INCONCLUSIVE}: {fault}."
     words = []

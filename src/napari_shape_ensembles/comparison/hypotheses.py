@@ -110,7 +110,7 @@ def equivalence(experiment: Any, margin: float, form: float, of_replicates: floa
     for name, value in margins.items():
         if not (isinstance(value, int | float | np.number) and 0 < value < np.inf):
             raise ValueError(f"{name} {value!r}: give a positive margin, such as 0.1")
-    design, quantities, level = experiment.design, experiment.quantities, experiment.settings.significance
+    design, quantities, level = experiment.design, experiment.quantities, experiment.settings.test_level
     rows = []
     for i, j in design.pairs:
         row: dict[str, Any] = {"contrast": design.contrast(i, j)}

@@ -203,11 +203,11 @@ class Comparison(Sealed, Saved):
         """Why the p-values cannot reach the significance level; None if they can."""
         settings = self.settings
         if self.replicates is not None:
-            if self.least_p <= settings.significance:
+            if self.least_p <= settings.test_level:
                 return None
             blocked = self.blocks is not None
-            return cannot_reach(*self.unit_counts, settings.significance, self.least_p, self.permuted, blocked=blocked)
-        return inconclusive(len(self.a), len(self.b), settings.permutations, settings.significance, null=settings.null)
+            return cannot_reach(*self.unit_counts, settings.test_level, self.least_p, self.permuted, blocked=blocked)
+        return inconclusive(len(self.a), len(self.b), settings.permutations, settings.test_level, null=settings.null)
 
     @property
     def undecided(self) -> str:
@@ -217,7 +217,7 @@ class Comparison(Sealed, Saved):
         if self.replicates is not None:
             return f"too few {self.permuted}"
         settings, counts = self.settings, (len(self.a), len(self.b))
-        with_more = inconclusive(*counts, _MANY_PERMUTATIONS, settings.significance, null=settings.null)
+        with_more = inconclusive(*counts, _MANY_PERMUTATIONS, settings.test_level, null=settings.null)
         return "too few curves" if with_more else "too few permutations"
 
     @cached_property

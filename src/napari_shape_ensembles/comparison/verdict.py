@@ -51,7 +51,7 @@ def table_row(undulation_rejected: bool, scale_rejected: bool) -> str:
 
 def reachable(settings: Settings, least: Any, permuted: Any) -> Any:
     """Whether least p-values reach the level; those of permuted curves half of it, as they vary with the draw."""
-    return least <= np.where(permuted == "curves", 0.5, 1) * settings.significance * (1 + ROUNDING)
+    return least <= np.where(permuted == "curves", 0.5, 1) * settings.test_level * (1 + ROUNDING)
 
 
 def smallest_p_value(m: int, n: int, permutations: int) -> float:
@@ -84,7 +84,7 @@ def inconclusive(m: int, n: int, permutations: int, significance: float, *, null
     """
     drawn, limit = permutations if null == "permutation" else _ANY_NUMBER, significance / 2 * (1 + ROUNDING)
     if smallest_p_value(m, n, drawn) > limit:
-        reach = f"cannot reach p ≤ {significance / 2:g}, half the significance level"
+        reach = f"cannot reach p ≤ {significance / 2:g}, half the level of a test"
         repeats = smallest_p_value(m, n, _ANY_NUMBER)
         if repeats > limit:
             return f"{m} and {n} curves {reach}: add images or lower the minimum size"

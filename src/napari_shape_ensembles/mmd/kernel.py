@@ -18,7 +18,7 @@ from ..compiled import kernels
 from ..progress import each_block, one_library_thread, over_blocks
 
 #: Defaults of all tests: significance level and number of permutations.
-SIGNIFICANCE, PERMUTATIONS = 0.01, 1000
+SIGNIFICANCE, PERMUTATIONS = 0.05, 1000
 
 Kernel = Literal["gaussian", "energy", "mean"]
 

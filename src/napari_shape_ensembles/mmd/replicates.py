@@ -891,13 +891,16 @@ def least_p(m: int, n: int) -> float:
     return (2 if m == n else 1) / comb(m + n, m)
 
 
-def replicates_needed(significance: float, parts: int = 1) -> int:
-    """Minimum number of replicates a side for any one of several parts to reach a level by permutation.
+def replicates_needed(significance: float) -> int:
+    """Minimum number of replicates a side that reach a level by permutation, whichever part differs.
+
+    The joint test of several parts has the least p-value of a single one: ties between labelings that are the most
+    extreme in some part are broken by how extreme they are.
 
     Examples
     --------
     >>> from napari_shape_ensembles.mmd.replicates import replicates_needed
-    >>> replicates_needed(0.05), replicates_needed(0.01, parts=3)
-    (4, 6)
+    >>> replicates_needed(0.05), replicates_needed(0.025), replicates_needed(0.005)
+    (4, 5, 6)
     """
-    return next(count for count in itertools.count(1) if parts * least_p(count, count) <= significance)
+    return next(count for count in itertools.count(1) if least_p(count, count) <= significance)

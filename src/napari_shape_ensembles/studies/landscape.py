@@ -206,10 +206,10 @@ class DecisionLandscape:
     def inconclusive(self) -> str | None:
         """Why no cell has a row: too few curves or permuted images, or faults of the outlines; None otherwise."""
         if self.images is not None:
-            least, level = least_p(*self.images), self.settings.significance
+            least, level = least_p(*self.images), self.settings.test_level
             reason = cannot_reach(*self.images, level, least) if least > level else None
         else:
-            reason = inconclusive(*self.sizes, self.settings.permutations, self.settings.significance)
+            reason = inconclusive(*self.sizes, self.settings.permutations, self.settings.test_level)
         return reason or (None if self.settings.overrule else self.fault or None)
 
     @property
