@@ -69,7 +69,7 @@ class CurveCard(OutlineButtons):
                 if feature.numeric and (feature.column in _SHORT_LABELS or not self._brief):
                     value, unit = feature.values(result)[self.row], escape(feature.unit.format(symbol))
                     label = _SHORT_LABELS[feature.column] if self._brief else with_names(feature.label, result.names)
-                    lines.append(f"{label}: {value:.4g} {unit}".strip())
+                    lines.append(f"{escape(label)}: {value:.4g} {unit}".strip())
             self.numbers.setText("<br>".join(lines))
             others = () if self._brief else nearest_curves(result, self.row)
             rows = np.concatenate([[self.row], *others])
