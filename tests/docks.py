@@ -18,7 +18,7 @@ from qtpy.QtGui import QWheelEvent
 from qtpy.QtWidgets import QApplication
 
 from napari_shape_ensembles.inspection import ranking, suspects
-from napari_shape_ensembles.viewer import comparing, inspecting, learning
+from napari_shape_ensembles.viewer import experimenting, inspecting, learning
 from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
 from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.layers import OwnLayers
@@ -108,16 +108,16 @@ def memoized(function):
     """Cache the results of a function in this process; each call returns a copy."""
     known = {}
 
-    def call(*args):
-        key = sha256(pickle.dumps(args)).digest()
+    def call(*args, **options):
+        key = sha256(pickle.dumps((args, options))).digest()
         if key not in known:
-            known[key] = function(*args)
+            known[key] = function(*args, **options)
         return copy(known[key])
 
     return call
 
 
-STEPS = [(comparing, "trace_sides"), (comparing, "compare")]
+STEPS = [(experimenting, "trace_image"), (experimenting, "experiment")]
 STEPS += [(learning, "propose"), (inspecting, "trace"), (ranking, "compare"), (suspects, "evidence")]
 KNOWN = [(module, name, memoized(getattr(module, name))) for module, name in STEPS]
 

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 from napari.layers import Shapes
 
-from ..comparison.verdict import INCONCLUSIVE
 from ..outlines.units import conversion_factor
 from ..words import counted
-from .experimenting import ExperimentTask, withheld_words
 from .inputs import pixel_size_of
 from .session import Session
 from .task import Task
@@ -34,9 +32,9 @@ class PageStatus:
 def page_statuses(session: Session) -> dict[str, PageStatus]:
     """Return the state of each step by name; slow, as it hashes layers, so debounce its callers."""
     comparison = session.comparison
-    result = comparison.result if comparison.covers_chosen_layers() else None  # else of outlines of other images
-    asked = session.answering
-    reason, segmentation, preview = asked.blocking_reason(), session.segmentation, session.segmentation.preview
+    covers = comparison.covers_chosen_layers()
+    result = comparison.result if covers else None  # else of outlines of other images
+    reason, segmentation, preview = comparison.blocking_reason(), session.segmentation, session.segmentation.preview
     verdict = segmentation.verdict if segmentation.verdict.counts or result else segmentation.cached_verdict()
     images = PageStatus("open", reason) if reason else images_status(session)
     if images.state == "done" and session.design.warnings:
@@ -48,7 +46,7 @@ def page_statuses(session: Session) -> dict[str, PageStatus]:
         outlines = PageStatus("look", segmentation.preview_error)
     elif result is not None:
         outlines = PageStatus("done", f"{len(result.a)} and {len(result.b)} outlines.")
-    elif asked.covers_chosen_layers():
+    elif covers and comparison.has_result:
         outlines = PageStatus("done", "Compared.")
     elif preview is not None:
         outlines = PageStatus("done", f"{counted(len(preview.diameters), 'object')} in the image shown.")
@@ -56,11 +54,9 @@ def page_statuses(session: Session) -> dict[str, PageStatus]:
         outlines = PageStatus("done", f"{counted(sum(counts.values()), 'outline')} in {counted(len(counts), 'image')}.")
     else:
         outlines = PageStatus("open", "Not viewed yet.")
-    answer = _status_of_task(asked)  # `state` would hash the layers a second time
-    if asked is comparison and answer.state == "done" and result is not None and result.case == INCONCLUSIVE:
-        answer = PageStatus("look", result.summary())
-    elif asked is not comparison and answer.state == "done" and (words := _unanswered(session.experiment)):
-        answer = PageStatus("look", words)
+    answer = _status_of_task(comparison)  # `state` would hash the layers a second time
+    if answer.state == "done" and comparison.unanswered:
+        answer = PageStatus("look", comparison.unanswered)
     why = (
         _status_of_task(session.explanation)
         if session.explanation.explained_comparison is not None
@@ -69,14 +65,6 @@ def page_statuses(session: Session) -> dict[str, PageStatus]:
     trusted = [_status_of_task(task) for task in (session.trust, session.landscape, session.smoothing)]
     trust = min(trusted, key=lambda step: ("running", "look", "stale", "done", "open").index(step.state))
     return dict(zip(STEPS, (images, outlines, answer, why, trust), strict=True))
-
-
-def _unanswered(task: ExperimentTask) -> str:
-    """Return why the experiment gives no answer, or none for some contrasts; empty if it does."""
-    if task.result is None:
-        return ""
-    found = task.result.experiment
-    return withheld_words(found) or (found.summary() if (found.table["case"] == INCONCLUSIVE).all() else "")
 
 
 def images_status(session: Session) -> PageStatus:
@@ -111,7 +99,7 @@ def _status_of_task(task: Task[Any]) -> PageStatus:
         return PageStatus("running", task.step.text)
     if task.failed:
         return PageStatus("look", task.message)
-    if task.result is None:
+    if not task.has_result:
         return PageStatus("open", task.blocking_reason())
     changed = task.changed_since()
     return PageStatus("stale", f"Out of date: {', '.join(changed[:3])}.") if changed else PageStatus("done")

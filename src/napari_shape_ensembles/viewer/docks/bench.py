@@ -30,7 +30,7 @@ from ..panels.widgets import FOCUS, SteadyTabs, button, column, single_shot_time
 from ..session import Session
 from ..tour import Tour
 from .answer import AnswerPage
-from .base import BENCH, Page, TaskPage
+from .base import BENCH, Page
 from .images import ImagesPage
 from .inspect import InspectCurves
 from .segment import SegmentCurves
@@ -69,7 +69,7 @@ class Bench(Page):
     def __init__(self, napari_viewer: ViewerModel) -> None:
         session = Session.of(napari_viewer)
         studies = session.landscape, session.smoothing, session.trust
-        tasks = session.comparison, session.explanation, session.experiment, *studies
+        tasks = session.comparison, session.explanation, *studies
         super().__init__(session, *tasks)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         self.viewer = napari_viewer
@@ -154,8 +154,8 @@ class Bench(Page):
     def _show_next(self) -> None:
         """Update the button to the next step; on Outlines, disabled while a recipe is proposed or nothing can run."""
         waits = self.step == "Outlines" and self.session.proposing.is_choosing
-        asked = self.session.answering
-        reason = asked.blocking_reason() if self.step == "Outlines" and asked.result is None and not asked.busy else ""
+        asked = self.session.comparison
+        reason = asked.blocking_reason() if self.step == "Outlines" and not (asked.has_result or asked.busy) else ""
         words, tooltip = _NEXT_BUTTONS[self.step]
         self.next.setText(_CHOOSING if waits else words)
         self.next.setToolTip(f"{tooltip} ({self._next_shortcut.key().toString()})")
@@ -184,9 +184,8 @@ class Bench(Page):
         self.show_answer()
         answer = self.pages["Answer"]
         assert isinstance(answer, AnswerPage)
-        page: TaskPage = (answer.groups if self.session.design.is_experiment else None) or answer
-        if page.state in ("ready", "stale", "error"):
-            page.run()
+        if answer.state in ("ready", "stale", "error"):
+            answer.run()
             answer.scroll.verticalScrollBar().setValue(0)  # progress is shown at its top
 
     def show_answer(self) -> None:

@@ -180,7 +180,7 @@ class ImagesPage(Page):
             cells.append([layer.name, *(design.cell(layer, name) for name in design.columns), pixels])
         self.table.show_cells(columns, cells, layers, first_two)
         named = "; ".join(f"{side} is {group}" for group, side in first_two.items() if group != side)
-        reason, step = self.session.answering.blocking_reason(), images_status(self.session)
+        reason, step = self.session.comparison.blocking_reason(), images_status(self.session)
         notes = [f"{named}." if named else "", f"⚠ {step.reason}" if step.state == "look" else ""]
         self.reason.setText("\n".join(filter(None, [*([reason] if reason else notes), _PARTS_NOTE * design.has_parts])))
         self.reason.setVisible(bool(self.reason.text()))
