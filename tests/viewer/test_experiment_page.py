@@ -126,7 +126,7 @@ def test_a_screen_is_read_from_files_and_a_well_opened(model, plate, qtbot, monk
     other = AnswerPage(viewer)
     qtbot.addWidget(other)
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(plate / "screen.experiment.npz"), ""))
-    entry(other.groups.files, "Open").trigger()
+    entry(other.files, "Open").trigger()
     wait_until_idle(again.comparison, qtbot)
     assert again.design.rows() == session.design.rows()
     assert [vars(row) for row in again.design.layers()] == [vars(row) for row in session.design.layers()]
