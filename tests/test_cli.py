@@ -186,15 +186,18 @@ def test_an_unknown_curve_format_is_rejected_before_processing(tmp_path, images,
 def test_pairs_compares_all_images_in_a_folder(tmp_path, images, quick):
     done = run("pairs", images, "--settings", quick, "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
-    table = pd.read_csv(tmp_path / "r" / "pairs.csv")
+    table = pd.read_csv(tmp_path / "r" / "experiment.csv")
     assert len(table) == 3
     cases = {frozenset((a, b)): case for a, b, case in zip(table["a"], table["b"], table["case"], strict=True)}
     assert cases[frozenset(("one", "two"))] == "1∧1"
     assert cases[frozenset(("one", "large"))] == "1∧0"
-    answer = json.loads((tmp_path / "r" / "pairs.json").read_text(encoding="utf-8"))
-    assert answer["curves"] == {"large": 36, "one": 36, "two": 36}
+    answer = json.loads((tmp_path / "r" / "experiment.json").read_text(encoding="utf-8"))
+    assert [one["group"] for one in answer["replicates"]] == ["large", "one", "two"]
     assert answer["summary"] in done.stdout
-    assert (tmp_path / "r" / "pairs.png").stat().st_size > 10_000
+    assert "large.ome.tif: 36 curves" in done.stderr
+    assert (tmp_path / "r" / "superplot.png").stat().st_size > 10_000
+    done = run("rerun", tmp_path / "r" / "result.experiment.npz")
+    assert done.exit_code == 0, done.stderr
 
 
 @pytest.mark.usefixtures("blank_files")
@@ -384,8 +387,8 @@ def test_pairs_tells_images_with_the_same_name_apart(tmp_path, quick):
         write_curves(tmp_path / "all" / f"same.{ending}", Ensemble(list(blobs(9 + seed, 40, seed=seed)), unit="µm"))
     done = run("pairs", tmp_path / "all", "--settings", quick, "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
-    answer = json.loads((tmp_path / "r" / "pairs.json").read_text(encoding="utf-8"))
-    assert answer["curves"] == {"same.csv": 9, "same.geojson": 11, "same.npz": 10}
+    table = pd.read_csv(tmp_path / "r" / "replicates.csv")
+    assert table["group"].tolist() == ["same.csv", "same.geojson", "same.npz"]
 
 
 def test_pairs_requires_two_images_before_reading_any(tmp_path):
@@ -602,7 +605,7 @@ def some_curves(path, seed=1, **options):
 
 @pytest.mark.parametrize("command", ["compare", "landscape", "pairs"])
 def test_results_are_not_written_over_the_inputs(tmp_path, quick, command):
-    name = {"compare": "curves.csv", "landscape": "landscape.csv", "pairs": "pairs.csv"}[command]
+    name = {"compare": "curves.csv", "landscape": "landscape.csv", "pairs": "experiment.csv"}[command]
     places = [tmp_path] if command == "pairs" else [tmp_path / name, tmp_path / "other.csv"]
     for seed, path in enumerate((tmp_path / name, tmp_path / "other.csv")):
         some_curves(path, seed)
@@ -660,7 +663,7 @@ def test_outputs_are_not_used_as_inputs_of_the_next_run(tmp_path, quick):
     for _ in range(2):
         done = run("pairs", tmp_path, "--settings", quick, "--out", tmp_path)
         assert done.exit_code == 0, done.stderr
-        assert json.loads((tmp_path / "pairs.json").read_text(encoding="utf-8"))["curves"] == {"1": 36, "2": 36}
+        assert pd.read_csv(tmp_path / "replicates.csv")["group"].tolist() == [1, 2]
 
 
 def test_labels_and_curves_of_one_image_are_compared_once(tmp_path, quick):

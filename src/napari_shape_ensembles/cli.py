@@ -6,7 +6,7 @@ one that `--fail-on` names, 2 for an error.
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from difflib import get_close_matches
 from enum import StrEnum
@@ -25,24 +25,22 @@ from .console import (
     check_folder,
     echo,
     echo_error,
-    echo_written,
     errors_as_messages,
     progress_bar,
-    reading_file,
     settings_help,
     with_settings,
 )
-from .io.image_parts import WHOLE, ImagePart
-from .io.ome_zarr import is_ome_zarr
+from .io.images import is_ome_zarr, read_image
 from .io.outputs import is_result, recording_outputs, refuse_overwriting
 from .io.settings_file import SettingsFile, load_settings
 from .io.sources import (
     Reading,
+    counts_of,
     distinct_names,
-    ensemble_of_file,
     files_of,
     labelled,
     named,
+    read_images,
     traced,
     traced_in_tiles,
     with_one_recipe,
@@ -50,9 +48,10 @@ from .io.sources import (
 from .outlines import Outlines
 from .outlines.exchange import needed
 from .parameters import parameters_of
-from .progress import duration
+from .progress import as_part, duration
+from .progress import report as report_step
 from .studies import ranges
-from .words import account_of, counted
+from .words import counted
 
 app = typer.Typer(
     name="shape-ensembles",
@@ -261,9 +260,14 @@ def _reading(given: dict[str, Any], settings: Mapping[str, Any]) -> Reading:
         )
     file = load_settings(given["settings"]) if given["settings"] else SettingsFile()
     file = SettingsFile(with_settings(file.analysis, chosen, options), with_settings(file.outlines, chosen, options))
-    sizes = _pixel_sizes(given["pixel_sizes"]) if given["pixel_sizes"] else {}
-    tell = lambda note: echo_error(f"note: {note}")  # noqa: E731
-    return Reading(file, given["labels"], given["memory"], given["curve_column"], sizes, tell)
+    sizes = {}
+    if given["pixel_sizes"]:
+        from .io.design import read_design
+
+        sizes = read_design(given["pixel_sizes"]).pixel_sizes
+        if not sizes:
+            raise ContentError(f"{given['pixel_sizes'].name} has no pixel sizes: add a column pixel_size")
+    return Reading(file, given["labels"], given["memory"], given["curve_column"], sizes, echo_error)
 
 
 @app.callback()
@@ -308,26 +312,23 @@ def compare(
     _check_outputs(out or Path(), COMPARISON if out else (), (a, b), force, table)
     if scratch is not None:
         check_folder(scratch)
-    samples, resampled, files, reading = _samples((a, b), reading, groups)
-    if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG_SECONDS:
-        echo_error(f"note: the comparison is expected to take {duration(expected)}")
-    with _executor(dask) as client, progress_bar("comparing"):
+    with _running("comparing", dask) as client:
+        samples, resampled, files, reading = _samples((a, b), reading, groups)
+        if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG_SECONDS:
+            echo_error(f"note: the comparison is expected to take {duration(expected)}")
         result = compare_ensembles(*samples, reading.settings.analysis, scratch=scratch, client=client)
-    result = replace(result, note=resampled or result.note)
+        result = replace(result, note=resampled or result.note)
     if out is not None:
-        with recording_outputs(out, COMPARISON) as written:
+        with _writing(out, COMPARISON) as written:
             written += write_comparison(out, replace(result, inputs=inputs_of(files, reading)))
-        echo_written(written)
     _write_table(table, result)
-    echo(result.summary())
-    for warning in result.warnings:
-        echo_error(f"note: {warning}")
+    _tell(result)
     broken = any(finding.check == "specks" for finding in result.quality.serious)
     if broken and not sets_finding(reading.settings.outlines):
         echo_error("note: --method auto tries several segmentation methods and uses the best one for all images")
     if position:
         echo_error(f"note: {position_dependence(result).sentence()}")
-    raise typer.Exit(_EXIT_DIFFERS if hit(result, fail_on or []) else 0)
+    raise typer.Exit(_EXIT_DIFFERS if fail_on and hit(result, fail_on) else 0)
 
 
 @command(Outlines, Settings)
@@ -362,50 +363,83 @@ def experiment(
         typer.Option(help="Interaction of two columns to test, such as group:sex; can be repeated."),
     ] = None,
     table: Table = None,
+    dask: Dask = None,
     force: Force = False,
 ) -> None:
     """Compare groups of images according to a design table, permuting replicates."""
+    from .io.design import images_of_design
+
+    if not (isfinite(margin) and margin > 0):
+        raise ContentError(f"--margin {margin:g}: give a positive ratio, such as 0.1 for 10 %")
+    images = images_of_design(design, pattern, labels=bool(reading.labels))
+    options: dict[str, Any] = {"given": given or (), "interactions": interaction or (), "margin": margin}
+    options |= {"control": control, "correction": str(correction), "dask": dask, "table": table, "force": force}
+    _run_experiment(images, reading, out, [design, *images.paths], **options)
+
+
+@command(Outlines, Settings)
+def pairs(
+    folder: Annotated[Path, typer.Argument(help="Folder of images or curve files, at least two.")],
+    out: Out,
+    *,
+    reading: Reading,
+    table: Table = None,
+    dask: Dask = None,
+    force: Force = False,
+) -> None:
+    """Compare every image in a folder with every other: an experiment with one image per group."""
+    import pandas as pd
+
+    from .io.design import DesignImages
+
+    paths = files_of(folder, groups=True, labels=bool(reading.labels))
+    if len(paths) < 2:
+        raise ContentError(f"{folder}: all pairs need at least two images, not {len(paths)}")
+    images = DesignImages(paths, pd.DataFrame({"group": distinct_names(paths)}), [], {})
+    _run_experiment(images, reading, out, [folder], correction="family", dask=dask, table=table, force=force)
+
+
+def _run_experiment(
+    images: Any,
+    reading: Reading,
+    out: Path,
+    inputs: Sequence[Path],
+    *,
+    control: str | None = None,
+    correction: str,
+    margin: float = 0.1,
+    given: Sequence[str] = (),
+    interactions: Sequence[str] = (),
+    dask: str | None,
+    table: Path | None,
+    force: bool,
+) -> None:
+    """Read the images of a design, compare the groups, write the results, and print them."""
     from .comparison import experiment as run_experiment
     from .comparison.design import RequestedTests, checked_design
-    from .io.design import design_of_folder, read_design, take_parts, take_pixel_sizes
     from .io.rerun import inputs_of
     from .io.results import EXPERIMENT, TRENDS, trend_figures, write_experiment
     from .outlines import Ensemble
 
-    if pattern is not None and not design.is_dir():
-        raise ContentError(f"{design} is not a folder: with --pattern, give the folder of the images")
-    if not (isfinite(margin) and margin > 0):
-        raise ContentError(f"--margin {margin:g}: give a positive ratio, such as 0.1 for 10 %")
-    parts = None
-    if pattern is None:
-        paths, rows = read_design(design)
-        sizes, rows = take_pixel_sizes(paths, rows, design.name)
-        reading = replace(reading, pixel_sizes={**reading.pixel_sizes, **sizes})
-        parts, rows = take_parts(paths, rows, design.name)
-    else:
-        paths, rows = design_of_folder(design, pattern, labels=bool(reading.labels))
-    checked = checked_design(rows, len(paths), control)
-    asked = RequestedTests.of_names(checked, given or (), interaction or ())
+    checked = checked_design(images.table, len(images.paths), control)
+    asked = RequestedTests.of_names(checked, given, interactions)
     names = (*EXPERIMENT, *trend_figures(checked.covariates))
-    _check_outputs(out, names, [design, *paths], force, table)
+    _check_outputs(out, names, inputs, force, table)
     before = (*checked.notes, *checked.forecast(reading.settings.analysis))
     for sentence in before:
         echo_error(f"note: {sentence}")
-    reading = _with_one_recipe(paths, reading, parts)
-    ensembles = _ensembles(paths, reading, parts)
-    with progress_bar("experiment"):
-        result = run_experiment(ensembles, rows, reading.settings.analysis, control=control, correction=str(correction))
-        result = replace(result, inputs=inputs_of([[path] for path in paths], reading, parts))
-        with recording_outputs(out, names, [TRENDS]) as written:
+    reading = replace(reading, pixel_sizes={**reading.pixel_sizes, **images.pixel_sizes})
+    with _running("experiment", dask) as client:
+        ensembles, reading = read_images(images.paths, reading, images.parts)
+        result = run_experiment(
+            ensembles, images.table, reading.settings.analysis, control=control, correction=correction, client=client
+        )
+        result = replace(result, inputs=inputs_of([[path] for path in images.paths], reading, images.parts))
+        with _writing(out, names, [TRENDS]) as written:
             written += write_experiment(out, result, margin, asked)
-    echo_written(written)
-    _write_table(table, Ensemble.pooled(result.groups.images), result.to_dataframe())
-    echo(result.summary())
-    for sentence in (*result.overall(asked.given, asked.interactions), *result.sentences(margin)):
-        echo(sentence)
-    for warning in result.warnings:
-        if warning not in before:
-            echo_error(f"note: {warning}")
+    if table is not None:
+        _write_table(table, Ensemble.pooled(result.groups.images), result.to_dataframe())
+    _tell(result, [*result.overall(asked.given, asked.interactions), *result.sentences(margin)], before)
 
 
 @command()
@@ -424,7 +458,7 @@ def rerun(
     from .io.rerun import DIFFERS
     from .io.rerun import rerun as run_again
 
-    with progress_bar("rerunning"):
+    with _running("rerunning"):
         found = run_again(result, folder=inputs, memory=memory)
     for note in found.notes:
         echo_error(f"note: {note}")
@@ -461,14 +495,14 @@ def report(
     drawn = figure_paths(figures) if figures else []
     refuse_overwriting(drawn, inputs=(comparison,), force=force)
     result = Comparison.load(comparison, memory=memory)
-    with progress_bar("explaining"):
+    with _running("explaining"):
         explanation = explain(result)
     out.parent.mkdir(parents=True, exist_ok=True)
-    with recording_outputs(out.parent, [out.name]) as written:
+    with _writing(out.parent, [out.name]) as written:
         written.append(save_report(explanation, out, swaps=resynthesis(result) if proof else ()))
-    with recording_outputs(figures or out.parent, [path.name for path in drawn]) as saved:
-        saved += save_figures(explanation, figures, dpi=dpi) if figures else []
-    echo_written([*written, *saved])
+    if figures:
+        with _writing(figures, [path.name for path in drawn]) as written:
+            written += save_figures(explanation, figures, dpi=dpi)
     for sentence in explanation.sentences():
         echo(sentence)
 
@@ -507,26 +541,28 @@ def segment(
     names = [name.replace("/", "-").replace("\\", "-") for name in distinct_names(paths)]
     every = [path.name for name in names for path in segmented_files(out, name, form)]
     _check_outputs(out, every, paths, force, table)
-    reading, traced_ones = _with_one_recipe(paths, reading), []
-    with progress_bar("segmenting"):
-        for index, path in enumerate(paths):
-            with reading_file(path, index, len(paths)):
-                ensemble, found = traced_in_tiles(path, reading.of(path)), None
+    ensembles = []
+    with _running("segmenting"):
+        reading = with_one_recipe(paths, reading)
+        for place, path in enumerate(paths):
+            report_step(path.name, place, len(paths))
+            with as_part(place, len(paths), f"{path.name}: "):
+                ensemble, found = traced_in_tiles(path, reading), None
                 if ensemble is None:
                     found = labelled(path, reading)
                     ensemble = traced(found, reading)
-            with recording_outputs(out, [planned.name for planned in earlier_files(out, names[index])]) as written:
+            with recording_outputs(out, [planned.name for planned in earlier_files(out, names[place])]) as written:
                 if found is None:
                     pixel = ensemble.pixel_size or (1.0, 1.0)
-                    written += write_outlines(out, ensemble, form, names[index], pixel, ensemble.name)
+                    written += write_outlines(out, ensemble, form, names[place], pixel, ensemble.name)
                 else:
-                    written += write_segmented(out, found, ensemble, form, names[index])
+                    written += write_segmented(out, found, ensemble, form, names[place])
             of_labels = "larger than memory, so no labels are written" if found is None else found.calibration
-            echo(f"{path.name}: {_counted(ensemble)}; {of_labels}")
-            traced_ones += [ensemble] if table else []
-    if table:
-        _name_apart(paths, traced_ones)
-        _write_table(table, *_objects_of(traced_ones))
+            echo(f"{path.name}: {counts_of(ensemble)}; {of_labels}")
+            ensembles += [ensemble] if table else []
+    for name, ensemble in zip(distinct_names(paths), ensembles, strict=False):
+        ensemble.name = name
+    _write_table(table, ensembles)
     echo_error(f"written to {out}")
 
 
@@ -560,16 +596,15 @@ def inspect(
     inputs = [path for path in (labels, image, ticks) if path]
     _check_outputs(out, names, inputs, force)
     said = read_small_table(ticks) if ticks else None
-    with progress_bar("inspecting"), named(f"{labels.name} with {ticks.name}" if ticks else labels.name):
+    with _running("inspecting"), named(f"{labels.name} with {ticks.name}" if ticks else labels.name):
         tables = [rank_suspects(plane.pixels, seen, corrections=said)]
         if seen is not None:
             tables.append(missing_objects(plane.pixels, seen))
     out.mkdir(parents=True, exist_ok=True)
-    with recording_outputs(out, [*names, f"{plane.name}.missing.csv"]) as written:
+    with _writing(out, [*names, f"{plane.name}.missing.csv"]) as written:
         for name, table in zip(names, tables, strict=True):
             write_table(out / name, table)
             written.append(out / name)
-    echo_written(written)
     ranking = tables[0]
     noted = int((ranking["reasons"] != "").sum())
     echo(f"{plane.name}: {counted(len(ranking), 'label')}, {noted} flagged for review")
@@ -583,10 +618,11 @@ def inspect(
 
 def _image_file(path: Path, memory: float | None, *, labels: bool) -> Any:
     """Read an image or labels, also from OME-Zarr."""
-    from .io.images import read_image
-    from .io.ome_zarr import read_ome_zarr
+    if is_ome_zarr(path):
+        from .io.ome_zarr import read_ome_zarr
 
-    return read_ome_zarr(path, labels=labels, memory=memory) if is_ome_zarr(path) else read_image(path, memory=memory)
+        return read_ome_zarr(path, labels=labels, memory=memory)
+    return read_image(path, memory=memory)
 
 
 def _warn_of_unusual_values(path: Path, pixels: Any) -> None:
@@ -634,59 +670,22 @@ def annotators(
     size = next(iter(stated), planes[0].calibration)
     if len({(one.scale, one.unit) for one in stated}) > 1:
         echo_error(f"note: the files state different pixel sizes: the consensus has {size}")
-    with progress_bar("comparing annotators"):
+    with _running("comparing annotators"):
         found = compared(
             dict(zip(distinct_names(labels), [one.pixels for one in planes], strict=True)), min_iou=min_iou
         )
         _, disputed = found.differences()
     out.mkdir(parents=True, exist_ok=True)
     smallest = np.uint16 if found.consensus.max(initial=0) < 2**16 else np.uint32
-    with recording_outputs(out, names) as written:
+    with _writing(out, names) as written:
         for name, table in zip(names, (found.pairs, found.objects, found.tendencies, disputed), strict=False):
             write_table(out / name, table)
         write_labels(out / names[-1], found.consensus.astype(smallest), size)
         written += [out / name for name in names]
-    echo_written(written)
     echo(found.summary())
     for label, score, reasons in disputed.head(first).itertuples(index=False):
         if score > 0:
             echo(f"{label}: {score:.2f} {reasons}".rstrip())
-
-
-@command(Outlines, Settings)
-def pairs(
-    folder: Annotated[Path, typer.Argument(help="Folder of images or curve files, at least two.")],
-    out: Out,
-    *,
-    reading: Reading,
-    table: Table = None,
-    dask: Dask = None,
-    force: Force = False,
-) -> None:
-    """Compare every image in a folder with every other."""
-    import pandas as pd
-
-    from .comparison import experiment as run_experiment
-    from .io.results import STUDY, write_study
-    from .studies.superplot import draw_groups
-
-    names = [f"pairs.{ending}" for ending in STUDY]
-    _check_outputs(out, names, (folder,), force, table)
-    paths = files_of(folder, groups=True, labels=bool(reading.labels))
-    if len(paths) < 2:
-        raise ContentError(f"{folder}: all pairs need at least two images, not {len(paths)}")
-    ensembles = _ensembles(paths, _with_one_recipe(paths, reading))
-    design = pd.DataFrame({"group": [one.name for one in ensembles]})
-    with _executor(dask) as client, progress_bar("all pairs"):
-        result = run_experiment(ensembles, design, reading.settings.analysis, correction="family", client=client)
-    more = {"curves": {one.name: len(one) for one in ensembles}, "warnings": list(result.warnings)}
-    with recording_outputs(out, names) as written:
-        written += write_study(out, "pairs", result, draw_groups, more, result.table)
-    echo_written(written)
-    _write_table(table, *_objects_of(ensembles))
-    echo(result.summary())
-    for warning in result.warnings:
-        echo_error(f"note: {warning}")
 
 
 @command(Outlines, Settings, without=("rank", "landmarks"))
@@ -704,22 +703,17 @@ def landscape(
     force: Force = False,
 ) -> None:
     """Decision landscape: the result at every rank and number of landmarks."""
-    from .io.results import STUDY, write_study
     from .studies import decision_landscape
     from .studies.figures import plot_landscape
 
     grid = _grid(ranks, landmarks)
-    names = [f"landscape.{ending}" for ending in STUDY]
-    _check_outputs(out, names, (a, b), force, table)
-    samples, resampled, _, reading = _samples((a, b), reading, groups)
-    with _executor(dask) as executor, progress_bar("landscape"):
+    names = _study_files(out, "landscape", (a, b), force, table)
+    with _running("landscape", dask) as executor:
+        samples, resampled, _, reading = _samples((a, b), reading, groups)
         found = decision_landscape(*samples, **grid, settings=reading.settings.analysis, executor=executor)
-    found = replace(found, note=resampled or found.note)
-    sizes = dict(zip("ab", found.sizes, strict=True))
-    with recording_outputs(out, names) as written:
-        written += write_study(out, "landscape", found, plot_landscape, {"curves": sizes})
-    echo_written(written)
-    _write_table(table, *_objects_of(samples))
+        found = replace(found, note=resampled or found.note)
+    _write_study(out, names, found, plot_landscape, {"curves": dict(zip("ab", found.sizes, strict=True))})
+    _write_table(table, samples)
     echo(found.summary())
 
 
@@ -738,32 +732,18 @@ def smoothing(
     force: Force = False,
 ) -> None:
     """Smoothing study: a decision landscape for every outline smoothing, and the range to trust."""
-    from .io.results import STUDY, write_study
     from .studies import smoothing_study
     from .studies.figures import plot_study
 
     grid = _grid(ranks, landmarks)
     with named("--sigmas"):
         sweep = ranges.numbers(sigmas)
-    names = [f"smoothing.{ending}" for ending in STUDY]
-    _check_outputs(out, names, (a, b), force)
-    masks, outlines = _masks((a, b), reading, groups)
-    with _executor(dask) as executor, progress_bar("smoothing study"):
-        settings = reading.settings.analysis
+    names = _study_files(out, "smoothing", (a, b), force)
+    with _running("smoothing study", dask) as executor:
+        masks, outlines, settings = _masks((a, b), reading, groups)
         study = smoothing_study(*masks, sigmas=sweep, **grid, settings=settings, outlines=outlines, executor=executor)
-    with recording_outputs(out, names) as written:
-        written += write_study(out, "smoothing", study, plot_study, {})
-    echo_written(written)
+    _write_study(out, names, study, plot_study)
     echo(study.summary())
-
-
-def _pixel_sizes(path: Path) -> dict[Path, tuple[float | tuple[float, float], str]]:
-    from .io.design import read_design, take_pixel_sizes
-
-    sizes, _ = take_pixel_sizes(*read_design(path), path.name)
-    if not sizes:
-        raise ContentError(f"{path.name} has no pixel sizes: add a column pixel_size")
-    return sizes
 
 
 def _grid(ranks: str, landmarks: str) -> dict[str, Any]:
@@ -793,32 +773,51 @@ def _check_outputs(
         refuse_overwriting([table], inputs=files, force=force, remedy=remedy)
 
 
+def _study_files(
+    out: Path, name: str, inputs: Sequence[Path], force: bool, table: Path | None = None
+) -> tuple[str, ...]:
+    """Return the files that a study writes, or raise if they cannot be written."""
+    names = tuple(f"{name}.{ending}" for ending in ("csv", "json", "png"))
+    _check_outputs(out, names, inputs, force, table)
+    return names
+
+
+def _write_study(out: Path, names: Sequence[str], study: Any, draw: Any, more: Mapping[str, Any] | None = None) -> None:
+    from .io.results import write_study
+
+    with _writing(out, names) as written:
+        written += write_study([out / name for name in names], study, draw, more or {})
+
+
+@contextmanager
+def _writing(folder: Path, names: Iterable[str], earlier: Iterable[str] = ()) -> Iterator[list[Path]]:
+    """Record the files that are written, as `recording_outputs` does, and print which."""
+    with recording_outputs(folder, names, earlier) as written:
+        yield written
+    echo_error("written: " + ", ".join(map(str, written)))
+
+
 def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
-    """Write the table of outlines if requested."""
+    """Write the table of outlines if requested: of a comparison, an ensemble, or several ensembles."""
     if table is not None:
         from .io.object_table import write_objects
+        from .outlines import Ensemble
 
-        with recording_outputs(table.parent, [table.name]) as written:
+        if isinstance(source, Sequence):
+            ids = [name for ensemble in source for name in ensemble.ids.tolist()]
+            source = Ensemble.pooled(source)
+            rows = source.to_dataframe().assign(id=ids)
+        with _writing(table.parent, [table.name]) as written:
             written.append(write_objects(table, source, rows))
-        echo_written(written)
 
 
-def _objects_of(ensembles: Sequence[Any]) -> tuple[Any, Any]:
-    """Return all outlines as one ensemble, and their attributes."""
-    import pandas as pd
-
-    from .outlines import Ensemble
-
-    pooled = Ensemble.pooled(list(ensembles))
-    rows = pd.concat([ensemble.to(pooled.unit).to_dataframe() for ensemble in ensembles], ignore_index=True)
-    rows["image"] = pooled.images
-    return pooled, rows
-
-
-def _with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] | None = None) -> Reading:
-    """Replace the method `auto` by the recipe that is best for all images together."""
-    with progress_bar("proposing"):
-        return with_one_recipe(paths, reading, parts)
+def _tell(result: Any, sentences: Sequence[str] = (), before: Sequence[str] = ()) -> None:
+    """Print a result, and its warnings except those that were printed before the run."""
+    for sentence in (result.summary(), *sentences):
+        echo(sentence)
+    for warning in result.warnings:
+        if warning not in before:
+            echo_error(f"note: {warning}")
 
 
 def _samples(
@@ -836,17 +835,14 @@ def _samples(
     reading : Reading
         With the recipe that was used.
     """
-    from .outlines import Ensemble
-    from .outlines.ensemble import at_one_pixel_size
-
     files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in places]
-    paths = [*files[0], *files[1]]
-    reading = _with_one_recipe(paths, reading)
-    a, b = (_ensembles(of_sample, reading) for of_sample in files)
+    ensembles, reading = read_images([*files[0], *files[1]], reading)
     if not groups:
-        _name_apart(paths, [*a, *b])
-        return (a[0], b[0]), "", files, reading
-    a, b, note = at_one_pixel_size(a, b)
+        return (ensembles[0], ensembles[1]), "", files, reading
+    from .outlines import Ensemble
+    from .outlines.resolution import at_one_pixel_size
+
+    a, b, note = at_one_pixel_size(ensembles[: len(files[0])], ensembles[len(files[0]) :])
     one, other = _names_of(places)
     samples = Ensemble.pooled(a, name=one), Ensemble.pooled(b, name=other)
     if max(len(set(sample.images)) for sample in samples) > 1:
@@ -867,31 +863,10 @@ def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:
     return one, other
 
 
-def _ensembles(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] | None = None) -> list[Any]:
-    """Read the curves of files or of parts of them, one file in memory at a time, with distinct names."""
-    found = []
-    with progress_bar("reading"):
-        for index, path in enumerate(paths):
-            with reading_file(path, index, len(paths)):
-                found.append(ensemble_of_file(path, reading, parts[index] if parts else WHOLE))
-            several = len(set(found[-1].images.tolist()))
-            of = f" of {several} images, pooled," if several > 1 else ""
-            name = f"{path.name} {parts[index]}".strip() if parts else path.name
-            echo_error(f"{name}: {_counted(found[-1])}{of} in {found[-1].unit}")
-    _name_apart(paths, found)
-    return found
-
-
-def _name_apart(paths: Sequence[Path], ensembles: Sequence[Any]) -> None:
-    """Make the names of ensembles unique by file or folder."""
-    for name, ensemble in zip(distinct_names(paths, [item.name for item in ensembles]), ensembles, strict=True):
-        ensemble.name = name
-
-
-def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[list[list[Any]], Any]:
-    """Return the labels of the two samples, and the common recipe for tracing."""
+def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[list[list[Any]], Outlines, Settings]:
+    """Return the labels of the two samples, the common recipe for tracing, and the settings."""
     files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in places]
-    reading = _with_one_recipe([path for sample in files for path in sample], reading)
+    reading = with_one_recipe([path for sample in files for path in sample], reading)
     found = [[labelled(path, reading) for path in sample] for sample in files]
     first = found[0][0]
     other = next((item for sample in found for item in sample if item.calibration != first.calibration), None)
@@ -901,20 +876,19 @@ def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[l
             "pixel size; give --pixel-size and --unit"
         )
     outlines = replace(reading.settings.outlines, pixel_size=first.calibration.scale, unit=first.calibration.unit)
-    return [[item.labels for item in sample] for sample in found], outlines
-
-
-def _counted(ensemble: Any) -> str:
-    account = "; ".join(account_of(ensemble.dropped, ensemble.filled))
-    return counted(len(ensemble), "curve") + (f" ({account})" if account else "")
+    return [[item.labels for item in sample] for sample in found], outlines, reading.settings.analysis
 
 
 @contextmanager
-def _executor(address: str | None) -> Iterator[Any]:
-    """Yield a client of a Dask scheduler, or None to work locally."""
-    if address is None:
-        yield None
-        return
+def _running(title: str, dask: str | None = None) -> Iterator[Any]:
+    """Show the progress of a run; yields a client of the Dask scheduler at an address, or None to work locally."""
+    with nullcontext() if dask is None else _dask_client(dask) as client, progress_bar(title):
+        yield client
+
+
+@contextmanager
+def _dask_client(address: str) -> Iterator[Any]:
+    """Yield a client of a Dask scheduler; "local" starts one on this computer."""
     distributed = needed("distributed", "dask", "--dask")
     if address == "local":
         # One thread per worker process: with more, the GIL would serialize the Python parts of the pieces.

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from .archive import ContentError
 from .parameters import Parameter, matters, parameters_of, when_words
 from .progress import Progress as Step
-from .progress import as_part, report, reporting
+from .progress import reporting
 
 Choices = TypeVar("Choices")
 
@@ -106,8 +106,11 @@ def check_folder(folder: Path) -> None:
 def progress_bar(title: str) -> Iterator[None]:
     """Show a progress bar for all that is reported within the context; only on a terminal."""
     console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(title, total=None)
 
         def show(step: Step) -> None:
@@ -115,19 +118,6 @@ def progress_bar(title: str) -> Iterator[None]:
 
         with reporting(show):
             yield
-
-
-@contextmanager
-def reading_file(path: Path, index: int, total: int) -> Iterator[None]:
-    """Count everything reported for one of several files as one step."""
-    report(path.name, index, total)
-    with as_part(index, total, f"{path.name}: "):
-        yield
-
-
-def echo_written(paths: Sequence[Path | None]) -> None:
-    """Print which files were written."""
-    echo_error("written: " + ", ".join(str(path) for path in paths if path is not None))
 
 
 def echo(text: str, *, to: TextIO | None = None) -> None:

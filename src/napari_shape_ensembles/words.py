@@ -6,6 +6,8 @@ from typing import Any
 
 # Of more names than this, the others are counted.
 _MAX_NAMED = 3
+# A name beside others has at most this many letters.
+_MAX_LETTERS = 24
 
 
 def counted(count: int, noun: str) -> str:
@@ -17,6 +19,11 @@ def listed(names: Sequence[str]) -> str:
     """Return up to three names, and the number of the others."""
     more = [f"{len(names) - _MAX_NAMED} more"] if len(names) > _MAX_NAMED else []
     return " and ".join([", ".join(names[:_MAX_NAMED]), *more])
+
+
+def shortened(name: str, letters: int = _MAX_LETTERS) -> str:
+    """A name of at most this many letters: of a longer one, its middle is left out."""
+    return name if len(name) <= letters else f"{name[: letters // 2]}…{name[len(name) - (letters - 1) // 2 :]}"
 
 
 def account_of(dropped: Mapping[Any, int], filled: int = 0) -> list[str]:

@@ -25,10 +25,10 @@ from napari_shape_ensembles import (
 )
 from napari_shape_ensembles.comparison import engine
 from napari_shape_ensembles.comparison.experiment import FORMAT
-from napari_shape_ensembles.comparison.quantities import quantities
+from napari_shape_ensembles.comparison.quantities import LOBES, lobes
 from napari_shape_ensembles.comparison.replicate_quantities import t_test_power
 from napari_shape_ensembles.comparison.result import read_view
-from napari_shape_ensembles.outlines.ensemble import at_one_pixel_size
+from napari_shape_ensembles.outlines.resolution import at_one_pixel_size
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 from napari_shape_ensembles.shapes import ShapeSpace
 
@@ -201,7 +201,8 @@ def test_an_experiment_learns_measures_and_tests_once(monkeypatch):
 
     for module, name in (
         (engine, "learn"),
-        (engine, "quantities"),
+        (engine, "components"),
+        (engine, "lobes"),
         (engine, "replicate_mmd_test"),
         (engine, "mean_kernels_of_widths"),
         (ShapeSpace, "fit_held"),
@@ -211,7 +212,7 @@ def test_an_experiment_learns_measures_and_tests_once(monkeypatch):
     for row in result.table.to_dict("records"):
         found = result.contrast(row["a"], row["b"])
         assert (found.case, found.summary()) == (row["case"], found.summary())
-    assert calls["learn"] == calls["fit_held"] == calls["quantities"] == 1
+    assert calls["learn"] == calls["fit_held"] == calls["components"] == calls["lobes"] == 1
     assert calls["replicate_mmd_test"] == 2 * 3
     assert calls["mean_kernels_of_widths"] == 3 + 4
 
@@ -299,8 +300,9 @@ def test_one_image_per_group_gives_a_result_for_these_images_only():
     assert result.table["permuted"].tolist() == ["curves"]
     assert result.table["case"].tolist() == ["1∧0"]
     assert "for these images only" in result.sentences()[0]
-    assert np.isinf(result.table["scale_high"][0])
+    assert 1 < result.table["scale_low"][0] < 1.6 < result.table["scale_high"][0]
     replicates = experiment(images, design, QUICK, permute="images").table.iloc[0]
+    assert np.isinf(replicates["scale_high"])
     assert (replicates["case"], replicates["scale_p"]) == ("inconclusive", 1)
 
 
@@ -451,7 +453,7 @@ def test_groups_without_a_common_block_are_reported_and_others_tested():
 
 def test_few_outlines_and_reserved_names_are_reported():
     images, design = groups_of((4, 4), (1.0, 1.0))
-    few = [images[0].subset(np.arange(12) < 2), *images[1:]]
+    few = [images[0][np.arange(12) < 2], *images[1:]]
     result = experiment(few, design.assign(size=range(8)), QUICK)
     assert "even those with few outlines: 1 of g0 (2 at most; the median is 12)." in " ".join(result.warnings)
     assert result.to_dataframe().columns.is_unique
@@ -483,7 +485,7 @@ def test_an_experiment_round_trips_through_a_file(three, tmp_path):
     [
         (("design", "groups"), ["a", "x"], "design does not fit its groups"),
         (("design", "control"), "c", "control 'c' is not the first"),
-        (("measured", "size"), np.full(1, 0.0), "size holds float64 values of shape"),
+        (("measured", "column0"), np.full(1, 0.0), "size holds float64 values of shape"),
         (("kernels", "scale"), "x", "scale is missing, or not a dict"),
         (("correction",), "none", "no correction 'none'"),
         (("images",), {}, "it has 0 images with outlines, and its design 15"),
@@ -618,15 +620,34 @@ def test_p_values_are_invariant_to_order_and_pose_of_images(unmoved, order, angl
         assert again[column][0] == pytest.approx(first[column][0], rel=1e-3)
 
 
-def test_quantities_respond_to_scaling_and_stretching():
+def test_lobes_do_not_change_with_scaling_and_stretching():
     one = image(1)
-    plain = quantities([one], QUICK)
-    larger = quantities([Ensemble([2 * curve for curve in one.curves], unit="µm")], QUICK)
-    np.testing.assert_allclose(larger.size, plain.size + np.log(2), atol=1e-9)
-    np.testing.assert_allclose(larger.elongation, plain.elongation, atol=1e-9)
-    np.testing.assert_allclose(larger.lobes, plain.lobes, atol=1e-6)
-    stretched = quantities([Ensemble([curve * [2, 1] for curve in one.curves], unit="µm")], QUICK)
-    np.testing.assert_allclose(stretched.lobes[:, 1:], plain.lobes[:, 1:], atol=0.02)
+    plain, larger, stretched = (
+        lobes([Ensemble([curve * by for curve in one.curves], unit="µm")], QUICK) for by in (1, 2, [2, 1])
+    )
+    assert tuple(plain) == LOBES
+    for name in LOBES:
+        np.testing.assert_allclose(larger[name], plain[name], atol=1e-6)
+    for name in LOBES[1:]:
+        np.testing.assert_allclose(stretched[name], plain[name], atol=0.02)
+
+
+@pytest.mark.parametrize("changes", [{}, {"permute": "curves"}])
+@pytest.mark.parametrize("blocked", [False, True])
+def test_the_table_holds_the_estimates_of_its_contrasts(changes, blocked):
+    """Size, elongation and roughness of a contrast are the same numbers wherever they are given."""
+    images, design = groups_of((4, 4, 1), (1, 1.2, 1.1), between=0.1)
+    design = design.assign(block=[0, 1, 2, 3, 0, 1, 2, 3, 0]) if blocked else design
+    found = experiment(images, design, QUICK, **changes)
+    effects = found.effects.set_index(["contrast", "quantity"])
+    for row in found.table.to_dict("records"):
+        given = found.contrast(row["a"], row["b"]).estimates.set_index("quantity")[["estimate", "low", "high"]]
+        for name in ("size", "elongation", "roughness"):
+            expected = pytest.approx(given.loc[name].tolist(), rel=1e-9, nan_ok=True)
+            assert effects.loc[(row["contrast"], name), ["ratio", "low", "high"]].tolist() == expected
+        for test, name in (("undulation", "roughness"), ("scale", "size")):
+            numbers = [row[f"{test}_{number}"] for number in ("effect", "low", "high")]
+            assert numbers == pytest.approx(given.loc[name].tolist(), rel=1e-9, nan_ok=True)
 
 
 # ------------------------------------------------------------------------------------ compare by images

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from napari_shape_ensembles.comparison.design import checked_design
-from napari_shape_ensembles.io.design import read_design, take_pixel_sizes
+from napari_shape_ensembles.io.design import read_design
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
 
 
@@ -21,7 +21,8 @@ def images(tmp_path):
 
 def written(folder, text):
     (folder / "design.csv").write_text(text, encoding="utf-8")
-    return take_pixel_sizes(*read_design(folder / "design.csv"), "design.csv")
+    _, table, _, sizes = read_design(folder / "design.csv")
+    return sizes, table
 
 
 def test_each_image_has_the_pixel_size_of_its_row(images):
@@ -108,7 +109,7 @@ def test_a_table_saved_by_excel_is_read(tmp_path, encoded):
     rows = [f"{name};{group};{number},5" for number, (name, group) in enumerate(zip(names, groups, strict=True))]
     lines = ["sep=;", "Image;Group;Dose", *rows, ";;", ";;", ""]
     (tmp_path / "design.csv").write_bytes("\r\n".join(lines).encode(encoded))
-    paths, table = read_design(tmp_path / "design.csv")
+    paths, table, *_ = read_design(tmp_path / "design.csv")
     assert [path.name for path in paths] == names
     assert table["group"].tolist() == groups
     assert checked_design(table, 4).column("Dose")[:, 0].tolist() == [0.5, 1.5, 2.5, 3.5]

@@ -10,8 +10,8 @@ import tifffile
 
 from napari_shape_ensembles import Ensemble
 from napari_shape_ensembles.io import CurveTable, read_image, write_curves
-from napari_shape_ensembles.io.design import read_design, take_parts
-from napari_shape_ensembles.io.image_parts import ImagePart
+from napari_shape_ensembles.io.design import read_design
+from napari_shape_ensembles.io.image_parts import WHOLE, ImagePart
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
 from napari_shape_ensembles.outlines.reasons import AT_BORDER
 
@@ -39,8 +39,8 @@ def folder(tmp_path):
 
 def rows(folder, text):
     (folder / "design.csv").write_text(text, encoding="utf-8")
-    paths, table = read_design(folder / "design.csv")
-    return paths, *take_parts(paths, table, "design.csv")
+    paths, table, parts, _ = read_design(folder / "design.csv")
+    return paths, parts, table
 
 
 def ensembles(folder, text, **reading):
@@ -112,7 +112,7 @@ def test_phases_of_a_map_are_rows(tmp_path, real_data):
 
 def test_a_phase_of_an_image_is_a_factor(folder):
     _, parts, table = rows(folder, "image,phase,group\nphases.png,liquid,a\nstack.tif,solid,b\n")
-    assert not any(parts)
+    assert set(parts) == {WHOLE}
     assert "phase" in table
 
 
@@ -133,7 +133,7 @@ def test_planes_of_two_axes_and_color_planes_are_read(tmp_path):
 def test_regions_and_classes_as_text_are_factors(folder):
     text = "image,region,class,group\nstack.tif,cortex,mild,a\nphases.png,stem,severe,b\n"
     _, parts, table = rows(folder, text)
-    assert not any(parts)
+    assert set(parts) == {WHOLE}
     assert list(table.columns) == ["region", "class", "group"]
 
 
@@ -160,10 +160,10 @@ def test_a_named_replicate_is_kept(folder):
         ("image,feature\nphases.png,= 3\n", "row 1 has feature '= 3': give a name and a value"),
         ("image,class\nphases.png,0\n", "row 1 has class '0': give an integer above 0"),
         ("image,class\nphases.png,3\n", "phases.png: there is no class 3: the classes are 1, 2"),
-        ("image,plane,group\nstack.tif,1,a\nstack.tif,1,b\n", "stack.tif, 1 is in more than one row"),
+        ("image,plane,group\nstack.tif,1,a\nstack.tif,1,b\n", "stack.tif plane 1 is in more than one row"),
         (
             "image,region,group\nstack.tif,cortex,a\nstack.tif,stem,b\n",
-            "stack.tif is in more than one row: distinguish its parts by a column",
+            "stack.tif is in more than one row: .*distinguish its parts by a column",
         ),
     ],
 )

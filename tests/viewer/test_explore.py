@@ -414,7 +414,7 @@ def test_color_features_state_their_unit(finished_dock):
     finished_dock.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index("area"))
     assert finished_dock.color_by.colorbar.labels[-1].endswith("µm²")
     finished_dock.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index("image"))
-    assert finished_dock.color_by.colorbar.labels == ["A", "", "B"]
+    assert finished_dock.color_by.colorbar.labels == ["one", "", "two"]
 
 
 def test_the_color_bar_counts_every_curve_and_clips_on_request(finished_dock):

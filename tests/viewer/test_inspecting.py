@@ -628,6 +628,30 @@ def test_undo_shows_the_label_of_the_undone_correction(reviewed, qtbot):
     assert reviewed.current == (0, ODD)
 
 
+def test_a_suggested_fix_right_after_an_undo_waits_for_the_reasons(reviewed, qtbot):
+    fixed(reviewed, qtbot)
+    reviewed.undo()
+    assert reviewed.current == (0, ODD)
+    assert not reviewed.review.reasons(reviewed.current).startswith("hole")  # of the filled label
+    reviewed.fix()
+    assert reviewed.review.corrected[0].changes == []
+    qtbot.waitUntil(lambda: reviewed.review.corrected[0].changes != [], timeout=30_000)
+    assert reviewed.review.corrected[0].log["action"].tolist() == ["fill holes"]
+    qtbot.waitUntil(lambda: not reviewed.update_runner.busy, timeout=30_000)
+    assert reviewed.message == ""
+
+
+def test_a_waiting_fix_is_dropped_by_another_undo(reviewed, qtbot):
+    reviewed.tick(wrong=True)
+    reviewed.go_to(int(reviewed.rows.index[reviewed.rows["label"] == ODD][0]))
+    fixed(reviewed, qtbot)
+    reviewed.undo()
+    reviewed.fix()
+    reviewed.undo()
+    qtbot.waitUntil(lambda: not reviewed.update_runner.busy, timeout=30_000)
+    assert reviewed.review.corrected[0].changes == []
+
+
 def test_a_copy_with_a_clashing_name_is_numbered(reviewed, model, qtbot):
     reviewed.choices.design.connect_events()
     model.add_labels(model.layers["nuclei"].data, name="nuclei corrected")  # the user's own

@@ -546,7 +546,7 @@ def test_curves_are_colored_by_the_witness(viewer, qtbot):
     assert small.features["painted"].mean() > 0 > large.features["painted"].mean()
     np.testing.assert_allclose(small.features["painted"], dock.result.witnesses["witness_scale"][: len(dock.result.a)])
     np.testing.assert_allclose(small.face_colormap.map([0.0, 1.0]), to_rgba_array([COLOR_B, COLOR_A]), atol=1e-6)
-    assert dock.color_by.colorbar.labels == ["typical of B", "0", "typical of A"]
+    assert dock.color_by.colorbar.labels == ["typical of large", "0", "typical of small"]
 
 
 def test_the_witness_of_thousands_of_curves_is_computed_on_demand(finished_dock, qtbot, tmp_path, answer, monkeypatch):

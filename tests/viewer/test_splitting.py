@@ -13,7 +13,7 @@ from docks import execute, same, set_choices, wait_until_idle
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings, archetype_sensitivity, compare
 from napari_shape_ensembles.cli import app
-from napari_shape_ensembles.io.design import read_design, take_parts, take_pixel_sizes
+from napari_shape_ensembles.io.design import read_design
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
 from napari_shape_ensembles.outlines.reasons import AT_BORDER
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
@@ -180,9 +180,7 @@ def test_a_table_is_saved_run_on_the_command_line_and_reopened(session, model, f
         "stack.tif", "stack.tif", "design_images/memory.ome.tif", "design_images/painted_one.labels.ome.tif",
     ]  # fmt: skip
     assert table["plane"].tolist()[:2] == [0, 1]
-    paths, read = read_design(folder / "design.csv")
-    sizes, read = take_pixel_sizes(paths, read, "")
-    parts, _ = take_parts(paths, read, "")
+    paths, _, parts, sizes = read_design(folder / "design.csv")
     layers = session.design.grouped()
     for path, own, layer in zip(paths, parts, layers, strict=True):
         one, other = ensemble_of_file(path, Reading(pixel_sizes=sizes), own), outlines(session, layer)

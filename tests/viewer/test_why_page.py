@@ -140,7 +140,8 @@ def test_the_path_connects_the_two_means(space, result):
     np.testing.assert_allclose(shown(space), places.draw(places.mean("A")), atol=1e-9)
     space.explorer.time.setValue(100)
     np.testing.assert_allclose(np.linalg.norm(shown(space)), np.linalg.norm(places.draw(places.mean("B"))), rtol=1e-9)
-    assert "mean of A → mean of B, 100%" in space.explorer.shape[1]
+    a, b = result.names
+    assert f"mean of {a} → mean of {b}, 100%" in space.explorer.shape[1]
 
 
 def test_the_reconstruction_converges_to_the_outline_with_rank(space, result):
@@ -233,7 +234,7 @@ def test_the_gallery_follows_the_kind_and_a_click_shows_the_curve(explained, qtb
     press(button, qtbot)
     assert explained.explorer.curve.currentIndex() == row
     assert explained.explorer.tabs.currentIndex() == 2
-    assert explained.explorer.shape[1].startswith(f"B · {row - 30}")
+    assert explained.explorer.shape[1].startswith(f"two · {row - 30}")
 
 
 def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
@@ -374,9 +375,9 @@ def test_the_selected_curve_of_a_layer_can_be_used(finished_dock, model, qtbot):
     model.layers.selection.active = layer
     layer.selected_data = {4}
     press(space.explorer.pick_buttons[0], qtbot)
-    name = f"B · {layer.features['id'].iloc[4]}"
+    name = f"two · {layer.features['id'].iloc[4]}"
     assert space.explorer.ends[0].currentText() == name
-    assert space.explorer.shape[1].startswith(f"{name} → mean of B")
+    assert space.explorer.shape[1].startswith(f"{name} → mean of two")
     assert "Select one curve" not in space.status.text()
 
 
@@ -399,9 +400,10 @@ def test_form_and_scale_are_exchanged_on_request(explained, result, model, qtbot
         press(explained.control, qtbot)
     lines = explained.controlled.text().splitlines()
     assert lines[0] == "✓ Curves with one part exchanged differ in no other part: form and scale are separated."
+    a, b = result.names
     assert lines[1:] == [
-        f"Form of {form}, scale of {scale}: {first} against A, {second} against B."
-        for form, scale, first, second in (("A", "B", "1∧0", "1∧1"), ("B", "A", "1∧1", "1∧0"))
+        f"Form of {form}, scale of {scale}: {first} against {a}, {second} against {b}."
+        for form, scale, first, second in ((a, b, "1∧0", "1∧1"), (b, a, "1∧1", "1∧0"))
     ]
     path = answer(tmp_path / "why.html")
     with qtbot.waitSignal(explained.finished, timeout=60_000):

@@ -54,7 +54,7 @@ class Design:
     >>> import numpy as np, pandas as pd
     >>> from napari_shape_ensembles import Settings, experiment, samples
     >>> a, b = samples.powder_outlines().ensembles()
-    >>> images = [side.subset(np.arange(len(side)) % 4 == i) for side in (a, b) for i in range(4)]
+    >>> images = [side[np.arange(len(side)) % 4 == i] for side in (a, b) for i in range(4)]
     >>> table = pd.DataFrame({"group": ["sieved"] * 4 + ["raw"] * 4, "replicate": [*"aabb"] * 2})
     >>> design = experiment(images, table, Settings(landmarks=60, rank=10)).design
     >>> design.groups, len(design.replicates), design.of_image.tolist()
@@ -100,6 +100,10 @@ class Design:
         if self.control is not None:
             return [(0, j) for j in range(1, k)]
         return [(i, j) for i in range(k) for j in range(i + 1, k)]
+
+    def contrast(self, i: int, j: int) -> str:
+        """Name of a contrast: what the table of an experiment calls it."""
+        return f"{self.groups[j]} - {self.groups[i]}"
 
     def column(self, name: str) -> NDArray[np.float64]:
         """Values of a covariate, (U, 1), or indicators of a factor's levels, (U, levels)."""

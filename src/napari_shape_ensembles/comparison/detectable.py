@@ -52,7 +52,7 @@ class Detectable:
     --------
     >>> import numpy as np
     >>> from napari_shape_ensembles import Settings, compare, samples
-    >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
+    >>> a, b = (drawn[np.arange(len(drawn)) < 100] for drawn in samples.powder_outlines().ensembles())
     >>> found = compare(a, b, Settings(landmarks=60, rank=10, permutations=199)).detectable()
     >>> round(found.size_ratio, 1), found.power
     (1.4, 0.8)
@@ -92,7 +92,7 @@ def detectable_differences(
     random_state : int, Generator or RandomState
         Seed of the subset of 500 curves that represents the population, and of the simulated tests.
     scale_mean : (2, 2) array, optional
-        `ShapeSpace.scale_mean`, the reference of elongations; by default as if outlines were round on average.
+        `ShapeSpace.scale_mean_`, the reference of elongations; by default as if outlines were round on average.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def planned_power(
     if not (np.isfinite([size_ratio, elongation_ratio]).all() and min(size_ratio, elongation_ratio) > 0):
         raise ValueError(f"ratios {size_ratio} and {elongation_ratio}: give positive numbers, such as 1.1")
     require_curves_permuted(result)
-    settings, mean, seed = result.settings, result.space.scale_mean, seed_of(random_state)
+    settings, mean, seed = result.settings, result.space.scale_mean_, seed_of(random_state)
     l = _without_difference(result.l, len(result.a))
     moved = _changed(l, mean, np.log(size_ratio), np.log(elongation_ratio))
     found = 0

@@ -25,9 +25,10 @@ from ..mmd.replicates import (
 from ..mmd.two_sample import pooled_mmd_test
 from ..outlines import Ensemble
 from .design import permutes_curves
+from .estimates import ratios, resamples_of_ratios
 from .learning import Learned, learn, report_step
 from .parts import Parts, form_parts, scale_parts, sides
-from .quantities import Quantities, quantities
+from .quantities import LOBES, components, lobes
 from .result import Comparison
 from .settings import Settings
 from .verdict import smallest_p_value
@@ -36,6 +37,10 @@ from .verdict import smallest_p_value
 MAX_KERNEL_OUTLINES = 20_000
 #: The two tests.
 TESTS = ("undulation", "scale")
+#: Plain quantities of every outline: the components that are one number, and the bands of lobes.
+MEASURED = ("size", "elongation", "roughness", *LOBES)
+#: Those that correspond to each test.
+QUANTITIES = {"undulation": LOBES, "scale": ("size", "elongation")}
 # With several contrasts, so many times the permutations with which the smallest adjusted p-value reaches the level.
 _SPARE_PERMUTATIONS = 3
 
@@ -83,7 +88,7 @@ class Groups(Sealed):
             l = l + (without - size) * [1, 0, 1]
         return {
             "undulation": form_parts(t, descriptors, self.settings),
-            "scale": scale_parts(l, learned.space.scale_mean, self.settings, learned.known),
+            "scale": scale_parts(l, learned.space.scale_mean_, self.settings, learned.known),
         }
 
     @cached_property
@@ -116,16 +121,19 @@ class Groups(Sealed):
         return np.asarray(points - of_blocks[blocks[self.replicate]])
 
     @cached_property
-    def measured(self) -> Quantities:
-        """Plain quantities of all outlines."""
-        return quantities(self.images, self.settings)
+    def measured(self) -> Mapping[str, Real]:
+        """Logarithms of the quantities `MEASURED` of all outlines, (N,) each."""
+        learned = self.learned
+        found = components(learned.space, learned.t, learned.l) | lobes(self.images, self.settings)
+        return {name: found[name] for name in MEASURED}
 
     @cached_property
     def _means(self) -> Mapping[str, tuple[Real, Real]]:
         """For each test, means over replicates of the quantities that correspond to it, and deviations within them."""
-        measured = self.measured
-        values = {"undulation": measured.lobes, "scale": np.stack([measured.size, measured.elongation], axis=1)}
-        return {test: replicate_means(values[test], self.replicate) for test in TESTS}
+        return {
+            test: replicate_means(np.stack([self.measured[name] for name in names], axis=1), self.replicate)
+            for test, names in QUANTITIES.items()
+        }
 
     def small_sample_test(self, test: str, hypothesis: Hypothesis, chosen: Index | None = None) -> SmallSampleTest:
         """Test a hypothesis on all or some replicates by `mmd.replicates.small_sample_test`."""
@@ -149,6 +157,26 @@ class Groups(Sealed):
         group = self.group[self.replicate]
         first = np.flatnonzero(group == i)
         return np.concatenate([first, np.flatnonzero(group == j)]), len(first)
+
+    def units(self, i: int, j: int) -> tuple[Index | None, Index | None]:
+        """Replicate of each outline of two groups, numbered from the first group's, and the block of each replicate.
+
+        None if curves are exchanged; no blocks if there are none.
+        """
+        if self.exchanged(i, j) == "curves":
+            return None, None
+        order = np.concatenate([np.flatnonzero(self.group == one) for one in (i, j)])
+        numbers = np.empty(len(self.group), dtype=np.intp)
+        numbers[order] = np.arange(len(order))
+        rows, _ = self.rows(i, j)
+        return numbers[self.replicate[rows]], None if self.blocks is None else self.blocks[order]
+
+    def ratios(self, i: int, j: int) -> dict[str, Real]:
+        """Ratio j over i of every quantity `measured`, with its interval, (3,): those of the groups' `contrast`."""
+        rows, first = self.rows(i, j)
+        replicate, blocks = self.units(i, j)
+        counts = resamples_of_ratios(first, len(rows), self.settings.seed, replicate)
+        return ratios({name: values[rows] for name, values in self.measured.items()}, first, counts, replicate, blocks)
 
     def test(self, i: int, j: int) -> tuple[MMDTest, MMDTest]:
         """Test the undulation and the scale of two groups."""
@@ -202,16 +230,12 @@ class Groups(Sealed):
 
     def contrast(self, i: int, j: int, tests: tuple[MMDTest, MMDTest], **more: Any) -> Comparison:
         """Return two groups as a comparison, given their tests."""
-        learned, exchanged = self.learned, self.exchanged(i, j)
+        learned = self.learned
         rows, first = self.rows(i, j)
-        chosen, _ = self.hypothesis(i, j)
-        t, l, ambiguous, descriptors, replicate = (
-            taken(values, rows)
-            for values in (learned.t, learned.l, learned.ambiguous, learned.descriptors, self.replicate)
+        replicates, blocks = self.units(i, j)
+        t, l, ambiguous, descriptors = (
+            taken(values, rows) for values in (learned.t, learned.l, learned.ambiguous, learned.descriptors)
         )
-        numbers = np.empty(len(self.group), dtype=np.intp)
-        order = chosen[np.argsort(self.group[chosen] == j, kind="stable")]
-        numbers[order] = np.arange(len(order))
         a, b = (self.sample(group) for group in (i, j))
         assert len(a) == first
         return Comparison(
@@ -225,10 +249,10 @@ class Groups(Sealed):
             int(np.count_nonzero(ambiguous)),
             learned.archetype_is_ambiguous,
             descriptors=descriptors,
-            permuted=exchanged,
-            replicates=None if exchanged == "curves" else numbers[replicate],
-            blocks=None if exchanged == "curves" or self.blocks is None else self.blocks[order],
-            small_sample=None if exchanged == "curves" else self.small_sample(i, j),
+            permuted=self.exchanged(i, j),
+            replicates=replicates,
+            blocks=blocks,
+            small_sample=None if replicates is None else self.small_sample(i, j),
             note=self.note,
             **more,
         )

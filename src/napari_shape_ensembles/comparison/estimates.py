@@ -3,7 +3,7 @@
 One table has all of them, for the window, reports, texts and files. Ratios are those of geometric means, B over A.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +17,11 @@ from ..mmd.contrasts import (
     percentile_ends,
     spread_interval,
     spread_ratio,
-    welch_interval,
 )
 from ..mmd.kernel import Distances, median_distance, quadratic_forms
 from ..mmd.replicates import mean_kernels
 from ..outlines import Ensemble
+from .replicate_quantities import difference_of_replicates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,16 +62,14 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
     """
     import pandas as pd
 
-    image, first = units_of(comparison), len(comparison.a)
+    image, first, seed = units_of(comparison), len(comparison.a), comparison.settings.seed
     measured = {name: values for name, values in comparison.components.items() if values.ndim == 1}
     lacking = comparison.descriptors[:, -2] if comparison.descriptors.shape[1] > 1 else np.zeros(0)
     if lacking.any():  # logarithms of the unfilled share of the convex hull; all 0 with too few pixels for it
         measured["concavity"] = lacking
-    rounds = RESAMPLES if len(comparison.t) <= MAX_RESAMPLED else 0
-    counts = bootstrap_counts(first, len(comparison.t), rounds, comparison.settings.seed)
-    values = np.stack([*measured.values()], axis=1)
-    found = dict(zip(measured, mean_ratios(values, first, counts, image).T, strict=True))
-    found["spread of size"] = spread_ratios(measured["size"][:, None], first, counts, image)[:, 0]
+    counts, blocks = resamples_of_ratios(first, len(comparison.t), seed, image), comparison.blocks
+    found = ratios(measured, first, counts, image, blocks)
+    found["spread of size"] = spread_ratios(measured["size"][:, None], first, counts, image, blocks)[:, 0]
     rows = []
     for name, (of, parts) in QUANTITIES.items():
         is_ratio = name != "coarse form"
@@ -79,7 +77,7 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
             estimate = found.get(name, _MISSING)
         elif distances:
             coarse = comparison.components["coarse form"]
-            estimate = standardized_distance(coarse, first, image, seed=comparison.settings.seed)
+            estimate = standardized_distance(coarse, first, image, seed=seed)
         else:
             continue
         tested = p_values(getattr(comparison, of), parts)
@@ -115,7 +113,23 @@ def image_numbers(sides: Sequence[Ensemble]) -> Index:
     return np.concatenate(numbers).astype(np.intp)
 
 
-def mean_ratios(logarithms: Real, first: int, counts: Real, image: Index | None = None) -> Real:
+def resamples_of_ratios(first: int, total: int, seed: int, image: Index | None = None) -> Real:
+    """Bootstrap counts for the intervals of ratios over curves, (R, N); none for images, and for very many curves."""
+    resampled = image is None and total <= MAX_RESAMPLED
+    return bootstrap_counts(first, total, RESAMPLES if resampled else 0, seed)
+
+
+def ratios(
+    measured: Mapping[str, Real], first: int, counts: Real, image: Index | None = None, blocks: Index | None = None
+) -> dict[str, Real]:
+    """Ratio of every quantity by name, with the ends of its interval, (3,); see `mean_ratios`."""
+    values = np.stack([*measured.values()], axis=1)
+    return dict(zip(measured, mean_ratios(values, first, counts, image, blocks).T, strict=True))
+
+
+def mean_ratios(
+    logarithms: Real, first: int, counts: Real, image: Index | None = None, blocks: Index | None = None
+) -> Real:
     """Ratio of geometric means of B over A, and the ends of its 95 % interval, (3, k).
 
     Parameters
@@ -125,35 +139,25 @@ def mean_ratios(logarithms: Real, first: int, counts: Real, image: Index | None 
     first : int
         Number of curves in A.
     counts : (R, N) array
-        From `mmd.contrasts.bootstrap_counts`, for the intervals over curves: symmetric bootstrap-t, with fewer than
-        five curves on a side Student's (Welch).
+        From `resamples_of_ratios`, for the intervals over curves: symmetric bootstrap-t, with fewer than five curves on
+        a side Student's (Welch).
     image : (N,) array of int, optional
-        Image of each curve, those of A numbered first: then images have equal weights, and the interval is Student's
-        over their means.
-
-    Notes
-    -----
-    Intervals are infinite if a side is a single image. For groups of replicates see `ratio_of_means`.
+        Image or replicate of each curve, those of A numbered first: then these have equal weights, and the interval is
+        Student's over their means, infinite if a side is a single image; see `difference_of_replicates`.
+    blocks : array of int, optional
+        Block of each replicate.
     """
     if image is None:
         with np.errstate(over="ignore"):
             return np.exp(np.stack(difference_of_means(logarithms, first, counts)))
-    return ratio_of_means(*_by_side(image_means(logarithms, image), first, image))
+    return _ratios_of_replicates(image_means(logarithms, image), first, image, blocks)
 
 
-def ratio_of_means(a: Real, b: Real) -> Real:
-    """Ratio of the geometric means of two groups of logarithms (U, k), b over a, and its Student's interval, (3, k).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from napari_shape_ensembles.comparison.estimates import ratio_of_means
-    >>> a, b = np.log([[9.0], [10], [11]]), np.log([[18.0], [20], [22]])
-    >>> ratio_of_means(a, b).round(2).ravel().tolist()
-    [2.0, 1.59, 2.51]
-    """
+def _ratios_of_replicates(means: Real, first: int, image: Index, blocks: Index | None) -> Real:
+    second = np.arange(len(means)) > image[:first].max()
+    found = [difference_of_replicates(column, second, blocks) for column in means.T]
     with np.errstate(over="ignore"):
-        return np.exp(np.stack(welch_interval(a, b)))
+        return np.exp(np.array([[one.value, *one.interval()] for one in found]).T)
 
 
 def image_means(values: Real, image: Index) -> Real:
@@ -161,12 +165,9 @@ def image_means(values: Real, image: Index) -> Real:
     return np.stack([np.bincount(image, column) for column in values.T], axis=1) / np.bincount(image)[:, None]
 
 
-def _by_side(of_images: Real, first: int, image: Index) -> tuple[Real, Real]:
-    own = int(image[:first].max()) + 1
-    return of_images[:own], of_images[own:]
-
-
-def spread_ratios(logarithms: Real, first: int, counts: Real, image: Index | None = None) -> Real:
+def spread_ratios(
+    logarithms: Real, first: int, counts: Real, image: Index | None = None, blocks: Index | None = None
+) -> Real:
     """Ratio of the standard deviations of logarithms, B over A, and its interval, (3, k); as `mean_ratios`.
 
     Over images: of the geometric means of the deviations within images; NaN if an image has a single curve.
@@ -180,7 +181,7 @@ def spread_ratios(logarithms: Real, first: int, counts: Real, image: Index | Non
     deviations = np.sqrt(image_means(squares, image) * (curves / (curves - 1))[:, None])
     varies = deviations.min(axis=0) > 0
     of_images = np.log(np.where(deviations > 0, deviations, 1))
-    return np.where(varies, ratio_of_means(*_by_side(of_images, first, image)), np.nan)
+    return np.where(varies, _ratios_of_replicates(of_images, first, image, blocks), np.nan)
 
 
 def standardized_distance(

@@ -17,8 +17,8 @@ from ..checks import several
 from ..mmd import MMDTest
 from ..mmd.replicates import DRAWS, MeanKernels, closed_p_values
 from ..outlines import Ensemble
-from ..outlines.ensemble import at_one_pixel_size
 from ..outlines.gate import reasons_of_sets
+from ..outlines.resolution import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
@@ -26,14 +26,13 @@ from ..words import counted
 from . import experiment_words, hypotheses, records
 from .compare import settings_of
 from .design import Design, checked_design
-from .engine import TESTS, Groups, enough_permutations, learn_groups
+from .engine import MEASURED, TESTS, Groups, enough_permutations, learn_groups
 from .experiment_words import EFFECTS
 from .figures import plot_experiment
 from .hypotheses import HypothesisTests, Joint, adjusted
 from .inputs import Inputs
 from .learning import COMPARISON_STEPS, Learned
 from .outline_table import outline_table
-from .quantities import Quantities
 from .replicate_quantities import ReplicateQuantities
 from .result import Comparison, software_versions
 from .samples import sample_of
@@ -78,7 +77,7 @@ class Experiment:
     >>> import numpy as np, pandas as pd
     >>> from napari_shape_ensembles import Ensemble, Settings, experiment, samples
     >>> a, b = samples.powder_outlines().ensembles()
-    >>> images = [side.subset(np.arange(len(side)) % 6 == i) for side in (a, b) for i in range(6)]
+    >>> images = [side[np.arange(len(side)) % 6 == i] for side in (a, b) for i in range(6)]
     >>> design = pd.DataFrame({"group": ["sieved"] * 6 + ["raw"] * 6})
     >>> result = experiment(images, design, Settings(landmarks=60, rank=10, significance=0.05))
     >>> result.table[["contrast", "differs", "case", "scale_least_p"]].round(3).values.tolist()
@@ -113,13 +112,31 @@ class Experiment:
             "image": np.repeat(np.arange(len(groups.images)), [len(one) for one in groups.images]),
             "replicate": groups.replicate,
         }
-        outlines = pd.DataFrame({**places, **groups.measured.named()})
+        outlines = pd.DataFrame({**places, **groups.measured})
         return ReplicateQuantities(outlines, self.design, self.settings.significance)
 
-    @property
+    @cached_property
+    def _ratios(self) -> Mapping[tuple[int, int], Mapping[str, Real]]:
+        """Ratios of all plain quantities of every contrast."""
+        return {(i, j): self.groups.ratios(i, j) for i, j in self.design.pairs}
+
+    @cached_property
     def effects(self) -> pd.DataFrame:
-        """Ratios of all plain quantities of every contrast; see `ReplicateQuantities.effects`."""
-        return self.quantities.effects
+        """Ratio b over a of every plain quantity of every contrast, with its 95 % interval.
+
+        Columns: contrast; quantity, those of `Comparison.estimates` that are measured on single outlines, and the bands
+        of lobes; ratio, low and high, as in `Comparison.estimates`; difference, in standard deviations of the outlines
+        of one replicate.
+        """
+        import pandas as pd
+
+        within = self.quantities.within
+        rows = [
+            (self.design.contrast(*pair), name, *ratio, np.log(ratio[0]) / within[name] if within[name] else 0.0)
+            for pair, ratios in self._ratios.items()
+            for name, ratio in ratios.items()
+        ]
+        return pd.DataFrame(rows, columns=["contrast", "quantity", "ratio", "low", "high", "difference"])
 
     # ----------------------------------------------------------------------------------------- contrasts
 
@@ -191,7 +208,8 @@ class Experiment:
         - p, p_adjusted: those of `contrast`; closed family-wise, or false discovery rate in a screen;
         - small_sample_p, small_sample_p_adjusted: see `small_sample_test`; Holm's method, or false discovery rate;
         - statistic: MMD of the mean embeddings, of the part with the smallest p-value;
-        - effect, low, high: ratio b over a of the roughness, and of the size, with its 95 % interval;
+        - effect, low, high: ratio b over a of the roughness, and of the size, with its 95 % interval: those of
+          `contrast(a, b).estimates`;
         - n_replicates: of both groups together;
         - least_p: the smallest p-value attainable with this number of replicates.
         """
@@ -222,7 +240,7 @@ class Experiment:
         chosen, _ = groups.hypothesis(i, j)
         exchanged = groups.exchanged(i, j)
         row: dict[str, Any] = {
-            "contrast": f"{names[j]} - {names[i]}",
+            "contrast": self.design.contrast(i, j),
             "a": names[i],
             "b": names[j],
             "permuted": exchanged,
@@ -230,15 +248,14 @@ class Experiment:
         least = groups.least_p(i, j)
         small = groups.small_sample(i, j) or (np.nan, np.nan)
         for name, test, small_p in zip(TESTS, self._tests[i, j], small, strict=True):
-            ratio = self.quantities.difference(EFFECTS[name], i, j)
-            low, high = ratio.interval()
+            effect, low, high = self._ratios[i, j][EFFECTS[name]].tolist()
             values = {
                 "p": test.p_value,
                 "small_sample_p": small_p,
                 "statistic": test.mmd,
-                "effect": np.exp(ratio.value),
-                "low": np.exp(low),
-                "high": np.exp(high),
+                "effect": effect,
+                "low": low,
+                "high": high,
                 "n_replicates": len(chosen),
                 "least_p": least,
             }
@@ -487,7 +504,7 @@ class Experiment:
         quantities = self.quantities
         tables = {
             "table": self.table,
-            "effects": quantities.effects,
+            "effects": self.effects,
             "equivalence": self.equivalence(),
             "variance": quantities.variance,
             "means": quantities.means,
@@ -539,7 +556,7 @@ class Experiment:
                 test: {f"part_{place}": _kernel_tree(name, one) for place, (name, one) in enumerate(parts.items())}
                 for test, parts in groups.kernels.items()
             },
-            "measured": groups.measured._asdict(),
+            "measured": records.columns_tree(groups.measured),
             "correction": self.correction,
             "note": groups.note,
             "versions": software_versions(),
@@ -581,16 +598,13 @@ class Experiment:
             design.unit,
             records.value(tree, "note", str),
         )
-        replicates, measured = len(design.replicates), kept["measured"]
+        replicates, measured = len(design.replicates), records.columns_of_tree(kept["measured"])
         # Sums over all pairs of outlines take long: they are read, not repeated.
         groups.__dict__["kernels"] = {
             test: dict(_kernel_of(part, replicates) for part in records.value(kept["kernels"], test, dict).values())
             for test in TESTS
         }
-        shapes = {name: (total, None) if name == "lobes" else (total,) for name in Quantities._fields}
-        groups.__dict__["measured"] = Quantities(
-            **{name: records.real(measured, name, shape) for name, shape in shapes.items()}
-        )
+        groups.__dict__["measured"] = {name: records.real(measured, name, (total,)) for name in MEASURED}
         inputs = Inputs.of_tree(records.value(tree, "inputs", dict)) if "inputs" in tree else None
         return cls(groups, design, correction, inputs)
 
@@ -693,7 +707,7 @@ def experiment(
     >>> import numpy as np, pandas as pd
     >>> from napari_shape_ensembles import Settings, experiment, samples
     >>> a, b = samples.powder_outlines().ensembles()
-    >>> images = [side.subset(np.arange(len(side)) % 6 == i) for side in (a, b) for i in range(6)]
+    >>> images = [side[np.arange(len(side)) % 6 == i] for side in (a, b) for i in range(6)]
     >>> design = pd.DataFrame({"group": ["sieved"] * 6 + ["raw"] * 6})
     >>> result = experiment(images, design, Settings(landmarks=60, rank=10, significance=0.05))
     >>> result.omnibus.scale < 0.05, result.omnibus.undulation < 0.05

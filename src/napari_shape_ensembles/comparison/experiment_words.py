@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._types import Real
 from ..words import counted
 from .design import FEW_REPLICATES
 from .hypotheses import HypothesisTests
@@ -140,14 +141,19 @@ def warnings(result: Any) -> tuple[str, ...]:
 
 def sentences(result: Any, margin: float) -> list[str]:
     """One sentence per contrast; see `Experiment.sentences`."""
-    same = result.equivalence(margin).to_dict("records")
+    same, effects = result.equivalence(margin).to_dict("records"), result.effects
+    elongations = effects.loc[effects["quantity"] == "elongation", ["ratio", "low", "high"]].to_numpy()
     return [
-        _sentence(result, {str(name): value for name, value in row.items()}, of_same, margin, fault)
-        for row, of_same, fault in zip(result.table.to_dict("records"), same, result.withheld, strict=True)
+        _sentence(result, {str(name): value for name, value in row.items()}, elongation, of_same, margin, fault)
+        for row, elongation, of_same, fault in zip(
+            result.table.to_dict("records"), elongations, same, result.withheld, strict=True
+        )
     ]
 
 
-def _sentence(result: Any, found: Mapping[str, Any], same: Mapping[Any, Any], margin: float, fault: str) -> str:
+def _sentence(
+    result: Any, found: Mapping[str, Any], elongation: Real, same: Mapping[Any, Any], margin: float, fault: str
+) -> str:
     level = result.settings.significance
     if fault:
         return f"{found['b']} against {found['a']}: {INCONCLUSIVE}: {fault}."
@@ -161,9 +167,7 @@ def _sentence(result: Any, found: Mapping[str, Any], same: Mapping[Any, Any], ma
         if np.isnan(found[f"{test}_effect"]):
             effect = "no block contains both groups"
         elif test == "scale":  # which may differ in elongation alone
-            groups = list(result.design.groups)
-            ratio = result.quantities.difference("elongation", groups.index(found["a"]), groups.index(found["b"]))
-            effect += f"; {_ratio_words('elongation', *np.exp([ratio.value, *ratio.interval()]).tolist())}"
+            effect += f"; {_ratio_words('elongation', *elongation.tolist())}"
         small = found[f"{test}_small_sample_p_adjusted"]
         beside = f"; small-sample test p = {small:.2g}" if found["case"] == INCONCLUSIVE and small == small else ""
         within_reach = reachable(result.settings, found[f"{test}_least_p"], found["permuted"])

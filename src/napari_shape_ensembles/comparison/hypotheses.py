@@ -7,17 +7,12 @@ import numpy as np
 
 from .._types import Index, Real
 from ..mmd.replicates import DRAWS, Hypothesis, MeanKernels, ReplicateTest, SmallSampleTest, replicate_test
-from ..shapes.lobes import band_name
-from .engine import TESTS, Groups
-from .quantities import LOBES
+from .engine import QUANTITIES, TESTS, Groups
 from .replicate_quantities import Difference, ReplicateQuantities
 from .verdict import INCONCLUSIVE
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: Plain quantities that correspond to each test.
-QUANTITIES = {"undulation": tuple(band_name(*band) for band in LOBES), "scale": ("size", "elongation")}
 
 
 class Joint(NamedTuple):
@@ -110,7 +105,7 @@ def equivalence(experiment: Any, margin: float, form: float, of_replicates: floa
     design, quantities, level = experiment.design, experiment.quantities, experiment.settings.significance
     rows = []
     for i, j in design.pairs:
-        row: dict[str, Any] = {"contrast": f"{design.groups[j]} - {design.groups[i]}"}
+        row: dict[str, Any] = {"contrast": design.contrast(i, j)}
         for test, names in QUANTITIES.items():
             within = quantities.within[list(names)] * form if test == "undulation" else np.log1p(margin)
             limits = np.broadcast_to(np.asarray(within, dtype=float), len(names))

@@ -141,7 +141,7 @@ def position_dependence(
         learned = learn(sides, settings)
         parts = (
             form_parts(learned.t, learned.descriptors, settings),
-            scale_parts(learned.l, learned.space.scale_mean, settings, learned.known),
+            scale_parts(learned.l, learned.space.scale_mean_, settings, learned.known),
         )
     image, places = image_numbers(sides), np.concatenate([centroids(side) for side in sides])
     counts = np.bincount(image)

@@ -1,12 +1,11 @@
-"""Quantities of every outline: size, elongation, and the amplitudes of its lobes.
+"""Quantities of every outline: its components of scale and form, and the amplitudes of its lobes.
 
-Those of landmarks depend on no registration, no mean and no other outline; `components` are of the coordinates that a
-comparison learned. The form of an outline, without its scale, is a Fourier series of z = row + 1j·column; harmonics
-1 ± k make k lobes around a circle.
+The form of an outline, without its scale, is a Fourier series of z = row + 1j·column; harmonics 1 ± k make k lobes
+around a circle.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +14,17 @@ from .._types import Complex, Real
 from ..outlines import Ensemble
 from ..progress import one_library_thread, over_blocks
 from ..shapes import ShapeSpace, decompose, grassmann, spd, to_landmarks
-from ..shapes.lobes import BANDS, LINEAR, band_name, harmonics
+from ..shapes.lobes import BANDS, LINEAR, band_amplitudes, band_name, harmonics
 from .learning import KNOWN
 from .settings import Settings
 
-#: Bands of lobes around the outline; more than 25 lobes are limited by the landmarks and the pixels.
-LOBES = BANDS
-#: Range of lobes that count as roughness.
-ROUGHNESS_LOBES = (6, 60)
+#: Names of the bands of lobes around the outline; more than 25 lobes are limited by the landmarks and the pixels.
+LOBES = tuple(band_name(*band) for band in BANDS)
 #: Waves of up to this many lobes around the outline are its coarse form, higher ones are roughness.
 COARSE = 5
 #: The four components that a difference is split into: two of scale, and two of form.
 COMPONENTS = ("size", "elongation", "coarse form", "roughness")
-# Lower limit of amplitudes relative to the size: smaller ones are rounding error.
+# Lower limit of amplitudes of lobes relative to the size: smaller ones are rounding error.
 _MIN_AMPLITUDE = 1e-6
 # The same of waves in learned coordinates.
 _PRECISION = 1e-9
@@ -35,70 +32,33 @@ _PRECISION = 1e-9
 _BLOCK = 2000
 
 
-class Quantities(NamedTuple):
-    """Logarithms of plain quantities of N outlines.
+def lobes(ensembles: Sequence[Ensemble], settings: Settings) -> dict[str, Real]:
+    """Logarithms of the RMS amplitudes of each band of `LOBES`, relative to the RMS radius of the form.
 
-    Attributes
+    Parameters
     ----------
-    size : (N,) array
-        log √(σ₁σ₂), the geometric mean of the two RMS extents.
-    elongation : (N,) array
-        log(σ₁/σ₂), their ratio; at least 10⁻⁸, below which it is rounding error.
-    lobes : (N, 9) array
-        log RMS amplitude of each band of `LOBES`, relative to the RMS radius of the form.
-    roughness : (N,) array
-        log RMS amplitude of all modes with 6 and more lobes.
+    ensembles : sequence of Ensemble
+        N outlines in all.
+    settings : Settings
+        How landmarks are placed. The amplitudes depend on no registration, no mean and no other outline.
+
+    Returns
+    -------
+    dict of str to (N,) array
     """
-
-    size: Real
-    elongation: Real
-    lobes: Real
-    roughness: Real
-
-    def named(self) -> dict[str, Real]:
-        """Each quantity by its name, (N,)."""
-        bands = {band_name(*band): values for band, values in zip(LOBES, self.lobes.T, strict=True)}
-        return {"size": self.size, "elongation": self.elongation, "roughness": self.roughness, **bands}
-
-
-def quantities(ensembles: Sequence[Ensemble], settings: Settings) -> Quantities:
-    """Measure the outlines of several ensembles in one unit, in order."""
     options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
 
-    def measured(part: Ensemble) -> Quantities:
-        return quantities_of_landmarks(to_landmarks(part, settings.landmarks, **options))
+    @one_library_thread()
+    def measured(part: Ensemble) -> Real:
+        undulation, _ = decompose(to_landmarks(part, settings.landmarks, **options))
+        return np.log(np.maximum(band_amplitudes(undulation, BANDS), _MIN_AMPLITUDE))
 
     parts = [
         ensemble[start : start + _BLOCK] if len(ensemble) > _BLOCK else ensemble
         for ensemble in ensembles
         for start in range(0, len(ensemble), _BLOCK)
     ]
-    return Quantities(*map(np.concatenate, zip(*over_blocks(measured, parts), strict=True)))
-
-
-@one_library_thread()
-def quantities_of_landmarks(landmarks: Real) -> Quantities:
-    """Measure outlines from their landmarks (N, n, 2)."""
-    undulation, scale = decompose(landmarks)
-    extents = np.linalg.eigvalsh(scale)
-    n = landmarks.shape[1]
-    power = np.abs(np.fft.fft(undulation[..., 0] + 1j * undulation[..., 1])) ** 2 / (2 * n)
-    harmonic = np.rint(np.fft.fftfreq(n, 1 / n)).astype(int)
-    # Outlines traversed in the other direction have their circle at -1.
-    other_way = power[:, -1] > power[:, 1]
-    power[other_way] = power[np.ix_(other_way, -harmonic % n)]
-    power[:, [0, 1, -1]] = 0  # position, and the linear part
-
-    def amplitude(first: int, last: int) -> Real:
-        chosen = (np.abs(harmonic - 1) >= first) & (np.abs(harmonic - 1) <= last)
-        return np.log(np.sqrt(np.maximum(power[:, chosen].sum(axis=1), _MIN_AMPLITUDE**2)))
-
-    return Quantities(
-        np.log(extents[:, 0] * extents[:, 1]) / 2,
-        np.maximum(np.log(extents[:, 1] / extents[:, 0]), KNOWN),
-        np.stack([amplitude(*band) for band in LOBES], axis=1),
-        amplitude(*ROUGHNESS_LOBES),
-    )
+    return dict(zip(LOBES, np.concatenate(over_blocks(measured, parts)).T, strict=True))
 
 
 @one_library_thread()
@@ -121,16 +81,16 @@ def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
     """
 
     def measured(rows: slice) -> tuple[Real, Real]:
-        tangents = np.tensordot(t[rows], space.basis[: t.shape[1]], axes=1)
-        coefficients, lobes = harmonics(grassmann.exp(space.undulation_mean, tangents))
-        coarse = (lobes > 0) & (lobes <= COARSE)
+        tangents = np.tensordot(t[rows], space.basis_[: t.shape[1]], axes=1)
+        coefficients, count = harmonics(grassmann.exp(space.undulation_mean_, tangents))
+        coarse = (count > 0) & (count <= COARSE)
         coarse[LINEAR] = False
         waves = coefficients[:, coarse]
-        return np.concatenate([waves.real, waves.imag], axis=1), amplitude(coefficients, lobes > COARSE)
+        return np.concatenate([waves.real, waves.imag], axis=1), amplitude(coefficients, count > COARSE)
 
     blocks = (slice(start, start + _BLOCK) for start in range(0, len(t), _BLOCK))
     coarse, fine = map(np.concatenate, zip(*over_blocks(measured, blocks), strict=True))
-    extents = np.linalg.eigvalsh(spd.from_coordinates(space.scale_mean, l))
+    extents = np.linalg.eigvalsh(spd.from_coordinates(space.scale_mean_, l))
     found = {
         "size": np.log(extents).mean(axis=1),
         "elongation": np.log(extents[:, 1] / extents[:, 0]),

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtri, ndtr, stdtr, stdtrit
 
-from .._types import Real
+from .._types import Index, Real
 from ..mmd.contrasts import welch
 from ..mmd.replicates import Hypothesis, least_p
 from .design import Design
@@ -78,44 +79,10 @@ class ReplicateQuantities:
         return pd.Series(np.sqrt((left**2).sum(axis=0) / freedom), values.columns)
 
     def difference(self, quantity: str, i: int, j: int) -> Difference:
-        """Mean of group j minus mean of group i, at the level of replicates.
-
-        By Welch's method if both groups have at least two replicates and there are no blocks, else by least squares
-        with one residual variance.
-        """
-        group, values = self.design.group, self.means[quantity].to_numpy()
-        a, b = values[group == i], values[group == j]
-        if self.design.blocks is None and min(len(a), len(b)) > 1:
-            return Difference(*map(float, welch(a, b)))
-        chosen = np.flatnonzero(np.isin(group, (i, j)))
+        """Mean of group j minus mean of group i, at the level of replicates; see `difference_of_replicates`."""
+        chosen = np.flatnonzero(np.isin(self.design.group, (i, j)))
         blocks = None if self.design.blocks is None else self.design.blocks[chosen]
-        return slope((group[chosen] == j).astype(float), values[chosen], Hypothesis(group[chosen] == j, blocks))
-
-    @cached_property
-    def effects(self) -> "pd.DataFrame":
-        """Ratio b over a of every plain quantity of every contrast, with its 95 % interval over replicates.
-
-        Columns: contrast, quantity, ratio, low, high; difference, in standard deviations of the outlines of one
-        replicate.
-        """
-        import pandas as pd
-
-        rows: list[dict[str, Any]] = []
-        for i, j in self.design.pairs:
-            for quantity in map(str, self.means):
-                found = self.difference(quantity, i, j)
-                low, high = found.interval()
-                rows.append(
-                    {
-                        "contrast": f"{self.design.groups[j]} - {self.design.groups[i]}",
-                        "quantity": quantity,
-                        "ratio": np.exp(found.value),
-                        "low": np.exp(low),
-                        "high": np.exp(high),
-                        "difference": found.value / self.within[quantity] if self.within[quantity] else 0.0,
-                    }
-                )
-        return pd.DataFrame(rows, columns=["contrast", "quantity", "ratio", "low", "high", "difference"])
+        return difference_of_replicates(self.means[quantity].to_numpy()[chosen], self.design.group[chosen] == j, blocks)
 
     def slopes(self, column: str, given: Sequence[str] = ()) -> "pd.DataFrame":
         """Ratio of every plain quantity per unit of a covariate, with its 95 % interval over replicates."""
@@ -247,6 +214,25 @@ def _deviation_quantiles(freedom: int) -> Real:
     quantiles = np.sqrt(chdtri(freedom, (np.arange(_QUANTILES) + 0.5) / _QUANTILES) / freedom)
     quantiles.flags.writeable = False
     return quantiles
+
+
+def difference_of_replicates(values: Real, second: NDArray[np.bool_], blocks: Index | None = None) -> Difference:
+    """Difference of the means of two groups of replicates, the second minus the first.
+
+    By Welch's method, or in blocks by least squares with one residual variance.
+
+    Parameters
+    ----------
+    values : (U,) array
+        A quantity of every replicate.
+    second : (U,) array of bool
+        Which replicates are of the second group.
+    blocks : (U,) array of int, optional
+        Block of each replicate, whose own effects are adjusted for.
+    """
+    if blocks is None:
+        return Difference(*map(float, welch(values[~second], values[second])))
+    return slope(second.astype(float), values, Hypothesis(second, blocks))
 
 
 def slope(x: Real, y: Real, hypothesis: Hypothesis) -> Difference:

@@ -240,7 +240,7 @@ class Comparison(Sealed):
 
     def scale_parts(self) -> Parts:
         """Parts of the scale test."""
-        return scale_parts(self.l, self.space.scale_mean, self.settings)
+        return scale_parts(self.l, self.space.scale_mean_, self.settings)
 
     @property
     def distances(self) -> "pd.DataFrame":
@@ -423,7 +423,7 @@ class Comparison(Sealed):
         --------
         >>> import numpy as np
         >>> from napari_shape_ensembles import Settings, compare, samples
-        >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
+        >>> a, b = (drawn[np.arange(len(drawn)) < 100] for drawn in samples.powder_outlines().ensembles())
         >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
         >>> round(result.detectable().size_ratio, 1)
         1.4
@@ -437,7 +437,7 @@ class Comparison(Sealed):
             self.scale,
             power=power,
             random_state=random_state,
-            scale_mean=self.space.scale_mean,
+            scale_mean=self.space.scale_mean_,
         )
 
     def planned_power(
@@ -477,7 +477,7 @@ class Comparison(Sealed):
         --------
         >>> import numpy as np
         >>> from napari_shape_ensembles import compare, samples
-        >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
+        >>> a, b = (drawn[np.arange(len(drawn)) < 100] for drawn in samples.powder_outlines().ensembles())
         >>> result = compare(a, b, landmarks=60, rank=10, permutations=199, significance=0.05)
         >>> few, many = (result.planned_power(count, elongation_ratio=1.1, draws=50) for count in (20, 80))
         >>> few < 0.5 < many

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..outlines import Ensemble
-from ..outlines.ensemble import at_one_pixel_size
+from ..outlines.resolution import at_one_pixel_size
 
 Images = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
 

@@ -209,7 +209,7 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
         _report_step("computing shares")
         parts = component_shares(comparison.components, first, image=image, seed=draws["seed"])
         _report_step("testing modes")
-        waves, names = bands(space.undulation_mean, space.basis), names_of(comparison)
+        waves, names = bands(space.undulation_mean_, space.basis_), names_of(comparison)
         modes = mode_tests(t, first, measured, bands=waves, samples=names, **draws)
         _report_step("testing along the outline")
         form = outline_difference(space, t, np.zeros_like(l), first, significance=level, **draws)

@@ -8,6 +8,7 @@ from .._types import Real
 from ..comparison import Comparison
 from ..outlines import Ensemble
 from ..shapes import decompose, grassmann, product, register, spd, to_landmarks
+from ..words import shortened
 
 #: Interpretable directions in the scale coordinates (a, √2·b, c).
 SCALE_AXES = {
@@ -36,6 +37,7 @@ class ShapePlaces:
         if (image := comparison.replicates) is not None:
             self._weights = 1 / np.bincount(image)[image]
         self.t_spread = comparison.t.std(axis=0)
+        self._groups = dict(zip(("A", "B", ""), (*map(shortened, comparison.names), "all curves"), strict=True))
         self.l_spread = {name: float((comparison.l @ axis).std()) for name, axis in SCALE_AXES.items()}
 
     def mean(self, side: str) -> Place:
@@ -47,10 +49,10 @@ class ShapePlaces:
         rows = {"A": slice(None, first), "B": slice(first, None), "": slice(None)}[side]
         weights = self._weights[rows] if side else None
         t, l = (np.average(points[rows], axis=0, weights=weights) for points in (self.comparison.t, self.comparison.l))
-        return Place(t, self._scale(l), f"mean of {side or 'all curves'}")
+        return Place(t, self._scale(l), f"mean of {self._groups[side]}")
 
     def _scale(self, l: Real) -> Real:
-        return spd.from_coordinates(self.space.scale_mean, l[None])[0]
+        return spd.from_coordinates(self.space.scale_mean_, l[None])[0]
 
     def curve(self, row: int) -> tuple[Place, Real]:
         """One of the pooled curves, and its traced outline (n, 2) in the same pose.
@@ -60,7 +62,7 @@ class ShapePlaces:
         """
         side, ensemble, index = self.origin(row)
         settings = self.comparison.settings
-        only = ensemble.subset(np.arange(len(ensemble)) == index)
+        only = ensemble[[index]]
         landmarks = to_landmarks(
             only, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure
         )
@@ -68,18 +70,25 @@ class ShapePlaces:
         standardized, _ = decompose(landmarks)
         match = register(standardized, self.undulation(t), reflections=settings.reflections)
         own = match.rotation @ decompose(landmarks)[1] @ match.rotation.swapaxes(1, 2)
-        undulation, scale = product.align(self.space.undulation_mean, (match.landmarks, own))
-        return Place(t, scale[0], f"{side} · {ensemble.ids[index]}"), product.compose((undulation, scale))[0]
+        undulation, scale = product.align(self.space.undulation_mean_, (match.landmarks, own))
+        return Place(t, scale[0], f"{self._groups[side]} · {ensemble.ids[index]}"), product.compose(
+            (undulation, scale)
+        )[0]
 
     def undulation(self, t: Real) -> Real:
         """Representative (n, 2) of undulation coordinates (r',), aligned with the mean."""
-        tangent = np.tensordot(t, self.space.basis[: len(t)], axes=1)
-        return grassmann.exp(self.space.undulation_mean, tangent[None])[0]
+        tangent = np.tensordot(t, self.space.basis_[: len(t)], axes=1)
+        return grassmann.exp(self.space.undulation_mean_, tangent[None])[0]
 
     def origin(self, row: int) -> tuple[str, Ensemble, int]:
         """Side, ensemble and index in it of one of the pooled curves."""
         first = len(self.comparison.a)
         return ("A", self.comparison.a, row) if row < first else ("B", self.comparison.b, row - first)
+
+    def curve_names(self) -> list[str]:
+        """Names of the pooled curves: group and id."""
+        sides = (("A", self.comparison.a), ("B", self.comparison.b))
+        return [f"{self._groups[side]} · {name}" for side, ensemble in sides for name in ensemble.ids]
 
     def moved(self, modes: dict[int, float], scales: dict[str, float]) -> Place:
         """The overall mean, shifted by standard deviations along modes (from 0) and `SCALE_AXES`."""

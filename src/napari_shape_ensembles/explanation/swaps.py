@@ -123,8 +123,9 @@ def resynthesis(comparison: Comparison, *, random_state: RandomState = 0) -> tup
     return tuple(mixer.swap(form, scale, against) for form, scale in ("AB", "BA") for against in "AB")
 
 
-def swap_sentences(swaps: Sequence[Swap]) -> tuple[str, ...]:
-    """State whether only the replaced part differs in the swaps of `resynthesis`, and their rows."""
+def swap_sentences(swaps: Sequence[Swap], names: tuple[str, str] = ("A", "B")) -> tuple[str, ...]:
+    """State whether only the replaced part differs in the swaps of `resynthesis`, and their rows, with groups named."""
+    named = dict(zip("AB", names, strict=True))
     kept = [swap.of_form.undulation if swap.form == swap.against else swap.of_scale.scale for swap in swaps]
     said = (
         "⚠ Curves with one part exchanged differ in the part that was kept, too: form and scale are not separated here."
@@ -133,8 +134,8 @@ def swap_sentences(swaps: Sequence[Swap]) -> tuple[str, ...]:
     )
     pairs = [[one for one in swaps if one.form == form] for form in dict.fromkeys(swap.form for swap in swaps)]
     rows = [
-        f"Form of {own[0].form}, scale of {own[0].scale}: "
-        f"{', '.join(f'{swap.case} against {swap.against}' for swap in own)}."
+        f"Form of {named[own[0].form]}, scale of {named[own[0].scale]}: "
+        f"{', '.join(f'{swap.case} against {named[swap.against]}' for swap in own)}."
         for own in pairs
     ]
     return said, *rows

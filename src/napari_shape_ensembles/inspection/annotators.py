@@ -14,6 +14,7 @@ from scipy import ndimage
 
 from .._types import Real
 from ..checks import several
+from ..comparison.hypotheses import adjusted
 from ..outlines import match_labels
 from ..palette import axes_of
 from ..progress import report
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Measures, their names in a plot, and their markers there.
+# Measures with the column of `shape` that gives them, which is also their name in a plot, and their marker there.
 _MEASURES = (("size", "area", "o"), ("smoothness", "circularity", "s"))
 # Significance level of a tendency, for adjusted p-values.
 _LEVEL = 0.05
@@ -354,17 +355,14 @@ def _mean_iou(groups: NDArray[np.int64], overlaps: list[tuple[int, int, int, int
 
 
 def _tendencies(
-    names: tuple[str, ...],
-    planes: list[Plane],
-    groups: NDArray[np.int64],
-    divided: list[tuple[int, int, int, int]],
+    names: tuple[str, ...], planes: list[Plane], groups: NDArray[np.int64], divided: list[tuple[int, int, int, int]]
 ) -> pd.DataFrame:
     """Compare each annotator with the mean of the others, object by object."""
     import pandas as pd  # slow to import, and not needed for a comparison
 
     measured = [shape(plane) if len(plane) else {} for plane in planes]
     values = {}
-    for measure, key in (("size", "area"), ("smoothness", "circularity")):
+    for measure, key, _ in _MEASURES:
         table = np.full(groups.shape, np.nan)
         for place, found in enumerate(measured):
             if found:
@@ -381,7 +379,7 @@ def _tendencies(
         merges = sum(m if a == place else s for a, b, s, m in divided if place in (a, b))
         rows.append((name, "splits", *_signs(merges, splits), splits + merges))
     tested = pd.DataFrame(rows, columns=["annotator", "measure", "effect", "low", "high", "p", "objects"])
-    tested["p_adjusted"] = _holm(tested["p"].to_numpy())
+    tested["p_adjusted"] = adjusted(tested["p"].to_numpy(), "family")
     tested["words"] = [_words(measure, effect) for _, measure, effect, *_ in rows]
     return tested[["annotator", "measure", "effect", "low", "high", "objects", "p", "p_adjusted", "words"]]
 
@@ -405,14 +403,6 @@ def _signs(merges: int, splits: int) -> tuple[float, float, float, float]:
     test = scipy.stats.binomtest(splits, merges + splits)
     interval = test.proportion_ci()
     return splits / (merges + splits), float(interval.low), float(interval.high), float(test.pvalue)
-
-
-def _holm(p: Real) -> Real:
-    order = np.argsort(p)
-    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(stepped, 1)
-    return adjusted
 
 
 def _words(measure: str, effect: float) -> str:

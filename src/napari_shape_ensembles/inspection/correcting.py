@@ -16,6 +16,7 @@ from skimage.segmentation import watershed
 
 from .._types import Mask
 from ..outlines import Ensemble, Outlines
+from ..outlines.methods import passes
 from ..outlines.tracing import label_plane
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 Plane: TypeAlias = tuple[tuple[int, ...], tuple[int, int]]
 #: Columns of a log; that of a stack begins with the plane.
 _LOG_COLUMNS = ("action", "label", "pixels", "when", "by")
+# The box of a whole plane.
+_WHOLE = slice(0, None), slice(0, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,8 +227,7 @@ class CorrectedLabels:
         number = label or self._new_label()
         new = np.where(self.labels == label, 0, self.labels) if label else self.labels.copy()
         new[drawn] = number
-        whole = tuple(slice(0, length) for length in self.labels.shape)
-        return self._apply_change("redraw" if label else "add", whole, new, f"label {label} already has this outline")
+        return self._apply_change("redraw" if label else "add", _WHOLE, new, f"label {label} already has this outline")
 
     def paint(self, plane: ArrayLike) -> Change:
         """Record what was painted, erased or filled elsewhere, such as in a viewer.
@@ -242,8 +244,7 @@ class CorrectedLabels:
             new = drawn.astype(self.labels.dtype)
         if other := np.count_nonzero(new != drawn):
             raise ValueError(f"{self.labels.dtype} labels cannot hold the values of {other} painted pixels")
-        whole = tuple(slice(0, length) for length in self.labels.shape)
-        return self._apply_change("paint", whole, new, "nothing was painted")
+        return self._apply_change("paint", _WHOLE, new, "nothing was painted")
 
     def undo(self) -> Change:
         """Undo the last change, and return it.
@@ -565,23 +566,13 @@ def _cut_at_neck(own: Mask) -> NDArray[np.integer]:
 
 
 def _shallowest(basins: NDArray[np.integer], depth: NDArray[np.float64], heights: Any) -> tuple[int, int]:
-    passes: dict[tuple[int, int], float] = {}
-    for one, other, a, b in (
-        (basins[1:], basins[:-1], depth[1:], depth[:-1]),
-        (basins[:, 1:], basins[:, :-1], depth[:, 1:], depth[:, :-1]),
-    ):
-        touching = (one != other) & (one > 0) & (other > 0)
-        level = np.minimum(a, b)[touching]
-        for pair, height in zip(
-            np.sort(np.stack([one[touching], other[touching]], axis=1), axis=1).tolist(), level.tolist(), strict=True
-        ):
-            key = (pair[0], pair[1])
-            passes[key] = max(passes.get(key, 0.0), height)
-    if not passes:  # separate components: merge the smallest with another
+    """Two basins with the shallowest neck between them, the one of the lower peak first."""
+    necks = passes(basins, depth)
+    if not necks:  # they meet at corners only: merge the smallest with another
         values, counts = np.unique(basins[basins > 0], return_counts=True)
-        order = np.argsort(counts)
-        return int(values[order[0]]), int(values[order[1]])
-    low, high = max(passes, key=lambda key: passes[key] / min(heights[key[0] - 1], heights[key[1] - 1]))
+        smallest, other, *_ = values[np.argsort(counts)].tolist()
+        return smallest, other
+    low, high, _ = max(necks, key=lambda neck: neck[2] / min(heights[neck[0] - 1], heights[neck[1] - 1]))
     return (low, high) if heights[low - 1] <= heights[high - 1] else (high, low)
 
 

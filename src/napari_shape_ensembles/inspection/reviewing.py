@@ -12,6 +12,7 @@ from skimage.measure import find_contours
 
 from ..checks import expect
 from ..outlines import Ensemble, Outlines
+from ..outlines.recognise import numbered
 from .correcting import Change, CorrectedLabels, numbered_pieces
 from .evidence import unlabelled
 from .ranking import Inspection
@@ -153,8 +154,8 @@ class Review:
         ]
         self.verdicts = [dict(known) for known in [*verdicts, *[{}] * count][:count]]
         self._implied: list[set[int]] = [set() for _ in range(count)]  # labels that are wrong as they were corrected
-        # Verdicts with the previous one, and corrections: their image, and the entries marked as wrong since.
-        self._history: list[tuple[Entry, bool | None] | tuple[int, list[Entry]]] = []
+        # Verdicts by their entry, and corrections by their image, each with what undoes it.
+        self._history: list[tuple[Entry | int, Callable[[], None]]] = []
         resumed = [
             (change.number, image, change.labels)
             for image, own in enumerate(self.corrected)
@@ -162,8 +163,8 @@ class Review:
             for change in own.changes
         ]
         for _, image, changed in sorted(resumed):
-            self._history.append((image, self._imply_wrong(image, changed)))
-        self._unmeasured: set[int] = set()
+            self._history.append((image, partial(self._undo_change, image, self._imply_wrong(image, changed))))
+        self._unmeasured: dict[int, set[int]] = {}  # image -> labels changed since they were measured
         self.regions = [
             (None, None) if own is None or image is None else unlabelled(own.labels, image)
             for own, image in zip(self.corrected, self.images, strict=True)
@@ -263,7 +264,8 @@ class Review:
 
     def tick(self, entry: Entry, wrong: bool) -> None:
         """Record whether a label is wrong, and rank all others again, in all images."""
-        self._history.append((entry, self.verdicts[entry.image].get(entry.label)))
+        before = self.verdicts[entry.image].get(entry.label)
+        self._history.append((entry, partial(self._set_verdict, entry, before)))
         self._set_verdict(entry, wrong)
         self._rank()
 
@@ -324,17 +326,10 @@ class Review:
         """Undo the last verdict or correction; returns the entry concerned, or the number of the corrected image."""
         if not self._history:
             raise ValueError("there is nothing to undo")
-        first, second = self._history.pop()
-        if isinstance(first, Entry):
-            self._set_verdict(first, second if isinstance(second, bool) else None)
-        else:
-            self._labels(first).undo()
-            self._unmeasured.add(first)
-            for entry in second if isinstance(second, list) else ():
-                self._implied[first].discard(entry.label)
-                self._update_tick(entry)
+        concerned, undo = self._history.pop()
+        undo()
         self._rank()
-        return first
+        return concerned
 
     # Measuring corrected images again.
 
@@ -342,6 +337,10 @@ class Review:
     def unmeasured(self) -> bool:
         """Whether there are corrections that have not been measured yet."""
         return bool(self._unmeasured)
+
+    def is_measured(self, entry: Entry) -> bool:
+        """Whether the reasons of a label are those of its current pixels."""
+        return entry.label not in self._unmeasured.get(entry.image, ())
 
     def renewal(self) -> Callable[[], dict[int, Renewed]]:
         """Return a function for another thread that measures and traces the corrected images; see `take`."""
@@ -362,7 +361,7 @@ class Review:
             self.inspection = self.inspection.renewed(image, new.ensemble, new.suspects, labels)
             if self.images[image] is not None:
                 self.regions[image] = new.missing, new.regions
-            self._unmeasured.discard(image)
+            self._unmeasured.pop(image, None)
         self._rank()
 
     def to_save(self, image: int) -> bool:
@@ -398,10 +397,19 @@ class Review:
         wrong = self._imply_wrong(image, [label for label in change.labels if label in known])
         for entry in wrong:
             self._update_tick(entry)
-        self._history.append((image, wrong))
-        self._unmeasured.add(image)
+        self._history.append((image, partial(self._undo_change, image, wrong)))
+        self._mark_unmeasured(image, change)
         self._rank()
         return change
+
+    def _mark_unmeasured(self, image: int, change: Change) -> None:
+        self._unmeasured.setdefault(image, set()).update(change.labels)
+
+    def _undo_change(self, image: int, implied: Sequence[Entry]) -> None:
+        self._mark_unmeasured(image, self._labels(image).undo())
+        for entry in implied:
+            self._implied[image].discard(entry.label)
+            self._update_tick(entry)
 
     def _imply_wrong(self, image: int, labels: Sequence[int]) -> list[Entry]:
         """Mark corrected labels as wrong; returns those without a verdict so far."""
@@ -444,19 +452,16 @@ class Review:
 
 def _boxes_of(labels: NDArray[np.integer]) -> dict[int, Any]:
     """Bounding box of each label, without a list as long as the largest label."""
-    if labels.max() <= labels.size:
-        return dict(enumerate(ndimage.find_objects(labels), start=1))
-    values, numbered = np.unique(labels, return_inverse=True)
-    found = ndimage.find_objects(numbered.reshape(labels.shape) + 1)
-    return dict(zip(values.tolist(), found, strict=True))
+    values, index = numbered(np.maximum(labels, 0))
+    return dict(zip(values.tolist(), ndimage.find_objects(index + 1), strict=True))
 
 
 def _renewed(
     jobs: dict[int, tuple[CorrectedLabels, Ensemble, ArrayLike | None, bool]], outlines: Outlines
 ) -> dict[int, Renewed]:
-    found = {}
-    for image, (own, traced, seen, ranked) in jobs.items():
-        missing: Any = (None, None) if seen is None else unlabelled(own.labels, seen)
-        suspects = Suspects.of(own.labels, seen) if ranked else None
-        found[image] = Renewed(suspects, own.retrace(traced, outlines), *missing)
-    return found
+    renewed = {}
+    for image, (corrected, traced, seen, ranked) in jobs.items():
+        missing: Any = (None, None) if seen is None else unlabelled(corrected.labels, seen)
+        suspects = Suspects.of(corrected.labels, seen) if ranked else None
+        renewed[image] = Renewed(suspects, corrected.retrace(traced, outlines), *missing)
+    return renewed

@@ -5,6 +5,7 @@ from .calibration import Calibration, read_calibration
 from .corrected import read_log, save_corrected
 from .curve_files import read_curves, write_curves
 from .curve_table import CurveTable
+from .design import read_experiment
 from .ebsd import read_ebsd
 from .grains import find_grains
 from .images import read_image
@@ -23,6 +24,7 @@ __all__ = [
     "read_comparison_view",
     "read_curves",
     "read_ebsd",
+    "read_experiment",
     "read_image",
     "read_log",
     "read_ome_zarr",

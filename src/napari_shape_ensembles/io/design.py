@@ -7,53 +7,194 @@ import re
 from collections.abc import Mapping, Sequence
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..archive import ContentError, write_bytes
+from ..archive import ContentError, StrPath, write_bytes
 from ..comparison import design_from_names
+from ..outlines import Ensemble, Outlines
 from ..outlines.units import length_unit
 from ..words import counted
 from .ebsd import ENDINGS as MAPS
-from .image_parts import Box, ImagePart, polygon_of
-from .sources import distinct_names, feature_text, files_of
+from .image_parts import WHOLE, Box, ImagePart, polygon_of
+from .settings_file import SettingsFile
+from .sources import PixelSize, Reading, distinct_names, feature_text, files_of, named, read_images
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def take_pixel_sizes(
-    paths: list[Path], table: "pd.DataFrame", name: str
-) -> tuple[dict[Path, tuple[float | tuple[float, float], str]], "pd.DataFrame"]:
-    """Extract the pixel sizes from a table of images.
+class DesignImages(NamedTuple):
+    """Images and their design, which are not read yet: a row each.
+
+    Attributes
+    ----------
+    paths : list of Path
+    table : DataFrame
+        As `experiment` takes it: columns group and, optionally, replicate, block and covariates.
+    parts : list of ImagePart
+        The part of the image that each row describes.
+    pixel_sizes : mapping of Path to PixelSize
+        Those that the table states, by resolved path.
+    """
+
+    paths: list[Path]
+    table: "pd.DataFrame"
+    parts: list[ImagePart]
+    pixel_sizes: dict[Path, PixelSize]
+
+
+def read_experiment(
+    path: StrPath,
+    *,
+    pattern: str | None = None,
+    outlines: Outlines | None = None,
+    labels: bool | None = None,
+    memory: float | None = None,
+) -> "tuple[list[Ensemble], pd.DataFrame]":
+    """Read the images that a design table lists, or those in a folder, as `experiment` takes them.
 
     Parameters
     ----------
-    paths : list of Path
-        The images, one per row.
-    table : DataFrame
-        With or without columns pixel_size and unit; for a row without a size, that of the image file holds.
-    name : str
-        Name of the table, for error messages.
+    path : path
+        Design table, see `read_design`; or with `pattern` a folder of images and curve files.
+    pattern : str, optional
+        Columns of the design in the names of the files, such as "{group}_{replicate}"; see `design_from_names`.
+    outlines : Outlines, optional
+        Recipe for images; the method "auto" takes one that is best for all of them.
+    labels : bool, optional
+        Whether the images are labels or masks; by default detected for each.
+    memory : float, optional
+        Memory limit in GiB per file; by default 4.
 
     Returns
     -------
-    sizes : mapping of Path to (float or (float, float), str)
-        Pixel side, or height and width ("0.5 × 0.4"), and its unit, by resolved path.
-    table : DataFrame
-        The remaining columns.
+    ensembles : list of Ensemble
+        One per image, or per part of one that is in a row of its own.
+    design : DataFrame
+        The other columns of the table.
 
     Raises
     ------
     ValueError
-        For one of the two columns without the other, or a size that is not a positive number.
+        For a table that cannot be read, or an image that cannot be read, segmented or traced, naming it.
+    FileNotFoundError
+        If the table or the folder does not exist.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from napari_shape_ensembles import samples
+    >>> from napari_shape_ensembles.io import read_experiment, write_curves
+    >>> Path("powders").mkdir()
+    >>> for name, powder in zip(("sieved_1", "raw_1"), samples.powder_outlines().ensembles()):
+    ...     write_curves(f"powders/{name}.npz", powder)
+    >>> ensembles, design = read_experiment("powders", pattern="{group}_{replicate}")
+    >>> design["group"].tolist(), [len(ensemble) for ensemble in ensembles]
+    (['raw', 'sieved'], [295, 174])
     """
+    images = images_of_design(Path(path), pattern, labels=bool(labels))
+    reading = Reading(SettingsFile(outlines=outlines or Outlines()), labels, memory, pixel_sizes=images.pixel_sizes)
+    ensembles, _ = read_images(images.paths, reading, images.parts)
+    return ensembles, images.table
+
+
+def images_of_design(path: Path, pattern: str | None, *, labels: bool = False) -> DesignImages:
+    """Return the images that a table lists, or with a pattern for their names those in a folder; not read yet.
+
+    Raises
+    ------
+    ValueError
+        As `read_design`, or for a file instead of a folder.
+    """
+    if pattern is None:
+        return read_design(path)
+    if not path.is_dir():
+        raise ContentError(f"{path} is not a folder: with --pattern, give the folder of the images")
+    paths = files_of(path, groups=True, labels=labels)
+    table = design_from_names([path.name for path in paths], pattern).drop(columns="image")
+    return DesignImages(paths, table, [WHOLE] * len(paths), {})
+
+
+def read_design(path: Path) -> DesignImages:
+    """Read a design table.
+
+    Parameters
+    ----------
+    path : Path
+        CSV, separated by commas, semicolons or tabs. Exports of Excel are supported: in Unicode or Windows-1252, with
+        decimal commas, and with empty rows. A column image holds file names relative to the table's folder. Columns
+        pixel_size and unit are optional; for a row without a size, that in the image file holds. Columns plane (of a
+        stack, counted from 0; of several axes separated by commas), region (top:bottom, left:right in pixels, or a
+        POLYGON as well-known text), class (value in a mask of classes), phase (name, of a map of orientations) and
+        feature (of a file of curves, such as "kind = round") select a part of the image, and an empty cell all of it.
+        A region, class or feature of plain words, and a phase where no image is an orientation map, is a factor of the
+        design.
+
+    Returns
+    -------
+    DesignImages
+        If an image is in several rows and there is no column replicate, the image becomes the replicate: parts of one
+        image are not independent.
+
+    Raises
+    ------
+    ValueError
+        For a table that cannot be read, one without that column, a missing image, a cell that cannot be parsed, a pixel
+        size without a unit, or an image in two rows that name the same part of it.
+    FileNotFoundError
+        If the table does not exist.
+    """
+    if path.is_dir():
+        raise ContentError(f"{path} is a folder: give a table of its images, or columns from their names (--pattern)")
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no table {path}")
+    table = _cells_of(path)
+    if "image" not in table:
+        raise ContentError(f"{path.name} has no column 'image'; its columns are {', '.join(map(repr, table.columns))}")
+    if not len(table) or table["image"].isna().any():
+        raise ContentError(f"{path.name}: {'it has no rows' if not len(table) else 'some rows have no image'}")
+    paths = [path.parent / name.strip() for name in table["image"]]
+    if missing := [str(one) for one in paths if not one.exists()]:
+        raise ContentError(f"{path.name}: {counted(len(missing), 'image')} not found, such as {missing[0]}")
+    paths = [file for one in paths for file in files_of(one, groups=False)]
+    sizes, table = _take_pixel_sizes(paths, table.drop(columns="image"), path.name)
+    parts, table = _take_parts(paths, table, path.name)
+    return DesignImages(paths, table, parts, sizes)
+
+
+def _cells_of(path: Path) -> "pd.DataFrame":
+    """Read the cells of a design table, names as text even if they are numbers, such as 001."""
+    import pandas as pd
+
+    text = _text_of(path)
+    try:
+        cells = pd.read_csv(StringIO(text), sep=None, engine="python", dtype=str, keep_default_na=False)
+        names = {name: str for name in map(str, cells) if name.strip().lower() in ("image", *_NAMES)}
+        table = pd.read_csv(StringIO(text), sep=None, engine="python", dtype=names)
+    except (ValueError, csv.Error) as error:
+        raise ContentError(f"{path.name} is not a CSV table: {error}") from error
+    for name in map(str, table):
+        known, words = name.strip().lower(), cells[name].str.strip().isin(_WORDS)
+        of_names = known in _NAMES or not (known in _KNOWN or pd.api.types.is_numeric_dtype(table[name]))
+        if of_names and words.any():
+            table[name] = cells[name].where(table[name].notna() | words)
+    table = table.dropna(how="all", ignore_index=True)
+    table.columns = table.columns.str.strip()
+    written = {name: name.lower() for name in table.columns if name.lower() in _KNOWN}  # Excel capitalizes them
+    return table.rename(columns=written) if len({*written.values()}) == len(written) else table
+
+
+def _take_pixel_sizes(
+    paths: list[Path], table: "pd.DataFrame", name: str
+) -> tuple[dict[Path, PixelSize], "pd.DataFrame"]:
+    """Return the pixel sizes ("0.5" or "0.5 × 0.4") by resolved path, and the other columns."""
     import pandas as pd
 
     if "pixel_size" not in table:
         return {}, table
     if "unit" not in table:
         raise ContentError(f"{name} has a column pixel_size but no column unit: add one, with µm, nm, mm, …")
-    sizes: dict[Path, tuple[float | tuple[float, float], str]] = {}
+    sizes: dict[Path, PixelSize] = {}
     for path, size, unit in zip(paths, table["pixel_size"], table["unit"], strict=True):
         if pd.isna(size):
             continue
@@ -63,77 +204,9 @@ def take_pixel_sizes(
             height, width = 0.0, []
         if len(width) > 1 or not all(0 < side < float("inf") for side in (height, *width)) or not isinstance(unit, str):
             raise ContentError(f"{name}: the pixel size of {path.name} is {size!r} {unit!r}, not a size with a unit")
-        try:
+        with named(f"{name}: {path.name}"):
             sizes[path.resolve()] = (height, width[0]) if width else height, length_unit(unit)
-        except ContentError as error:
-            raise ContentError(f"{name}: {path.name}: {error}") from error
     return sizes, table.drop(columns=["pixel_size", "unit"])
-
-
-def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
-    """Read a design table.
-
-    Parameters
-    ----------
-    path : Path
-        CSV, separated by commas, semicolons or tabs, with a column image: file names relative to the table's folder.
-        Exports of Excel are supported: in Unicode or Windows-1252, with decimal commas, and with empty rows.
-
-    Returns
-    -------
-    paths : list of Path
-        The images, one per row.
-    table : DataFrame
-        The remaining columns, as `experiment` takes them.
-
-    Raises
-    ------
-    ValueError
-        For a table that cannot be read, one without that column, a missing image, or an image in two rows that name the
-        same part of it (see `take_parts`).
-    FileNotFoundError
-        If the table does not exist.
-    """
-    import pandas as pd
-
-    if path.is_dir():
-        raise ContentError(f"{path} is a folder: give a table of its images, or columns from their names (--pattern)")
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no table {path}")
-    text = _text_of(path)
-    try:
-        heads = pd.read_csv(StringIO(text), sep=None, engine="python", nrows=0).columns
-        named = {name: str for name in heads if str(name).strip().lower() in ("image", *_NAMES)}  # such as 001
-        table = pd.read_csv(StringIO(text), sep=None, engine="python", dtype=named)
-        cells = pd.read_csv(StringIO(text), sep=None, engine="python", dtype=str, keep_default_na=False)
-    except (ValueError, csv.Error) as error:
-        raise ContentError(f"{path.name} is not a CSV table: {error}") from error
-    for name in table:
-        known, words = str(name).strip().lower(), cells[name].str.strip().isin(_WORDS)
-        of_names = known in _NAMES or not (known in _KNOWN or pd.api.types.is_numeric_dtype(table[name]))
-        if of_names and words.any():
-            table[name] = cells[name].where(table[name].notna() | words)
-    table = table.dropna(how="all", ignore_index=True)
-    table.columns = table.columns.str.strip()
-    written = {name: name.lower() for name in table.columns if name.lower() in _KNOWN}  # Excel capitalizes them
-    if len({*written.values()}) == len(written):
-        table = table.rename(columns=written)
-    if "image" not in table:
-        raise ContentError(f"{path.name} has no column 'image'; its columns are {', '.join(map(repr, table.columns))}")
-    if not len(table) or table["image"].isna().any():
-        raise ContentError(f"{path.name}: {'it has no rows' if not len(table) else 'some rows have no image'}")
-    paths = [path.parent / name.strip() for name in table["image"]]
-    missing = [str(one) for one in paths if not one.exists()]
-    if missing:
-        raise ContentError(f"{path.name}: {counted(len(missing), 'image')} not found, such as {missing[0]}")
-    own = table[["image", *(column for column in PART_COLUMNS if column in table)]]
-    if (again := own.duplicated()).any():
-        first = own[again].iloc[0]
-        raise ContentError(
-            f"{path.name}: {', '.join(str(value) for value in first)} is in more than one row: give one row per "
-            "image, or distinguish its parts by a column plane, region, class, phase or feature"
-        )
-    return [file for one in paths for file in files_of(one, groups=False)], table.drop(columns="image")
 
 
 def read_small_table(path: Path) -> "pd.DataFrame":
@@ -178,35 +251,8 @@ _NAMES, _WORDS = ("group", "replicate", "block"), ("None", "null")
 _KNOWN = ("image", "group", "replicate", "block", "pixel_size", "unit", *PART_COLUMNS)
 
 
-def take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[list[ImagePart], "pd.DataFrame"]:
-    """Extract the columns that identify parts of images from a design table.
-
-    Parameters
-    ----------
-    paths : list of Path
-        The images, one per row.
-    table : DataFrame
-        With or without columns plane (of a stack, counted from 0; of several axes separated by commas), region
-        (top:bottom, left:right in pixels, or a POLYGON as well-known text), class (value in a mask of classes), phase
-        (name, of a map of orientations) and feature (of a file of curves, such as "kind = round"). An empty cell stands
-        for the whole image. A region, class or feature of plain words, and a phase where no image is an orientation
-        map, is a factor of the design and is kept.
-    name : str
-        Name of the table, for error messages.
-
-    Returns
-    -------
-    parts : list of ImagePart
-        One per row.
-    table : DataFrame
-        The remaining columns. If an image is in several rows and there is no column replicate, the image becomes the
-        replicate: parts of one image are not independent.
-
-    Raises
-    ------
-    ValueError
-        For a part that cannot be parsed, or duplicate rows for the same part of an image.
-    """
+def _take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[list[ImagePart], "pd.DataFrame"]:
+    """Return the part of the image that each row describes, and the other columns; see `read_design`."""
     import pandas as pd
 
     columns = {column: table[column] for column in PART_COLUMNS if column in table}
@@ -218,19 +264,19 @@ def take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[lis
         del columns["phase"]
     if "feature" in columns and not columns["feature"].astype(str).str.contains("=").any():
         del columns["feature"]
-    parts = []
-    for place in range(len(table)):
-        cells = {column: _cell(values.iloc[place]) for column, values in columns.items()}
+    rows: dict[tuple[Path, ImagePart], None] = {}
+    for place, path in enumerate(paths):
         try:
-            parts.append(part_of(cells))
+            row = path, part_of({column: _cell(values.iloc[place]) for column, values in columns.items()})
         except ValueError as error:
             raise ContentError(f"{name}: row {place + 1} has {error}") from error
-    table, seen = table.drop(columns=list(columns)), set()
-    for path, part in zip(paths, parts, strict=True):
-        if (path, part) in seen:
-            columns_said = "distinguish its parts by a column plane, region, class, phase or feature"
-            raise ContentError(f"{name}: {path.name} {part}".rstrip() + f" is in more than one row: {columns_said}")
-        seen.add((path, part))
+        if row in rows:
+            raise ContentError(
+                f"{name}: {path.name} {row[1]}".rstrip() + " is in more than one row: give one row per image, or "
+                "distinguish its parts by a column plane, region, class, phase or feature"
+            )
+        rows[row] = None
+    parts, table = [part for _, part in rows], table.drop(columns=list(columns))
     if len(set(paths)) < len(paths) and "replicate" not in table:
         table = table.assign(replicate=distinct_names(paths))
     return parts, table
@@ -278,7 +324,7 @@ def _cell(value: object) -> str:
 
 
 def write_design(path: Path, rows: Sequence[tuple[Path, ImagePart, Mapping[str, str]]]) -> None:
-    """Write a design table that `read_design` and `take_parts` can read, atomically.
+    """Write a design table that `read_design` can read, atomically.
 
     Parameters
     ----------
@@ -321,9 +367,3 @@ def cells_of(part: ImagePart) -> dict[str, str]:
     if part.feature is not None:
         found["feature"] = " = ".join(part.feature)
     return found
-
-
-def design_of_folder(folder: Path, pattern: str, *, labels: bool = False) -> tuple[list[Path], "pd.DataFrame"]:
-    """Derive the design of all images and curve files in a folder from their names; see `design_from_names`."""
-    paths = files_of(folder, groups=True, labels=labels)
-    return paths, design_from_names([path.name for path in paths], pattern).drop(columns="image")

@@ -58,9 +58,6 @@ class ImagePart:
         said += [] if self.phase is None else [f"phase {self.phase}"]
         return ", ".join([*said, *([] if self.feature is None else [f"{self.feature[0]} = {self.feature[1]}"])])
 
-    def __bool__(self) -> bool:
-        return self != WHOLE
-
     def given(self) -> dict[str, Any]:
         """Return the attributes that are set, by name."""
         return {name: value for name, value in vars(self).items() if value not in ((), None)}
@@ -147,26 +144,48 @@ def _inside(shape: tuple[int, ...], region: Box | str) -> Mask:
 WHOLE = ImagePart()
 
 
-def plane_of_stack(pixels: NDArray[Any], plane: tuple[int, ...], colours: tuple[int, ...] = (3, 4)) -> NDArray[Any]:
+def plane_of_stack(pixels: Any, plane: tuple[int, ...], colours: tuple[int, ...] = (3, 4)) -> NDArray[Any]:
     """Return one plane of a stack, ignoring axes of length 1; without `plane` the image must be a single plane.
+
+    Parameters
+    ----------
+    pixels : array
+        Of NumPy or Zarr; of the latter, only the plane is read.
+    plane, colours
+        See `shape_of_plane`.
+    """
+    shape, places = shape_of_plane(pixels.shape, plane, colours), iter(plane)
+    index = tuple(0 if side == 1 else next(places, slice(None)) for side in pixels.shape)
+    return np.asarray(pixels[index]).reshape(shape)
+
+
+def shape_of_plane(
+    shape: tuple[int, ...], plane: tuple[int, ...], colours: tuple[int, ...] = (3, 4)
+) -> tuple[int, ...]:
+    """Return the shape of one plane of an image that has not been read yet.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        That of the image.
+    plane : tuple of int
+        For a stack, the index along each leading axis, axes of length 1 excluded.
+    colours : tuple of int
+        Lengths of a last axis that holds colors.
 
     Raises
     ------
     ValueError
         For a stack without `plane`, or an index out of range, with the planes there are.
     """
-    refuse_no_plane(pixels.shape, plane, colours)
-    return pixels.reshape(_squeezed(pixels.shape))[plane]
-
-
-def refuse_no_plane(shape: tuple[int, ...], plane: tuple[int, ...], colours: tuple[int, ...] = (3, 4)) -> None:
-    """Validate the plane like `plane_of_stack`, for an image that has not been read yet."""
-    shape = _squeezed(shape)
-    last = 3 if len(shape) > 2 and shape[-1] in colours else 2
-    axes = shape[: max(len(shape) - last, 0)]
-    if len(shape) < 2 or (axes and not plane):
+    sides = list(shape)
+    while len(sides) > 2 and 1 in sides:  # axes that some formats add to a plane
+        sides.remove(1)
+    last = 3 if len(sides) > 2 and sides[-1] in colours else 2
+    axes = sides[: max(len(sides) - last, 0)]
+    if len(sides) < 2 or (axes and not plane):
         raise ContentError(
-            f"holds an image of shape {shape}: save one plane, grayscale or color; in a design table, a column "
+            f"holds an image of shape {tuple(sides)}: save one plane, grayscale or color; in a design table, a column "
             "plane selects a plane of a stack"
         )
     if len(plane) != len(axes) or any(not 0 <= place < size for place, size in zip(plane, axes, strict=True)):
@@ -175,11 +194,4 @@ def refuse_no_plane(shape: tuple[int, ...], plane: tuple[int, ...], colours: tup
             f"has no plane {','.join(map(str, plane))}: "
             + (f"it is a stack of {planes} planes, counted from 0" if axes else "it is not a stack")
         )
-
-
-def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Remove the axes of length 1 that some formats add to a plane."""
-    sizes = list(shape)
-    while len(sizes) > 2 and 1 in sizes:
-        sizes.remove(1)
-    return tuple(sizes)
+    return tuple(sides[len(axes) :])

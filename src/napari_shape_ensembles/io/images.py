@@ -1,5 +1,6 @@
 """Reading of one plane of an image file and its pixel size, with safeguards against damaged files."""
 
+import math
 import os
 import struct
 from dataclasses import dataclass
@@ -12,10 +13,10 @@ from numpy.typing import NDArray
 from ..archive import ContentError, StrPath, errors_named, npy_header, opened
 from ..budget import budget, reserve_pixels
 from .calibration import Calibration, read_calibration
-from .image_parts import plane_of_stack, refuse_no_plane
+from .image_parts import plane_of_stack, shape_of_plane
 
-#: File extensions of supported images.
-ENDINGS = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp", ".npy")
+#: File extensions of supported images, and that of folders which are read as one image (OME-Zarr).
+ENDINGS, ZARR = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp", ".npy"), ".zarr"
 # Upper limit of the number of pages, including pyramid levels, of any image of one plane.
 _MAX_PAGES = 1000
 # Upper limit of the compression ratio of any codec in use.
@@ -95,28 +96,24 @@ def read_image(
         pixels = _pixels(path, ending, size, plane)
         if np.iscomplexobj(pixels):
             raise ContentError("its pixels are complex numbers: save their magnitude or another image of real numbers")
-        pixels = plane_of_stack(pixels, plane)
     return ImageFile(pixels, calibration or read_calibration(path), Path(path).stem.removesuffix(".ome"))
 
 
+def is_ome_zarr(path: Path) -> bool:
+    """Whether a folder is (in) an OME-Zarr image, judged by names: "x.ome.zarr", "x.zarr/labels/cells"."""
+    return path.is_dir() and any(part.lower().endswith(ZARR) for part in path.parts[-3:])
+
+
 def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> NDArray[Any]:
+    """Read one plane; `size` is that of the file in bytes."""
     if ending == ".npy":
         with opened(path) as file:
             shape, _, dtype = npy_header(file)
-        if len(shape) > 2:
-            refuse_no_plane(shape, plane)
-        reserve_pixels(shape, dtype.itemsize)
-        return np.asarray(np.load(path, allow_pickle=False))
+        reserve_pixels(shape_of_plane(shape, plane) if len(shape) > 2 else shape, dtype.itemsize)
+        # Of a stack, only the plane is read.
+        return np.array(plane_of_stack(np.load(path, "r" if plane else None, allow_pickle=False), plane))
     if ending in (".tif", ".tiff"):
-        import tifffile
-
-        with tifffile.TiffFile(path) as tiff:
-            refuse_many_pages(tiff)
-            series = tiff.series[0]
-            refuse_claims(series.size, series.dtype.itemsize, size)
-            refuse_no_plane(series.shape, plane)
-            reserve_pixels(series.shape, series.dtype.itemsize)
-            return np.asarray(series.asarray())
+        return _tiff_pixels(path, size, plane)
     import imageio.v3 as imageio
     from PIL import Image
 
@@ -129,9 +126,30 @@ def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> ND
         refuse_claims(count, itemsize, size)
         reserve_pixels(properties.shape, itemsize)
         mode = imageio.immeta(path, plugin="pillow", exclude_applied=False).get("mode")
-        return np.asarray(imageio.imread(path, plugin="pillow", mode=_READ_AS.get(str(mode))))
+        return plane_of_stack(imageio.imread(path, plugin="pillow", mode=_READ_AS.get(str(mode))), plane)
     finally:
         Image.MAX_IMAGE_PIXELS = most
+
+
+def _tiff_pixels(path: StrPath, size: int, plane: tuple[int, ...]) -> NDArray[Any]:
+    """Read one plane of the first image in a TIFF; of a stack, the others only if it is not stored by plane."""
+    import tifffile
+
+    with tifffile.TiffFile(path) as tiff:
+        refuse_many_pages(tiff)
+        series = tiff.series[0]
+        refuse_claims(series.size, series.dtype.itemsize, size)
+        shape = shape_of_plane(series.shape, plane)
+        axes = tuple(side for side in series.shape if side > 1)[: len(plane)]
+        is_mapped, is_paged = series.dataoffset is not None, len(series) == math.prod(axes)
+        if not plane or not (is_mapped or is_paged):
+            reserve_pixels(series.shape, series.dtype.itemsize)
+            return plane_of_stack(series.asarray(), plane)
+        reserve_pixels(shape, series.dtype.itemsize)
+        if is_mapped:  # uncompressed and in one piece
+            stack = tifffile.memmap(path, series=0, level=0, mode="r")
+            return np.array(plane_of_stack(stack, plane), series.dtype.newbyteorder("="))
+        return np.asarray(tiff.asarray(key=int(np.ravel_multi_index(plane, axes)), series=0)).reshape(shape)
 
 
 def refuse_claims(count: int, itemsize: int, size: int) -> None:

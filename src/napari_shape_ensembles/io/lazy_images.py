@@ -1,4 +1,4 @@
-"""Parts of images that exceed the memory limit: labels by tile, and one plane of a stack."""
+"""Labels that are read lazily, by tile: in OME-Zarr, or in a TIFF that exceeds the memory limit."""
 
 import math
 from dataclasses import dataclass
@@ -10,26 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import errors_named
-from ..budget import budget, exceeds_limit, reserve_pixels
+from ..budget import exceeds_limit
 from ..outlines.exchange import needed
-from .calibration import Calibration, read_calibration
-from .images import ImageFile, refuse_claims, refuse_many_pages
-from .ome_zarr import is_ome_zarr, open_ome_zarr
-
-_COLOURS = (3, 4)
-
-
-@dataclass(frozen=True, eq=False)
-class LazyImage:
-    """An image or labels that are read lazily, on slicing, with the pixel size."""
-
-    array: Any
-    calibration: Calibration
-    name: str
-
-    def is_large(self, memory: float | None = None) -> bool:
-        """Whether the whole array would exceed the memory limit of a file; see `budget`."""
-        return exceeds_limit(self.array.shape, self.array.dtype.itemsize, memory)
+from .calibration import read_calibration
+from .images import is_ome_zarr, refuse_claims, refuse_many_pages
+from .ome_zarr import LazyImage, open_ome_zarr
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,58 +57,19 @@ def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None 
     ----------
     path : Path
     labels : bool, optional
-        An OME-Zarr is opened as labels if its metadata say so, or with True; a TIFF with True if it exceeds the memory
-        limit.
+        An OME-Zarr is opened as labels if its metadata say so, or with True; a TIFF with True.
     memory : float, optional
-        Memory limit in GiB per file; see `budget`.
+        Memory limit in GiB that the labels exceed; see `budget`.
     """
-    if labels is False or not path.exists():
-        return None
     if is_ome_zarr(path):
-        found = open_ome_zarr(path, labels=labels)
-        if (labels or found.is_labels) and len(found.array.shape) == 2 and found.array.dtype.kind in "iu":
-            return LazyImage(found.array, found.calibration, found.name)
-        return None
-    image = _large_tiff(path, memory) if labels else None
-    return image if image is not None and len(image.array.shape) == 2 and image.array.dtype.kind in "iu" else None
-
-
-def read_large_stack(path: Path, plane: tuple[int, ...], memory: float | None = None) -> ImageFile | None:
-    """Read one plane of an image file that exceeds the memory limit.
-
-    None for any other file, or if `plane` is not a valid index.
-
-    Parameters
-    ----------
-    path : Path
-    plane : tuple of int
-        For a stack, the index along each leading axis, ignoring axes of length 1.
-    memory : float, optional
-        Memory limit in GiB per file; see `budget`.
-
-    Raises
-    ------
-    ValueError
-        If the plane exceeds the memory limit, too.
-    """
-    found: LazyImage | None = None
-    if is_ome_zarr(path):
-        image = open_ome_zarr(path)
-        found = None if image.is_labels else LazyImage(image.array, image.calibration, image.name)
+        image = None if labels is False else open_ome_zarr(path, labels=labels)
+        if image is None or not (labels or image.is_labels):
+            return None
     else:
-        found = _large_tiff(path, memory)
-    if found is None or not found.is_large(memory):
+        image = _large_tiff(path, memory) if labels else None
+    if image is None or len(image.array.shape) != 2 or image.array.dtype.kind not in "iu":
         return None
-    shape, places = found.array.shape, list(plane)
-    axes = shape[: -3 if len(shape) > 2 and shape[-1] in _COLOURS else -2]
-    if len(plane) != sum(size > 1 for size in axes):
-        return None
-    before = tuple(places.pop(0) if size > 1 else 0 for size in axes)
-    if any(not 0 <= place < size for place, size in zip(before, axes, strict=True)):
-        return None
-    with errors_named(path, "image"), budget(memory):
-        reserve_pixels(shape[len(axes) :], found.array.dtype.itemsize)
-        return ImageFile(np.asarray(found.array[before]), found.calibration, found.name)
+    return image if exceeds_limit(image.array.shape, image.array.dtype.itemsize, memory) else None
 
 
 def _large_tiff(path: Path, memory: float | None) -> LazyImage | None:

@@ -17,19 +17,17 @@ from ..budget import budget, reserve_pixels
 from ..outlines.exchange import needed
 from ..progress import report
 from .calibration import Calibration
-from .image_parts import plane_of_stack, refuse_no_plane
-from .images import ImageFile
+from .image_parts import plane_of_stack, shape_of_plane
+from .images import ZARR, ImageFile
 
-#: Extension of folders that are read as one image.
-ENDING = ".zarr"
 # Chunk side in writing, and maximum side of the smallest pyramid level.
 _CHUNK = 1024
 _UNITS = {"micrometer": "µm", "nanometer": "nm", "millimeter": "mm", "centimeter": "cm", "meter": "m"}
 
 
 @dataclass(frozen=True, eq=False)
-class ZarrImage:
-    """An image in an OME-Zarr store, read lazily on slicing.
+class LazyImage:
+    """An image in an OME-Zarr store, or another one that is read lazily, on slicing.
 
     Attributes
     ----------
@@ -57,7 +55,7 @@ class ZarrImage:
     is_labels: bool = False
 
 
-def open_ome_zarr(path: StrPath, *, labels: bool | None = None) -> ZarrImage:
+def open_ome_zarr(path: StrPath, *, labels: bool | None = None) -> LazyImage:
     """Open an image or labels in an OME-Zarr store.
 
     Parameters
@@ -104,7 +102,7 @@ def open_ome_zarr(path: StrPath, *, labels: bool | None = None) -> ZarrImage:
         scales = own["multiscales"][0]
         first = scales["datasets"][0]
         array = group[first["path"]]
-        return ZarrImage(array, _calibration(scales, first, array.ndim), _name(Path(path)), "image-label" in own)
+        return LazyImage(array, _calibration(scales, first, array.ndim), _name(Path(path)), "image-label" in own)
 
 
 def read_ome_zarr(
@@ -122,9 +120,8 @@ def read_ome_zarr(
     """
     found = open_ome_zarr(path, labels=labels)
     with errors_named(path, "OME-Zarr image"), budget(memory):
-        refuse_no_plane(found.array.shape, plane, ())
-        reserve_pixels(found.array.shape, found.array.dtype.itemsize)
-        return ImageFile(plane_of_stack(np.asarray(found.array[...]), plane, ()), found.calibration, found.name)
+        reserve_pixels(shape_of_plane(found.array.shape, plane, ()), found.array.dtype.itemsize)
+        return ImageFile(plane_of_stack(found.array, plane, ()), found.calibration, found.name)
 
 
 def write_ome_zarr_labels(
@@ -210,11 +207,6 @@ def write_ome_zarr_labels(
     group.attrs["image-label"] = {"version": "0.4"}
 
 
-def is_ome_zarr(path: Path) -> bool:
-    """Whether a folder is (in) an OME-Zarr image, judged by names: "x.ome.zarr", "x.zarr/labels/cells"."""
-    return path.is_dir() and any(part.lower().endswith(ENDING) for part in path.parts[-3:])
-
-
 def _metadata(group: Any) -> Mapping[str, Any]:
     attributes = dict(group.attrs)
     known = attributes.get("ome", attributes)  # version 0.5, and earlier ones
@@ -224,8 +216,8 @@ def _metadata(group: Any) -> Mapping[str, Any]:
 def _name(path: Path) -> str:
     """Return the display name: "field cells" for "field.ome.zarr/labels/cells"."""
     parts = [part for part in path.parts[-3:] if part != "labels"]
-    start = next((place for place, part in enumerate(parts) if part.lower().endswith(ENDING)), len(parts) - 1)
-    return " ".join(part.removesuffix(ENDING).removesuffix(".ome") for part in parts[start:])
+    start = next((place for place, part in enumerate(parts) if part.lower().endswith(ZARR)), len(parts) - 1)
+    return " ".join(part.removesuffix(ZARR).removesuffix(".ome") for part in parts[start:])
 
 
 def _calibration(scales: Mapping[str, Any], first: Mapping[str, Any], axes: int) -> Calibration:

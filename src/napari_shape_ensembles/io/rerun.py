@@ -17,7 +17,7 @@ from ..comparison.inputs import InputFile, Inputs
 from ..comparison.result import software_versions
 from ..comparison.samples import comparable
 from ..outlines import Ensemble, ObjectModel, Outlines
-from ..outlines.ensemble import at_one_pixel_size
+from ..outlines.resolution import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
@@ -91,9 +91,7 @@ class Rerun:
         return f"All {total} numbers are reproduced{f', {rounded} of them up to rounding' if rounded else ''}."
 
 
-def inputs_of(
-    samples: Sequence[Sequence[Path]], reading: Reading, parts: Sequence[ImagePart] | None = None
-) -> Inputs | None:
+def inputs_of(samples: Sequence[Sequence[Path]], reading: Reading, parts: Sequence[ImagePart] = ()) -> Inputs | None:
     """Record the input files of a result with their checksums, and how they were read.
 
     Parameters
@@ -115,7 +113,7 @@ def inputs_of(
     files: list[InputFile] = []
     for sample, paths in enumerate(samples):
         for path in paths:
-            part = {} if parts is None else parts[len(files)].given()
+            part = parts[len(files)].given() if parts else {}
             size, unit = reading.pixel_sizes.get(path.resolve(), (None, ""))
             sides = size if size is None or isinstance(size, tuple) else (size, size)
             place = str(path.resolve())
@@ -201,7 +199,7 @@ def _traced_again(
         part = ImagePart(**kept)
         ensemble = ensemble_of_file(path, reading, part)
         if file.excluded:
-            ensemble = ensemble.subset(~np.isin(ensemble.ids.astype(str), file.excluded))
+            ensemble = ensemble[~np.isin(ensemble.ids.astype(str), file.excluded)]
         if path.name != Path(file.path).name:
             ensemble = ensemble.derived(ensemble.curves)
             ensemble.name = f"{names[place]} {part}".strip()

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Files written by `write_comparison`, and extensions of those of `write_study`.
-COMPARISON, STUDY = ("comparison.json", "curves.csv", "result.comparison.npz"), ("csv", "json", "png")
+#: Files written by `write_comparison`.
+COMPARISON = ("comparison.json", "curves.csv", "result.comparison.npz")
 
 
 def comparison_json(result: Comparison) -> Tree:
@@ -223,28 +223,23 @@ def write_table(path: Path, table: "pd.DataFrame") -> None:
 
 
 def write_study(
-    folder: Path,
-    name: str,
-    study: Any,
-    draw: Callable[[Any, Any], Any],
-    more: Mapping[str, Any],
-    rows: "pd.DataFrame | None" = None,
+    paths: Sequence[Path], study: Any, draw: Callable[[Any, Any], Any], more: Mapping[str, Any]
 ) -> list[Path]:
-    """Write <name>.csv, <name>.json and, if matplotlib is installed, <name>.png of a study; returns their paths.
+    """Write the table, the answers and, if matplotlib is installed, the figure of a study; returns their paths.
 
     Parameters
     ----------
-    study : DecisionLandscape, SmoothingStudy or Experiment
+    paths : sequence of Path
+        CSV, JSON and PNG.
+    study : DecisionLandscape or SmoothingStudy
     draw : callable
         (study, matplotlib Figure) -> ignored.
     more : mapping
         Additional entries of the JSON, next to summary, settings and versions.
-    rows : DataFrame, optional
-        By default `study.table()`.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    table, answer, picture = (folder / f"{name}.{ending}" for ending in STUDY)
-    write_table(table, study.table() if rows is None else rows)
+    table, answer, picture = paths
+    table.parent.mkdir(parents=True, exist_ok=True)
+    write_table(table, study.table())
     settings = tree_of(study.settings)
     write_json(answer, {"summary": study.summary(), **more, "settings": settings, "versions": software_versions()})
     try:

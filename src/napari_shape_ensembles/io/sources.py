@@ -19,8 +19,8 @@ from ..outlines.proposals import best_recipe, describe_finding, places_tried, re
 from ..outlines.reasons import AT_BORDER, Reason
 from ..outlines.recognise import as_labels
 from ..outlines.tiles import outlines_in_tiles
-from ..progress import report
-from ..words import counted
+from ..progress import as_part, report
+from ..words import account_of, counted
 from .calibration import Calibration
 from .content import unpacked
 from .curve_files import FORMATS, read_curves
@@ -29,11 +29,10 @@ from .ebsd import ENDINGS as MAPS
 from .ebsd import read_ebsd
 from .grains import find_grains
 from .image_parts import WHOLE, ImagePart, objects_inside
-from .images import ENDINGS, ImageFile, read_image
-from .lazy_images import lazy_labels, read_large_stack
+from .images import ENDINGS, ZARR, ImageFile, is_ome_zarr, read_image
+from .lazy_images import lazy_labels
 from .npz import POINTS, shapes_of
-from .ome_zarr import ENDING as ZARR
-from .ome_zarr import is_ome_zarr, read_ome_zarr
+from .ome_zarr import read_ome_zarr
 from .outputs import CURVES, LABELS, is_result
 from .settings_file import SettingsFile
 
@@ -41,6 +40,9 @@ from .settings_file import SettingsFile
 _AMBIGUOUS = (".txt", ".json", ".npy", ".h5", ".hdf5")
 _IMAGES = tuple(ending for ending in (*ENDINGS, *MAPS) if ending not in _AMBIGUOUS)
 _IN_FOLDERS = (*_IMAGES, ZARR, *(ending for ending in FORMATS if ending not in _AMBIGUOUS))
+
+#: Pixel side, or height and width, and its unit.
+PixelSize = tuple[float | tuple[float, float], str]
 
 
 @dataclass(frozen=True)
@@ -57,18 +59,17 @@ class Reading:
         Memory limit in GiB per file; see `budget`.
     curve_column : str, optional
         For tables: the column that identifies the curve.
-    pixel_sizes : mapping of Path to (float or (float, float), str)
-        Pixel side, or height and width, and its unit, for individual images by resolved path; overrides all other
-        sources.
+    pixel_sizes : mapping of Path to PixelSize
+        For individual images by resolved path; overrides all other sources.
     tell : callable
-        Called with a sentence on what was detected in a file.
+        Called with a line on what was read from a file, or detected in it.
     """
 
     settings: SettingsFile = field(default_factory=SettingsFile)
     labels: bool | None = None
     memory: float | None = None
     curve_column: str | None = None
-    pixel_sizes: Mapping[Path, tuple[float | tuple[float, float], str]] = field(default_factory=dict)
+    pixel_sizes: Mapping[Path, PixelSize] = field(default_factory=dict)
     tell: Callable[[str], None] = lambda _: None
 
     def of(self, path: Path) -> "Reading":
@@ -173,6 +174,52 @@ def distinct_names(paths: Sequence[Path], names: Sequence[str] | None = None) ->
     return found
 
 
+def read_images(
+    paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] = ()
+) -> tuple[list[Ensemble], Reading]:
+    """Read the outlines of several images, one file in memory at a time.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    reading : Reading
+    parts : sequence of ImagePart, optional
+        One for each path; by default the whole images.
+
+    Returns
+    -------
+    ensembles : list of Ensemble
+        With distinct names.
+    reading : Reading
+        With the recipe that was used: for the method `auto`, that which is best for all images together.
+
+    Raises
+    ------
+    ValueError
+        If a file cannot be read, segmented or traced, naming it.
+    """
+    parts = parts or [WHOLE] * len(paths)
+    reading, ensembles = with_one_recipe(paths, reading, parts), []
+    for place, (path, part) in enumerate(zip(paths, parts, strict=True)):
+        report(path.name, place, len(paths))
+        with as_part(place, len(paths), f"{path.name}: "):
+            ensemble = ensemble_of_file(path, reading, part)
+        several = len(set(ensemble.images.tolist()))
+        pooled = f" of {several} images, pooled," if several > 1 else ""
+        name = path.name if part == WHOLE else f"{path.name} {part}"
+        reading.tell(f"{name}: {counts_of(ensemble)}{pooled} in {ensemble.unit}")
+        ensembles.append(ensemble)
+    for name, ensemble in zip(distinct_names(paths, [one.name for one in ensembles]), ensembles, strict=True):
+        ensemble.name = name
+    return ensembles, reading
+
+
+def counts_of(ensemble: Ensemble) -> str:
+    """Return the number of curves in words, and of what was left out: "36 curves (1 left out: …)"."""
+    account = "; ".join(account_of(ensemble.dropped, ensemble.filled))
+    return counted(len(ensemble), "curve") + (f" ({account})" if account else "")
+
+
 def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
     """Return the labels of an image file: read, or found by segmentation; for an orientation map, its grains.
 
@@ -184,38 +231,48 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
         If the file is not an image, cannot be segmented or has no such part, naming it.
     """
     reading = reading.of(path)
-    given = _stated(reading)
     if part.feature is not None:
         raise ContentError(f"{path.name}: an image has no features: give a curve file for {part}")
     if path.name.lower().endswith(MAPS):
-        if part.plane or part.value is not None:
-            raise ContentError(f"{path.name}: an orientation map has regions and phases, but no {part}")
-        ebsd = read_ebsd(path, memory=reading.memory)
-        with named(path.name):
-            grains = find_grains(ebsd)
-            found = grains if part.phase is None else np.where(ebsd.phase_image == ebsd.key_of(part.phase), grains, 0)
-            calibration = given or Calibration(ebsd.scale, ebsd.unit, "map")
-            return _within(part, Labelled(found, calibration, ebsd.name), reading)
-    if part.phase is not None:
+        found = _grains(path, reading, part)
+    elif part.phase is not None:
         raise ContentError(f"{path.name}: only an orientation map has phases: there is no {part}")
-    if not path.name.lower().endswith((*ENDINGS, ".npz")) and not is_ome_zarr(path):
-        raise ContentError(
-            f"{path.name}: unknown format; the extension is not one of {', '.join(ENDINGS)}, {ZARR}, .npz (one "
-            f"plane) or, for orientation maps, {', '.join(MAPS)}"
-        )
-    image = _image_file(path, reading, part)
-    pixels, calibration = image.pixels, image.calibration
+    else:
+        image = _image_file(path, reading, part)
+        with named(path.name):
+            found = Labelled(_labels_of(path, image.pixels, reading, part), image.calibration, image.name)
+    if part.region is None:
+        return found
     with named(path.name):
-        if part.value is not None:
-            return _within(part, Labelled(objects_of_classes(pixels, [part.value]), calibration, image.name), reading)
-        given_labels, note = _labels_in(path, pixels, reading)
-        if note:
-            reading.tell(f"{path.name} {note}")
-        labels = reading.settings.outlines.labels(pixels) if given_labels is None else given_labels
-        return _within(part, Labelled(labels, calibration, image.name), reading)
+        if not isinstance(part.region, str):
+            return replace(found, labels=part.cut(found.labels))
+        labels, cut = objects_inside(found.labels, part.region, keep_cut=reading.settings.outlines.keep_border)
+        return replace(found, labels=labels, cut=cut)
 
 
-def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] | None = None) -> Reading:
+def _grains(path: Path, reading: Reading, part: ImagePart) -> Labelled:
+    """Label the grains of an orientation map, or those of one phase."""
+    if part.plane or part.value is not None:
+        raise ContentError(f"{path.name}: an orientation map has regions and phases, but no {part}")
+    ebsd = read_ebsd(path, memory=reading.memory)
+    with named(path.name):
+        grains = find_grains(ebsd)
+        if part.phase is not None:
+            grains = np.where(ebsd.phase_image == ebsd.key_of(part.phase), grains, 0)
+        return Labelled(grains, _stated(reading) or Calibration(ebsd.scale, ebsd.unit, "map"), ebsd.name)
+
+
+def _labels_of(path: Path, pixels: NDArray[Any], reading: Reading, part: ImagePart) -> NDArray[Any]:
+    """Return the objects of a class, the labels that an image holds, or those found by segmentation."""
+    if part.value is not None:
+        return objects_of_classes(pixels, [part.value])
+    labels, note = _labels_in(path, pixels, reading)
+    if note:
+        reading.tell(f"note: {path.name} {note}")
+    return reading.settings.outlines.labels(pixels) if labels is None else labels
+
+
+def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] = ()) -> Reading:
     """Replace the method `auto` by the recipe that is best for all images together.
 
     Individual recipes per image could produce spurious differences between groups. Labels and curve files are ignored.
@@ -228,8 +285,8 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
     recipe = reading.settings.outlines
     if recipe.method != "auto" or recipe.find is not None or reading.labels:
         return reading
-    places = [(path, parts[number] if parts else WHOLE) for number, path in enumerate(paths)]
-    places = [(path, part) for path, part in places if _is_grey(path, part)]
+    places = [(path, part) for path, part in zip(paths, parts or [WHOLE] * len(paths), strict=True)
+              if _is_grey(path, part)]  # fmt: skip
     grey = []
     for number, (path, part) in enumerate(places[place] for place in places_tried(len(places))):
         report(path.name, number, len(places))
@@ -243,7 +300,7 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
         return reading
     found = best_recipe(grey, recipe)
     tried = f"{len(grey)} of {len(places)} images" if len(grey) < len(places) else counted(len(grey), "image")
-    reading.tell(f"one recipe for all images, the best of several tried on {tried}: {describe_finding(found)}")
+    reading.tell(f"note: one recipe for all images, the best of several tried on {tried}: {describe_finding(found)}")
     return replace(reading, settings=replace(reading.settings, outlines=found))
 
 
@@ -269,12 +326,15 @@ def _image_file(path: Path, reading: Reading, part: ImagePart) -> ImageFile:
                 f"{path.name}: an archive holds one plane, so there is no {part}: save the stack as TIFF"
             )
         return ImageFile(_read_only_plane(path, reading), given or Calibration(), path.stem)
-    image = read_large_stack(path, part.plane, reading.memory) if part.plane else None
-    if image is None and is_ome_zarr(path):
-        image = read_ome_zarr(path, plane=part.plane, labels=reading.labels, memory=reading.memory)
-    if image is not None:
-        return replace(image, calibration=given or image.calibration)
-    return read_image(path, given, plane=part.plane, memory=reading.memory)
+    if path.name.lower().endswith(ENDINGS):
+        return read_image(path, given, plane=part.plane, memory=reading.memory)
+    if not is_ome_zarr(path):
+        raise ContentError(
+            f"{path.name}: unknown format; the extension is not one of {', '.join(ENDINGS)}, {ZARR}, .npz (one "
+            f"plane) or, for orientation maps, {', '.join(MAPS)}"
+        )
+    image = read_ome_zarr(path, plane=part.plane, labels=reading.labels, memory=reading.memory)
+    return replace(image, calibration=given or image.calibration)
 
 
 def _labels_in(path: Path, pixels: NDArray[Any], reading: Reading) -> tuple[NDArray[Any] | None, str]:
@@ -282,14 +342,6 @@ def _labels_in(path: Path, pixels: NDArray[Any], reading: Reading) -> tuple[NDAr
     # Outputs of `segment` are labels, even if a single object looks like a mask.
     insist = True if reading.labels is None and path.name.lower().endswith(LABELS) else reading.labels
     return as_labels(pixels, insist=insist)
-
-
-def _within(part: ImagePart, found: Labelled, reading: Reading) -> Labelled:
-    """Restrict to the objects in the region of a part."""
-    if not isinstance(part.region, str):
-        return replace(found, labels=part.cut(found.labels))
-    labels, cut = objects_inside(found.labels, part.region, keep_cut=reading.settings.outlines.keep_border)
-    return replace(found, labels=labels, cut=cut)
 
 
 def _is_image_archive(path: Path, reading: Reading) -> bool:
@@ -329,13 +381,14 @@ def also_left_out(ensemble: Ensemble, reason: Reason, count: int) -> Ensemble:
     return ensemble.derived(ensemble.curves, dropped=dropped)
 
 
-def traced_in_tiles(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Ensemble | None:
+def traced_in_tiles(path: Path, reading: Reading) -> Ensemble | None:
     """Trace labels that exceed the memory limit, by tile; None for any other file, and for recipes of tilings."""
+    reading = reading.of(path)
     recipe = reading.settings.outlines
-    if part or recipe.is_tiling:
+    if not (reading.labels or is_ome_zarr(path)) or recipe.is_tiling:
         return None
     large = lazy_labels(path, labels=reading.labels, memory=reading.memory)
-    if large is None or not large.is_large(reading.memory):
+    if large is None:
         return None
     scale, unit = recipe.pixel_scale or large.calibration.scale, recipe.unit or large.calibration.unit
     with named(path.name):
@@ -361,18 +414,19 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
     ValueError
         If the file cannot be read, segmented or traced, naming it.
     """
-    ending = path.suffix.lower()
-    if (tiled := traced_in_tiles(path, reading.of(path), part)) is not None:
+    reading, ending, is_whole = reading.of(path), path.suffix.lower(), part == WHOLE
+    if is_whole and (tiled := traced_in_tiles(path, reading)) is not None:
         return tiled
     if (
         path.name.lower().endswith((*ENDINGS, *MAPS))
         or is_ome_zarr(path)
         or (ending == ".npz" and _is_image_archive(path, reading))
     ):
-        found = traced(labelled(path, reading, part), reading.of(path))
-        found.name = f"{found.name} {part}".strip()
+        found = traced(labelled(path, reading, part), reading)
+        if not is_whole:
+            found.name = f"{found.name} {part}"
         return found
-    if part and (part.feature is None or part != ImagePart(feature=part.feature)):
+    if not is_whole and part != ImagePart(feature=part.feature):
         raise ContentError(f"{path.name}: holds curves, so there is no {part}: give one file per row")
     if ending not in FORMATS:
         raise ContentError(
@@ -392,7 +446,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
     if not chosen.any():
         known = ", ".join(dict.fromkeys(values.head(1000)))
         raise ContentError(f"{path.name}: no curve has {part}: the values are {known[:200]}")
-    found = table.ensemble.subset(chosen)
+    found = table.ensemble[chosen]
     found.name = f"{found.name} {part}"
     return found
 

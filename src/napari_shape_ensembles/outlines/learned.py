@@ -33,12 +33,15 @@ _COARSE = 3
 _SURROUNDINGS, _MIN_SPREAD = (8, 16), 0.02
 # Percentiles of an image that are mapped to 0 and 1.
 _LOW_PERCENTILE, _HIGH_PERCENTILE = 1, 99.8
-# Classes of pixels.
+# Classes of pixels: background far from and next to an object, the object's rim and its inside.
 _OUTSIDE, _AROUND, _RIM, _CORE = range(4)
 # Widths of the rim, and of the known background around an example, in radii of the objects.
 _RIM_WIDTH, _GROUND_WIDTH = 0.25, 1.0
-# Training pixels per class and image, and pixels sampled from all of the image.
-_PIXELS_PER_CLASS, _BACKGROUND_SAMPLES = 2500, 3000
+# Maximum number of training pixels per class and image.
+_PIXELS_PER_CLASS = 2500
+# Number of pixels sampled from the unpainted part of an image.
+_BACKGROUND_SAMPLES = 3000
+# Number of trees of the classifier, and of pixels in a leaf: larger leaves give smoother probabilities.
 _TREES, _LEAF = 30, 30
 # Features of a gray image: its values, four per scale, and six per window.
 _GREY_FEATURE_COUNT = 1 + 4 * len(_SCALES) + 6 * len(_SURROUNDINGS)
@@ -48,9 +51,10 @@ _MAX_DENSITY = 0.3
 _MAX_OBJECT_LIKE_FRACTION = 0.1
 # Number of times doubtful background is removed and the classifier is retrained.
 _ITERATIONS = 2
-# Diameters of objects tried in images without painted objects, relative to the examples; and the expected F1 that each
-# doubling or halving must add.
-_SIZES, _MIN_GAIN_PER_OCTAVE = (1.0, 0.5, 0.71, 1.41, 2.0), 0.02
+# Diameters of objects tried in images without painted objects, relative to the examples.
+_SIZES = (1.0, 0.5, 0.71, 1.41, 2.0)
+# Expected F1 that a doubling or halving of the diameter must add.
+_MIN_GAIN_PER_OCTAVE = 0.02
 # Pixels classified per block.
 _BLOCK = 2**16
 
@@ -471,7 +475,10 @@ def learn_objects(
     9
     """
     seed = seed_of(random_state)
-    seen, masks, grounds = _as_lists(images, painted, background)
+    if not isinstance(images, list | tuple):
+        images, painted, background = [images], [painted], [background]
+    seen, masks = list(images), list(painted)
+    grounds = [None] * len(seen) if background is None else list(background)
     if len(seen) != len(masks) or len(seen) != len(grounds) or (names is not None and len(names) != len(seen)):
         raise ValueError(
             f"{len(seen)} images need as many planes of painted objects, planes of background, and names, not "
@@ -508,12 +515,6 @@ def learn_objects(
     if forest is not None:
         vars(model)["_classifier"] = forest  # trained on these very pixels
     return model
-
-
-def _as_lists(images: Any, painted: Any, background: Any) -> tuple[list[Any], list[Any], list[Any]]:
-    if isinstance(images, list | tuple):
-        return list(images), list(painted), [None] * len(images) if background is None else list(background)
-    return [images], [painted], [background]
 
 
 def _painted(mask: ArrayLike, name: str) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from ..checks import unmasked
 from ..parameters import matters, parameters_of
 from ..progress import over_blocks, report
 from .matching import match_labels
-from .methods import NEIGHBOURS, gray_plane, heights_and_mask, separated
+from .methods import crofton_perimeters, gray_plane, heights_and_mask, separated
 from .recipe import Recipe, Split
 
 _Tried: TypeAlias = tuple[Labels, dict[str, float]]
@@ -59,10 +59,11 @@ _FIELD_DESCRIPTIONS: dict[str, Callable[[Any], str]] = {
 _MAX_SIDE_PX, _WINDOW = 1300, 360
 # By more than this, the widths of some recipes would exceed what a recipe allows, and windows of narrow images vanish.
 _MAX_FACTOR = 32
-# They are tried at a higher resolution if the best recipe finds at least this many objects in a window there (any, if
-# all are cut at the lowest resolution), and its score is at most this much lower, or more than this fraction of the
-# objects are specks at the lowest resolution.
-_MIN_OBJECTS, _SCORE_MARGIN, _MAX_SPECKS = 25, 0.05, 0.5
+# A higher resolution is preferred if the best recipe finds at least this many objects in a window there (any, if all
+# are cut at the lowest resolution) ...
+_MIN_OBJECTS = 25
+# ... and its score is at most this much lower, or more than this fraction of the objects are specks at the lowest.
+_SCORE_MARGIN, _MAX_SPECKS = 0.05, 0.5
 # More objects than this in the window are texture, which is slow to measure.
 _MAX_OBJECTS = 2500
 # Of more images than this, as many are tried, evenly spaced from the first to the last.
@@ -71,9 +72,11 @@ _MAX_IMAGES = 6
 _SPECK = 60
 # Widths of the neighborhood used as background for contrast, and of the part next to the outline excluded from it.
 _RING, _EXCLUDED_RING_PX = 7, 3
-# Two objects are the same if the distance of their centers, relative to the radius, and the difference of their log
-# areas are below these; the increase in edge strength that multiplies a recipe's weight by e.
-_MAX_CENTRE_DISTANCE, _MAX_LOG_AREA_DIFFERENCE, _EDGE_GAIN = 0.3, 0.4, 0.1
+# Two objects are the same if the distance of their centers, in radii, and the difference of their log areas are below
+# these.
+_MAX_CENTRE_DISTANCE, _MAX_LOG_AREA_DIFFERENCE = 0.3, 0.4
+# Increase in edge strength that multiplies a recipe's weight by e.
+_EDGE_GAIN = 0.1
 # Proposals whose objects agree by more than this (F1) are variants of one.
 _VARIANT_F1 = 0.7
 # Weights of the measures, from a ridge regression of F1 on images of corrected masks
@@ -257,7 +260,7 @@ def places_tried(count: int) -> list[int]:
 
 
 def sets_finding(recipe: Recipe) -> bool:
-    """Whether a recipe sets any parameter that proposals set; by default it does not."""
+    """Whether any parameter that proposals set differs from its default, so that a proposal would override a choice."""
     return recipe.find is not None or any(name in recipe.changed() for name in PROPOSED_FIELDS)
 
 
@@ -400,14 +403,7 @@ def _measures(scene: _Scene, labels: Labels) -> dict[str, float]:
     """Compute `Proposal.measures`."""
     count = int(labels.max())
     areas = np.bincount(labels.ravel(), minlength=count + 1)[1:].astype(np.float64)
-    steps = np.zeros(count + 1)
-    diagonal = ((slice(1, None), slice(1, None)), (slice(None, -1), slice(None, -1)))
-    other = ((slice(1, None), slice(None, -1)), (slice(None, -1), slice(1, None)))
-    for (here, there), weight in zip((*NEIGHBOURS, diagonal, other), (1, 1, 0.5**0.5, 0.5**0.5), strict=True):
-        a, b = labels[here], labels[there]
-        differ = a != b
-        steps += weight * (np.bincount(a[differ], minlength=count + 1) + np.bincount(b[differ], minlength=count + 1))
-    lengths = np.maximum(steps[1:] * np.pi / 8, 1.0)  # Cauchy-Crofton formula in four directions
+    lengths = np.maximum(crofton_perimeters(labels, count), 1.0)
     at_border = np.zeros(count + 1, dtype=bool)
     for side in (labels[0], labels[-1], labels[:, 0], labels[:, -1]):
         at_border[side] = True

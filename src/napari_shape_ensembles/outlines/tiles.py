@@ -96,10 +96,9 @@ def boxes_in(labels: Any, tile: tuple[int, int, int, int]) -> Boxes:
     if plane.ndim != 2 or plane.dtype.kind not in "iu":
         raise ValueError(f"labels must be a plane of integers, not {plane.dtype} values of shape {plane.shape}")
     width = right - left
-    starts_here = np.ones(plane.shape, dtype=np.bool_)
-    np.not_equal(plane[:, 1:], plane[:, :-1], out=starts_here[:, 1:])
-    starts = np.flatnonzero(starts_here)
-    del starts_here
+    begins = np.ones(plane.shape, dtype=np.bool_)
+    np.not_equal(plane[:, 1:], plane[:, :-1], out=begins[:, 1:])
+    starts = np.flatnonzero(begins)
     values = plane.ravel()[starts].astype(np.int64)
     lengths = np.diff(starts, append=plane.size)
     negative = int((values < 0).any())
@@ -218,8 +217,19 @@ def outlines_in_tiles(
     1   1  671.0
     0   2  476.0
     """
-    each = list(outlines_by_tile(labels, recipe, scale=scale, unit=unit, name=name, tile=tile))
-    return _joined(each, name=name, unit=unit, scale=scale)
+    parts = list(outlines_by_tile(labels, recipe, scale=scale, unit=unit, name=name, tile=tile))
+    ids = np.concatenate([np.empty(0, np.int64), *(part.ids for part in parts)])
+    ids[ids < 0] = -1 - np.arange(np.count_nonzero(ids < 0))  # holes are numbered within their windows
+    return Ensemble(
+        [curve for part in parts for curve in part.curves],
+        name=name,
+        unit=unit,
+        ids=ids,
+        dropped=sum((Counter(part.dropped) for part in parts), Counter[Reason]()),
+        filled=sum(part.filled for part in parts),
+        pixel_size=pixel_of(scale),
+        tracing=parts[0].tracing if parts else None,
+    )
 
 
 def outlines_by_tile(
@@ -233,32 +243,14 @@ def outlines_by_tile(
 ) -> Iterator[Ensemble]:
     """As `outlines_in_tiles`, one ensemble per tile as soon as it is traced, to save memory."""
     tiles = tiles_of(labels.shape, tile)
-    found = []
+    parts = []
     report("finding objects", 0, 2 * len(tiles))
     for place, boxes in enumerate(each_block(lambda one: boxes_in(labels, one), tiles), start=1):
         report("finding objects", place, 2 * len(tiles))
-        found.append(boxes)
-    windows = windows_of(Boxes.joined(found), labels.shape, recipe, tile)
+        parts.append(boxes)
+    windows = windows_of(Boxes.joined(parts), labels.shape, recipe, tile)
     trace = each_block(lambda one: trace_window(labels, one, recipe, scale=scale, unit=unit, name=name), windows)
     report("tracing outlines", len(tiles), 2 * len(tiles))
     for place, ensemble in enumerate(trace, start=1):
         report("tracing outlines", len(tiles) + place * len(tiles) // len(windows), 2 * len(tiles))
         yield ensemble
-
-
-def _joined(parts: Sequence[Ensemble], *, name: str, unit: str, scale: Sequence[float]) -> Ensemble:
-    """Merge the outlines of all windows into those of one image; holes are renumbered."""
-    ids = np.concatenate([part.ids for part in parts]) if parts else np.empty(0, np.int64)
-    curves = [curve for part in parts for curve in part.curves]
-    ids[ids < 0] = -1 - np.arange(np.count_nonzero(ids < 0))
-    dropped = sum((Counter(part.dropped) for part in parts), Counter[Reason]())
-    return Ensemble(
-        curves,
-        name=name,
-        unit=unit,
-        ids=ids,
-        dropped=dropped,
-        filled=sum(part.filled for part in parts),
-        pixel_size=pixel_of(scale),
-        tracing=parts[0].tracing if parts else None,
-    )

@@ -167,11 +167,7 @@ def _contours(
     plane: NDArray[np.int32], objects: Index, boxes: Index, sigma: tuple[float, float], radius: tuple[int, int]
 ) -> _Contours:
     """Contours of the masks of some objects after the Gaussian filter."""
-    weights = [
-        np.exp(-0.5 * (np.arange(-reach, reach + 1) / max(width, _MIN_SIGMA_PX)) ** 2)
-        for width, reach in zip(sigma, radius, strict=True)
-    ]
-    down, across = (one / one.sum() for one in weights)
+    down, across = (one / one.sum() for one in map(_gaussian, sigma, radius))
     trace = kernels(__package__).trace_contours
     parts = [slice(start, start + _BLOCK) for start in range(0, len(objects), _BLOCK)]
     found = over_blocks(lambda part: trace(plane, objects[part], boxes[part], down, across), parts)
@@ -179,6 +175,10 @@ def _contours(
     vertices, counts, owners, hollow = (np.concatenate(one) for one in zip(none, *found, strict=True))
     owners += _BLOCK * np.repeat(np.arange(len(parts)), [len(one[2]) for one in found])
     return _Contours(vertices, np.append(0, np.cumsum(counts)), owners, hollow)
+
+
+def _gaussian(sigma: float, radius: int) -> Real:
+    return np.exp(-0.5 * (np.arange(-radius, radius + 1) / max(sigma, _MIN_SIGMA_PX)) ** 2)
 
 
 def has_holes(labels: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -245,7 +245,7 @@ def highest_level(shapes: ArrayLike, sigma: Sequence[float], radius: Sequence[in
     highest = np.ones(sides.shape[:-1])
     for lengths, width, reach in zip(np.moveaxis(sides, -1, 0), sigma, radius, strict=True):
         if reach and width > _MIN_SIGMA_PX:
-            weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+            weights = _gaussian(width, reach)
             runs, place = np.unique(lengths, return_inverse=True)
             inside = [weights[max(reach - run // 2, 0) : reach + (run + 1) // 2].sum() for run in runs.tolist()]
             highest *= (np.array(inside) / weights.sum())[place.reshape(lengths.shape)]

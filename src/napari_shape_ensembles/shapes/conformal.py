@@ -111,11 +111,8 @@ class ConformalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = unique_labels(labels)
         owners = np.arange(len(points)) if groups is None else np.asarray(groups)
         rng = np.random.default_rng(seed_of(self.random_state))
-        self.means_, self.covariances_, self.calibration_scores_ = (
-            np.empty((len(self.classes_), points.shape[1])),
-            [],
-            [],
-        )
+        self.means_ = np.empty((len(self.classes_), points.shape[1]))
+        self.covariances_, self.calibration_scores_ = [], []
         for place, name in enumerate(self.classes_):
             own = np.flatnonzero(labels == name)
             units = np.unique(owners[own])

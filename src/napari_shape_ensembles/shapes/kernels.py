@@ -665,14 +665,6 @@ def align(spectra, aims, place, moved, shift, turn, mirrored, residual):
         residual[q] = np.sqrt(misfit)
 
 
-@njit(types.void(_given_waves, _block), cache=True, nogil=True)
-def split(curves, points):
-    """Complex curves (N, n) as planes (N, 2, n)."""
-    for q in range(len(curves)):
-        for i in range(curves.shape[1]):
-            points[q, 0, i], points[q, 1, i] = curves[q, i].real, curves[q, i].imag
-
-
 @njit(types.void(_given_blocks, types.float64[:, ::1]), cache=True, nogil=True)
 def hull_measures(points, measures):
     """Area, area of the convex hull, and perimeter of closed curves (N, 2, n): (N, 3).

@@ -210,7 +210,8 @@ def match(
     first, second, margin = two_best(shift_scores(spectrum, aim, reflections))
     best = _aligned(spectrum, aim, first)
     if registered is not None:
-        kernels(__package__).split(scipy.fft.ifft(best[0], overwrite_x=True), registered)
+        z = scipy.fft.ifft(best[0], overwrite_x=True)
+        registered[:, 0], registered[:, 1] = z.real, z.imag
     return _judged(spectrum, aim, (first, second), margin, best[1:], against)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -81,8 +80,7 @@ class ShapeSpace:
     Attributes
     ----------
     undulation_mean_ : (n, 2) array
-        Fréchet mean on Gr(2, n), orthonormal columns. Also available as `undulation_mean`, like the next three without
-        underscore.
+        Fréchet mean on Gr(2, n), orthonormal columns.
     basis_ : (r, n, 2) array
         Orthonormal tangent directions at the mean, by decreasing variance; the largest entry of each is positive.
     singular_values_ : (min(N, 2n),) array
@@ -152,11 +150,6 @@ class ShapeSpace:
     scale_archetype_: Real | None
     unit_: str | None
     bands_: tuple[tuple[int, int], ...]
-
-    undulation_mean = property(attrgetter("undulation_mean_"), doc="Fréchet mean on Gr(2, n), (n, 2).")
-    basis = property(attrgetter("basis_"), doc="Tangent directions at the mean, (r, n, 2).")
-    singular_values = property(attrgetter("singular_values_"), doc="Of the N tangent vectors, (min(N, 2n),).")
-    scale_mean = property(attrgetter("scale_mean_"), doc="Fréchet mean on S²₊₊, (2, 2).")
 
     def __init__(
         self,
@@ -244,17 +237,13 @@ class ShapeSpace:
             self.bands_ = tuple(band for band in self.bands_ if band[1] <= most)
         return self
 
-    def fit_landmarks(
-        self, landmarks: Real, tell: Callable[[str], None] = lambda step: None, *, overwrite: bool = False
-    ) -> tuple[Real, Real, list[Registration]]:
+    def fit_landmarks(self, landmarks: Real, *, overwrite: bool = False) -> tuple[Real, Real, list[Registration]]:
         """Learn from landmarks: the common part of `fit` and `compare`.
 
         Parameters
         ----------
         landmarks : (N, n, 2) array
             Landmarks at equal weights.
-        tell : callable, optional
-            Called with the name of each step before it starts.
         overwrite : bool
             Whether the undulations may overwrite the landmarks.
 
@@ -268,13 +257,16 @@ class ShapeSpace:
         check_landmarks(landmarks)
         points = planes(landmarks)
         held = Held(points if overwrite else points.copy())
-        scale, matches = self.fit_held(held, tell)
+        scale, matches = self.fit_held(held)
         return held.points.swapaxes(1, 2), scale, matches
 
     def fit_held(
         self, held: Held | HeldByWorkers, tell: Callable[[str], None] = lambda step: None
     ) -> tuple[Real, list[Registration]]:
-        """Learn from landmarks wherever they lie, as `fit_landmarks`; undulations overwrite them."""
+        """Learn from landmarks wherever they lie, as `fit_landmarks`; undulations overwrite them.
+
+        Each step's name is told before it starts.
+        """
         tell("choosing the archetype")
         scale = self._standardized(held)
         self.archetype_ = self.scale_archetype_ = None

@@ -426,7 +426,7 @@ def landmark_column(a: Ensemble, b: Ensemble, every: tuple[int, ...], settings: 
     if not ranks:
         return tests
     learned = learn((a, b), replace(settings, rank=ranks[-1]))
-    of_scale = scale_parts(learned.l, learned.space.scale_mean, settings, learned.known).tested
+    of_scale = scale_parts(learned.l, learned.space.scale_mean_, settings, learned.known).tested
     images = image_numbers((a, b)) if permutes_images(a, b, settings) else None
     if images is not None:
         _permute_images(tests, learned, of_scale, images, first, ranks, count, settings)

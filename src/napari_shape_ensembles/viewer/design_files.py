@@ -16,7 +16,7 @@ from ..comparison.display import LayerData
 from ..io import CurveTable, SettingsFile, read_image, save_settings, write_curves
 from ..io.calibration import Calibration
 from ..io.curve_files import FORMATS
-from ..io.design import read_design, take_parts, take_pixel_sizes, write_design
+from ..io.design import read_design, write_design
 from ..io.ebsd import ENDINGS as MAPS
 from ..io.image_parts import WHOLE, ImagePart
 from ..io.outputs import LABELS
@@ -191,9 +191,7 @@ def _read(path: Path) -> list[_Table]:
     """Return the rows of a table, with their cells as text."""
     from ..io.sources import feature_text
 
-    paths, table = read_design(path)
-    sizes, table = take_pixel_sizes(paths, table, path.name)
-    parts, table = take_parts(paths, table, path.name)
+    paths, table, parts, sizes = read_design(path)
     found = []
     for place, (image, part) in enumerate(zip(paths, parts, strict=True)):
         name = f"{image.stem.removesuffix('.ome').removesuffix('.labels')} {part}".strip()

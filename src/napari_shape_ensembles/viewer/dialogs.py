@@ -47,7 +47,7 @@ class Dialogs:
     def result_entries(self) -> Entries:
         return {
             "&Save comparison …": (self.save, "Everything in one file, which can be reopened here"),
-            "&Export curves …": (self.export, "Curves of A and B with distances and measures, one file each"),
+            "&Export curves …": (self.export, "Curves of both groups with distances and measures, one file each"),
             "Write &report …": (self.report, "What differs, and why, with figures; takes a few seconds"),
         }
 
@@ -125,7 +125,7 @@ class Dialogs:
 
     def export(self) -> None:
         kinds = {words: ending for words, ending in _CURVES.items() if find_spec(_REQUIRED_PACKAGES.get(ending, "csv"))}
-        path = self._ask_save_path("Export curves of A and B", "curves.csv", kinds)
+        path = self._ask_save_path("Export curves of both groups", "curves.csv", kinds)
         if path is not None and self._confirm_overwrite(*paths_of_sides(path)):
             self._session.comparison.export(path)
 

@@ -23,7 +23,7 @@ from .task import CANCELLED, Debouncer, JobSteps, RunInputs, Task
 # Idle time after a comparison before the explanation starts, in milliseconds.
 _IDLE_MS = 300
 
-NO_COMPARISON = "A and B have not been compared yet."
+NO_COMPARISON = "The groups have not been compared yet."
 
 
 class ExplanationTask(Task[Explanation]):

@@ -101,6 +101,7 @@ class InspectionTask(Task[Inspection]):
         self.review: Review | None = None
         self.rows = pd.DataFrame({name: [] for name in ("image", "label", "index", "score", "reasons", "mark")})
         self.current: Entry | None = None
+        self._to_fix: Entry | None = None  # once it is measured
         self.ticks, self.by, self.ranked_with = Ticks(), _user_name(), ""
         self.update_runner = JobRunner()
         # Inspected layer -> its labels in the last review of it, and these -> the verdicts.
@@ -333,12 +334,21 @@ class InspectionTask(Task[Inspection]):
             self.next()
 
     def fix(self, action: str = "", other: int | None = None) -> None:
-        """Correct the current label on a copy of its layer, by default as suggested by its first reason."""
+        """Correct the current label on a copy of its layer, by default as suggested by its first reason.
+
+        The reasons of a label that was just changed, such as by an undo, are those before the change: a suggested
+        correction waits until it is measured again.
+        """
         review, entry = self.review, self.current
         if review is None or entry is None:
             return
         self._apply_strokes()
         self.message = ""
+        self._to_fix = None
+        if not (action or review.is_measured(entry)) and self.update_runner.busy:
+            self._to_fix, self.message = entry, "The label is measured first."
+            self.changed.emit()
+            return
         try:
             action = action or review.suggestion(entry)
             copy = self._ensure_copy(entry.image)
@@ -364,7 +374,7 @@ class InspectionTask(Task[Inspection]):
         if self.review is None:
             return
         self._apply_strokes()
-        self.message = ""
+        self.message, self._to_fix = "", None
         latest = [() if own is None else own.changes[-1].labels if own.changes else () for own in self.review.corrected]
         try:
             last = self.review.undo()
@@ -521,6 +531,9 @@ class InspectionTask(Task[Inspection]):
                 ]
                 self.run_inputs = replace(self.run_inputs, fingerprints=tuple(fingerprints))
         self.changed.emit()
+        to_fix, self._to_fix = self._to_fix, None
+        if to_fix is not None and to_fix == self.current:
+            self.fix()
 
     def _refresh_review(self) -> None:
         """Update the result, the queue and the colors from the review."""

@@ -24,6 +24,7 @@ from ..comparison import Comparison
 from ..comparison.display import MARK, LayerData
 from ..outlines.units import UNIT_SYMBOLS
 from ..palette import COLOR_A, COLOR_B, COLORMAP, NEUTRAL
+from ..words import shortened
 from .choices import Choices, preferred
 from .inputs import OWN, Sources
 from .painting import MAX_SHAPES, fill, label_layer, mark, row_under
@@ -50,11 +51,11 @@ class ColorFeature:
     """A feature that curves can be colored by."""
 
     column: str  #: its column in the layer features
-    label: str
+    label: str  #: {a} and {b} are the names of the groups
     table: Literal["distances", "measures", "witnesses", "sides"] = "distances"  #: source of its values
     unit: str = ""  #: unit as a format of the unit of length, "{}²" for an area; empty if dimensionless
     from_zero: bool = True  #: whether the scale starts at 0
-    #: Labels of 0 and 1 for two categories, or of both ends of a diverging scale.
+    #: Labels of 0 and 1 for two categories, or of both ends of a diverging scale; with names as in `label`.
     ends: tuple[str, str] | None = None
     diverging: bool = False  #: whether the scale is symmetric about 0, with a neutral color there
 
@@ -64,8 +65,9 @@ class ColorFeature:
         return self.ends is None or self.diverging
 
     def title(self, result: Comparison) -> str:
-        unit = UNIT_SYMBOLS.get(result.a.unit, result.a.unit)
-        return f"{self.label} ({self.unit.format(unit)})" if self.unit else self.label
+        """Return the label with the names of the groups, and the unit."""
+        unit, label = UNIT_SYMBOLS.get(result.a.unit, result.a.unit), with_names(self.label, result.names)
+        return f"{label} ({self.unit.format(unit)})" if self.unit else label
 
     def values(self, result: Comparison) -> Real:
         """Return a value per curve of the pooled sample; curves with NaN are not filled."""
@@ -83,8 +85,8 @@ class ColorFeature:
         if self.ends is None:
             return ensure_colormap(preferred("colormap", COLORMAP))
         if self.diverging:
-            return Colormap([COLOR_B, NEUTRAL, COLOR_A], name="B to A")
-        return Colormap([COLOR_A, COLOR_B], name="A, B", interpolation="zero")
+            return Colormap([COLOR_B, NEUTRAL, COLOR_A], name="second to first group")
+        return Colormap([COLOR_A, COLOR_B], name="groups", interpolation="zero")
 
     def limits(self, values: Real, percentile: float) -> tuple[float, float]:
         """Return the contrast limits: values beyond the percentile share the last color."""
@@ -99,7 +101,7 @@ class ColorFeature:
         return low, high if high > low else low + 1.0
 
 
-_TYPICAL: Any = {"table": "witnesses", "ends": ("typical of B", "typical of A"), "diverging": True}
+_TYPICAL: Any = {"table": "witnesses", "ends": ("typical of {b}", "typical of {a}"), "diverging": True}
 #: Feature column -> color feature.
 COLOR_FEATURES: dict[str, ColorFeature] = {
     feature.column: feature
@@ -111,11 +113,17 @@ COLOR_FEATURES: dict[str, ColorFeature] = {
         ColorFeature("perimeter", "perimeter", "measures", "{}"),
         ColorFeature("equivalent_diameter", "equivalent diameter", "measures", "{}"),
         ColorFeature("circularity", "circularity", "measures", from_zero=False),
-        ColorFeature("witness_undulation", "typical of A or B, by undulation", **_TYPICAL),
-        ColorFeature("witness_scale", "typical of A or B, by scale", **_TYPICAL),
-        ColorFeature("image", "image, A or B", "sides", ends=("A", "B")),
+        ColorFeature("witness_undulation", "typical of {a} or {b}, by undulation", **_TYPICAL),
+        ColorFeature("witness_scale", "typical of {a} or {b}, by scale", **_TYPICAL),
+        ColorFeature("image", "group", "sides", ends=("{a}", "{b}")),
     )
 }
+
+
+def with_names(text: str, groups: tuple[str, str] = ("the first group", "the second")) -> str:
+    """Insert the names of the two groups, shortened, in a text of a color feature."""
+    a, b = map(shortened, groups)
+    return text.format(a=a, b=b)
 
 
 # Own layers ----------------------------------------------------------------------------------------------------
@@ -451,7 +459,7 @@ def comparison_layer_data(
     made = iter(data if sources is not None else ())
     for side, ensemble, images in zip("AB", (result.a, result.b), sources or ((), ()), strict=True):
         for source in images:
-            own = ensemble if len(images) == 1 else ensemble.subset(ensemble.images == source.name)
+            own = ensemble if len(images) == 1 else ensemble[ensemble.images == source.name]
             _, options, _ = next(made)
             options |= source.placement | {"name": f"{source.name} curves"}
             options["features"]["sample"] = source.name

@@ -330,7 +330,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         failed: Sequence[Finding],
     ) -> JobSteps:
         try:
-            verdict: Verdict = yield partial(verdict_on, sides, recipe, beside)
+            verdict: Verdict = yield partial(verdict_on, sides, recipe, beside, self.choices.design.samples)
         except ValueError as error:  # such as units that cannot be converted
             verdict = Verdict(Quality((Finding(FAILED, "", True, str(error)),)))
         self.verdict = replace(verdict, quality=Quality((*failed, *verdict.quality.findings)))
@@ -497,7 +497,7 @@ class SegmentationTask(Task[list[Ensemble]]):
     def use_as_labels(self, *, classes_apart: bool = False) -> None:
         """Convert images that contain labels, a mask or classes to Labels layers, and choose these instead.
 
-        With `classes_apart`, the components of the first class of the chosen image become A, those of the second B.
+        With `classes_apart`, the components of the first two classes of the chosen image become the two groups.
         """
         shown = self.image.chosen()
         candidates = dict.fromkeys([*([shown] if shown is not None else []), *self.choices.design.open_layers()])
@@ -657,8 +657,13 @@ class Verdict:
 Judged: TypeAlias = tuple[Source, LabelImage | None]
 
 
-def verdict_on(sides: Sequence[Sequence[Judged]], recipe: Outlines, beside: Sequence[Judged] = ()) -> Verdict:
-    """Trace the labels of two samples (maybe empty) and of further images, and judge the quality of the outlines."""
+def verdict_on(
+    sides: Sequence[Sequence[Judged]],
+    recipe: Outlines,
+    beside: Sequence[Judged] = (),
+    groups: Sequence[str] = ("A", "B"),
+) -> Verdict:
+    """Trace the labels of two groups (maybe empty) and of further images, and judge the quality of the outlines."""
     samples, drawn, empty = [], [], list[Finding]()
     for side in (*sides, beside):
         traced = []
@@ -676,7 +681,7 @@ def verdict_on(sides: Sequence[Sequence[Judged]], recipe: Outlines, beside: Sequ
                 Finding("few curves", one.name, True, f"{one.name} has no usable outline") for one in traced if not one
             ]
         samples.append(traced)
-    names = [side[0].name if len(side) == 1 else name for side, name in zip(samples, ("A", "B", "others"), strict=True)]
+    names = [side[0].name if len(side) == 1 else name for side, name in zip(samples, (*groups, "others"), strict=True)]
     *pooled, other = (
         Ensemble.pooled(side, name=name) if side else None for side, name in zip(samples, names, strict=True)
     )

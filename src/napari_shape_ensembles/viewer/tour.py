@@ -14,7 +14,7 @@ from .session import Session
 _WIDTH, _GAP = 300, 16  # pixels
 _SETTLE_MS = 400  # ms until a newly shown page has its final width
 _STOPS = {
-    "Images": "Each row is an image. The first two groups are A and B; replicates and the size of a pixel are columns. "
+    "Images": "Each row is an image; its group, its replicate and the size of a pixel are columns. "
     "Click a cell to change it.",
     "Outlines": "Yellow: what would be compared. Dotted: left out. Settings and proposals hold for all images at once.",
     "Answer": "Both mean outlines at the same scale, and what differs, in which direction and by how much. Click a "

@@ -1,5 +1,7 @@
 """The control *Color by* alone: what it requests, and the color bar of each feature."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -26,7 +28,11 @@ def test_the_color_scale_of_every_feature_covers_all_curves(color_by, comparison
     np.testing.assert_allclose([share.sum() for share in bar.shares()], 1)
     low, middle, high = bar.labels
     if feature.ends:
-        assert (low, middle, high) == (feature.ends[0], "0" if feature.diverging else "", feature.ends[1])
+        assert (low, middle, high) == (
+            feature.ends[0].format(a="one", b="two <b>"),
+            "0" if feature.diverging else "",
+            feature.ends[1].format(a="one", b="two <b>"),
+        )
     else:
         assert high.endswith(feature.unit.format(comparison.a.unit))
 
@@ -58,3 +64,19 @@ def test_missing_values_are_not_counted(qtbot):
     assert [share.sum() for share in bar.shares()] == [1, 0]
     assert bar.labels == ["0", "1", "2 px"]
     assert not bar.grab().isNull()
+
+
+def test_the_groups_are_called_by_their_names(color_by, comparison, shown):
+    shown(color_by)
+    bar = shown_by(color_by, comparison, "witness_scale")
+    assert color_by.choice.currentText() == "typical of one or two <b>, by scale"
+    assert "histograms of one and of two &lt;b&gt;" in bar.toolTip()
+
+
+def test_long_names_are_elided_and_do_not_widen_the_dock(color_by, comparison):
+    width = shown_by(color_by, comparison, "witness_scale").sizeHint().width()
+    long = replace(comparison, a=comparison.a.derived(comparison.a.curves, name="control " * 20))
+    bar = shown_by(color_by, long, "witness_scale")
+    assert bar.labels[-1] == "typical of control cont…ol control "
+    assert "control " * 20 in bar.toolTip()
+    assert bar.sizeHint().width() <= width + 80

@@ -42,8 +42,8 @@ def test_a_result_is_shown_with_its_row_tests_counts_and_settings(panel, compari
     assert panel.table.marked() == [comparison.case]
     assert {"nulls", "details", "settings", "check"} <= visible(panel)
     assert f"{comparison.scale.p_value:.2g}" in panel.text()
-    assert "<b>A</b> one: 30 curves, in µm" in panel.details.text()
-    assert "two &lt;b&gt;: 35 curves" in panel.details.text()
+    assert "<b>one</b>: 30 curves, in µm" in panel.details.text()
+    assert "<b>two &lt;b&gt;</b>: 35 curves" in panel.details.text()
     assert "rank: 20" in panel.used.text()
     assert f"{comparison.scale.mmd:.3f}" in panel.null_plots["Scale"].caption
 

@@ -98,7 +98,9 @@ def test_nothing_is_drawn_without_a_shape_space(qtbot):
 
 
 def test_every_page_draws_its_shape_over_the_reference(explorer):
-    for page, (name, behind) in enumerate((("mean of all curves", 1), ("mean of A → mean of B", 2), ("A · 100", 1))):
+    for page, (name, behind) in enumerate(
+        (("mean of all curves", 1), ("mean of one → mean of two <b>", 2), ("one · 100", 1))
+    ):
         explorer.tabs.setCurrentIndex(page)
         *others, shape = explorer.canvas.outlines
         assert explorer.shape[1].startswith(name)
@@ -110,7 +112,7 @@ def test_every_page_draws_its_shape_over_the_reference(explorer):
 def test_a_newly_chosen_path_starts_at_its_beginning(explorer, comparison):
     explorer.tabs.setCurrentIndex(1)
     explorer.choose(explorer.ends[0], 31)
-    assert explorer.ends[0].currentText() == f"B · {comparison.b.ids[1]}"
+    assert explorer.ends[0].currentText() == f"two <b> · {comparison.b.ids[1]}"
     places = ShapePlaces(comparison)
     expected = places.draw(places.curve(31)[0])
     np.testing.assert_allclose(explorer.shape[0], expected, atol=1e-9)
@@ -131,7 +133,7 @@ def test_another_comparison_resets_all_choices(explorer, comparison):
     explorer.set_places(ShapePlaces(comparison))
     assert explorer.curve.currentIndex() == 0
     assert explorer.rank.value() == explorer.rank.maximum() == 20
-    assert explorer.shape[1] == "A · 100, rank 20"
+    assert explorer.shape[1] == "one · 100, rank 20"
 
 
 def test_the_button_requests_the_selected_curve(explorer, qtbot):
@@ -255,7 +257,7 @@ def test_a_narrow_table_moves_columns_to_the_text_below(shown, panel):
     assert not any(panel.table.isColumnHidden(place) for place in range(len(headings)))
     panel.table.resize(12 * panel.table.fontMetrics().height(), 150)
     hidden = [heading for place, heading in enumerate(headings) if panel.table.isColumnHidden(place)]
-    assert hidden == ["sd B/A", "var."]
+    assert hidden == ["sd ratio", "var."]
 
 
 def test_play_stops_on_request(explorer, qtbot):

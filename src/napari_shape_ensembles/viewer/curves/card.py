@@ -5,15 +5,16 @@ from html import escape
 import numpy as np
 from qtpy.QtCore import QSize, Signal
 from qtpy.QtGui import QResizeEvent
-from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
+from qtpy.QtWidgets import QGridLayout, QWidget
 
 from ..._types import Index
 from ...comparison import Comparison
 from ...comparison.answer import titles_of
 from ...explanation.single_curves import aligned, mean_outline, nearest_curves
 from ...outlines.units import UNIT_SYMBOLS
-from ..layers import COLOR_FEATURES
-from ..panels.shape_canvas import OutlineButton, ShapeCanvas, StyledOutline, radius
+from ...words import shortened
+from ..layers import COLOR_FEATURES, with_names
+from ..panels.shape_canvas import SIDE_MARKS, OutlineButton, ShapeCanvas, StyledOutline, radius
 from ..panels.widgets import button, clear_layout, column, wrapped_label
 
 _NARROW, _GAP, _MARGINS = 230, 3, 20  # pixels
@@ -45,7 +46,8 @@ class CurveCard(QWidget):
         self._nearest = QGridLayout()
         self._nearest.setHorizontalSpacing(_GAP)
         parts = self.numbers, self.outline, self.exclude
-        beside = () if brief else (QLabel("Nearest in A, and in B"), self._nearest)
+        self._legend = wrapped_label()
+        beside = () if brief else (self._legend, self._nearest)
         column(*parts, *beside, page=self, margins=(9, 9, 9, 9)).layout().addStretch(1)
         self.buttons: list[OutlineButton] = []
 
@@ -56,21 +58,20 @@ class CurveCard(QWidget):
         self.exclude.setText("Incl&ude again" if self.row in excluded else "Excl&ude")
         clear_layout(self._nearest)
         self.buttons = []
+        self._legend.setVisible(self.row >= 0)
         if self.row < 0:
             several = f"{len(rows)} curves selected." if len(rows) else "Click a curve to see its card."
             self.numbers.setText(several)
             self.outline.show_shapes([])
         else:
-            side = "A" if self.row < len(result.a) else "B"
-            name = titles_of(result)["AB".index(side)]
-            if len(name) > _MAX_NAME_LETTERS:  # such as the joined name of several images
-                name = f"{name[: _MAX_NAME_LETTERS // 2]}…{name[-_MAX_NAME_LETTERS // 2 :]}"
+            titles, first = titles_of(result), len(result.a)
+            name = shortened(titles[self.row >= first], _MAX_NAME_LETTERS)  # maybe joined from those of several images
             lines = [f"<b>{escape(name)}</b>, curve {escape(str(result.distances['id'].iloc[self.row]))}"]
             symbol = UNIT_SYMBOLS.get(result.a.unit, result.a.unit)
             for feature in COLOR_FEATURES.values():
                 if feature.numeric and (feature.column in _SHORT_LABELS or not self._brief):
                     value, unit = feature.values(result)[self.row], escape(feature.unit.format(symbol))
-                    label = _SHORT_LABELS[feature.column] if self._brief else feature.label
+                    label = _SHORT_LABELS[feature.column] if self._brief else with_names(feature.label, result.names)
                     lines.append(f"{label}: {value:.4g} {unit}".strip())
             self.numbers.setText("<br>".join(lines))
             others = () if self._brief else nearest_curves(result, self.row)
@@ -78,12 +79,14 @@ class CurveCard(QWidget):
             outlines, mean = aligned(result, rows), mean_outline(result)
             reach = radius(outlines)
             for row, outline in list(zip(rows.tolist(), outlines, strict=True))[1:]:
-                nearest = OutlineButton(row, "A" if row < len(result.a) else "B", outline, reach)
+                nearest = OutlineButton(row, "AB"[row >= first], titles[row >= first], outline, reach)
                 nearest.clicked.connect(lambda _=False, row=row: self.picked.emit(np.array([row])))
                 nearest.hovered.connect(self.hovered)
                 self.buttons.append(nearest)
+            a, b = map(shortened, result.names)
+            self._legend.setText(f"Nearest of {SIDE_MARKS['A']} {a}, and of {SIDE_MARKS['B']} {b}")
             self._arrange()
-            own = StyledOutline(outlines[0], side, filled=True)
+            own = StyledOutline(outlines[0], "AB"[self.row >= first], filled=True)
             self.outline.set_scale(1.05 * radius([outlines[0], mean]), result.a.unit)
             self.outline.show_shapes([own, StyledOutline(mean, dashed=True, width=1.0)])
 

@@ -1,4 +1,4 @@
-"""The gallery: clickable outlines of the curves of A and B nearest to the mean shape, and farthest from it."""
+"""The gallery: clickable outlines of the curves of both groups nearest to the mean shape, and farthest from it."""
 
 import numpy as np
 from qtpy.QtCore import Signal
@@ -8,14 +8,14 @@ from ...comparison import Comparison
 from ...comparison.answer import titles_of
 from ...explanation.single_curves import aligned, nearest_and_farthest
 from ..panels.fonts import NamedLine
-from ..panels.shape_canvas import OutlineButton, radius
+from ..panels.shape_canvas import SIDE_MARKS, OutlineButton, radius
 from ..panels.widgets import clear_layout, tip
 
 _SIZE, _GAP = 72, 24
 
 
 class CurveGallery(QWidget):
-    """The most typical and the most unusual curves, A above B, aligned and at a common scale."""
+    """The most typical and the most unusual curves of each group, aligned and at a common scale."""
 
     picked = Signal(object)  #: array: index of the clicked curve into the pooled sample
     hovered = Signal(int)  #: int: pooled index of the hovered curve, or -1
@@ -34,11 +34,11 @@ class CurveGallery(QWidget):
         reach, pictures = radius(outlines), zip(rows.tolist(), outlines, strict=True)
         for line, (letter, name, side) in enumerate(zip("AB", titles_of(result), sides, strict=True)):
             for left, words, group in zip((0, count + 1), ("most typical", "most unusual"), side, strict=True):
-                heading = NamedLine("", name, f": {words}")
+                heading = NamedLine(f"{SIDE_MARKS[letter]} ", name, f": {words}")
                 heading.setToolTip(tip(name))
                 self._grid.addWidget(heading, 2 * line, left, 1, count)
                 for place, (row, outline) in zip(range(left, left + len(group)), pictures, strict=False):
-                    button = OutlineButton(row, letter, outline, reach, _SIZE)
+                    button = OutlineButton(row, letter, name, outline, reach, _SIZE)
                     button.clicked.connect(lambda _=False, row=row: self.picked.emit(np.array([row])))
                     button.hovered.connect(self.hovered)
                     self._grid.addWidget(button, 2 * line + 1, place)

@@ -1,4 +1,4 @@
-"""A scatter plot of the curves: any two measurements, A and B distinguished by marker and color."""
+"""A scatter plot of the curves: any two measurements, the groups distinguished by marker and color."""
 
 import numpy as np
 from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
@@ -10,6 +10,8 @@ from ..._types import Index, Real
 from ...palette import COLOR_A, COLOR_B
 from ..panels.distributions import paint_labels
 from ..panels.fonts import Drawing, elided, painting
+from ..panels.shape_canvas import SIDE_MARKS
+from ..panels.widgets import tip
 
 _RADIUS, _PICK_RADIUS = 3.0, 9.0
 _RING = 5.5  # radius of the ring around a selected point
@@ -35,12 +37,13 @@ class ScatterPlot(Drawing):
         self.setMinimumSize(220, 100)  # else the window would outgrow a screen of 768 pixels
         self.setMouseTracking(True)
         self.setAccessibleName("Scatter plot of the curves")
-        self.setToolTip("● A   ▲ B.  Click a curve, or draw a line around several; Shift adds.")
 
     def show_points(self, points: Real, first: int, names: tuple[str, str], sides: tuple[str, str] = ("", "")) -> None:
-        """Show points (N, 2), the `first` of them A's; `names` label the x and y axis, `sides` the samples."""
+        """Show points (N, 2), the `first` of them of one group; `names` label the x and y axis, `sides` the groups."""
         self.points, self._first, self._names, self._sides = points, first, names, sides
         self._pixmap = None
+        marks = "   ".join(f"{mark} {side}" for mark, side in zip(SIDE_MARKS.values(), sides, strict=True))
+        self.setToolTip(tip(f"{marks}\nClick a curve, or draw a line around several; Shift adds."))
         self.update()
 
     def mark(self, rows: Index) -> None:
@@ -76,7 +79,7 @@ class ScatterPlot(Drawing):
         return QRectF(margin, top, max(self.width() - margin - 6, 1), max(self.height() - margin - top, 1))
 
     def legend(self) -> tuple[str, str]:
-        """Return the legend entries of A and B, elided to the available width."""
+        """Return the legend entries of both groups, elided to the available width."""
         room = self.width() / 2 - 2 * _LEGEND_MARKER_PX
         a, b = (elided(self.fontMetrics(), name, room) for name in self._sides)
         return a, b

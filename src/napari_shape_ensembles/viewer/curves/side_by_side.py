@@ -76,7 +76,7 @@ class Caption(NamedTuple):
 
 
 class SideBySide:
-    """Shows each image with its curves in a cell of napari's grid, A's first, with linked pan and zoom.
+    """Shows each image with its curves in a cell of napari's grid, the first group first, with linked pan and zoom.
 
     While on, added and removed layers are arranged too; points, labels and shapes that the user adds on an image share
     its cell. The other cells are those of `follow`. The arrangement is suspended while the user has the grid switched

@@ -50,7 +50,7 @@ PAGES: Mapping[str, Mapping[str, Callable[[ViewerModel], QWidget]]] = {
 FORMS = {"recipe": "Settings and preview", "settings": "Answer"}
 _NEXT_BUTTONS = {
     "Images": ("Look at the outlines ›", "See what will be compared, before any answer"),
-    "Outlines": ("Compare ›", "Compare the outlines of A and B"),
+    "Outlines": ("Compare ›", "Compare the outlines of the groups"),
     "Answer": ("Why? ›", "See what the difference consists of"),
     "Why": ("Can I trust it? ›", "See how sensitive the answer is to the settings"),
     "Trust": ("‹ Back to the answer", "Show the answer again"),

@@ -45,6 +45,7 @@ from ..dialogs import Dialogs
 from ..inputs import ImageRow, fingerprint, source_of
 from ..page_status import images_status
 from ..panels.fonts import painting, with_label_font
+from ..panels.shape_canvas import SIDE_MARKS
 from ..panels.widgets import (
     Entries,
     Section,
@@ -72,9 +73,9 @@ _PARTS_NOTE = (
 _PIXEL_COLUMN = "pixel"
 _COLUMN_TOOLTIPS = {
     IMAGE: "Layers that can be compared.",
-    GROUP: "Condition, such as control or drug. The first two groups are A and B, unless a group is named A or B. "
-    "Empty: not compared. Type a group to enter it in all selected rows, or drop layers from the layer list on a row "
-    "of the group.",
+    GROUP: "Condition, such as control or drug. The first two groups are compared first; a group named A or B is the "
+    "first or the second of them. Empty: not compared. Type a group to enter it in all selected rows, or drop layers "
+    "from the layer list on a row of the group.",
     "replicate": (
         "Dish, animal or specimen; images of the same one are not independent. Empty: each image is a replicate."
     ),
@@ -83,8 +84,8 @@ _COLUMN_TOOLTIPS = {
 }
 _SIZE = re.compile(r"\s*([\d.,eE+-]+)\s*(?:[×x*]\s*([\d.,eE+-]+))?\s*([^\d\s].*?)?\s*")  # 0.5 or 0,5
 _MAX_COLUMN_WIDTH, _MIN_NAME_WIDTH = 170, 90  # maximum column width, and minimum width of the names, in pixels
-_ICON_PX = 14  # side length of the mark of A or B in a cell, in pixels
-_SIDE_INKS = {"A": "white", "B": "black"}  # color of the letter on the color of its side
+_ICON_PX = 14  # side length of the mark of a group in a cell, in pixels
+_ORDINALS = {"A": "first group", "B": "second group"}
 _SIDE = Qt.ItemDataRole.UserRole
 _CHECK_DEBOUNCE_MS = 400  # debounce of layer list changes before images are checked, in ms
 
@@ -125,11 +126,11 @@ class ImagesPage(Page):
         self.split.menu().triggered.connect(self._split)
         self.split.setStyleSheet("padding: 3px 18px 3px 6px;")
         own: Entries = {
-            "S&wap A and B": (self.design.swap, "The first group becomes the second"),
+            "S&wap the first two groups": (self.design.swap, "The first group becomes the second"),
             "A&dd column …": (self._add, "Add a covariate, such as dose or day; numbers are tested as a trend"),
         }
         tour = {"&Take a tour": (self._request_tour, "Walk through the five pages")}
-        tooltip = "Swap A and B, add a column, open the table from a file, or save it; take a tour"
+        tooltip = "Swap the first two groups, add a column, open the table from a file, or save it; take a tour"
         self.table_menu = menu_button("Ta&ble", tooltip, {**own, **self.dialogs.table_entries(), **tour})
         self.reason, self.warnings, self.message = wrapped_label(), wrapped_label(), wrapped_label()
         names = Section("Fill columns from names", column(row(self.pattern, self.fill, grows=self.pattern)))
@@ -179,9 +180,10 @@ class ImagesPage(Page):
                 pixels = f"⚠ {error}"
             cells.append([layer.name, *(design.cell(layer, name) for name in design.columns), pixels])
         self.table.show_cells(columns, cells, layers, first_two)
-        named = "; ".join(f"{side} is {group}" for group, side in first_two.items() if group != side)
+        named = " and ".join(f"{SIDE_MARKS[side]} {group}" for group, side in first_two.items())
+        paired = f"Compared first: {named}." if design.is_experiment and named else ""
         reason, step = self.session.comparison.blocking_reason(), images_status(self.session)
-        notes = [f"{named}." if named else "", f"⚠ {step.reason}" if step.state == "look" else ""]
+        notes = [paired, f"⚠ {step.reason}" if step.state == "look" else ""]
         self.reason.setText("\n".join(filter(None, [*([reason] if reason else notes), _PARTS_NOTE * design.has_parts])))
         self.reason.setVisible(bool(self.reason.text()))
         self.tour.setVisible(not layers)
@@ -341,16 +343,15 @@ def _common_prefix_length(names: Iterable[str]) -> int:
 
 
 def _side_icon(side: str) -> QIcon:
-    """Return a square in the color of A or B with its letter, as colors alone do not tell them apart."""
+    """Return the mark of one of the first two groups in its color."""
     picture = QPixmap(2 * _ICON_PX, 2 * _ICON_PX)  # twice the size, for screens with a high resolution
-    picture.fill(QColor(SIDE_COLORS[side]))
+    picture.fill(Qt.GlobalColor.transparent)
     with painting(picture) as painter:
         font = painter.font()
-        font.setPixelSize(int(1.6 * _ICON_PX))
-        font.setBold(True)
+        font.setPixelSize(2 * _ICON_PX)
         painter.setFont(font)
-        painter.setPen(QColor(_SIDE_INKS[side]))
-        painter.drawText(picture.rect(), Qt.AlignmentFlag.AlignCenter, side)
+        painter.setPen(QColor(SIDE_COLORS[side]))
+        painter.drawText(picture.rect(), Qt.AlignmentFlag.AlignCenter, SIDE_MARKS[side])
     icon = QIcon(picture)
     icon.addPixmap(picture, QIcon.Mode.Selected)  # else tinted in a selected cell
     return icon
@@ -367,7 +368,7 @@ class CellView(QStyledItemDelegate):
             option.textElideMode = Qt.TextElideMode.ElideMiddle
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, _: QModelIndex) -> None:
-        """Give the editor the whole cell: beside the mark of A or B, few letters would be visible."""
+        """Give the editor the whole cell: beside the mark of its group, few letters would be visible."""
         editor.setGeometry(option.rect)
 
     def setModelData(self, editor: QLineEdit, _: QAbstractItemModel, index: QModelIndex) -> None:
@@ -413,7 +414,7 @@ class DesignView(QTableWidget):
     def show_cells(
         self, headings: list[str], cells: list[list[str]], layers: list[Row], sides: Mapping[str, str]
     ) -> None:
-        """Replace the texts, and mark the groups that are A and B, without emitting signals.
+        """Replace the texts, and mark the first two groups, without emitting signals.
 
         Unchanged cells are left alone, as one may be in edit mode.
         """
@@ -449,7 +450,7 @@ class DesignView(QTableWidget):
                     if (item.data(_SIDE) or "") != side:
                         item.setData(_SIDE, side)
                         item.setIcon(_side_icon(side) if side else QIcon())
-                        item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, f"sample {side}" if side else "")
+                        item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, _ORDINALS.get(side, ""))
         self.fit()
 
     def fit(self) -> None:

@@ -99,4 +99,4 @@ class InspectCurves(TaskPage):
                 self.verdict.setText(result.sentence)
                 self.verdict.setVisible(bool(result.sentence))
                 a, *b = scores(result)
-                self.colorbar.show_values(SCORE, score_limits(result), a, b[0] if b else np.empty(0), "")
+                self.colorbar.show_values(SCORE, score_limits(result), a, b[0] if b else np.empty(0), "", ("A", "B"))

@@ -58,7 +58,7 @@ class SegmentCurves(TaskPage):
         self.labels = Notice(
             "Use as labels", "Treat each value as an object instead of segmenting; the image is not changed"
         )
-        self.classes = Notice("Compare classes", "Components of the first class are A, those of the second B")
+        self.classes = Notice("Compare classes", "The components of the two classes become the two groups")
         self.labels.button.clicked.connect(self._use_labels)
         self.classes.button.clicked.connect(self._compare_classes)
         self.sizes = SizeHistogram()

@@ -8,7 +8,7 @@ from ..panels.widgets import headline_label, scrolling, wrapped_label
 from ..session import Session
 from .base import ChoicesLine, PairChoice, TaskPage
 
-_WHAT = "About thirty comparisons of A and B, each with one choice changed."
+_WHAT = "About thirty comparisons of the two groups, each with one choice changed."
 
 
 class TrustPage(TaskPage):

@@ -27,11 +27,11 @@ class WhyPage(TaskPage):
             napari_viewer,
             task,
             run="Find typical curves, and test components and modes; takes a few seconds",
-            run_again="Compare A and B as they are now",
+            run_again="Compare the groups as they are now",
         )
         self.run_button.setText("&Explain the difference")
         self.status = wrapped_label()
-        self.compare = button("Compare A and B", "Compare the first two groups, and explain what differs")
+        self.compare = button("Compare the groups", "Compare the first two groups, and explain what differs")
         self.compare.clicked.connect(self.run_again)
         self.pair = PairChoice(self)
         self.link(self.session.design.changed, self.show_result)
@@ -47,8 +47,8 @@ class WhyPage(TaskPage):
         self.save_report.clicked.connect(self._ask_for_report)
         self.control = button(
             "E&xchange form and scale",
-            "Compare curves with the form of A and the scale of B, and the reverse, with A and B: only the exchanged "
-            "part may differ. Takes about eight comparisons",
+            "Compare curves with the form of one group and the scale of the other, and the reverse, with both groups: "
+            "only the exchanged part may differ. Takes about eight comparisons",
         )
         self.control.clicked.connect(task.run_control)
         self.controlled = wrapped_label()
@@ -83,8 +83,9 @@ class WhyPage(TaskPage):
         self.save_report.setEnabled(not task.busy)
         self.folded_control.setVisible(explanation is not None)
         self.control.setEnabled(not task.busy)
-        self.controlled.setText("\n".join(swap_sentences(task.swaps)) if task.swaps else "")
-        self.controlled.setVisible(bool(task.swaps))
+        swapped = swap_sentences(task.swaps, explanation.comparison.names) if explanation and task.swaps else ()
+        self.controlled.setText("\n".join(swapped))
+        self.controlled.setVisible(bool(swapped))
         if explained_comparison is not None and (
             places is None or not same_data(places.comparison, explained_comparison)
         ):

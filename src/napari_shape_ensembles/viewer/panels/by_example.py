@@ -38,7 +38,7 @@ class ByExample(QWidget):
             "A click on an outlined object makes it an example, with Shift background.\n"
             "A click on an example removes it.",
         )
-        self.learn = button("L&earn", "Learn from all painted images, and outline all images of A and B with one model")
+        self.learn = button("L&earn", "Learn from all painted images, and outline all images with one model")
         self.live = QCheckBox("After every stroke")
         self.live.setToolTip("Learn again after every stroke. Default off.")
         self.models = menu_button("Model", "Save or load a model, or use a method again", dialogs.model_entries())

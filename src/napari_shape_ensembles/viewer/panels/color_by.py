@@ -8,13 +8,13 @@ from qtpy.QtWidgets import QSizePolicy, QWidget
 from ..._types import Real
 from ...comparison import Comparison
 from ...outlines.units import UNIT_SYMBOLS
-from ..layers import COLOR_FEATURES, DEFAULT_PERCENTILE, ColorFeature
+from ..layers import COLOR_FEATURES, DEFAULT_PERCENTILE, ColorFeature, with_names
 from .distributions import bin_shares, paint_labels, paint_steps
-from .fonts import Drawing, WholeBox
-from .widgets import NarrowList, buddy_label, column, pass_wheel, row
+from .fonts import Drawing, WholeBox, elided
+from .widgets import NarrowList, buddy_label, column, pass_wheel, row, tip
 
 _BAR, _BINS, _NARROW = 14, 40, 200
-_ABOVE, _BESIDE = 4, 8  # pixels
+_ABOVE, _BESIDE, _MAX_NAME = 4, 8, 80  # pixels
 
 
 class ColorBy(QWidget):
@@ -26,8 +26,8 @@ class ColorBy(QWidget):
         super().__init__(parent)
         self.choice = NarrowList(
             "Feature that colors the curves; all images share one color scale. Default: distance from the "
-            "mean.\nTypical of A or B: the witness of the test, positive where curves of A are denser.",
-            {name: feature.label for name, feature in COLOR_FEATURES.items()},
+            "mean.\nTypical of a group: the witness of the test, positive where curves of the first group are denser.",
+            {name: with_names(feature.label) for name, feature in COLOR_FEATURES.items()},
         )
         self.percentile = WholeBox()
         self.percentile.setRange(50, 100)
@@ -52,18 +52,20 @@ class ColorBy(QWidget):
     def show_colors(self, chosen: str, percentile: int, result: Comparison) -> None:
         """Show the feature that colors the curves of a result, and its contrast limits, without emitting `changed`."""
         with QSignalBlocker(self.choice), QSignalBlocker(self.percentile):
+            for place, feature in enumerate(COLOR_FEATURES.values()):
+                self.choice.setItemText(place, with_names(feature.label, result.names))
             self.choice.setCurrentIndex(self.choice.findData(chosen))
             self.percentile.setValue(percentile)
         feature, first = COLOR_FEATURES[chosen], len(result.a)
         values = feature.values(result)
         limits = feature.limits(values, percentile)
         unit = feature.unit.format(UNIT_SYMBOLS.get(result.a.unit, result.a.unit))
-        self.colorbar.show_values(feature, limits, values[:first], values[first:], unit)
+        self.colorbar.show_values(feature, limits, values[:first], values[first:], unit, result.names)
         self.show()
 
 
 class ColorBar(Drawing):
-    """A color bar with tick labels below it, and histograms of the values of A and of B above it.
+    """A color bar with tick labels below it, and histograms of the values of both groups above it.
 
     napari draws no color bar for Shapes layers.
     """
@@ -71,46 +73,64 @@ class ColorBar(Drawing):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setToolTip("Above the color bar: histograms of A and B. ≥ and ≤: values beyond share one color.")
         self.show_values(ColorFeature("", ""), (0.0, 1.0), np.empty(0), np.empty(0), "")
 
-    def show_values(self, feature: ColorFeature, limits: tuple[float, float], a: Real, b: Real, unit: str) -> None:
-        self._limits = limits
+    def show_values(
+        self,
+        feature: ColorFeature,
+        limits: tuple[float, float],
+        a: Real,
+        b: Real,
+        unit: str,
+        names: tuple[str, str] = ("", ""),
+    ) -> None:
+        """Show the colors of a feature, and the histograms of its values in two named groups, or in one."""
+        self._limits, self._names = limits, names
         self._sides = [side[np.isfinite(side)] for side in (a, b)]
         colors = np.round(255 * feature.colormap.map(np.linspace(0, 1, 256)))
         self._pixels = colors.astype(np.uint8).tobytes()
         if feature.ends is not None:
-            self.labels = [feature.ends[0], "0" if feature.diverging else "", feature.ends[1]]
+            left, right = (with_names(end, names) for end in feature.ends)
+            self.labels = [left, "0" if feature.diverging else "", right]
         else:
             (low, high), values = limits, np.concatenate(self._sides)
             below, above = "≤ " * bool((values < low).any()), "≥ " * bool((values > high).any())
             self.labels = [f"{below}{low:.3g}", f"{(low + high) / 2:.3g}", f"{above}{high:.3g} {unit}".strip()]
+        groups = f"histograms of {names[0]} and of {names[1]}. " if all(names) else "a histogram. "
+        self.setToolTip(tip(f"Above the color bar: {groups}≥ and ≤: values beyond share one color."))
+        self._fixed = feature.ends is None  # whether all labels have to fit, as names are elided
         self.updateGeometry()
         self.update()
 
     def shares(self) -> list[Real]:
-        """Return the histograms of A and of B along the bar, as fractions; outliers are counted in the outer bins."""
+        """Return the histogram of each group along the bar, as fractions; outliers are counted in the outer bins."""
         return bin_shares(self._sides, *self._limits, _BINS)
 
     def sizeHint(self) -> QSize:
         font = self.fontMetrics()
-        width = font.horizontalAdvance("  ".join(self.labels)) + 2 * (font.horizontalAdvance("B") + _BESIDE)
+        width = font.horizontalAdvance("  ".join(self.labels)) * self._fixed + self._margin() + _BESIDE
         return QSize(max(_NARROW, width), 2 * (font.height() + _ABOVE) + _BAR + font.height() + 8)
 
     minimumSizeHint = sizeHint
 
+    def _margin(self) -> int:
+        """Return the width left of the bar, in which the names of two groups are shown."""
+        widest = max(map(self.fontMetrics().horizontalAdvance, self._names)) if all(map(len, self._sides)) else 0
+        return min(widest, _MAX_NAME) + _BESIDE
+
     def draw(self, painter: QPainter) -> None:
-        ink = QPen(self.palette().windowText().color(), 1)
-        # With two samples, the margin holds the letter of each.
-        margin, height = self.fontMetrics().horizontalAdvance("B") + _BESIDE, self.fontMetrics().height() + _ABOVE
-        bar = QRectF(margin, 2 * height + 2, self.width() - 2 * margin, _BAR)
-        for index, (name, side, share) in enumerate(zip("AB", self._sides, self.shares(), strict=True)):
+        ink, metrics = QPen(self.palette().windowText().color(), 1), self.fontMetrics()
+        margin, height = self._margin(), metrics.height() + _ABOVE
+        bar = QRectF(margin, 2 * height + 2, self.width() - margin - _BESIDE, _BAR)
+        for index, (name, side, share) in enumerate(zip(self._names, self._sides, self.shares(), strict=True)):
             if len(side):
                 strip = QRectF(margin, index * height + 2, bar.width(), height - 4)
                 paint_steps(painter, strip, share / (share.max() or 1.0), ink, 110)
                 if all(map(len, self._sides)):
-                    painter.drawText(QRectF(0, strip.top(), margin - 4, height), Qt.AlignmentFlag.AlignRight, name)
+                    words = elided(metrics, name, margin - _BESIDE)
+                    painter.drawText(QRectF(0, strip.top(), margin - 4, height), Qt.AlignmentFlag.AlignRight, words)
         painter.drawImage(bar, QImage(self._pixels, 256, 1, QImage.Format.Format_RGBA8888))
         painter.setPen(ink)
-        line = QRectF(margin, bar.bottom() + 2, bar.width(), self.fontMetrics().height() + 2)
-        paint_labels(painter, line, self.labels)
+        line = QRectF(margin, bar.bottom() + 2, bar.width(), metrics.height() + 2)
+        room = line.width() if self._fixed else line.width() / 2 - metrics.horizontalAdvance("  0")
+        paint_labels(painter, line, [elided(metrics, label, room) for label in self.labels])

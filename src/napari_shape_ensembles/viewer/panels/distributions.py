@@ -13,6 +13,7 @@ from ...mmd import MMDTest
 from ...outlines.units import UNIT_SYMBOLS
 from ...palette import COLOR_A, COLOR_B
 from .fonts import Drawing
+from .widgets import tip
 
 _MARGIN, _PLOT, _NARROW = 8, 56, 200  # pixels
 _MARKER_HALF_WIDTH_PX = 5  # half the width of the triangular marker, in pixels
@@ -158,7 +159,7 @@ class NullPlot(Histogram):
         super().__init__(parent)
         self.title = title
         self.setToolTip(
-            "Gray: null distribution of the MMD, from permuted labels A and B. Dashed: the threshold. Solid, with "
+            "Gray: null distribution of the MMD, from permuted group labels. Dashed: the threshold. Solid, with "
             "a triangle: the MMD of your images. To the right of the threshold, a difference is detected."
         )
 
@@ -176,16 +177,17 @@ class NullPlot(Histogram):
 
 
 class PairedHistogram(Drawing):
-    """Two overlaid histograms: A filled, B as a bold dashed line."""
+    """Overlaid histograms of two groups: the first filled, the second as a bold dashed line."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._shares = [np.zeros(1)] * 2
         self.setFixedHeight(_PLOT)
-        self.setToolTip("Distribution of the coordinate over the curves of A (filled) and of B (dashed)")
 
-    def show_samples(self, a: Real, b: Real) -> None:
-        """Show the normalized histograms of A and B with common bins; outliers are counted in the outer bins."""
+    def show_samples(self, a: Real, b: Real, names: tuple[str, str] = ("the first group", "the second group")) -> None:
+        """Show the normalized histograms of two groups with common bins; outliers are counted in the outer bins."""
+        of_a, of_b = names
+        self.setToolTip(tip(f"Distribution of the coordinate in {of_a} (filled) and in {of_b} (dashed)"))
         low, high = np.quantile(np.concatenate([a, b]), [0.005, 0.995])
         self._shares = bin_shares([a, b], low, high if high > low else low + 1, 24)
         self.update()

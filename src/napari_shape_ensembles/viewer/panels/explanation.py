@@ -10,7 +10,7 @@ from qtpy.QtGui import QHideEvent, QKeyEvent, QMouseEvent, QResizeEvent
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ..._types import Real
-from ...comparison.answer import names_of
+from ...comparison.answer import names_of, titles_of
 from ...comparison.quantities import COMPONENTS
 from ...explanation import Explanation
 from ...explanation.modes import Modes, along_mode, exaggeration
@@ -18,13 +18,13 @@ from ...mmd.witness import most_typical
 from ...words import counted
 from .distributions import PairedHistogram, ShareBar
 from .shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
-from .widgets import NarrowList, PickTable, Section, SteadyTabs, WrappedLabel, clear_layout, column, wrapped_label
+from .widgets import NarrowList, PickTable, Section, SteadyTabs, WrappedLabel, clear_layout, column, tip, wrapped_label
 
 _HEADINGS = {
     "mode": "Modes of undulation, numbered by decreasing variance",
     "p": "Adjusted p-value: joint over all modes (step-down max-T)",
-    "B − A": "Mean of B minus mean of A, in standard deviations",
-    "sd B/A": "Standard deviation of B divided by that of A",
+    "shift": "Mean of {b} minus mean of {a}, in standard deviations",
+    "sd ratio": "Standard deviation of {b} divided by that of {a}",
     "var.": "Share of the variance of all modes",
     "related to": "Property with a rank correlation of at least 0.6 with the mode; for fine waves, how many lobes",
 }
@@ -35,7 +35,7 @@ _PER_SIDE = 3  # outlines of each side drawn for a component
 # Frames of an animated mode: it ends after two periods, so that nothing moves beside the text for long.
 _PERIOD, _FRAMES, _FRAME_MS = 40, 80, 50
 _TYPICAL = "The curves most typical of each side and not of the other. Click one to see it above."
-_WIDE_TABLE_COLUMNS = {"var.": 23, "sd B/A": 16}  # columns hidden in tables narrower than this many line heights
+_WIDE_TABLE_COLUMNS = {"var.": 23, "sd ratio": 16}  # columns hidden in tables narrower than this many line heights
 
 
 class ExplanationPanel(SteadyTabs):
@@ -95,6 +95,7 @@ class ExplanationPanel(SteadyTabs):
         result = explanation.comparison
         self.shares.setVisible(result.undulation.rejected or result.scale.rejected)
         self.table.show_modes(explanation.modes, explanation.comparison.settings.significance)
+        self.table.name_groups(*result.names)
         self._show_mode()
         self._show_typical()
 
@@ -141,7 +142,7 @@ class ExplanationPanel(SteadyTabs):
             self._draw_place(about)
 
     def _draw_component(self, name: str) -> None:
-        """Draw outlines of A, above, and of B, whose value of a component is closest to their side's mean."""
+        """Draw outlines of each group whose value of a component is closest to the group's mean."""
         assert self.explanation is not None
         comparison, first = self.explanation.comparison, len(self.explanation.comparison.a)
         values, curves = comparison.components[name], [*comparison.a.curves, *comparison.b.curves]
@@ -187,7 +188,9 @@ class ExplanationPanel(SteadyTabs):
         where = form.shifted if about == "mean form" else form.spread
         self.picture.set_scale(1.1 * radius([form.mean_a, form.mean_b]), self.explanation.comparison.a.unit)
         styled = StyledOutline(form.mean_a, "A", filled=True), StyledOutline(form.mean_b, "B", dashed=True)
-        self.picture.show_shapes(styled, f"Mean forms at one size; dots: the {about} differs", form.mean[where])
+        a, b = names_of(self.explanation.comparison)
+        title = f"Mean forms at one size, {a} filled, {b} dashed; dots: the {about} differs"
+        self.picture.show_shapes(styled, title, form.mean[where])
 
     def _advance(self) -> None:
         """Draw the next frame of the moving mode; at the end, its resting picture."""
@@ -232,7 +235,7 @@ class ExplanationPanel(SteadyTabs):
         comparison, modes = self.explanation.comparison, self.explanation.modes
         self._draw_mode(self.mode_canvas, mode)
         values, first = comparison.t[:, mode], len(comparison.a)
-        self.densities.show_samples(values[:first], values[first:])
+        self.densities.show_samples(values[:first], values[first:], comparison.names)
         self.mode_sentence.setText(modes.sentence(mode))
 
     def _show_typical(self) -> None:
@@ -248,7 +251,7 @@ class ExplanationPanel(SteadyTabs):
             centred = [(row, curve - (curve.min(axis=0) + curve.max(axis=0)) / 2) for row, curve in drawn]
             # At a common scale, small curves would be dots without visible form.
             typical.append([(row, curve / radius([curve]) if of_form else curve) for row, curve in centred])
-        self.gallery.show_curves(*typical)
+        self.gallery.show_curves(typical[0], typical[1], titles_of(comparison))
         self.gallery.setToolTip(f"{_TYPICAL} {'Each at its own size.' if of_form else 'All at the same scale.'}")
 
 
@@ -257,12 +260,16 @@ class ModeTable(PickTable):
 
     def __init__(self) -> None:
         super().__init__(*_HEADINGS)
-        for place, tooltip in enumerate(_HEADINGS.values()):
-            self.horizontalHeaderItem(place).setToolTip(tooltip)
+        self.name_groups("the first group", "the second")
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setMinimumHeight(150)
         self.setAccessibleName("Modes of undulation")
         self.setToolTip("Choose a mode to see it below, and on the first slider above")
+
+    def name_groups(self, a: str, b: str) -> None:
+        """Name the groups in the tooltips of the headings."""
+        for place, tooltip in enumerate(_HEADINGS.values()):
+            self.horizontalHeaderItem(place).setToolTip(tip(tooltip.format(a=a, b=b)))
 
     def show_modes(self, modes: Modes, significance: float) -> None:
         """List the modes, those that differ and are visible first, and select the first one."""

@@ -8,6 +8,7 @@ from qtpy.QtCore import QRect, Qt, Signal
 from qtpy.QtGui import QPainter, QPaintEvent, QPen
 from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
+from ...comparison.answer import titles_of
 from ...comparison.verdict import INCONCLUSIVE, ROW_SENTENCES
 from ...words import counted
 from ..displayed_result import DisplayedResult, counts_of, doubts_of, settings_lines, tests_of
@@ -96,9 +97,9 @@ class ResultsPanel(QWidget):
                 tests += "".join(f"<td align=right>{number}" for number in numbers)
             tests += "</table>"
             details = []
-            for side, ensemble in (("A", result.a), ("B", result.b)):
-                curves = f"{escape(ensemble.name)}: {counted(len(ensemble), 'curve')}, in {escape(ensemble.unit)}"
-                details.append("<br>&nbsp;&nbsp;".join([f"<b>{side}</b> {curves}", *map(escape, counts_of(ensemble))]))
+            for title, ensemble in zip(titles_of(result), (result.a, result.b), strict=True):
+                curves = f"<b>{escape(title)}</b>: {counted(len(ensemble), 'curve')}, in {escape(ensemble.unit)}"
+                details.append("<br>&nbsp;&nbsp;".join([curves, *map(escape, counts_of(ensemble))]))
             self.details.setText("".join(f"<p>{paragraph}</p>" for paragraph in details))
             self.used.setText("\n".join(settings_lines(shown.recipe, result.settings)))
             self.table.mark(result.case)

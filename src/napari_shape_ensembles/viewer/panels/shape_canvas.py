@@ -11,11 +11,13 @@ from qtpy.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 from ..._types import Real
 from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
-from .fonts import Drawing, painting
-from .widgets import clear_layout
+from .fonts import Drawing, NamedLine, painting
+from .widgets import clear_layout, tip
 
 _MARGIN, _DOT = 10, 4.0  # pixels
 _THUMBNAILS_PER_ROW = 4  # thumbnails per row
+#: Mark of each group, as colors alone do not tell them apart.
+SIDE_MARKS = {"A": "●", "B": "▲"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +107,11 @@ class ShapeCanvas(Drawing):
 
 
 class OutlineButton(QPushButton):
-    """A push button that shows an outline, with the letter of its side in the corner."""
+    """A push button that shows an outline, with the mark of its group in the corner."""
 
     hovered = Signal(int)  #: int: its row when the mouse enters, -1 when it leaves
 
-    def __init__(self, row: int, side: str, outline: Real, reach: float, size: int = 52) -> None:
+    def __init__(self, row: int, side: str, group: str, outline: Real, reach: float, size: int = 52) -> None:
         super().__init__()
         self.row, self.side = row, side
         self.outline = StyledOutline(outline, side, filled=True, width=1.2)
@@ -117,8 +119,8 @@ class OutlineButton(QPushButton):
         self._is_highlighted = False
         self.setFixedSize(size, size)
         self.setStyleSheet("padding: 0px;")
-        self.setToolTip(f"A curve of {side}: click to select it")
-        self.setAccessibleName(f"curve {row} of {side}")
+        self.setToolTip(tip(f"A curve of {group}: click to select it"))
+        self.setAccessibleName(f"curve {row} of {group}")
 
     def highlight(self, row: int) -> None:
         """Highlight the button if `row`, the curve hovered in any linked view, is its own."""
@@ -140,7 +142,7 @@ class OutlineButton(QPushButton):
         with painting(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(ink)
-            painter.drawText(self.rect().adjusted(4, 1, 0, 0), Qt.AlignmentFlag.AlignLeft, self.side)
+            painter.drawText(self.rect().adjusted(4, 1, 0, 0), Qt.AlignmentFlag.AlignLeft, SIDE_MARKS[self.side])
             paint_outline(painter, self.outline, QRectF(self.rect()).center(), self._scale, ink)
             if self._is_highlighted:
                 painter.setPen(QPen(ink, 2))
@@ -149,7 +151,7 @@ class OutlineButton(QPushButton):
 
 
 class Thumbnails(QWidget):
-    """A grid of outline buttons, A's above B's."""
+    """A grid of outline buttons, those of the first group above those of the second."""
 
     chosen = Signal(int)  #: int: index of the clicked curve into the pooled sample
 
@@ -159,15 +161,22 @@ class Thumbnails(QWidget):
         self._grid = QGridLayout(self)
         self._grid.setColumnStretch(_THUMBNAILS_PER_ROW, 1)
 
-    def show_curves(self, of_a: list[tuple[int, Real]], of_b: list[tuple[int, Real]]) -> None:
-        """Show (row, outline) pairs of each side, strongest first, at a common scale."""
+    def show_curves(
+        self, of_a: list[tuple[int, Real]], of_b: list[tuple[int, Real]], names: tuple[str, str] = ("", "")
+    ) -> None:
+        """Show (row, outline) pairs of two named groups, strongest first, at a common scale."""
         clear_layout(self._grid)
         self.buttons = []
         reach = radius([outline for _, outline in (*of_a, *of_b)])
-        for side, found in (("A", of_a), ("B", of_b)):
+        for side, group, found in zip("AB", names, (of_a, of_b), strict=True):
             first = self._grid.rowCount()
+            if found:
+                heading = NamedLine(f"{SIDE_MARKS[side]} ", group, "")
+                heading.setToolTip(tip(group))
+                self._grid.addWidget(heading, first, 0, 1, _THUMBNAILS_PER_ROW + 1)
+                first += 1
             for place, (row, outline) in enumerate(found):
-                button = OutlineButton(row, side, outline, reach)
+                button = OutlineButton(row, side, group, outline, reach)
                 button.clicked.connect(lambda _=False, row=row: self.chosen.emit(row))
                 self._grid.addWidget(button, first + place // _THUMBNAILS_PER_ROW, place % _THUMBNAILS_PER_ROW)
                 self.buttons.append(button)

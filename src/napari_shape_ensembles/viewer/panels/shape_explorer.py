@@ -141,11 +141,10 @@ class ShapeExplorer(QWidget):
             box.setRange(1, rank)
             box.setValue(min(place + 1, rank))
             box.fit()
-        sides = (("A", places.comparison.a), ("B", places.comparison.b))
-        curves = [f"{side} · {name}" for side, ensemble in sides for name in ensemble.ids]
+        means, curves = [places.mean(side).name for side in "AB"], places.curve_names()
         for combo in (*self.ends, self.curve):
             combo.clear()
-            combo.addItems(curves if combo is self.curve else ["mean of A", "mean of B", *curves])
+            combo.addItems(curves if combo is self.curve else [*means, *curves])
         self.ends[1].setCurrentIndex(1)
         self.rank.setRange(1, rank)
         self.rank.setValue(rank)
@@ -209,7 +208,7 @@ class ShapeExplorer(QWidget):
             f"Lipschitz constant {lipschitz(drawn):.2f} at rank {rank}, {lipschitz(outline):.2f} of the traced "
             f"outline; RMS distance {away:.3g} {UNIT_SYMBOLS.get(unit, unit)}"
         )
-        traced = StyledOutline(outline, place.name[0], dashed=True, width=1.5)
+        traced = StyledOutline(outline, places.origin(row)[0], dashed=True, width=1.5)
         self._draw([traced], drawn, f"{place.name}, rank {rank}")
 
     def _draw(self, behind: list[StyledOutline], shape: Real, name: str, least: float = 0.0) -> None:
