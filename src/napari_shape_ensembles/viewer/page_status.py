@@ -1,5 +1,6 @@
 """The five steps of the bench, from images to a robust answer, and the state of each."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,40 +32,57 @@ class PageStatus:
 
 def page_statuses(session: Session) -> dict[str, PageStatus]:
     """Return the state of each step by name; slow, as it hashes layers, so debounce its callers."""
-    comparison = session.comparison
+    return {name: status_of(session) for name, status_of in STATUS_OF.items()}
+
+
+def _images_step(session: Session) -> PageStatus:
+    if reason := session.comparison.blocking_reason():
+        return PageStatus("open", reason)
+    status = images_status(session)
+    warnings = session.design.warnings
+    return PageStatus("look", warnings[0]) if status.state == "done" and warnings else status
+
+
+def _outlines_step(session: Session) -> PageStatus:
+    comparison, segmentation = session.comparison, session.segmentation
     covers = comparison.covers_chosen_layers()
     result = comparison.result if covers else None  # else of outlines of other images
-    reason, segmentation, preview = comparison.blocking_reason(), session.segmentation, session.segmentation.preview
     verdict = segmentation.verdict if segmentation.verdict.counts or result else segmentation.cached_verdict()
-    images = PageStatus("open", reason) if reason else images_status(session)
-    if images.state == "done" and session.design.warnings:
-        images = PageStatus("look", session.design.warnings[0])
     findings = (verdict.quality if result is None else result.quality).findings
     if findings:
-        outlines = PageStatus("look", findings[0].text)
-    elif segmentation.preview_error:
-        outlines = PageStatus("look", segmentation.preview_error)
-    elif result is not None:
-        outlines = PageStatus("done", f"{len(result.a)} and {len(result.b)} outlines.")
-    elif covers and comparison.has_result:
-        outlines = PageStatus("done", "Compared.")
-    elif preview is not None:
-        outlines = PageStatus("done", f"{counted(len(preview.diameters), 'object')} in the image shown.")
-    elif counts := verdict.counts:
-        outlines = PageStatus("done", f"{counted(sum(counts.values()), 'outline')} in {counted(len(counts), 'image')}.")
-    else:
-        outlines = PageStatus("open", "Not viewed yet.")
-    answer = _status_of_task(comparison)  # `state` would hash the layers a second time
-    if answer.state == "done" and comparison.unanswered:
-        answer = PageStatus("look", comparison.unanswered)
-    why = (
-        _status_of_task(session.explanation)
-        if session.explanation.explained_comparison is not None
-        else PageStatus("open", "Compare first.")
-    )
-    trusted = [_status_of_task(task) for task in (session.trust, session.landscape, session.smoothing)]
-    trust = min(trusted, key=lambda step: ("running", "look", "stale", "done", "open").index(step.state))
-    return dict(zip(STEPS, (images, outlines, answer, why, trust), strict=True))
+        return PageStatus("look", findings[0].text)
+    if segmentation.preview_error:
+        return PageStatus("look", segmentation.preview_error)
+    if result is not None:
+        return PageStatus("done", f"{len(result.a)} and {len(result.b)} outlines.")
+    if covers and comparison.has_result:
+        return PageStatus("done", "Compared.")
+    if (preview := segmentation.preview) is not None:
+        return PageStatus("done", f"{counted(len(preview.diameters), 'object')} in the image shown.")
+    if counts := verdict.counts:
+        return PageStatus("done", f"{counted(sum(counts.values()), 'outline')} in {counted(len(counts), 'image')}.")
+    return PageStatus("open", "Not viewed yet.")
+
+
+def _answer_step(session: Session) -> PageStatus:
+    status = _status_of_task(session.comparison)  # `state` would hash the layers a second time
+    unanswered = session.comparison.unanswered if status.state == "done" else ""
+    return PageStatus("look", unanswered) if unanswered else status
+
+
+def _why_step(session: Session) -> PageStatus:
+    compared = session.explanation.explained_comparison is not None
+    return _status_of_task(session.explanation) if compared else PageStatus("open", "Compare first.")
+
+
+def _trust_step(session: Session) -> PageStatus:
+    states = [_status_of_task(task) for task in (session.trust, session.landscape, session.smoothing)]
+    return min(states, key=lambda step: ("running", "look", "stale", "done", "open").index(step.state))
+
+
+STATUS_OF: Mapping[str, Callable[[Session], PageStatus]] = dict(
+    zip(STEPS, (_images_step, _outlines_step, _answer_step, _why_step, _trust_step), strict=True)
+)
 
 
 def images_status(session: Session) -> PageStatus:

@@ -118,8 +118,6 @@ class AnswerPage(TaskPage):
         names = "" if kept is None else kept.title
         self.recover_notice.set_message(f"↶ The previous result ({names}) was not saved." if names else "")
         self.files.setEnabled(not task.busy)
-        self.recipe.show_choices()
-        self.pair.refresh()
         if task.running and not results.message.isHidden():
             results.show_note("")
         if (shown, message) != self._shown:
