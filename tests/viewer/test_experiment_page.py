@@ -145,7 +145,7 @@ def test_a_screen_is_read_from_files_and_a_well_opened(model, plate, qtbot, monk
     assert "A01_f0.labels.ome.tif cannot be opened: No such file or directory" in other.results.message.text()
     press(other.stale.button, qtbot)
     wait_until_idle(again.comparison, qtbot)
-    assert "A01_f0.labels.ome.tif cannot be opened" in other.results.message.text()
+    assert "A01_f0.labels.ome.tif cannot be opened" in other.verdict.sentence.text()
     entry(other.groups.files, "Open").trigger()
     wait_until_idle(again.comparison, qtbot)
     assert "Its original images are not in the viewer" in other.results.message.text()

@@ -204,8 +204,8 @@ class ComparisonTask(Task[Comparison]):
             shown = yield partial(contrast_of, answer, a, b, (by_name[a], by_name[b]), run_inputs.pair(a, b))
         self.answer, self.run_inputs, self.unsaved, self.recoverable = answer, run_inputs, True, None
         self.message, self.failed = "", False
-        self.show_message("")
         if shown is None:
+            self.show_message("")
             self.shown = self.result = None
         else:
             yield from self._show_outcome(shown)
@@ -244,6 +244,7 @@ class ComparisonTask(Task[Comparison]):
             for ref, own in zip(itertools.chain(*outcome.shown.run_inputs.layers), outcome.layers, strict=False):
                 if (image := ref()) is not None:
                     name_after(own, image, "curves")
+            self.show_message("")
             yield from self.show_in_turns(outcome.shown)
         yield None
         yield from self.curves.replace(outcome.layers, new=False)
