@@ -54,12 +54,12 @@ class GroupImages:
             remove_layers(gone, self._layers)
             for image, outlines in opened:
                 under = image() if isinstance(image, weakref.ref) else image
+                if under is not None:  # before it is added, as an arrangement may be due in the next turn
+                    self._outlines_over[under] = weakref.ref(outlines)
                 for layer in [outlines] if under is None or isinstance(image, weakref.ref) else [under, outlines]:
                     self._displayed.append(weakref.ref(layer))
                     self._layers.append(layer)
                     yield
-                if under is not None:
-                    self._outlines_over[under] = weakref.ref(outlines)
             self.changed.emit()
 
 
