@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._types import Real
-from ..archive import ContentError, StrPath, Tree, read_archive, write_archive
+from ..archive import ContentError, StrPath, Tree
 from ..checks import several
 from ..mmd import MMDTest
 from ..mmd.replicates import DRAWS, MeanKernels, closed_p_values
@@ -36,6 +36,7 @@ from .outline_table import outline_table
 from .replicate_quantities import ReplicateQuantities
 from .result import Comparison, software_versions
 from .samples import sample_of
+from .saved import EXPERIMENT, Saved
 from .settings import Settings
 from .verdict import DIFFERS, INCONCLUSIVE, reachable, table_row
 
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-#: Format name of a saved experiment, and the newest version of its layout (docs/files.md).
-FORMAT, LAYOUT = "shape-ensembles experiment", 1
 # From this many contrasts on, a table is a screen: the false discovery rate is controlled, and null distributions,
 # of several megabytes each, are not kept.
 _MIN_SCREEN_CONTRASTS = 20
@@ -58,7 +57,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Experiment:
+class Experiment(Saved):
     """Comparison of several groups of images: a row for each contrast, tests of all groups at once, and effects.
 
     Attributes
@@ -85,6 +84,8 @@ class Experiment:
     >>> bool(result.contrast("sieved", "raw").scale.p_value == result.table["scale_p"][0])
     True
     """
+
+    FORMAT = EXPERIMENT
 
     groups: Groups
     design: Design
@@ -523,26 +524,11 @@ class Experiment:
                 found[f"test of {column}.{name}.small sample"] = getattr(test, f"{name}_small_sample").p_value
         return found
 
-    def save(self, path: StrPath, *, view: Tree | None = None) -> None:
-        """Write the whole experiment to a file atomically; as `Comparison.save`.
-
-        Parameters
-        ----------
-        path : path
-            Such as "doses.experiment.npz", which napari recognizes.
-        view : dict, optional
-            State of a viewer, to be restored: JSON-compatible numbers, strings, lists and dicts of them.
-        """
-        tree = {**self.to_tree(), "numbers": records.columns_tree(self.numbers()), "view": view or {}}
-        write_archive(path, FORMAT, LAYOUT, tree)
-
-    @classmethod
-    def load(cls, path: StrPath, *, memory: float | None = None) -> Experiment:
-        """Read an experiment written by `save`, to the same digits; as `Comparison.load`."""
-        return read_archive(path, FORMAT, LAYOUT, cls.of_tree, memory)
+    def _archived(self) -> Tree:
+        return {**self.to_tree(), "numbers": records.columns_tree(self.numbers())}
 
     def to_tree(self) -> Tree:
-        """Return the whole result as arrays, numbers and strings, for `archive` (docs/files.md)."""
+        """Return the whole experiment as arrays, numbers and strings."""
         groups, learned = self.groups, self.groups.learned
         return {
             "design": self.design.to_tree(),
@@ -565,7 +551,7 @@ class Experiment:
 
     @classmethod
     def of_tree(cls, tree: Tree) -> Experiment:
-        """Restore a result from `to_tree`, to the same digits; raises ValueError for invalid data."""
+        """Restore an experiment from `to_tree`, to the same digits; raises ValueError for invalid data."""
         design = Design.of_tree(records.value(tree, "design", dict))
         kept = {
             name: records.value(tree, name, dict)

@@ -394,9 +394,8 @@ class _Scene:
 
 def _ranks(values: Real) -> Real:
     """Normalized ranks from 0 to 1, averaged over ties."""
-    ordered = np.sort(values, axis=None)
-    both = [np.searchsorted(ordered, values, side) for side in ("left", "right")]
-    return (both[0] + both[1]) / (2 * values.size)
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return ((np.cumsum(counts) - counts / 2) / values.size)[places].reshape(values.shape)
 
 
 def _measures(scene: _Scene, labels: Labels) -> dict[str, float]:

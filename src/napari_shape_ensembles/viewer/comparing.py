@@ -20,9 +20,8 @@ from ..archive import Tree, is_archive, replacing, write_bytes
 from ..comparison import Comparison, archetype_sensitivity
 from ..comparison.design import GROUP, RequestedTests
 from ..comparison.display import MARK
-from ..comparison.experiment import FORMAT as EXPERIMENT
 from ..comparison.learning import COMPARISON_STEPS
-from ..comparison.result import read_view
+from ..comparison.saved import EXPERIMENT, read_view
 from ..comparison.sensitivity import ArchetypeSensitivity
 from ..comparison.verdict import INCONCLUSIVE
 from ..explanation import Explanation, explain

@@ -15,8 +15,7 @@ from ..archive import Tree
 from ..comparison import Experiment, experiment, position_dependence
 from ..comparison.compare import LONG_SECONDS, expected_seconds
 from ..comparison.design import GROUP, NO_REQUESTED_TESTS, RequestedTests
-from ..comparison.experiment import FORMAT
-from ..comparison.result import read_view
+from ..comparison.saved import read_view
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..io.rerun import recipe_tree
 from ..io.results import EXPERIMENT, TRENDS, trend_figures, write_experiment
@@ -209,7 +208,7 @@ def read_experiment_file(path: Path) -> Answer:
     """Read a saved experiment, and describe it in sentences."""
     report(f"opening {path.name}", 0, 2)
     with file_errors_named(path, "opened"):
-        return _answer_of_file(Experiment.load(path), read_view(path, FORMAT))
+        return _answer_of_file(Experiment.load(path), read_view(path, Experiment.FORMAT))
 
 
 def answer_of_tree(tree: Tree) -> Answer | None:
