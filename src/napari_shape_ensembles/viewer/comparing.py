@@ -601,7 +601,8 @@ class ComparisonTask(Task[Comparison]):
     def _take(self, answer: Answer | None) -> None:
         """Replace the comparison of all groups by that of another result, which is saved, and keep an unsaved one."""
         self._keep_recoverable()
-        self.answer, self.run_inputs, self.unsaved, self.failed = answer, None, False, False
+        self.answer, self.run_inputs, self.message = answer, None, ""
+        self.unsaved = self.failed = False
 
     def _restore_groups(self, answer: Answer) -> Iterator[None]:
         """Restore the design table of a comparison of all groups, and link it to its images if these are unchanged."""
