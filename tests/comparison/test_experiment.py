@@ -115,7 +115,7 @@ def test_serious_outline_faults_withhold_the_row_of_a_contrast(fault):
     again = Experiment.of_tree(found.to_tree())
     assert again.overall() == found.overall()
     assert found.overall()[0] == f"Over all 3 groups: inconclusive ({reason}: look at the outlines first)."
-    assert (again.faults, again.table["case"].tolist()) == (found.faults, found.table["case"].tolist())
+    assert (again.all_faults, again.table["case"].tolist()) == (found.all_faults, found.table["case"].tolist())
     overruled = experiment(images, design, QUICK, overrule=True)
     assert overruled.table["case"].tolist() == ["1∧1", "1∧0", "1∧0"]
     assert overruled.overall()[0].startswith("Over all 3 groups: form ")

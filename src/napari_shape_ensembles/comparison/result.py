@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -441,51 +441,7 @@ class Comparison(Sealed, Saved):
             scale_mean=self.space.scale_mean_,
         )
 
-    def planned_power(
-        self,
-        count: int | tuple[int, int],
-        *,
-        size_ratio: float = 1.0,
-        elongation_ratio: float = 1.0,
-        draws: int = 200,
-        random_state: RandomState = 0,
-    ) -> float:
-        """Probability that the test of scale detects a given difference at given numbers of curves.
-
-        Parameters
-        ----------
-        count : int or (int, int)
-            Number of outlines planned on each side.
-        size_ratio, elongation_ratio : float
-            Ratio of the lengths of B's outlines to A's; ratio of their elongations (length to width).
-        draws : int
-            Number of simulated experiments: 200 estimate a probability of one half to ± 0.07.
-        random_state : int, Generator or RandomState
-            Seed of the draws.
-
-        Raises
-        ------
-        ValueError
-            For ratios that are not positive, fewer than two outlines or one draw, or a comparison that permuted images.
-
-        Notes
-        -----
-        Bootstrap: outlines are resampled with replacement after removing the difference between the samples; B's are
-        scaled, and stretched along their own axes; the whole test is done with permutations. This is the power for
-        outlines that are drawn independently: if images or animals are replicated, see `ReplicateQuantities.planning`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from napari_shape_ensembles import compare, samples
-        >>> a, b = (drawn[np.arange(len(drawn)) < 100] for drawn in samples.powder_outlines().ensembles())
-        >>> result = compare(a, b, landmarks=60, rank=10, permutations=199, significance=0.05)
-        >>> few, many = (result.planned_power(count, elongation_ratio=1.1, draws=50) for count in (20, 80))
-        >>> few < 0.5 < many
-        True
-        """
-        ratios = {"size_ratio": size_ratio, "elongation_ratio": elongation_ratio}
-        return planned_power(self, count, **ratios, draws=draws, random_state=random_state)
+    planned_power = planned_power
 
     def dependence(self) -> DependenceTest:
         """Test whether undulation and scale depend on each other within the samples; see `dependence_test`."""
@@ -571,7 +527,7 @@ class Comparison(Sealed, Saved):
             **({} if self.p_adjusted is None else {"p_adjusted": list(self.p_adjusted)}),
             **({} if self.small_sample is None else {"small_sample": list(self.small_sample)}),
             "note": self.note,
-            **({} if self.inputs is None else {"inputs": self.inputs.to_tree()}),
+            **({} if self.inputs is None else {"inputs": asdict(self.inputs)}),
         }
 
     @classmethod

@@ -182,7 +182,7 @@ def answer_of(
 def withheld_words(result: Experiment) -> str:
     """State for what faults of the outlines withhold the answer; empty for nothing."""
     count, total = sum(map(bool, result.withheld)), len(result.table)
-    if not (count or (result.overall_fault and not result.settings.overrule)):
+    if not (count or result.overall_fault):
         return ""
     where = f" for {count} of {total} contrasts" if count and total > 1 else "" if count else " over all groups"
     return f"⚠ No answer{where} until the outlines have been checked."
