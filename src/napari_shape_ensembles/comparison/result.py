@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -527,7 +527,7 @@ class Comparison(Sealed, Saved):
             **({} if self.p_adjusted is None else {"p_adjusted": list(self.p_adjusted)}),
             **({} if self.small_sample is None else {"small_sample": list(self.small_sample)}),
             "note": self.note,
-            **({} if self.inputs is None else {"inputs": self.inputs.to_tree()}),
+            **({} if self.inputs is None else {"inputs": asdict(self.inputs)}),
         }
 
     @classmethod
