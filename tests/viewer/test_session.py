@@ -521,7 +521,7 @@ def test_an_unsaved_result_replaced_by_a_file_is_restored(finished_task, session
     unsaved = compared(finished_task, qtbot).result
     finished_task.open(path)
     wait_until_idle(finished_task, qtbot)
-    assert finished_task.recoverable.result is unsaved
+    assert finished_task.recoverable.shown.result is unsaved
     finished_task.recover()
     wait_until_idle(finished_task, qtbot)
     assert finished_task.result is unsaved

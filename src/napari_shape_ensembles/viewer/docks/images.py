@@ -182,7 +182,7 @@ class ImagesPage(Page):
         self.table.show_cells(columns, cells, layers, first_two)
         named = " and ".join(f"{SIDE_MARKS[side]} {group}" for group, side in first_two.items())
         paired = f"Compared first: {named}." if design.is_experiment and named else ""
-        reason, step = self.session.answering.blocking_reason(), images_status(self.session)
+        reason, step = self.session.comparison.blocking_reason(), images_status(self.session)
         notes = [paired, f"⚠ {step.reason}" if step.state == "look" else ""]
         lines = [*([reason] if reason else notes), _PARTS_NOTE * design.has_parts]
         self.reason.show_text("\n".join(filter(None, lines)))

@@ -81,7 +81,6 @@ class InspectCurves(TaskPage):
         self.message.show_text(task.message)
         for part in (self.queue, self.score_row):
             part.setVisible(result is not None)
-        self.recipe.show_choices()
         if result is not None and not self._folded:  # the inputs
             self.chosen.fold()
         self._folded = result is not None
