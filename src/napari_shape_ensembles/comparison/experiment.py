@@ -78,7 +78,7 @@ class Experiment(Saved):
     >>> a, b = samples.powder_outlines().ensembles()
     >>> images = [side[np.arange(len(side)) % 6 == i] for side in (a, b) for i in range(6)]
     >>> design = pd.DataFrame({"group": ["sieved"] * 6 + ["raw"] * 6})
-    >>> result = experiment(images, design, Settings(landmarks=60, rank=10, significance=0.05))
+    >>> result = experiment(images, design, Settings(landmarks=60, rank=10))
     >>> result.table[["contrast", "differs", "case", "scale_least_p"]].round(3).values.tolist()
     [['raw - sieved', 'scale', '1∧0', 0.002]]
     >>> bool(result.contrast("sieved", "raw").scale.p_value == result.table["scale_p"][0])
@@ -691,7 +691,7 @@ def experiment(
     >>> a, b = samples.powder_outlines().ensembles()
     >>> images = [side[np.arange(len(side)) % 6 == i] for side in (a, b) for i in range(6)]
     >>> design = pd.DataFrame({"group": ["sieved"] * 6 + ["raw"] * 6})
-    >>> result = experiment(images, design, Settings(landmarks=60, rank=10, significance=0.05))
+    >>> result = experiment(images, design, Settings(landmarks=60, rank=10))
     >>> result.omnibus.scale < 0.05, result.omnibus.undulation < 0.05
     (True, False)
     """

@@ -67,7 +67,7 @@ class MMDTest(Sealed):
     >>> import numpy as np
     >>> from napari_shape_ensembles import mmd_test
     >>> rng = np.random.default_rng(0)
-    >>> test = mmd_test(rng.normal(size=(50, 2)), rng.normal(size=(50, 2)), permutations=199, significance=0.05)
+    >>> test = mmd_test(rng.normal(size=(50, 2)), rng.normal(size=(50, 2)), permutations=199)
     >>> test.rejected, test.mmd > test.threshold
     (False, False)
     >>> test.null.shape
@@ -184,7 +184,7 @@ def mmd_test(
     >>> import numpy as np
     >>> from napari_shape_ensembles import mmd_test
     >>> rng = np.random.default_rng(0)
-    >>> test = mmd_test(rng.normal(0, 1, (50, 2)), rng.normal(1, 1, (50, 2)), permutations=199, significance=0.05)
+    >>> test = mmd_test(rng.normal(0, 1, (50, 2)), rng.normal(1, 1, (50, 2)), permutations=199)
     >>> test.rejected, test.p_value
     (True, 0.005)
     """
