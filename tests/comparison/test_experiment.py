@@ -281,16 +281,60 @@ def test_shares_of_variance_match_the_simulation():
     assert size["worth"] == pytest.approx(25 / size["design_effect"])
 
 
-def test_few_replicates_are_inconclusive_by_permutation_but_have_a_gaussian_test():
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_the_small_sample_test_decides_where_permutations_cannot(count):
+    images, design = groups_of((count, count), (1, 1.6))
+    result = experiment(images, design, QUICK)
+    row, found = result.table.iloc[0], result.contrast()
+    assert (row["case"], row["differs"], row["decided_by"]) == ("1∧0", "scale", "small-sample")
+    assert row["scale_p"] == row["scale_p_adjusted"] == row["scale_small_sample_p"] < 0.025 < row["scale_least_p"]
+    assert (found.case, found.decided_by, found.scale.p_value) == ("1∧0", "small-sample", row["scale_p"])
+    for test in (found.undulation, found.scale, *found.scale.parts.values()):
+        assert test.rejected == (test.mmd > test.threshold) == (test.p_value <= 0.025)
+        assert not len(test.null)
+        assert f"{count} and {count} images permuted cannot go below p = " in test.approximation
+    assert "by the small-sample test" in found.summary()
+    size = found.estimates.set_index("quantity").loc["size"]
+    assert row["scale_p"] <= size["p_adjusted"] <= 0.05
+    assert result.equivalence()["case"].tolist() == ["1∧0"]
+
+
+def test_small_sample_and_permutation_tests_of_several_contrasts_are_adjusted_together():
+    images, design = groups_of((3, 3, 8), (1, 1, 1.6))
+    table = experiment(images, design, QUICK).table
+    assert table["decided_by"].tolist() == ["small-sample", "permutation", "permutation"]
+    assert (table["scale_p_adjusted"] >= table["scale_p"]).all()
+    assert table["case"].tolist() == ["1∧1", "1∧0", "1∧0"]
+
+
+def test_a_single_image_against_few_is_inconclusive():
+    images, design = groups_of((1, 4), (1, 1.6))
+    result = experiment(images, design, QUICK)
+    assert result.table["case"].tolist() == result.equivalence()["case"].tolist() == ["inconclusive"]
+    reason = result.contrast().inconclusive
+    assert "1 and 4 images cannot reach p ≤ 0.025 by permutation" in reason
+    assert reason.endswith("5 and 5 could, and 2 and 2 by the small-sample test")
+
+
+def test_images_of_unequally_many_outlines_are_not_permuted():
+    """The means of few outlines vary more: whole images are exchangeable only if they are equally precise."""
+    few, _ = groups_of((6,), (1,), count=5)
+    many, _ = groups_of((10,), (1,), count=40)
+    result = compare(few, many, QUICK)
+    assert result.decided_by == "small-sample"
+    assert "5 and 40 outlines in each are too unequal for a permutation" in result.undulation.approximation
+    assert compare(many[:5], many[5:], QUICK).decided_by == "permutation"
+    single = compare(few[:1], [*many] * 1, QUICK)
+    assert (single.case, single.decided_by) == ("inconclusive", "permutation")
+    assert "5 and 40 outlines per image are too unequal for a permutation of images" in single.inconclusive
+
+
+def test_few_replicates_are_reported_before_and_after():
     images, design = groups_of((3, 3), (1, 1.6))
     result = experiment(images, design, QUICK)
-    row = result.table.iloc[0]
-    assert (row["case"], row["small_sample_case"]) == ("inconclusive", "1∧0")
-    assert row["scale_p"] == row["scale_least_p"] == pytest.approx(0.1)
-    assert row["scale_small_sample_p"] < 0.01
     assert "3 and 3 images cannot reach p ≤ 0.025 by permutation" in " ".join(result.warnings)
     assert all(words.endswith(".") for words in result.warnings)
-    assert "small-sample test p =" in result.sentences()[0]
+    assert "by the small-sample test" in result.sentences()[0]
 
 
 def test_one_image_per_group_gives_a_result_for_these_images_only():
@@ -694,9 +738,8 @@ def test_curves_are_permuted_on_request_and_this_is_reported():
     assert "holds for these images only" in asked.warnings[0]
     assert compare(images[0], images[3], QUICK).permuted == "curves"
     by_images = compare(images[:3], images[3:], QUICK)
-    assert by_images.case == "inconclusive"
-    assert "3 and 3 images cannot reach p ≤ 0.025 by permutation" in by_images.summary()
-    assert "By the small-sample test undulation p =" in by_images.summary()
+    assert (by_images.case, by_images.decided_by) == ("1∧0", "small-sample")
+    assert by_images.small_sample == (by_images.undulation.p_value, by_images.scale.p_value)
     row = experiment(images, pd.DataFrame({"group": ["a"] * 3 + ["b"] * 3}), QUICK).table.iloc[0]
     assert by_images.small_sample == pytest.approx((row["undulation_small_sample_p"], row["scale_small_sample_p"]))
 

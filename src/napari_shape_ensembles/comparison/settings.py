@@ -57,7 +57,7 @@ class Settings:
     )
     significance: float = parameter(
         SIGNIFICANCE,
-        "Significance level of the result: its family-wise error rate. Each of the two tests has half of it (Bonferroni).",
+        "Significance level of the row: its family-wise error rate. Each of the two tests has half of it (Bonferroni).",
         above=0,
         below=1,
         step=0.01,

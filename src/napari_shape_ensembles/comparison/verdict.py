@@ -30,6 +30,8 @@ ROW_SENTENCES = MappingProxyType(
 )
 
 INCONCLUSIVE = "inconclusive"
+#: What decides a row: permutations, or, where these cannot, the small-sample test (`mmd.replicates`).
+PERMUTATION, SMALL_SAMPLE = "permutation", "small-sample"
 #: What differs, for every row of the truth table.
 DIFFERS = MappingProxyType({"1∧1": "nothing", "0∧1": "form", "1∧0": "scale", "0∧0": "both"})
 DEPENDS_ON_ARCHETYPE = "the result depends on the archetype: use the mean or the least symmetric outline"

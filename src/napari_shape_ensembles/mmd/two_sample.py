@@ -56,6 +56,8 @@ class MMDTest(Sealed):
         Description of the approximation of kernel or null; empty for an exact permutation test.
     left_out : mapping of str to str
         Parts without any power on these data, which were not tested, with the reason.
+    p_error : float
+        Monte-Carlo error (standard error) of `p_value`: 0 where all permutations were enumerated, or none were drawn.
 
     References
     ----------
@@ -84,6 +86,7 @@ class MMDTest(Sealed):
     parts: Mapping[str, MMDTest] = field(default_factory=dict)
     approximation: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
+    p_error: float = 0.0
 
     @cached_property
     def adjusted(self) -> Mapping[str, float]:
