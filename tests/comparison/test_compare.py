@@ -505,7 +505,7 @@ def test_the_duration_of_a_long_comparison_is_estimated_first(monkeypatch):
 
 def test_every_kernel_width_is_tested_if_images_are_permuted():
     a, b = ([Ensemble(list(blobs(6, 60, seed=10 * side + i)), name=f"{i}") for i in range(4)] for side in (0, 1))
-    settings = Settings(landmarks=48, rank=6, coordinates="raw", bandwidth=(0.25, 4.0))
+    settings = Settings(landmarks=48, rank=6, coordinates="raw", bandwidth=(0.25, 4.0), significance=0.1)
     both = compare(a, b, settings).undulation
     assert list(both.parts) == ["raw, s = 0.25 × median", "raw, s = 4 × median"]
     alone = [compare(a, b, settings, bandwidth=width).undulation for width in (0.25, 4.0)]

@@ -87,7 +87,7 @@ def test_variation_between_images_is_not_explained_as_a_difference():
 
 
 def test_too_few_images_have_ratios_but_no_p_value():
-    explanation = explain(compare(*sides(4, 2, 2, 1.4), QUICK))
+    explanation = explain(compare(*sides(4, 1, 2, 1.4), QUICK))
     first, second = explanation.sentences()
     assert "too few images to reach the significance" in first
     assert "size 1." in second

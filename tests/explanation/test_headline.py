@@ -43,8 +43,8 @@ def test_the_headline_states_direction_and_size(larger):
 
 
 def test_a_quantity_is_named_only_if_its_own_part_of_the_test_rejects(larger):
-    """A 95 % interval may exclude 1 although the test, at 1 %, found the difference in another part."""
-    assert larger.settings.significance == 0.01
+    """A 95 % interval may exclude 1 although the test, at half the level, found the difference in another part."""
+    assert larger.settings.significance == 0.05
     found = larger.scale.parts
     weaker = {name: replace(found[name], p_value=0.03) for name in ("mean size", "size")}
     of_both = replace(larger, scale=replace(larger.scale, parts={**found, **weaker}))
@@ -116,7 +116,7 @@ def test_each_differing_part_is_stated_once():
     spread = [outline * (0.5, 2.0)[place % 2] for place, outline in enumerate(blobs(40, 80, seed=1))]
     result = compare(sample(1), Ensemble(spread, unit="µm"), QUICK)
     assert {"size", "size and elongation"} <= {
-        name for name, part in result.scale.parts.items() if part.p_value <= 0.01
+        name for name, part in result.scale.parts.items() if part.p_value <= result.settings.test_level
     }
     assert headline(result).sentence.startswith("Size or elongation differs: size (mean and spread). ")
 

@@ -202,8 +202,13 @@ class Groups(Sealed):
         return tests[0], tests[1]
 
     def test_of(self, name: str, i: int, j: int) -> MMDTest:
-        """One of the two tests of two groups."""
+        """One of the two tests of two groups, as it decides: by permutation, or by the small-sample test."""
         report_step(f"testing {name}")
+        test = self.permutation_test(name, i, j)
+        return self._by_small_sample(name, test, i, j) if self.decided_by(i, j) == SMALL_SAMPLE else test
+
+    def permutation_test(self, name: str, i: int, j: int) -> MMDTest:
+        """One of the two tests of two groups by permutation, whether or not it can reach the level."""
         settings, parts = self.settings, self.parts[name]
         if self.exchanged(i, j) == "curves":
             test = curve_test(parts, *self.rows(i, j), settings)
@@ -219,8 +224,6 @@ class Groups(Sealed):
                     test = replace(test, approximation=words)
             else:  # no block contains both groups
                 test = MMDTest(np.nan, 1.0, np.inf, False, 1.0, np.empty(0), level)
-        if self.decided_by(i, j) == SMALL_SAMPLE:
-            return replace(self._by_small_sample(name, test, i, j), left_out=parts.left_out)
         only = {part: test for part in parts.tested if part and parts.left_out and not test.parts}
         return replace(test, parts=test.parts or only, left_out=parts.left_out)
 
