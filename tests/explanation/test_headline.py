@@ -143,20 +143,20 @@ def test_an_inconclusive_result_states_the_reason():
 @pytest.mark.parametrize(
     ("images", "changes", "words"),
     [
-        (3, {}, "p-values from all 20 permutations of whole images, at a level"),
-        (9, {}, "p-values from 9999 random permutations of whole images, at a level"),
-        (1, {}, "p-values from 199 random permutations of single outlines, at a level"),
+        (3, {}, "p-values from a small-sample t-test of the means of images, which are assumed to be roughly Gaussian"),
+        (9, {}, "p-values from 24999 random permutations of whole images, each at a level"),
+        (1, {}, "p-values from 199 random permutations of single outlines, each at a level"),
         (
             20,
             {"permute": "curves", "bins": 100},
-            "p-values from 199 random permutations of random bins of 4 outlines, at",
+            "p-values from 199 random permutations of random bins of 4 outlines, each at",
         ),
         (
             1,
             {"approximate_above": 10},
-            "p-values from 199 random permutations of single outlines (kernel projected on 512 of 20 points), at",
+            "p-values from 199 random permutations of single outlines (kernel projected on 512 of 20 points), each at",
         ),
-        (1, {"null": "gamma"}, "p-values from a null approximated by a gamma distribution, at a level"),
+        (1, {"null": "gamma"}, "p-values from a null approximated by a gamma distribution, each at a level"),
     ],
 )
 def test_text_for_a_paper_states_the_basis_of_p_values(images, changes, words):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._types import Index, Real
 from ..checks import Sealed
 from ..mmd import MMDTest, gretton_test
+from ..mmd.kernel import MOST_PERMUTATIONS
 from ..mmd.replicates import (
     DRAWS,
     Hypothesis,
@@ -46,6 +47,8 @@ _SMALL_SAMPLE_PARTS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "undulation": {"coarse form": LOBES[:5], "roughness": ("roughness",)},
     "scale": {"mean size": ("size",), "elongation": ("elongation",)},
 }
+# Largest factor by which the number of permutations is raised where p-values are close to the level.
+_MOST_MORE = 25
 # With several contrasts, so many times the permutations with which the smallest adjusted p-value reaches the level.
 _SPARE_PERMUTATIONS = 3
 
@@ -372,7 +375,8 @@ def curve_test(parts: Parts, rows: Index, first: int, settings: Settings) -> MMD
     points = {name: taken(part.points, rows) for name, part in parts.tested.items()}
     kernels = {name: part.kernel for name, part in parts.tested.items()}
     if settings.null == "permutation":
-        return pooled_mmd_test(points, first, kernels=kernels, **permutation_options(settings))
+        most = max(settings.permutations, min(_MOST_MORE * settings.permutations, MOST_PERMUTATIONS))
+        return pooled_mmd_test(points, first, kernels=kernels, most=most, **permutation_options(settings))
     samples, _ = sides({name: replace(part, points=points[name]) for name, part in parts.tested.items()}, first)
     level, seed = settings.test_level, settings.seed
     return gretton_test(samples, settings.null, significance=level, factor=settings.bandwidth, seed=seed)

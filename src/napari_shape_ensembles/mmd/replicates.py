@@ -23,10 +23,10 @@ from ..progress import cancellation_check
 from .contrasts import welch
 from .kernel import KERNELS, SIGNIFICANCE, Kernel, group_sums, median_distance
 from .permutations import nystrom_features
-from .two_sample import MMDTest, Widths, widths
+from .two_sample import MMDTest, Widths, monte_carlo_error, widths
 
 #: Up to this many labelings are enumerated; otherwise `DRAWS` are drawn at random.
-MAX_ENUMERATED, DRAWS = 20_000, 9_999
+MAX_ENUMERATED, DRAWS = 20_000, 24_999
 # With more points than this the kernel is projected on this many of them (Nyström approximation).
 NYSTROM_FROM, _FEATURES = 20_000, 512
 # Statistics that differ by less than this fraction of the largest are equal up to rounding error.
@@ -177,6 +177,10 @@ class Rearrangements:
     def least_p(self) -> float:
         """Smallest attainable p-value."""
         return max(self.alike / self.labellings, 0.0 if self.complete else 1 / len(self.orders))
+
+    def error_of(self, p_value: float) -> float:
+        """Monte-Carlo error of a p-value."""
+        return 0.0 if self.complete else monte_carlo_error(p_value, len(self.orders) - 1)
 
 
 def rearrangements(
@@ -337,6 +341,8 @@ class ReplicateTest:
         Number of distinct labelings.
     complete : bool
         Whether all of them were enumerated.
+    p_error : float
+        Monte-Carlo error (standard error) of the p-value; 0 if they were.
     """
 
     p_value: float
@@ -345,6 +351,7 @@ class ReplicateTest:
     least_p: float = 0.0
     labellings: int = 0
     complete: bool = True
+    p_error: float = 0.0
 
     def rejected(self, significance: float = SIGNIFICANCE) -> bool:
         """Whether the hypothesis is rejected at a level."""
@@ -570,13 +577,15 @@ def replicate_test(
     deciding, by = parts[int(each[:, 0].argmin())]
     observed = _forms(kernels[deciding].between, by.tested, drawn.orders[:1])[0]
     smallest = each[:, 0].reshape(-1, len(kernels)).min(axis=0)
+    p_value = float(np.mean(joint <= joint[0]))
     return ReplicateTest(
-        float(np.mean(joint <= joint[0])),
+        p_value,
         float(np.sqrt(max(observed, 0.0))),
         dict(zip(kernels, smallest.tolist(), strict=True)),
         drawn.least_p,
         drawn.labellings,
         drawn.complete,
+        drawn.error_of(p_value),
     )
 
 
@@ -621,14 +630,18 @@ def replicate_mmd_test(
         mmd = np.sqrt(np.maximum(own, 0) * factor)
         alone, rejected = float(p_values[0]), bool(p_values[0] <= significance)
         threshold = _threshold(mmd, p_values, significance, rejected)
-        tests[name] = MMDTest(float(mmd[0]), alone, threshold, rejected, one.bandwidth, mmd[1:], significance)
+        error = drawn.error_of(alone)
+        tests[name] = MMDTest(
+            float(mmd[0]), alone, threshold, rejected, one.bandwidth, mmd[1:], significance, p_error=error
+        )
     if len(tests) == 1:
         return next(iter(tests.values()))
     deciding = list(tests)[int(each[:, 0].argmin())]
     test, rejected = tests[deciding], p_value <= significance
     mmd = np.append(test.mmd, test.null)
     threshold = _threshold(mmd, each[list(tests).index(deciding)], critical, rejected)
-    return replace(test, p_value=p_value, rejected=rejected, threshold=threshold, parts=tests)
+    error = drawn.error_of(p_value)
+    return replace(test, p_value=p_value, rejected=rejected, threshold=threshold, parts=tests, p_error=error)
 
 
 def _threshold(mmd: Real, p_values: Real, level: float, rejected: bool) -> float:
