@@ -84,9 +84,10 @@ def test_rows_for_osteosarcoma_cells(cells):
     enlarged = [curve * 1.5 for curve in control[1::2]]
     assert compare(Ensemble(control[::2]), Ensemble(enlarged)).case == "1∧0"
     lines = compare(Ensemble(treated), Ensemble(cells(1, 2)))
-    # They differ in elongation, by which the joint test of the four parts of scale is just below its level.
+    # They differ in elongation.
     assert lines.case == "0∧0"
-    assert lines.scale.parts["elongation"].p_value < 0.01 < lines.scale.p_value < lines.settings.test_level
+    assert lines.scale.parts["elongation"].p_value < 0.01
+    assert lines.scale.p_value < lines.settings.test_level
     assert lines.scale.parts["size"].p_value > 0.1
 
 
@@ -182,7 +183,7 @@ def test_the_summary_names_images_counts_row_and_p_values():
         "two (40 curves)",
         "1∧0",
         "differ in size or elongation",
-        "scale p = 0.0033",
+        "scale p = 0.00067",  # 1/1500: permutations of 299 do not settle a level of 0.025
     ):
         assert part in summary
 

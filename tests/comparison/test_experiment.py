@@ -440,8 +440,8 @@ def test_invalid_power_analyses_are_rejected(three):
 def test_an_interval_that_excludes_1_where_nothing_is_detected_is_explained(three):
     words = "Where an interval excludes 1 and no difference is detected: intervals are 95 % intervals of single "
     assert not any(words in note for note in three.warnings)
-    strict = replace(three, groups=replace(three.groups, settings=replace(three.settings, significance=1e-3)))
-    assert f"{words}ratios, groups are compared by adjusted p-values at a level of 0.0005." in strict.warnings
+    strict = replace(three, groups=replace(three.groups, settings=replace(three.settings, significance=1e-9)))
+    assert f"{words}ratios, groups are compared by adjusted p-values at a level of 5e-10." in strict.warnings
 
 
 def test_the_summary_in_sentences(three):
