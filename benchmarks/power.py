@@ -372,7 +372,7 @@ def one_draw(some, first, seed, *, rivals=True):
         changed = replace(settings, seed=seed)
         parts = (
             form_parts(learned.t, learned.descriptors, changed),
-            scale_parts(learned.l, learned.space.scale_mean, changed, learned.known),
+            scale_parts(learned.l, learned.space.scale_mean_, changed, learned.known),
         )
         both = [curve_test(kind, np.arange(len(learned.t)), first, changed) for kind in parts]
         for test, result in zip(("form", "scale"), both, strict=True):

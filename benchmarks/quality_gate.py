@@ -98,7 +98,7 @@ def halves(ensemble: Ensemble, rng: np.random.Generator) -> tuple[Ensemble, Ense
     """Two random halves of the curves of one image."""
     chosen = np.zeros(len(ensemble), dtype=bool)
     chosen[rng.permutation(len(ensemble))[: len(ensemble) // 2]] = True
-    return ensemble.subset(chosen), ensemble.subset(~chosen)
+    return ensemble[chosen], ensemble[~chosen]
 
 
 def split(images: list[Ensemble], rng: np.random.Generator) -> tuple[Ensemble, Ensemble]:

@@ -80,8 +80,8 @@ def halves(fine: Ensemble, one: Ensemble, two: Ensemble, split: int) -> Comparis
     """One half as in `one` against the other as in `two`; no curve is in both, whichever resolution lost it."""
     sides = np.random.default_rng(split).permutation(len(fine)) % 2 == 0
     side = dict(zip(fine.ids.tolist(), sides, strict=True))
-    a = one.subset([side[label] for label in one.ids.tolist()])
-    b = two.subset([not side.get(label, True) for label in two.ids.tolist()])
+    a = one[[side[label] for label in one.ids.tolist()]]
+    b = two[[not side.get(label, True) for label in two.ids.tolist()]]
     return compare(a, b, SETTINGS, seed=split)
 
 

@@ -42,7 +42,7 @@ def learned():
     curves = landmarks()
     points = decompose(register(curves, curves[distinctness(curves).argmax()]).landmarks)
     space = ShapeSpace.learn(*points, 932)
-    return space, *space.coordinates(*product.align(space.undulation_mean, points))
+    return space, *space.coordinates(*product.align(space.undulation_mean_, points))
 
 
 def constants(space, t, l):

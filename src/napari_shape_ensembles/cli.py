@@ -840,7 +840,7 @@ def _samples(
     if not groups:
         return (ensembles[0], ensembles[1]), "", files, reading
     from .outlines import Ensemble
-    from .outlines.ensemble import at_one_pixel_size
+    from .outlines.resolution import at_one_pixel_size
 
     a, b, note = at_one_pixel_size(ensembles[: len(files[0])], ensembles[len(files[0]) :])
     one, other = _names_of(places)

@@ -433,7 +433,7 @@ def test_a_result_cannot_be_changed_by_accident():
     table.loc[:, "product"] = 0.0
     assert result.distances["product"].min() > 0
     space, test = result.space, result.undulation
-    for values in (result.t, result.l, test.null, test.parts["roughness"].null, space.basis, space.undulation_mean):
+    for values in (result.t, result.l, test.null, test.parts["roughness"].null, space.basis_, space.undulation_mean_):
         with pytest.raises(ValueError, match="read-only"):
             values[...] = 0
 

@@ -188,7 +188,7 @@ def modes_of(curves, first, rank):
     space = ShapeSpace.learn(undulation, scale, rank)
     t, l = space.coordinates(undulation, scale)
     measured = properties(space.reconstruct(t, l))
-    return mode_tests(t, first, measured, bands=bands(space.undulation_mean, space.basis), permutations=300)
+    return mode_tests(t, first, measured, bands=bands(space.undulation_mean_, space.basis_), permutations=300)
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -97,7 +97,7 @@ def test_measurements_are_invariant_to_translation_and_orientation():
 
 def test_a_subset_keeps_ids_name_unit_and_counts():
     ensemble = Ensemble([SQUARE, SQUARE + 1, SQUARE + 2], ids=["a", "b", "c"], name="x", unit="um", dropped={OPEN: 1})
-    part = ensemble.subset([True, False, True])
+    part = ensemble[[True, False, True]]
     assert (part.ids.tolist(), part.name, part.unit, part.dropped) == (["a", "c"], "x", "um", {OPEN: 1})
     assert len(part) == 2
 
@@ -150,7 +150,7 @@ def test_the_pixel_size_is_kept_with_the_curves():
     square = np.array([[0.0, 0], [0, 2], [2, 2], [2, 0]])
     ensemble = Ensemble([square, square + 5], unit="µm", pixel_size=(0.5, 0.25))
     assert ensemble.pixel_size == (0.5, 0.25)
-    assert ensemble.subset([True, False]).pixel_size == (0.5, 0.25)
+    assert ensemble[[True, False]].pixel_size == (0.5, 0.25)
     assert ensemble.to("µm") is ensemble
     assert ensemble.to("nm").pixel_size == (500, 250)
     np.testing.assert_array_equal(ensemble.to("nm").curves[0], 1000 * square)

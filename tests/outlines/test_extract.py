@@ -278,7 +278,7 @@ def test_objects_with_holes_are_counted_as_filled():
     found = extract_curves(labels)
     assert (found.filled, len(found)) == (2, 3)
     assert extract_curves(labels, holes=True).filled == 0
-    assert found.to("pixel").subset([True, False, True]).filled == 2
+    assert found.to("pixel")[[True, False, True]].filled == 2
     assert Ensemble.pooled([found, found]).filled == 4
     assert account_of({"collinear": 1}, found.filled) == ["1 left out: collinear", "2 objects have holes: filled"]
 

@@ -43,7 +43,7 @@ def test_images_are_pooled_in_the_unit_of_the_first():
 
 def test_the_image_of_a_curve_is_kept_by_indexing_converting_and_pickling():
     both = Ensemble.pooled([image("a", 1, unit="um"), image("b", 2, unit="um")])
-    chosen = both.subset(np.arange(10) % 4 == 3)
+    chosen = both[np.arange(10) % 4 == 3]
     assert chosen.images.tolist() == ["a", "b"]
     assert chosen.to("nm").images.tolist() == ["a", "b"]
     again = pickle.loads(pickle.dumps(both))

@@ -17,7 +17,7 @@ from napari_shape_ensembles import (
     experiment,
     extract_curves,
 )
-from napari_shape_ensembles.outlines.ensemble import at_one_pixel_size
+from napari_shape_ensembles.outlines.resolution import at_one_pixel_size
 
 QUICK = Settings(landmarks=100, rank=30, permutations=300)
 
@@ -73,13 +73,13 @@ def test_a_comparison_uses_the_larger_pixel_size_and_reports_it(pooled, tmp_path
     fine, coarse = pooled(1), pooled(4)
     half = np.arange(len(coarse)) % 2 == 0
     kept = set(coarse.ids[half].tolist())
-    result = compare(fine.subset([label not in kept for label in fine.ids.tolist()]), coarse.subset(half), QUICK)
+    result = compare(fine[[label not in kept for label in fine.ids.tolist()]], coarse[half], QUICK)
     assert result.a.pixel_size == result.b.pixel_size == (2.0, 2.0)
     assert result.case == "1∧1"
     assert any(words.startswith("Pixels measure 0.5 to 2 µm: all outlines were brought") for words in result.warnings)
     result.save(tmp_path / "r.npz")
     assert Comparison.load(tmp_path / "r.npz").note == result.note
-    assert compare(coarse.subset(half), coarse.subset(~half), QUICK).note == ""
+    assert compare(coarse[half], coarse[~half], QUICK).note == ""
 
 
 def test_outlines_too_small_for_the_larger_pixels_are_counted(pooled):
@@ -100,14 +100,14 @@ def test_pairs_are_compared_at_the_larger_pixel_size(pooled):
     fine, coarse = pooled(1), pooled(4)
     half = np.arange(len(coarse)) % 2 == 0
     kept = set(coarse.ids[half].tolist())
-    a, b = fine.subset([label not in kept for label in fine.ids.tolist()]), coarse.subset(half)
+    a, b = fine[[label not in kept for label in fine.ids.tolist()]], coarse[half]
     design = pd.DataFrame({"group": ["a", "b"]})
     result, pairs = compare(a, b, QUICK), experiment([a, b], design, QUICK)
     assert pairs.table["undulation_statistic"][0] == result.undulation.mmd
     assert pairs.table["case"][0] == "1∧1"
     assert f"{result.note}." in pairs.warnings
     assert pairs.contrast().note == result.note
-    assert experiment([coarse.subset(half), coarse.subset(~half)], design, QUICK).contrast().note == ""
+    assert experiment([coarse[half], coarse[~half]], design, QUICK).contrast().note == ""
 
 
 def test_a_landscape_reports_resampling_to_one_pixel_size(pooled):
@@ -132,8 +132,8 @@ def test_unknown_pixel_sizes_that_prevent_resampling_are_reported(pooled):
     assert f"{found.note}." in found.warnings
     assert (len(found.a), len(found.b)) == (len(fine), len(coarse))
     third = np.arange(len(bare)) % 3
-    images = [(bare if part == 1 else fine).subset(third == part) for part in range(3)]
-    images += [coarse.subset(third[: len(coarse)] == part) for part in range(3)]
+    images = [(bare if part == 1 else fine)[third == part] for part in range(3)]
+    images += [coarse[third[: len(coarse)] == part] for part in range(3)]
     result = experiment(images, pd.DataFrame({"group": [*"aaabbb"]}), QUICK)
     assert any(one.startswith(words) for one in result.warnings)
     assert compare(bare, unsized(coarse, "drawn"), QUICK, overrule=True).note == ""  # not images, as far as is known
@@ -164,5 +164,5 @@ def test_a_real_difference_is_found_between_unequal_pixel_sizes(pooled):
     half = np.arange(len(fine)) % 2 == 0
     stretched = Ensemble([curve * (1.5, 1.0) for curve in coarse.curves], unit="µm", ids=coarse.ids, pixel_size=1.0)
     kept = set(fine.ids[half].tolist())
-    other = stretched.subset([label not in kept for label in stretched.ids.tolist()])
-    assert compare(fine.subset(half), other, QUICK).scale.rejected
+    other = stretched[[label not in kept for label in stretched.ids.tolist()]]
+    assert compare(fine[half], other, QUICK).scale.rejected

@@ -72,7 +72,7 @@ def test_aligned_points_are_rotated_curves(points):
 
 def test_aligned_curves_are_reconstructed_up_to_rotation(points):
     space = ShapeSpace.learn(*points, 1000)
-    aligned = product.align(space.undulation_mean, points)
+    aligned = product.align(space.undulation_mean_, points)
     rebuilt = space.reconstruct(*space.coordinates(*aligned))
     for curve, other in zip(product.compose(points), rebuilt, strict=True):
         assert congruent(curve, other) < 1e-10

@@ -21,10 +21,10 @@ def registered():
 def test_principal_directions_agree_with_a_full_singular_value_decomposition(count):
     undulation, scale = decompose(blobs(count, 48, seed=2))
     space = ShapeSpace.learn(undulation, scale, 10)
-    tangents = grassmann.log(space.undulation_mean, undulation).swapaxes(1, 2).reshape(count, -1)
+    tangents = grassmann.log(space.undulation_mean_, undulation).swapaxes(1, 2).reshape(count, -1)
     _, values, directions = np.linalg.svd(tangents, full_matrices=False)
-    np.testing.assert_allclose(space.singular_values[:15], values[:15], rtol=1e-9)
-    overlap = space.basis.swapaxes(1, 2).reshape(10, -1) @ directions[:10].T
+    np.testing.assert_allclose(space.singular_values_[:15], values[:15], rtol=1e-9)
+    overlap = space.basis_.swapaxes(1, 2).reshape(10, -1) @ directions[:10].T
     np.testing.assert_allclose(np.abs(overlap), np.eye(10), atol=1e-7)
 
 
@@ -33,15 +33,15 @@ def test_coordinates_are_centered_and_uncorrelated(registered):
     t, l = space.coordinates(*registered)
     np.testing.assert_allclose(t.mean(axis=0), 0, atol=1e-11)
     np.testing.assert_allclose(l.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(t.T @ t, np.diag(space.singular_values[:12] ** 2), atol=1e-11)
+    np.testing.assert_allclose(t.T @ t, np.diag(space.singular_values_[:12] ** 2), atol=1e-11)
 
 
 def test_norms_of_all_coordinates_are_geodesic_distances(registered):
     space = ShapeSpace.learn(*registered, 1000)
     t, l = space.coordinates(*registered)
-    expected = grassmann.dist(space.undulation_mean, registered[0])
+    expected = grassmann.dist(space.undulation_mean_, registered[0])
     np.testing.assert_allclose(np.linalg.norm(t, axis=1), expected, atol=1e-10)
-    np.testing.assert_allclose(np.linalg.norm(l, axis=1), spd.dist(space.scale_mean, registered[1]), atol=1e-11)
+    np.testing.assert_allclose(np.linalg.norm(l, axis=1), spd.dist(space.scale_mean_, registered[1]), atol=1e-11)
 
 
 def test_reconstruction_at_full_rank_is_exact(registered):
@@ -61,7 +61,7 @@ def test_reconstructions_of_lower_rank_are_smoother(registered):
 def test_the_origin_is_the_mean_shape(registered):
     space = ShapeSpace.learn(*registered, 5)
     mean = space.reconstruct(np.zeros(5), np.zeros(3))[0]
-    np.testing.assert_allclose(mean, np.sqrt(64) * space.undulation_mean @ space.scale_mean, atol=1e-12)
+    np.testing.assert_allclose(mean, np.sqrt(64) * space.undulation_mean_ @ space.scale_mean_, atol=1e-12)
 
 
 def test_the_rank_is_limited_by_the_curves():
@@ -70,7 +70,7 @@ def test_the_rank_is_limited_by_the_curves():
 
 
 def test_the_largest_entry_of_every_direction_is_positive(registered):
-    basis = ShapeSpace.learn(*registered, 10).basis.reshape(10, -1)
+    basis = ShapeSpace.learn(*registered, 10).basis_.reshape(10, -1)
     assert (basis[np.arange(10), np.abs(basis).argmax(axis=1)] > 0).all()
 
 

@@ -114,7 +114,7 @@ def test_an_error_in_progress_ends_the_study():
 
 def test_cells_of_several_images_permute_images():
     a, b = pair(roughness=0.6)
-    a, b = ([side.subset(np.arange(len(side)) % 5 == part) for part in range(5)] for side in (a, b))
+    a, b = ([side[np.arange(len(side)) % 5 == part] for part in range(5)] for side in (a, b))
     landscape = decision_landscape(a, b, settings=QUICK, **GRID)
     assert (landscape.images, landscape.complete) == ((5, 5), True)
     i, j = np.argwhere(landscape.feasible)[0]
@@ -135,7 +135,7 @@ def test_cells_of_several_images_permute_images():
 
 def test_several_images_of_a_sample_are_pooled():
     a, b = pair()
-    halves = [a.subset(np.arange(30) % 2 == part) for part in (0, 1)]
+    halves = [a[np.arange(30) % 2 == part] for part in (0, 1)]
     grid = {"ranks": [5], "landmarks": [48]}
     landscape = decision_landscape(halves, b, settings=QUICK, **grid)
     assert landscape.sizes == (30, 35)

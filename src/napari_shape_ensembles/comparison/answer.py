@@ -243,7 +243,7 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
         )
     if c.inconclusive is None:
         found += caveats_of_few(len(c.a), len(c.b))
-    scales = spd.from_coordinates(c.space.scale_mean, c.l)
+    scales = spd.from_coordinates(c.space.scale_mean_, c.l)
     known = relative_precision(np.concatenate([coordinate_precision(side) for side in (c.a, c.b)]), scales)
     if known > _LOW_PRECISION:
         found.append(

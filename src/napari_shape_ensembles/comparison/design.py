@@ -54,7 +54,7 @@ class Design:
     >>> import numpy as np, pandas as pd
     >>> from napari_shape_ensembles import Settings, experiment, samples
     >>> a, b = samples.powder_outlines().ensembles()
-    >>> images = [side.subset(np.arange(len(side)) % 4 == i) for side in (a, b) for i in range(4)]
+    >>> images = [side[np.arange(len(side)) % 4 == i] for side in (a, b) for i in range(4)]
     >>> table = pd.DataFrame({"group": ["sieved"] * 4 + ["raw"] * 4, "replicate": [*"aabb"] * 2})
     >>> design = experiment(images, table, Settings(landmarks=60, rank=10)).design
     >>> design.groups, len(design.replicates), design.of_image.tolist()
@@ -129,7 +129,7 @@ class Design:
         significance, said = settings.significance, dict[str, list[str]]()
         for i, j in self.pairs:
             m, n = (int((self.group == g).sum()) for g in (i, j))
-            if permutes_curves(settings, m, n):
+            if settings.permutes_curves(m, n):
                 continue
             chosen = np.isin(self.group, (i, j))
             within = None if self.blocks is None else self.blocks[chosen]
@@ -224,11 +224,6 @@ def numbers_below(tree: Tree, name: str, total: int, count: int) -> Index:
     if count and not (found.min() >= 0 and found.max() < total):
         raise ContentError(f"{name} contains numbers other than 0 to {total - 1}")
     return found
-
-
-def permutes_curves(settings: Settings, *replicates: int) -> bool:
-    """Whether single curves are permuted between two groups with these numbers of replicates."""
-    return settings.permute == "curves" or (settings.permute == "auto" and max(replicates) < 2)
 
 
 def cannot_reach(

@@ -89,7 +89,7 @@ def curve_layer_data(
             images = []
             for name, stated in zip(names, given["images"], strict=True):
                 own = ensemble.images == name
-                some = ensemble.subset(own)
+                some = ensemble[own]
                 some = Ensemble(some.curves, name=name, unit=some.unit, ids=some.ids)
                 images.append((_layer_placement(stated, side), some, own))
         for part, (place, image, own) in enumerate(images):

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from ..mmd.dependence import DependenceTest, independence_test
 from ..outlines import Ensemble
 from ..words import counted
-from .estimates import image_numbers
 from .figures import plot_position
 from .learning import learn
 from .parts import form_parts, scale_parts
 from .result import Comparison
+from .samples import image_numbers
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def position_dependence(
         learned = learn(sides, settings)
         parts = (
             form_parts(learned.t, learned.descriptors, settings),
-            scale_parts(learned.l, learned.space.scale_mean, settings, learned.known),
+            scale_parts(learned.l, learned.space.scale_mean_, settings, learned.known),
         )
     image, places = image_numbers(sides), np.concatenate([centroids(side) for side in sides])
     counts = np.bincount(image)

@@ -81,8 +81,8 @@ def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
     """
 
     def measured(rows: slice) -> tuple[Real, Real]:
-        tangents = np.tensordot(t[rows], space.basis[: t.shape[1]], axes=1)
-        coefficients, count = harmonics(grassmann.exp(space.undulation_mean, tangents))
+        tangents = np.tensordot(t[rows], space.basis_[: t.shape[1]], axes=1)
+        coefficients, count = harmonics(grassmann.exp(space.undulation_mean_, tangents))
         coarse = (count > 0) & (count <= COARSE)
         coarse[LINEAR] = False
         waves = coefficients[:, coarse]
@@ -90,7 +90,7 @@ def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
 
     blocks = (slice(start, start + _BLOCK) for start in range(0, len(t), _BLOCK))
     coarse, fine = map(np.concatenate, zip(*over_blocks(measured, blocks), strict=True))
-    extents = np.linalg.eigvalsh(spd.from_coordinates(space.scale_mean, l))
+    extents = np.linalg.eigvalsh(spd.from_coordinates(space.scale_mean_, l))
     found = {
         "size": np.log(extents).mean(axis=1),
         "elongation": np.log(extents[:, 1] / extents[:, 0]),

@@ -52,7 +52,7 @@ class ShapePlaces:
         return Place(t, self._scale(l), f"mean of {self._groups[side]}")
 
     def _scale(self, l: Real) -> Real:
-        return spd.from_coordinates(self.space.scale_mean, l[None])[0]
+        return spd.from_coordinates(self.space.scale_mean_, l[None])[0]
 
     def curve(self, row: int) -> tuple[Place, Real]:
         """One of the pooled curves, and its traced outline (n, 2) in the same pose.
@@ -62,7 +62,7 @@ class ShapePlaces:
         """
         side, ensemble, index = self.origin(row)
         settings = self.comparison.settings
-        only = ensemble.subset(np.arange(len(ensemble)) == index)
+        only = ensemble[[index]]
         landmarks = to_landmarks(
             only, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure
         )
@@ -70,15 +70,15 @@ class ShapePlaces:
         standardized, _ = decompose(landmarks)
         match = register(standardized, self.undulation(t), reflections=settings.reflections)
         own = match.rotation @ decompose(landmarks)[1] @ match.rotation.swapaxes(1, 2)
-        undulation, scale = product.align(self.space.undulation_mean, (match.landmarks, own))
+        undulation, scale = product.align(self.space.undulation_mean_, (match.landmarks, own))
         return Place(t, scale[0], f"{self._groups[side]} · {ensemble.ids[index]}"), product.compose(
             (undulation, scale)
         )[0]
 
     def undulation(self, t: Real) -> Real:
         """Representative (n, 2) of undulation coordinates (r',), aligned with the mean."""
-        tangent = np.tensordot(t, self.space.basis[: len(t)], axes=1)
-        return grassmann.exp(self.space.undulation_mean, tangent[None])[0]
+        tangent = np.tensordot(t, self.space.basis_[: len(t)], axes=1)
+        return grassmann.exp(self.space.undulation_mean_, tangent[None])[0]
 
     def origin(self, row: int) -> tuple[str, Ensemble, int]:
         """Side, ensemble and index in it of one of the pooled curves."""

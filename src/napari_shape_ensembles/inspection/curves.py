@@ -12,8 +12,7 @@ from .._types import Real
 from ..comparison import Settings
 from ..outlines import Ensemble
 from ..outlines.repair import self_touching
-from ..shapes import ShapeSpace, decompose, register, to_landmarks
-from ..shapes.registration import choose_archetype
+from ..shapes import ShapeSpace, to_landmarks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,13 +31,13 @@ def ranked_curves(ensemble: Ensemble, settings: Settings, distances: Real | None
     """Rank curves as `rank_suspects` does; `distances` from the mean shape are computed if they are not given."""
     import pandas as pd  # slow to import, and not needed for a comparison
 
-    found: dict[str, Real] = {}
+    reasons, table = [], np.empty((0, 1))
     if len(ensemble):
-        own, ambiguous = placed(ensemble, settings)
-        found = weights(ensemble, own if distances is None else distances, ambiguous)
-    table = np.stack(list(found.values()), axis=1) if found else np.empty((0, 1))
+        from_mean, ambiguous = placed(ensemble, settings)
+        weighted = weights(ensemble, from_mean if distances is None else distances, ambiguous)
+        reasons, table = list(weighted), np.stack(list(weighted.values()), axis=1)
     table = np.where(table >= 1, np.minimum(table, _MAX_WEIGHT), 0)
-    total, reasons = table.sum(axis=1), list(found)
+    total = table.sum(axis=1)
     words = ["; ".join(reasons[j] for j in np.argsort(-row) if row[j]) for row in table]
     # Between 0 and 1, as the scores of labels are.
     ranking = pd.DataFrame(
@@ -100,16 +99,7 @@ def placed(ensemble: Ensemble, settings: Settings) -> tuple[Real, NDArray[np.boo
     if len(ensemble) < _MIN_CURVES:
         return np.zeros(len(ensemble)), np.zeros(len(ensemble), dtype=bool)
     landmarks = to_landmarks(ensemble, settings.landmarks, measure=settings.measure)
-    undulation, scale = decompose(landmarks)
-    frame, match = (
-        register(
-            points,
-            choose_archetype(points, "asymmetric", reflections=settings.reflections),
-            reflections=settings.reflections,
-        )
-        for points in (landmarks, undulation)
-    )
-    turned = frame.rotation @ scale @ frame.rotation.swapaxes(1, 2)
-    registered, _ = decompose(match.landmarks)
-    t, l = ShapeSpace.learn(registered, turned, settings.rank).coordinates(registered, turned)
-    return np.hypot(np.linalg.norm(t, axis=1), np.linalg.norm(l, axis=1)), match.ambiguous
+    space = ShapeSpace(settings.rank, landmarks=settings.landmarks, reflections=settings.reflections)
+    undulation, scale, matches = space.fit_landmarks(landmarks, overwrite=True)
+    t, l = space.coordinates(undulation, scale)
+    return np.hypot(np.linalg.norm(t, axis=1), np.linalg.norm(l, axis=1)), matches[-1].ambiguous

@@ -94,15 +94,15 @@ class Inspection:
         tables, suspects = [], list[Suspects | None]()
         for place, (source, ensemble) in enumerate(zip("AB", ensembles, strict=False)):
             report(f"inspecting {ensemble.name or source}")
-            plane = labels[place]
-            suspects.append(None if plane is None else Suspects.of(plane, images[place]))
-            if (own := suspects[-1]) is not None:
-                tables.append(_labels_ranked(own, ensemble, source))
+            if (plane := labels[place]) is not None:
+                suspects.append(measured := Suspects.of(plane, images[place]))
+                tables.append(_labels_ranked(measured, ensemble, source))
                 continue
+            suspects.append(None)
             distances = None
             if comparison is not None:
                 distances = comparison.distances.loc[comparison.distances["source"] == source, "product"].to_numpy()
-            table = ranked_curves(ensemble, settings, distances).rename(columns={"label": "id"})
+            table = ranked_curves(ensemble, settings, distances)
             tables.append(_placed_in(table[table["score"] > 0], ensemble, source))
         sentence = comparison.summary() if comparison is not None else ""
         return cls(ensembles, _together(tables), comparison, sentence, tuple(suspects))
@@ -110,9 +110,9 @@ class Inspection:
     def ranked(self, ticks: Ticks | None, verdicts: Sequence[Mapping[int, bool]]) -> Inspection:
         """Rank the labels again; parameters as for `Suspects.ranked`, with the verdicts on each ensemble."""
         tables = []
-        for source, ensemble, own, said in zip("AB", self.ensembles, self.suspects, verdicts, strict=False):
+        for source, ensemble, suspects, given in zip("AB", self.ensembles, self.suspects, verdicts, strict=False):
             before = self.ranking[self.ranking["source"] == source]
-            tables.append(before if own is None else _labels_ranked(own, ensemble, source, ticks, said))
+            tables.append(before if suspects is None else _labels_ranked(suspects, ensemble, source, ticks, given))
         return replace(self, ranking=_together(tables))
 
     def renewed(self, place: int, ensemble: Ensemble, suspects: Suspects | None, labels: ArrayLike) -> Inspection:
@@ -144,7 +144,7 @@ class Inspection:
         """The ensembles without the curves where `excluded` (one boolean per curve) is true; these are counted."""
         left = []
         for ensemble, mask in zip(self.ensembles, excluded, strict=True):
-            kept = ensemble.subset(~np.asarray(mask, dtype=bool))
+            kept = ensemble[~np.asarray(mask, dtype=bool)]
             dropped = Counter(kept.dropped) + Counter({BY_HAND: len(ensemble) - len(kept)})
             left.append(kept.derived(kept.curves, dropped=dropped))
         return tuple(left)
@@ -158,12 +158,13 @@ def _labels_ranked(
     verdicts: Mapping[int, bool] | None = None,
 ) -> pd.DataFrame:
     """Rank all labels of one image, including those without a curve."""
-    return _placed_in(suspects.ranked(ticks, verdicts).rename(columns={"label": "id"}), ensemble, source)
+    return _placed_in(suspects.ranked(ticks, verdicts), ensemble, source)
 
 
 def _placed_in(table: pd.DataFrame, ensemble: Ensemble, source: str) -> pd.DataFrame:
     """Add the index of every label in its ensemble to a ranking, -1 for those without a curve."""
     places = {label: index for index, label in enumerate(ensemble.ids.tolist())}
+    table = table.rename(columns={"label": "id"})
     return table.assign(source=source, index=[places.get(label, -1) for label in table["id"].tolist()])
 
 
@@ -202,12 +203,11 @@ def disputed(
 
     Returns the ranking and its labels: the consensus, and minority objects. Further parameters as for `agreement`.
     """
-    found = annotators(labels)
+    result = annotators(labels)
     report("tracing outlines")
-    plane, table = found.differences()
+    plane, table = result.differences()
     ensemble = outlines.trace(plane, scale=scale, unit=unit, name="consensus")
-    ranking = _placed_in(table.rename(columns={"label": "id"}), ensemble, "A")
-    return Inspection((ensemble,), ranking, None, found.summary(), (None,)), plane
+    return Inspection((ensemble,), _placed_in(table, ensemble, "A"), None, result.summary(), (None,)), plane
 
 
 def _disagreements(result: Agreement) -> pd.DataFrame:

@@ -100,7 +100,8 @@ class Ticks:
 
         verdict = verdicts_of(verdicts)
         measured = _relative_evidence(evidence(labels, image)) if measured is None else measured
-        _check_known(verdict, measured)
+        if unknown := [label for label in verdict if label not in measured.index]:
+            raise ValueError(f"corrections contain label {unknown[0]}, which is not in the image")
         rows = measured.loc[list(verdict)].assign(wrong=list(verdict.values()), image=name)
         rows = rows.rename_axis("label").reset_index()
         before = [] if self.table is None else [self.table]
@@ -135,8 +136,8 @@ class Ticks:
             raise ContentError(f"{path} is not a CSV table: {error}") from error
         if not {"image", "label", "wrong"} <= set(table.columns):
             raise ContentError(f"{path} contains no ticks: it needs the columns image, label, wrong and evidence")
-        said = table["wrong"].astype(str).str.strip().str.lower()
-        if unclear := sorted(set(said) - {"true", "false"}):
+        wrong = table["wrong"].astype(str).str.strip().str.lower()
+        if unclear := sorted(set(wrong) - {"true", "false"}):
             raise ContentError(f"{path}: the column wrong contains {unclear[0]!r}: use True or False")
         for name, column in table.drop(columns=["image", "wrong"]).items():
             if name != "label" and (column == "").any():
@@ -144,7 +145,7 @@ class Ticks:
                     table[name] = column = column.replace("", "nan").astype(np.float64)
             if column.dtype.kind not in ("iu" if name == "label" else "iuf"):
                 raise ContentError(f"{path}: not all values of the column {name} are numbers: save the ticks again")
-        return cls(table.assign(image=table["image"].astype(str), wrong=said == "true"))
+        return cls(table.assign(image=table["image"].astype(str), wrong=wrong == "true"))
 
 
 def rank_suspects(
@@ -321,16 +322,16 @@ def verdicts_of(corrections: Any) -> dict[int, bool]:
         pairs = corrections.items()
     else:
         raise ValueError("corrections must be a mapping of label to 'right' or 'wrong', a DataFrame, or Ticks")
-    found = dict[int, bool]()
+    verdicts = dict[int, bool]()
     for label, status in pairs:
         if not isinstance(status, bool | np.bool_) and status not in (*_RIGHT_STATUSES, *_WRONG_STATUSES):
             raise ValueError(
                 f"label {label} is marked {status!r}: use one of {', '.join((*_RIGHT_STATUSES, *_WRONG_STATUSES))}"
             )
         wrong = bool(status) if isinstance(status, bool | np.bool_) else status in _WRONG_STATUSES
-        if found.setdefault(_label_of(label), wrong) != wrong:
+        if verdicts.setdefault(_label_of(label), wrong) != wrong:
             raise ValueError(f"corrections mark label {label} both right and wrong: remove one of the two")
-    return found
+    return verdicts
 
 
 def _label_of(value: Any) -> int:
@@ -342,12 +343,6 @@ def _label_of(value: Any) -> int:
     if label is None or not (isinstance(value, str) or label == value):
         raise ValueError(f"corrections contain the label {value!r}, which is not an integer")
     return label
-
-
-def _check_known(verdicts: Mapping[int, bool], measured: pd.DataFrame) -> None:
-    unknown = [label for label in verdicts if label not in measured.index]
-    if unknown:
-        raise ValueError(f"corrections contain label {unknown[0]}, which is not in the image")
 
 
 # The score --------------------------------------------------------------------------------------------------------
@@ -419,7 +414,7 @@ def relative_evidence(measured: pd.DataFrame, spread: Mapping[str, float]) -> pd
     here = ((raw - middle) / (apart + 1e-9)).clip(-10, 10).add_suffix(" here")
     size = np.log(measured["area"])
     size -= size.median()
-    own = pd.DataFrame(
+    sizes = pd.DataFrame(
         {
             "size": size,
             "size apart": size.abs(),
@@ -427,7 +422,7 @@ def relative_evidence(measured: pd.DataFrame, spread: Mapping[str, float]) -> pd
             "radius": np.sqrt(measured["area"].median()),
         }
     )
-    return pd.concat([raw, here, own], axis=1)
+    return pd.concat([raw, here, sizes], axis=1)
 
 
 def _relative_evidence(measured: pd.DataFrame) -> pd.DataFrame:
@@ -454,7 +449,7 @@ def log_odds_offset(table: pd.DataFrame, words: list[str], seen: bool) -> Real:
     apart = (np.abs(size) > np.log(2)) & ((table["border_share"].to_numpy() == 0) | (size > 0))
     far = np.where(apart, np.clip(_unusual(size) / OUTLIER_SIGMAS - 1, 0, 3), 0)
     return (_REASON_OFFSET if seen else _REASON_OFFSET_WITHOUT_IMAGE) * np.array(
-        [bool(said) for said in words], dtype=float
+        [bool(reason) for reason in words], dtype=float
     ) + far
 
 
@@ -522,7 +517,7 @@ def reasons(
     ]
     if seen is not None:
         trees = confirming or {fault: trees_of(fault) for fault in _CONFIRMED_REASONS}
-        sure = {fault: 1 / (1 + np.exp(-own.log_odds(seen))) > _MIN_PROBABILITY for fault, own in trees.items()}
+        sure = {fault: 1 / (1 + np.exp(-some.log_odds(seen))) > _MIN_PROBABILITY for fault, some in trees.items()}
         reach = max(1.5, 0.2 * np.sqrt(typical["area"] / np.pi))
         stray = (table["contrast"] < 0.25) & (table["edge_here"] < 0.4 * typical["edge_here"])
         moved = (beyond["shift"] > reach) & (beyond["leak_share"] > 0.08) & (beyond["missed_share"] > 0.08)
@@ -584,12 +579,12 @@ def reasons(
     share = table["hole_share"] * table["open_pixels"] / np.maximum(table["hole_pixels"], 1)
     percents = {"hole_percent": 100 * share, "loose_percent": 100 * table["loose_share"]}
     figures.update({name: _two_digits(values) for name, values in {"ratio": ratio, **percents}.items()})
-    said: list[list[str]] = [[] for _ in range(len(measured))]
+    sentences: list[list[str]] = [[] for _ in range(len(measured))]
     for holds, words in rules:
         for label in np.flatnonzero(holds):
             filled = words.format(**{str(name): values[label] for name, values in figures.items()})
-            said[label].append(filled.replace("%", " %").replace("  %", " %"))
-    return ["; ".join(each) for each in said]
+            sentences[label].append(filled.replace("%", " %").replace("  %", " %"))
+    return ["; ".join(each) for each in sentences]
 
 
 def _two_digits(values: Real) -> list[str]:

@@ -98,8 +98,8 @@ def one_frame(table: CurveTable) -> tuple[CurveTable, str]:
     ensemble = chosen.derived(chosen.curves, dropped=dropped)
     features = table.features.iloc[kept].reset_index(drop=True)
     remark = (
-        f"shows the same objects in {len(rows)} values of {name}: those of {name} {value} are used. A column feature of "
-        f"a design table chooses another, such as {name} = {next(other for other in rows if other != value)}"
+        f"shows the same objects in {len(rows)} values of {name}: those of {name} {value} are used. A column feature "
+        f"of a design table chooses another, such as {name} = {next(other for other in rows if other != value)}"
     )
     return CurveTable(ensemble, features, table.scale, table.provenance), remark
 

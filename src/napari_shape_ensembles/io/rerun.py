@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from ..archive import ContentError, StrPath, Tree, file_checksum, is_archive, read_archive
 from ..comparison import Comparison, Experiment, compare, experiment, records
 from ..comparison.compare import compare_again
-from ..comparison.experiment import FORMAT, LAYOUT
 from ..comparison.inputs import InputFile, Inputs
 from ..comparison.result import software_versions
 from ..comparison.samples import comparable
+from ..comparison.saved import EXPERIMENT, LAYOUT
 from ..outlines import Ensemble, ObjectModel, Outlines
-from ..outlines.ensemble import at_one_pixel_size
+from ..outlines.resolution import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
@@ -199,7 +199,7 @@ def _traced_again(
         part = ImagePart(**kept)
         ensemble = ensemble_of_file(path, reading, part)
         if file.excluded:
-            ensemble = ensemble.subset(~np.isin(ensemble.ids.astype(str), file.excluded))
+            ensemble = ensemble[~np.isin(ensemble.ids.astype(str), file.excluded)]
         if path.name != Path(file.path).name:
             ensemble = ensemble.derived(ensemble.curves)
             ensemble.name = f"{names[place]} {part}".strip()
@@ -254,8 +254,8 @@ def rerun(
     if not all(place.is_dir() for place in folders):
         raise FileNotFoundError(f"there is no folder {folder}")
     with reporting(progress):
-        if is_archive(path, FORMAT):
-            return read_archive(path, FORMAT, LAYOUT, lambda tree: _experiment_again(tree, folders, memory), memory)
+        if is_archive(path, EXPERIMENT):
+            return read_archive(path, EXPERIMENT, LAYOUT, lambda tree: _experiment_again(tree, folders, memory), memory)
         return _comparison_again(Comparison.load(path, memory=memory), folders, memory)
 
 

@@ -1,6 +1,6 @@
 """From images to closed curves: segmentation, tracing, and cleaning into an ensemble."""
 
-from .ensemble import Ensemble, at_pixel_size
+from .ensemble import Ensemble
 from .extract import extract_curves, level_curves, trace_mask
 from .finders import segmenters
 from .gate import Quality, quality
@@ -11,6 +11,7 @@ from .propose import propose
 from .reasons import Reason
 from .recognise import content_of, objects_of_classes
 from .repair import repair
+from .resolution import at_pixel_size
 
 __all__ = [
     "Ensemble",

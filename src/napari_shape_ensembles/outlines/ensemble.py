@@ -2,23 +2,20 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
-from skimage.draw import polygon2mask
 
 from .._types import Complex, Index, Mask, Real
-from ..checks import expect, seal, text
-from ..progress import cancellation_check
-from ..words import counted, distinct, listed
+from ..checks import seal, text
+from ..words import counted, distinct
 from . import exchange
 from .offsets import following
-from .reasons import Reason, checked_counts, too_small
-from .recipe import Recipe
+from .reasons import Reason, checked_counts
 from .tracing import traced_labels, tracing_recipe
 from .units import conversion_factor, length_unit, unit_name
 
@@ -36,10 +33,6 @@ _MAX_FLATNESS = 1e-12
 _MIN_RELATIVE_AREA = 1e-12
 # Vertices cleaned per block, few enough for the CPU caches.
 _BLOCK = 1 << 15
-# Pixel sizes within this factor count as equal: outlines differ by more between two microscopes of one make.
-_PIXEL_SIZE_TOLERANCE = 1.1
-# Maximum number of images named in a message.
-_MAX_NAMED = 3
 # Products of eight lengths are computed: beyond these limits, in any unit, they would overflow or underflow.
 _SMALLEST, _LARGEST = 1e-30, 1e30
 
@@ -203,8 +196,9 @@ class Ensemble:
         if len(ensembles) == 1 and not name:
             return ensembles[0]
         members = [ensemble.to(ensembles[0].unit) for ensemble in ensembles]
-        pixel_size = _common([member.pixel_size for member in members])
-        unequal = pixel_size is None and any(member.pixel_size for member in members)
+        sizes = [member.pixel_size for member in members]
+        sized = [size for size in sizes if size is not None]
+        alike = len(sized) == len(sizes) and np.allclose(sized, sized[:1], rtol=1e-9, atol=0)
         names = distinct([member.name for member in members])
         return cls(
             [curve for member in members for curve in member.curves],
@@ -214,14 +208,14 @@ class Ensemble:
             dropped=sum((Counter(member.dropped) for member in members), Counter()),
             filled=sum(member.filled for member in members),
             images=_pooled_images([member.images for member in members]),
-            pixel_size=pixel_size,
+            pixel_size=sizes[0] if alike else None,
             metadata=_pooled_columns(members),
             tracing={
-                key: members[0].tracing[key] if all(one.tracing.get(key) == found for one in members) else DIFFERS
+                key: members[0].tracing[key] if all(one.tracing.get(key) == value for one in members) else DIFFERS
                 for member in members
-                for key, found in member.tracing.items()
+                for key, value in member.tracing.items()
             }
-            | ({"pixel_size": DIFFERS} if unequal else {}),
+            | ({} if alike or not sized else {"pixel_size": DIFFERS}),
         )
 
     @property
@@ -299,21 +293,6 @@ class Ensemble:
             )
         return self._features.copy()
 
-    def subset(self, mask: ArrayLike) -> "Ensemble":
-        """Return the curves where `mask` (N booleans) is true, with their ids; `dropped` stays as it is.
-
-        Raises
-        ------
-        ValueError
-            If the mask does not hold one boolean per curve.
-        """
-        chosen = np.asarray(mask)
-        if chosen.dtype != np.bool_ or chosen.shape != (len(self),):
-            raise ValueError(
-                f"a mask for {len(self)} curves must hold as many booleans, not {chosen.dtype} of shape {chosen.shape}"
-            )
-        return self[np.flatnonzero(chosen)]
-
     def derived(self, curves: Sequence[ArrayLike], kept: Index | None = None, **changes: Any) -> "Ensemble":
         """Return other curves with all other attributes of this ensemble.
 
@@ -334,7 +313,7 @@ class Ensemble:
         0   B2  16.0
         """
         rows = slice(None) if kept is None else kept
-        known: dict[str, Any] = {
+        attributes: dict[str, Any] = {
             "name": self.name,
             "unit": self.unit,
             "ids": self.ids[rows],
@@ -345,7 +324,7 @@ class Ensemble:
             "metadata": {name: values[rows] for name, values in self._metadata.items()},
             "tracing": self._tracing,
         }
-        return Ensemble(curves, **(known | changes))
+        return Ensemble(curves, **(attributes | changes))
 
     def assign(self, **columns: Any) -> "Ensemble":
         """Return the ensemble with columns of metadata added or replaced, as `pandas.DataFrame.assign` does.
@@ -432,9 +411,9 @@ class Ensemble:
         ImportError
             If anndata is not installed, with instructions.
         """
-        known = self.to_dataframe()
-        measured = list(self.features.columns.drop("id"))
-        return exchange.anndata(known[measured], known.drop(columns=measured), self)
+        table = self.to_dataframe()
+        measured = list(exchange.MEASURED)
+        return exchange.anndata(table[measured], table.drop(columns=measured), self)
 
     def to_spatialdata(self) -> Any:
         """SpatialData: the polygons of each image as a shapes element, annotated by a table as in `to_anndata`.
@@ -494,8 +473,8 @@ class Ensemble:
         >>> Ensemble.from_labels(labels, scale=(0.5, 0.5), unit="µm", metadata={"well": "B2"}).ids
         array([7])
         """
-        found = traced_labels(labels, tracing_recipe(**options), scale=scale, unit=unit, name=name)
-        return cls(**found).assign(**(metadata or {}))
+        traced = cls(**traced_labels(labels, tracing_recipe(**options), scale=scale, unit=unit, name=name))
+        return traced.assign(**(metadata or {}))
 
     @classmethod
     def from_masks(
@@ -630,23 +609,20 @@ class Ensemble:
     def __getitem__(self, index: slice | ArrayLike) -> "Ensemble": ...
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, int | np.integer) and not isinstance(index, bool):
-            return self.curves[index]
-        if isinstance(index, np.ndarray) and index.ndim == 0 and index.dtype.kind in "iu":
-            return self.curves[int(index)]
         if isinstance(index, str):
             raise TypeError(f"an ensemble has no column {index!r}: its columns are in .metadata and .features")
-        if not isinstance(index, slice) and np.asarray(index).dtype == np.bool_:
-            if np.shape(index) != (len(self),):
-                raise IndexError(f"a mask for {len(self)} curves must hold as many booleans, not {np.shape(index)}")
-            index = np.flatnonzero(index)
         if not isinstance(index, slice):
             places = np.asarray(index)
-            if places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
+            if places.ndim == 0 and places.dtype.kind in "iu":
+                return self.curves[int(index)]
+            if places.dtype == np.bool_:
+                if places.shape != (len(self),):
+                    raise IndexError(f"a mask for {len(self)} curves must hold as many booleans, not {places.shape}")
+            elif places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
                 raise IndexError(
                     f"curves are selected by integers, a slice, or a mask of {len(self)} booleans, not {index!r}"
                 )
-            index = places.astype(np.intp)
+            index = places if places.size else places.astype(np.intp)  # an empty list is an array of floats
         kept = np.arange(len(self))[index]
         return self.derived([self.curves[i] for i in kept], kept)
 
@@ -658,18 +634,11 @@ class Ensemble:
         return f"Ensemble({self.name!r}: {counted(len(self), 'curve')} in {self.unit}{left_out})"
 
 
-def _common(sizes: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
-    """Common pixel size of several images; None if they differ by more than rounding error or one is unknown."""
-    known = [size for size in sizes if size is not None]
-    alike = len(known) == len(sizes) and np.allclose(known, known[:1], rtol=1e-9, atol=0)
-    return known[0] if alike else None
-
-
 def _pooled_images(images: Sequence[NDArray[np.str_]]) -> NDArray[np.str_]:
     """Names of the images of several ensembles, made unique: equal names in two ensembles are different images."""
-    own = [list(dict.fromkeys(names.tolist())) for names in images]
-    apart = iter(distinct([name for names in own for name in names]))
-    renamed = [{name: next(apart) for name in names} for names in own]
+    unique = [list(dict.fromkeys(names.tolist())) for names in images]
+    apart = iter(distinct([name for names in unique for name in names]))
+    renamed = [{name: next(apart) for name in names} for names in unique]
     return np.array([new[name] for new, names in zip(renamed, images, strict=True) for name in names.tolist()], np.str_)
 
 
@@ -776,14 +745,14 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tupl
 
     Works on blocks of curves, as temporaries take several times their memory.
     """
-    some, own, kept = vertices, offsets, np.arange(0)  # of the current block
+    some, starts, kept = vertices, offsets, np.arange(0)  # of the current block
 
     def keep(usable: Mask, reason: Reason) -> None:
-        nonlocal some, own, kept
+        nonlocal some, starts, kept
         if not usable.all():
             counts[reason] += int(np.count_nonzero(~usable))
-            some = some[np.repeat(usable, np.diff(own))]
-            own = np.append(0, np.cumsum(np.diff(own)[usable]))
+            some = some[np.repeat(usable, np.diff(starts))]
+            starts = np.append(0, np.cumsum(np.diff(starts)[usable]))
             kept = kept[usable]
 
     block = offsets[:-1] // _BLOCK
@@ -791,33 +760,33 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tupl
     parts = []
     for start, stop in itertools.pairwise(cuts):
         ends = offsets[start : stop + 1]
-        some, own, kept = vertices[ends[0] : ends[-1]], ends - ends[0], np.arange(start, stop)
+        some, starts, kept = vertices[ends[0] : ends[-1]], ends - ends[0], np.arange(start, stop)
         for beyond, reason in ((np.inf, Reason("not finite")), (_LARGEST, Reason("huge", _LARGEST))):
             within = np.maximum(np.abs(some.real), np.abs(some.imag)) < beyond  # NaN compares False
-            lost_before = np.append(0, np.cumsum(~within, dtype=np.int64))[own]
+            lost_before = np.append(0, np.cumsum(~within, dtype=np.int64))[starts]
             keep(lost_before[1:] == lost_before[:-1], reason)
         for _ in range(2):  # again after removing repeats
-            keep(np.diff(own) >= 3, Reason("distinct", 3))
-            largest = np.maximum.reduceat(np.abs(some), own[:-1])
-            gap = np.abs(some[following(own)] - some)
-            new = gap > _ROUNDING_TOLERANCE * np.repeat(largest, np.diff(own))
-            some, own = some[new], np.append(0, np.cumsum(new, dtype=np.int64))[own]
-        spokes, after = _centred(some, own), following(own)
+            keep(np.diff(starts) >= 3, Reason("distinct", 3))
+            largest = np.maximum.reduceat(np.abs(some), starts[:-1])
+            gap = np.abs(some[following(starts)] - some)
+            new = gap > _ROUNDING_TOLERANCE * np.repeat(largest, np.diff(starts))
+            some, starts = some[new], np.append(0, np.cumsum(new, dtype=np.int64))[starts]
+        spokes, after = _centred(some, starts), following(starts)
         # The longest extent is at half the angle of Σz²; moments along it do not suffer from cancellation.
-        turn = np.exp(-0.5j * np.angle(np.add.reduceat(spokes * spokes, own[:-1])))
-        across = np.add.reduceat((spokes * np.repeat(turn, np.diff(own))).imag ** 2, own[:-1])
-        spread = across > _MAX_FLATNESS * np.add.reduceat(np.abs(spokes) ** 2, own[:-1])
-        lengths = np.add.reduceat(np.abs(some[after] - some), own[:-1])
-        areas = np.add.reduceat((spokes.conj() * spokes[after]).imag / 2, own[:-1])
+        turn = np.exp(-0.5j * np.angle(np.add.reduceat(spokes * spokes, starts[:-1])))
+        across = np.add.reduceat((spokes * np.repeat(turn, np.diff(starts))).imag ** 2, starts[:-1])
+        spread = across > _MAX_FLATNESS * np.add.reduceat(np.abs(spokes) ** 2, starts[:-1])
+        lengths = np.add.reduceat(np.abs(some[after] - some), starts[:-1])
+        areas = np.add.reduceat((spokes.conj() * spokes[after]).imag / 2, starts[:-1])
         long, encloses = lengths > _SMALLEST, np.abs(areas) > _MIN_RELATIVE_AREA * lengths**2
         keep(long, Reason("tiny", _SMALLEST))
         keep(spread[long], Reason("collinear"))
         keep(encloses[long & spread], Reason("zero area"))
-        parts.append((some, np.diff(own), kept))
+        parts.append((some, np.diff(starts), kept))
     if not parts:
         return vertices, offsets, kept
-    found, sizes, places = (np.concatenate(values) for values in zip(*parts, strict=True))
-    return found, np.append(0, np.cumsum(sizes)), places
+    cleaned, sizes, places = (np.concatenate(values) for values in zip(*parts, strict=True))
+    return cleaned, np.append(0, np.cumsum(sizes)), places
 
 
 def _centred(vertices: Complex, offsets: Index) -> Complex:
@@ -825,125 +794,3 @@ def _centred(vertices: Complex, offsets: Index) -> Complex:
     # Relative to the first vertex first: far from the origin the mean would lose precision.
     near = vertices - np.repeat(vertices[offsets[:-1]], counts)
     return near - np.repeat(np.add.reduceat(near, offsets[:-1]) / counts, counts)
-
-
-def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.outline_smoothing) -> Ensemble:
-    """Return the outlines as they would appear in an image with larger pixels.
-
-    Each outline is rasterized at this pixel size, smoothed by the difference between the two smoothings, and traced
-    again. Objects of fewer than 16 of these pixels are left out and counted.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-        Outlines of an image with known pixel size.
-    size : float
-        Side of the larger pixels, in the ensemble's unit.
-    smoothing : float
-        Standard deviation of the smoothing of outlines at both pixel sizes, in pixels of each.
-
-    Returns
-    -------
-    Ensemble
-        With the same ids; the ensemble itself if its pixels are as large already.
-
-    Raises
-    ------
-    ValueError
-        For a size that is not positive, or an ensemble with unknown pixel size.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from napari_shape_ensembles import at_pixel_size, extract_curves
-    >>> rows, columns = np.indices((100, 100))
-    >>> fine = extract_curves(np.hypot(rows - 50, columns - 50) < 40, scale=(0.5, 0.5), unit="µm")
-    >>> coarse = at_pixel_size(fine, 2.0)
-    >>> coarse.pixel_size, len(coarse[0]) < len(fine[0]) / 3
-    ((2.0, 2.0), True)
-    """
-    expect(ensemble, Ensemble, "at_pixel_size takes an Ensemble")
-    if not 0 < size < np.inf:
-        raise ValueError(f"the size of a pixel must be a positive number, not {size!r}")
-    if ensemble.pixel_size is None:
-        raise ValueError(f"the pixel size of {ensemble.name or 'the ensemble'} is unknown: give it")
-    own = float(np.sqrt(np.prod(ensemble.pixel_size)))  # the side of a square pixel of the same area
-    if size <= own * _PIXEL_SIZE_TOLERANCE:
-        return ensemble
-    left = smoothing * float(np.sqrt(1 - (own / size) ** 2))
-    recipe = Recipe(outline_smoothing=left, keep_border=True)
-    curves, kept, dropped = [], [], dict(ensemble.dropped)
-    leave_if_cancelled = cancellation_check()
-    for index, curve in enumerate(ensemble.curves):
-        leave_if_cancelled()
-        corner = np.floor(curve.min(axis=0) / size) - 2
-        shape = (np.ceil(curve.max(axis=0) / size) - corner + 3).astype(int)
-        mask = polygon2mask(tuple(shape), curve / size - corner)
-        traced = Ensemble(**traced_labels(mask.astype(np.int64), recipe, scale=(size, size), unit=ensemble.unit))
-        for reason, count in (traced.dropped if mask.any() else {too_small(recipe.min_area): 1}).items():
-            there = reason._replace(pixel=f"{size:.4g} {ensemble.unit}")
-            dropped[there] = dropped.get(there, 0) + count
-        if len(traced):
-            largest = int(np.argmax(np.diff(traced.offsets)))
-            curves.append(traced[largest] + corner * size)
-            kept.append(index)
-    tracing = ensemble.tracing | {"at_pixel_size": float(size)}
-    return ensemble.derived(curves, np.array(kept, dtype=np.intp), dropped=dropped, pixel_size=size, tracing=tracing)
-
-
-def at_one_pixel_size(a: Any, b: Any) -> tuple[Any, Any, str]:
-    """Bring all images of two samples to the largest of their pixel sizes; also return a message if this changes any.
-
-    Samples are ensembles, or lists or iterators of them; anything else is returned unchanged (iterators as lists), as
-    are all images where some pixel sizes are unknown, with a message that names these.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from napari_shape_ensembles import extract_curves
-    >>> from napari_shape_ensembles.outlines.ensemble import at_one_pixel_size
-    >>> rows, columns = np.indices((100, 100)) - 50
-    >>> fine, coarse = (extract_curves(np.hypot(rows, columns) < 40, scale=(s, s), unit="µm") for s in (0.5, 1))
-    >>> (fine,), (coarse,), message = at_one_pixel_size(fine, coarse)
-    >>> fine.pixel_size, message.partition(":")[0]
-    ((1.0, 1.0), 'Pixels measure 0.5 to 1 µm')
-    """
-    a, b = (list(side) if isinstance(side, Iterator | ValuesView) else side for side in (a, b))
-    sides = [list(side) if isinstance(side, list | tuple) else [side] for side in (a, b)]
-    images = [image for side in sides for image in side]
-    if not all(isinstance(image, Ensemble) and image.unit != "pixel" for image in images):
-        return a, b, ""
-    if not all(image.pixel_size for image in images):
-        return a, b, _without_pixel_size(images)
-    sides = [[image.to(images[0].unit) for image in side] for side in sides]
-    # Sides of square pixels of the same area.
-    sizes = [float(np.sqrt(np.prod(image.pixel_size))) for side in sides for image in side]
-    if not sizes or max(sizes) <= _PIXEL_SIZE_TOLERANCE * min(sizes):
-        return a, b, ""
-    words = (
-        f"Pixels measure {min(sizes):.4g} to {max(sizes):.4g} {images[0].unit}: all outlines were brought to the "
-        "largest, and finer detail is not compared"
-    )
-    before = sum(len(image) for side in sides for image in side)
-    sides = [[at_pixel_size(image, max(sizes)) for image in side] for side in sides]
-    if lost := before - sum(len(image) for side in sides for image in side):
-        words += f"; {counted(lost, 'outline')} too small for these pixels {'was' if lost == 1 else 'were'} left out"
-    return sides[0], sides[1], words
-
-
-def _without_pixel_size(images: Sequence[Ensemble]) -> str:
-    """Report the images whose unknown pixel sizes prevent resampling; "" if all are unknown, as of drawn outlines."""
-    names: dict[bool, list[str]] = {True: [], False: []}
-    for number, image in enumerate(images, start=1):
-        if image.pixel_size is None:
-            names[image.tracing.get("pixel_size") == DIFFERS].append(image.name or f"image {number}")
-    unequal, unknown = names[True], names[False]
-    if len(unknown) == len(images):
-        return ""
-    reasons = [f"that of {listed(unknown)} is unknown"] if unknown else []
-    if unequal:
-        reasons.append(f"{listed(unequal)} {'pools' if len(unequal) == 1 else 'pool'} images of unequal pixel size")
-    return (
-        f"Outlines were not brought to one pixel size, as {' and '.join(reasons)}: differences in roughness may be "
-        "those of the pixels"
-    )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from .._types import Real
 from ..checks import switch, unmasked
 from ..parameters import parameters_of
 from .ensemble import Ensemble
-from .reasons import AT_BORDER, Reason, too_small
+from .reasons import AT_BORDER, too_small
 from .recipe import Recipe, SmoothingUnit
 from .tracing import blur, pixel_of, traced_labels, tracing_recipe
 
@@ -173,18 +173,16 @@ def trace_mask(
     level = np.pad((plane != 0).astype(np.float64), [(side, side) for side in margin])
     if any(radius):
         level = ndimage.gaussian_filter(level, sigma, radius=radius, mode="nearest")
-    contours = [contour - margin for contour in find_contours(level, 0.5, positive_orientation="high")]
-    closed = [contour[:-1] for contour in contours if (contour[0] == contour[-1]).all()]
-    areas = np.array([signed_area(curve) for curve in closed])
+    closed, areas, cut = _contours(level, 0.5, positive_orientation="high")
     wanted = (areas > 0) | holes
     large = np.abs(areas) >= min_area
     kept = np.flatnonzero(wanted & large)
     return Ensemble(
-        [closed[i][:: 1 if areas[i] > 0 else -1] * pixel for i in kept],
+        [(closed[i][:: 1 if areas[i] > 0 else -1] - margin) * pixel for i in kept],
         name=name,
         unit=unit,
         ids=np.where(areas[kept] > 0, np.cumsum(areas[kept] > 0), -1 * np.cumsum(areas[kept] <= 0)),
-        dropped={AT_BORDER: len(contours) - len(closed), too_small(min_area): int((wanted & ~large).sum())},
+        dropped={AT_BORDER: cut, too_small(min_area): int((wanted & ~large).sum())},
         pixel_size=pixel,
     )
 
@@ -255,15 +253,21 @@ def level_curves(
         raise ValueError(f"the value of the level must be a finite number, not {value!r}")
     if quantile is not None and not 0 <= quantile <= 1:
         raise ValueError(f"quantile must be between 0 and 1, not {quantile!r}")
-    dropped: Counter[Reason] = Counter()
-    curves = []
     level = value if quantile is None else np.quantile(plane, quantile)
-    for contour in find_contours(plane.astype(np.float64), level):
-        area = signed_area(contour[:-1])
-        if not np.array_equal(contour[0], contour[-1]):
-            dropped[AT_BORDER] += 1
-        elif abs(area) < min_area:
-            dropped[too_small(min_area)] += 1
-        else:
-            curves.append(contour[:-1][:: 1 if area > 0 else -1] * pixel)
-    return Ensemble(curves, name=name, unit=unit, ids=np.arange(1, len(curves) + 1), dropped=dropped, pixel_size=pixel)
+    closed, areas, cut = _contours(plane.astype(np.float64), level)
+    kept = np.flatnonzero(np.abs(areas) >= min_area)
+    return Ensemble(
+        [closed[i][:: 1 if areas[i] > 0 else -1] * pixel for i in kept],
+        name=name,
+        unit=unit,
+        ids=np.arange(1, len(kept) + 1),
+        dropped={AT_BORDER: cut, too_small(min_area): len(closed) - len(kept)},
+        pixel_size=pixel,
+    )
+
+
+def _contours(plane: Real, level: Any, **options: Any) -> tuple[list[Real], Real, int]:
+    """Closed contours without the repeated vertex, their signed areas, and the number of those cut by the border."""
+    contours = find_contours(plane, level, **options)
+    closed = [contour[:-1] for contour in contours if (contour[0] == contour[-1]).all()]
+    return closed, np.array([signed_area(curve) for curve in closed]), len(contours) - len(closed)

@@ -26,25 +26,30 @@ if TYPE_CHECKING:
 _CHECKS = ("few curves", "duplicates", "open", "stands out", "specks", "merged", "cut", "vertices", "pixels")
 # Minimum number of curves on a side for a row of the truth table.
 _MIN_CURVES = 10
-# Compared with the median curve of a side: a curve of less than this fraction of the median area is a speck, and this
-# is the tolerated fraction of specks; a curve of more than this multiple, whose solidity is lower by this, may be
-# several objects.
-_SPECK, _MAX_SPECK_FRACTION = 0.05, 0.3
-_MERGED_AREA, _MERGED_SOLIDITY, _MAX_MERGED_FRACTION = 1.6, 0.06, 0.2
-# Fraction of an outline's length in one straight run along a row or column, and the tolerated fraction of such curves.
-_MIN_STRAIGHT_FRACTION, _MAX_CUT_FRACTION = 0.2, 0.15
-# Outlying images: the minimum number of images; distances, in robust standard deviations, that are reported and that
-# are serious; lower limits of the standard deviation, in log units or of circularity.
-_MIN_IMAGES, _REPORTED_DISTANCE, _SERIOUS_DISTANCE = 5, 5.0, 8.0
+# Curves of less than this fraction of the median area of their side are specks.
+_SPECK = 0.05
+# Curves above this multiple of the median area, with a solidity lower than the median by this, may be several objects.
+_MERGED_AREA, _MERGED_SOLIDITY = 1.6, 0.06
+# Outlines with this fraction of their length in one run along a row or column were probably cut.
+_MIN_STRAIGHT_FRACTION = 0.2
+# Outlines whose closing edge exceeds these multiples of their median edge, and of their longest other edge, were open.
+_MAX_MEDIAN_GAP, _MAX_LONGEST_GAP = 10.0, 2.0
+# Outlines with fewer vertices may coincide by chance, and are not searched for duplicates.
+_MIN_COMPARED_VERTICES = 40
+# Fractions of such curves in an image (of duplicates, in a sample) that are not worth a finding.
+_MAX_SPECK_FRACTION, _MAX_MERGED_FRACTION, _MAX_CUT_FRACTION = 0.3, 0.2, 0.15
+_MAX_OPEN_FRACTION, _MAX_DUPLICATE_FRACTION = 0.1, 0.02
+# Among fewer images than this, none stands out.
+_MIN_IMAGES = 5
+# Distances of an image from the median of its side, in robust standard deviations, that are reported and serious.
+_REPORTED_DISTANCE, _SERIOUS_DISTANCE = 5.0, 8.0
+# These standard deviations are not taken as smaller than this, as images that agree by chance would make others stand
+# out: logarithms, except that of circularity.
 _MIN_SPREAD = {"number of curves": 0.25, "median area": 0.1, "median circularity": 0.02}
-# An outline is open if its closing edge exceeds these multiples of the median and the longest other edge.
-_MAX_MEDIAN_GAP, _MAX_LONGEST_GAP, _MAX_OPEN_FRACTION = 10.0, 2.0, 0.1
-# Outlines with fewer vertices were clicked rather than traced; tolerated ratio between the medians of two sides.
+# Outlines with fewer vertices were clicked rather than traced; their medians may differ by this ratio between sides.
 _MIN_TRACED_VERTICES, _MAX_VERTEX_RATIO = 60, 1.25
 # Minimum median diameter of the objects in pixels.
 _MIN_DIAMETER_PX = 10.0
-# Outlines with fewer vertices may coincide by chance; tolerated fraction of duplicates.
-_MIN_COMPARED_VERTICES, _MAX_DUPLICATE_FRACTION = 40, 0.02
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class Finding:
     --------
     >>> from napari_shape_ensembles import quality, samples
     >>> a, b = samples.powder_outlines().ensembles()
-    >>> few = quality(a, b.subset([i < 4 for i in range(len(b))])).serious[0]
+    >>> few = quality(a, b[[i < 4 for i in range(len(b))]]).serious[0]
     >>> few.check, few.limit, few.where
     ('few curves', 10, 'Powder, field 2, drawn by hand')
     """
@@ -167,13 +172,13 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     >>> a, b = samples.powder_outlines().ensembles()
     >>> quality(a, b).serious
     ()
-    >>> quality(a, a.subset([i < 4 for i in range(len(a))])).reason
+    >>> quality(a, a[[i < 4 for i in range(len(a))]]).reason
     'B has only 4 curves; at least 10 are needed: look at the outlines first'
     """
-    for ensemble in (a, *([] if b is None else [b])):
-        expect(ensemble, Ensemble, "quality takes one ensemble or two")
+    expect(a, Ensemble, "quality takes one ensemble or two")
     sides = [_checked(a.name or "A", a)]
     if b is not None:
+        expect(b, Ensemble, "quality takes one ensemble or two")
         sides.append(_checked(b.name if b.name and b.name != a.name else "B", b))
     return _joined(sides)
 
@@ -195,13 +200,13 @@ class _Checked(NamedTuple):
 
 def _checked(name: str, ensemble: Ensemble) -> _Checked:
     """Check one sample by itself."""
-    found = []
+    findings = []
     if len(ensemble) < _MIN_CURVES:
         text = f"{name} has only {counted(len(ensemble), 'curve')}; at least {_MIN_CURVES} are needed"
-        found.append(Finding("few curves", name, True, text, _MIN_CURVES))
+        findings.append(Finding("few curves", name, True, text, _MIN_CURVES))
     if not len(ensemble):
-        return _Checked(name, found, [], 0.0)
-    found += _of_side(name, ensemble)
+        return _Checked(name, findings, [], 0.0)
+    findings += _of_side(name, ensemble)
     # A key of each outline of enough vertices: without its position, but with its first vertex and its direction.
     starts, counts = ensemble.offsets[:-1], np.diff(ensemble.offsets)
     least, most = (extreme.reduceat(ensemble.vertices, starts) for extreme in (np.minimum, np.maximum))
@@ -213,12 +218,12 @@ def _checked(name: str, ensemble: Ensemble) -> _Checked:
         for shape, size, image in zip(shapes, sizes.tolist(), ensemble.images.tolist(), strict=True)
         if len(shape) >= _MIN_COMPARED_VERTICES
     ]
-    return _Checked(name, found, keys, float(np.median(counts)))
+    return _Checked(name, findings, keys, float(np.median(counts)))
 
 
 def _joined(sides: Sequence[_Checked]) -> Quality:
     """Combine the findings of samples, with their duplicates, and for two with unequal numbers of vertices."""
-    found = [finding for side in sides for finding in side.findings]
+    findings = [finding for side in sides for finding in side.findings]
     # Duplicate outlines at any position: within an image, between images, between sides.
     owners: dict[bytes, list[str]] = {}
     for key, owner in (pair for side in sides for pair in side.keys):
@@ -229,17 +234,17 @@ def _joined(sides: Sequence[_Checked]) -> Quality:
         if count > max(1, _MAX_DUPLICATE_FRACTION * min(totals[one], totals[other])):
             where = f"in {one}" if one == other else f"in {one} and in {other}"
             text = f"{counted(count, 'outline')} occur twice, {where}"
-            found.append(Finding("duplicates", one, True, text, _MAX_DUPLICATE_FRACTION))
-    compared = sorted((side for side in sides if side.vertices), key=lambda side: side.vertices)
-    low, high = compared[0].vertices if compared else 0, compared[-1].vertices if compared else 0
-    if len(compared) == 2 and low < _MIN_TRACED_VERTICES and high > _MAX_VERTEX_RATIO * low:
+            findings.append(Finding("duplicates", one, True, text, _MAX_DUPLICATE_FRACTION))
+    if len(sides) == 2 and all(side.vertices for side in sides):
         a, b = sides
-        text = (  # polygons clicked by hand at unequal density
-            f"outlines have {a.vertices:g} vertices in {a.name} and {b.vertices:g} in {b.name}, in the median: a "
-            "difference in roughness may come from how densely they were drawn"
-        )
-        found.append(Finding("vertices", f"{a.name}, {b.name}", False, text, _MAX_VERTEX_RATIO))
-    return Quality(tuple(sorted(found, key=lambda finding: not finding.serious)))
+        low, high = sorted((a.vertices, b.vertices))
+        if low < _MIN_TRACED_VERTICES and high > _MAX_VERTEX_RATIO * low:  # clicked by hand at unequal density
+            text = (
+                f"outlines have {a.vertices:g} vertices in {a.name} and {b.vertices:g} in {b.name}, in the median: a "
+                "difference in roughness may come from how densely they were drawn"
+            )
+            findings.append(Finding("vertices", f"{a.name}, {b.name}", False, text, _MAX_VERTEX_RATIO))
+    return Quality(tuple(sorted(findings, key=lambda finding: not finding.serious)))
 
 
 def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
@@ -300,12 +305,12 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
     images = ensemble.images
     names = list(dict.fromkeys(images.tolist()))
     for image in names:
-        own = images == image
+        here = images == image
         where = image or name
         for check, (flags, most, serious, words) in bad.items():
-            count = int(flags[own].sum())
-            if count > max(1, most * own.sum()):
-                yield Finding(check, where, serious, f"{count} of {own.sum()} outlines of {where} {words}", most)
+            count = int(flags[here].sum())
+            if count > max(1, most * here.sum()):
+                yield Finding(check, where, serious, f"{count} of {here.sum()} outlines of {where} {words}", most)
     if ensemble.pixel_size is not None:
         across = float(np.median(features["equivalent_diameter"])) / max(ensemble.pixel_size)
         if across < _MIN_DIAMETER_PX:

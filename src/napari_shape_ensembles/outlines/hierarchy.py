@@ -10,15 +10,17 @@ from scipy import ndimage
 from scipy.spatial import ConvexHull
 from skimage.segmentation import watershed
 
-from .methods import NEIGHBOURS, passes
+from .methods import NEIGHBOURS, passes, root
 
 Real = NDArray[np.floating]
 Labels = NDArray[np.integer]
 
 # Foreground threshold of the pixel probability.
 _FOREGROUND_THRESHOLD = 0.45
-# Smoothing of the relief, and saturation of the distance to the edge, in radii of the examples.
-_SMOOTH, _MAX_DISTANCE_RADII = 0.25, 1.5
+# Standard deviation of the filter of the relief, in radii of the examples.
+_SMOOTH = 0.25
+# Distances to the edge of the foreground beyond this, in radii, do not raise the relief any more.
+_MAX_DISTANCE_RADII = 1.5
 # Minimum area of candidates relative to the smallest example, and maximum relative to the largest.
 _MIN_RELATIVE_AREA, _MAX_RELATIVE_AREA = 0.1, 12.0
 # Lower limits of the examples' standard deviations of log area, concavity, texture and edge: absolute, and relative to
@@ -43,8 +45,10 @@ _INTERCEPT = -2.166
 # Measures are clipped to this many standard deviations.
 _CLIP_SIGMAS = 4.0
 # An object raises the expected F1 if its probability exceeds F1 / 2; F1 is estimated, so this is an upper limit of that
-# threshold. Number of iterations of the estimate.
-_MAX_THRESHOLD, _ITERATIONS = 0.4, 3
+# threshold.
+_MAX_THRESHOLD = 0.4
+# Iterations of the estimate of F1, which depends on the objects chosen by it.
+_ITERATIONS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,10 +218,10 @@ class _Regions:
                 steps = (regions[one] != regions[other]) & (regions[one] > 0)
                 codes.append(regions[one][steps].astype(np.int64) * count + regions[other][steps])
                 values.append([np.ones(len(codes[-1])), *(plane[one][steps] for plane in before)])
-        known, index = np.unique(np.concatenate(codes), return_inverse=True)
+        steps_between, index = np.unique(np.concatenate(codes), return_inverse=True)
         columns = np.concatenate([np.array(part) for part in values], axis=1)
-        sums = [np.bincount(index, column, minlength=len(known)).astype(np.float64) for column in columns]
-        return cls(inside[1:], np.column_stack(np.divmod(known, count)) - 1, np.column_stack(sums))
+        sums = [np.bincount(index, column, minlength=len(steps_between)).astype(np.float64) for column in columns]
+        return cls(inside[1:], np.column_stack(np.divmod(steps_between, count)) - 1, np.column_stack(sums))
 
     def around(self) -> NDArray[np.float64]:
         """Sums along the boundary of every region, (regions, 1 + I)."""
@@ -258,7 +262,7 @@ class _Tree:
                 shared[one][other] = across
         owner, node = np.arange(size), count
         for a, b, level in passes(basins, relief):
-            one, other = _root(owner, a - 1), _root(owner, b - 1)
+            one, other = root(owner, a - 1), root(owner, b - 1)
             if one == other:
                 continue
             owner[[one, other]] = node
@@ -293,9 +297,9 @@ def _with_log_area(shapes: Real) -> NDArray[np.float64]:
 
 
 def _typical_features(examples: Real) -> tuple[Real, Real]:
-    known = _with_log_area(examples)
-    median = np.median(known, axis=0)
-    return median, np.maximum(known.std(axis=0), np.maximum(_MIN_SPREAD, _MIN_SHARE * median))
+    features = _with_log_area(examples)
+    median = np.median(features, axis=0)
+    return median, np.maximum(features.std(axis=0), np.maximum(_MIN_SPREAD, _MIN_SHARE * median))
 
 
 def _corners(regions: Labels) -> list[NDArray[np.float64]]:
@@ -313,13 +317,6 @@ def _corners(regions: Labels) -> list[NDArray[np.float64]]:
 def _hull(points: Real) -> tuple[Real, float]:
     hull = ConvexHull(points)
     return points[hull.vertices], float(hull.volume)
-
-
-def _root(owner: NDArray[np.int64], node: int) -> int:
-    while owner[node] != node:
-        owner[node] = owner[owner[node]]
-        node = int(owner[node])
-    return node
 
 
 def _filled(labels: NDArray[np.int64]) -> NDArray[np.int64]:

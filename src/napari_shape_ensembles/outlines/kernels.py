@@ -3,6 +3,30 @@
 import numpy as np
 from numba import njit, types
 
+# Marching squares: the corners of a cell above the level count 1, 2 (upper ones), 4 and 8 (lower ones), and their sum
+# gives one segment or two, each from an edge of the cell to another, with the high side to its left. Diagonal corners
+# are not connected.
+_TOP, _LEFT, _BOTTOM, _RIGHT, _NONE = range(5)
+_SEGMENTS = np.array(
+    [
+        (_NONE, _NONE, _NONE, _NONE),
+        (_TOP, _LEFT, _NONE, _NONE),
+        (_RIGHT, _TOP, _NONE, _NONE),
+        (_RIGHT, _LEFT, _NONE, _NONE),
+        (_LEFT, _BOTTOM, _NONE, _NONE),
+        (_TOP, _BOTTOM, _NONE, _NONE),
+        (_RIGHT, _TOP, _LEFT, _BOTTOM),
+        (_RIGHT, _BOTTOM, _NONE, _NONE),
+        (_BOTTOM, _RIGHT, _NONE, _NONE),
+        (_TOP, _LEFT, _BOTTOM, _RIGHT),
+        (_BOTTOM, _TOP, _NONE, _NONE),
+        (_BOTTOM, _LEFT, _NONE, _NONE),
+        (_LEFT, _RIGHT, _NONE, _NONE),
+        (_TOP, _RIGHT, _NONE, _NONE),
+        (_LEFT, _TOP, _NONE, _NONE),
+        (_NONE, _NONE, _NONE, _NONE),
+    ]
+)
 # Input may be read-only.
 _plane, _index = types.Array(types.int32, 2, "C", readonly=True), types.Array(types.int64, 1, "C", readonly=True)
 _boxes, _weights = types.Array(types.int64, 2, "C", readonly=True), types.Array(types.float64, 1, "C", readonly=True)
@@ -62,10 +86,9 @@ def _blurred(plane, label, box, down, across, first, level):
 def _has_holes(plane, label, box, seen, stack):
     """Whether 4-connected background is enclosed."""
     rows, columns = box[2] - box[0] + 2, box[3] - box[1] + 2
-    width = columns
     outside = 0
     for place in range(rows * columns):
-        i, j = place // width, place % width
+        i, j = place // columns, place % columns
         inside = 0 < i < rows - 1 and 0 < j < columns - 1 and plane[box[0] + i - 1, box[1] + j - 1] == label
         seen[place] = inside
         outside += not inside
@@ -74,14 +97,14 @@ def _has_holes(plane, label, box, seen, stack):
         height -= 1
         outside -= 1
         place = stack[height]
-        i, j = place // width, place % width
-        for step in range(4):
-            if (step == 0 and i == 0) or (step == 1 and i == rows - 1):
-                continue
-            if (step == 2 and j == 0) or (step == 3 and j == columns - 1):
-                continue
-            other = place + (-width if step == 0 else width if step == 1 else -1 if step == 2 else 1)
-            if not seen[other]:
+        i, j = place // columns, place % columns
+        for beside, other in (
+            (i > 0, place - columns),
+            (i < rows - 1, place + columns),
+            (j > 0, place - 1),
+            (j < columns - 1, place + 1),
+        ):
+            if beside and not seen[other]:
                 seen[other] = True
                 stack[height] = other
                 height += 1
@@ -94,19 +117,19 @@ def has_holes(plane, labels, boxes):
     most = 0
     for box in boxes:
         most = max(most, (box[2] - box[0] + 2) * (box[3] - box[1] + 2))
-    seen, stack, found = np.empty(most, dtype=np.bool_), np.empty(most, np.int64), np.zeros(len(labels), dtype=np.bool_)
+    seen, stack = np.empty(most, dtype=np.bool_), np.empty(most, np.int64)
+    hollow = np.zeros(len(labels), dtype=np.bool_)
     for q in range(len(labels)):
-        found[q] = _has_holes(plane, labels[q], boxes[q], seen, stack)
-    return found
+        hollow[q] = _has_holes(plane, labels[q], boxes[q], seen, stack)
+    return hollow
 
 
 @njit(cache=True, nogil=True)
 def _segments(level, begins, ends, starting):
     """Marching squares at 0.5: the edges that every segment leads from and to, in the order of the cells.
 
-    Edge 2(i·W + j) lies between a pixel and the one to its right, edge 2(i·W + j) + 1 between it and the one below; a
-    segment has the high side to its left. `starting` maps an edge to the segment that starts there. Diagonal corners of
-    a cell are not connected.
+    Edge 2(i·W + j) lies between a pixel and the one to its right, edge 2(i·W + j) + 1 between it and the one below.
+    `starting` maps an edge to the segment that starts there.
     """
     rows, columns = level.shape
     count = 0
@@ -114,45 +137,13 @@ def _segments(level, begins, ends, starting):
         for j in range(columns - 1):
             a, b, c, d = level[i, j], level[i, j + 1], level[i + 1, j], level[i + 1, j + 1]
             case = (a > 0.5) + 2 * (b > 0.5) + 4 * (c > 0.5) + 8 * (d > 0.5)
-            if case == 0 or case == 15:
-                continue
-            top, left = 2 * (i * columns + j), 2 * (i * columns + j) + 1
-            bottom, right = top + 2 * columns, left + 2
-            second = -1, -1
-            if case == 1:
-                one = top, left
-            elif case == 2:
-                one = right, top
-            elif case == 3:
-                one = right, left
-            elif case == 4:
-                one = left, bottom
-            elif case == 5:
-                one = top, bottom
-            elif case == 6:
-                one, second = (right, top), (left, bottom)
-            elif case == 7:
-                one = right, bottom
-            elif case == 8:
-                one = bottom, right
-            elif case == 9:
-                one, second = (top, left), (bottom, right)
-            elif case == 10:
-                one = bottom, top
-            elif case == 11:
-                one = bottom, left
-            elif case == 12:
-                one = left, right
-            elif case == 13:
-                one = top, right
-            else:
-                one = left, top
-            begins[count], ends[count] = one
-            starting[one[0]] = count
-            count += 1
-            if second[0] >= 0:
-                begins[count], ends[count] = second
-                starting[second[0]] = count
+            first = 2 * (i * columns + j)
+            edges = first, first + 1, first + 2 * columns, first + 3  # top, left, bottom, right
+            for k in (0, 2):
+                if _SEGMENTS[case, k] == _NONE:
+                    break
+                begins[count], ends[count] = edges[_SEGMENTS[case, k]], edges[_SEGMENTS[case, k + 1]]
+                starting[begins[count]] = count
                 count += 1
     return count
 
@@ -163,11 +154,7 @@ def _differs(vertices, at, other):
     return vertices[at, 0] != vertices[other, 0] or vertices[at, 1] != vertices[other, 1]
 
 
-@njit(
-    (_plane, _index, _boxes, _weights, _weights),
-    cache=True,
-    nogil=True,
-)
+@njit((_plane, _index, _boxes, _weights, _weights), cache=True, nogil=True)
 def trace_contours(plane, labels, boxes, down, across):
     """Contours at 0.5 of the smoothed masks of labels, as from scikit-image's `find_contours`, but open.
 
@@ -208,22 +195,13 @@ def trace_contours(plane, labels, boxes, down, across):
         level = second[:size].reshape(rows, columns)
         _blurred(plane, labels[q], box, down, across, first[:size].reshape(rows, columns), level)
         hollow[q] = _has_holes(plane, labels[q], box, seen, starting)
-        found = _segments(level, begins, ends, starting)
-        if offsets[count] + found > len(vertices):
-            more = np.empty((2 * len(vertices) + found, 2))
-            for at in range(offsets[count]):
-                more[at, 0], more[at, 1] = vertices[at, 0], vertices[at, 1]
-            vertices = more
-        if count + found > len(owners):
-            longer, further = (
-                np.empty(2 * len(owners) + found + 1, np.int64),
-                np.empty(2 * len(owners) + found, np.int64),
-            )
-            for place in range(count):
-                longer[place], further[place] = offsets[place], owners[place]
-            longer[count] = offsets[count]
-            offsets, owners = longer, further
-        for segment in range(found):
+        segments = _segments(level, begins, ends, starting)
+        if offsets[count] + segments > len(vertices):
+            vertices = np.concatenate((vertices, np.empty((len(vertices) + segments, 2))))
+        if count + segments > len(owners):
+            more = np.empty(len(owners) + segments, np.int64)
+            offsets, owners = np.concatenate((offsets, more)), np.concatenate((owners, more))
+        for segment in range(segments):
             if begins[segment] < 0:
                 continue
             last, place = segment, segment

@@ -33,12 +33,15 @@ _COARSE = 3
 _SURROUNDINGS, _MIN_SPREAD = (8, 16), 0.02
 # Percentiles of an image that are mapped to 0 and 1.
 _LOW_PERCENTILE, _HIGH_PERCENTILE = 1, 99.8
-# Classes of pixels.
+# Classes of pixels: background far from and next to an object, the object's rim and its inside.
 _OUTSIDE, _AROUND, _RIM, _CORE = range(4)
 # Widths of the rim, and of the known background around an example, in radii of the objects.
 _RIM_WIDTH, _GROUND_WIDTH = 0.25, 1.0
-# Training pixels per class and image, and pixels sampled from all of the image.
-_PIXELS_PER_CLASS, _BACKGROUND_SAMPLES = 2500, 3000
+# Maximum number of training pixels per class and image.
+_PIXELS_PER_CLASS = 2500
+# Number of pixels sampled from the unpainted part of an image.
+_BACKGROUND_SAMPLES = 3000
+# Number of trees of the classifier, and of pixels in a leaf: larger leaves give smoother probabilities.
 _TREES, _LEAF = 30, 30
 # Features of a gray image: its values, four per scale, and six per window.
 _GREY_FEATURE_COUNT = 1 + 4 * len(_SCALES) + 6 * len(_SURROUNDINGS)
@@ -48,9 +51,10 @@ _MAX_DENSITY = 0.3
 _MAX_OBJECT_LIKE_FRACTION = 0.1
 # Number of times doubtful background is removed and the classifier is retrained.
 _ITERATIONS = 2
-# Diameters of objects tried in images without painted objects, relative to the examples; and the expected F1 that each
-# doubling or halving must add.
-_SIZES, _MIN_GAIN_PER_OCTAVE = (1.0, 0.5, 0.71, 1.41, 2.0), 0.02
+# Diameters of objects tried in images without painted objects, relative to the examples.
+_SIZES = (1.0, 0.5, 0.71, 1.41, 2.0)
+# Expected F1 that a doubling or halving of the diameter must add.
+_MIN_GAIN_PER_OCTAVE = 0.02
 # Pixels classified per block.
 _BLOCK = 2**16
 
@@ -140,8 +144,8 @@ def _filtered(plane: NDArray[Any]) -> list[Real]:
         rows, mixed, columns = _slope(by_row, 0), _slope(by_row, 1), _slope(by_column, 1)
         mean = (rows + columns) / 2 * width**2
         apart = np.hypot((rows - columns) / 2, mixed) * width**2
-        found: tuple[NDArray[Any], ...] = (smooth, np.hypot(by_row, by_column) * width, mean + apart, mean - apart)
-        return [_stretched(response, step, values.shape) for response in found]
+        stacked = smooth, np.hypot(by_row, by_column) * width, mean + apart, mean - apart
+        return [_stretched(response, step, values.shape) for response in stacked]
 
     def in_surroundings(sigma: int) -> list[Real]:
         step = max(1, sigma // _COARSE)
@@ -150,12 +154,12 @@ def _filtered(plane: NDArray[Any]) -> list[Real]:
         variance = np.maximum(ndimage.gaussian_filter(coarse**2, width, truncate=3) - mean**2, 0)
         mean, spread = (_stretched(one, step, values.shape) for one in (mean, np.sqrt(variance)))
         spread = spread + _MIN_SPREAD
-        (finest, *_), (fine, *slopes) = found[:2]
+        (finest, *_), (fine, *slopes) = filtered[:2]
         return [(finest - mean) / spread, (fine - mean) / spread, *(slope / spread for slope in slopes), spread]
 
-    found = over_blocks(responses, _SCALES)
+    filtered = over_blocks(responses, _SCALES)
     local = over_blocks(in_surroundings, _SURROUNDINGS)
-    return [values, *(response for scale in (*found, *local) for response in scale)]
+    return [values, *(response for scale in (*filtered, *local) for response in scale)]
 
 
 def _slope(values: Real, axis: int) -> Real:
@@ -260,25 +264,27 @@ class ObjectModel:
         ValueError
             For an image that `PixelFeatures` rejects, or a gray one if the model was trained on color.
         """
-        found = PixelFeatures.of(image)
-        labels = self.candidates(found, step=step).objects()
+        features = PixelFeatures.of(image)
+        labels = self.candidates(features, step=step).objects()
         if step > 1:
-            labels = np.repeat(np.repeat(labels, step, axis=0), step, axis=1)[: found.shape[0], : found.shape[1]]
+            labels = np.repeat(np.repeat(labels, step, axis=0), step, axis=1)[: features.shape[0], : features.shape[1]]
         return labels.astype(np.int32)
 
     def candidates(self, image: "ArrayLike | PixelFeatures", *, step: int = 1) -> Candidates:
         """Return candidate objects before the selection; parameters and errors are those of `labels`."""
-        found = PixelFeatures.of(image)
-        if found.values.shape[-1] != self.features.shape[1]:
+        pixel_features = PixelFeatures.of(image)
+        if pixel_features.values.shape[-1] != self.features.shape[1]:
             kinds = {_GREY_FEATURE_COUNT: "gray", 3 * _GREY_FEATURE_COUNT: "color"}
-            learned, given = (kinds.get(n, f"{n} features") for n in (self.features.shape[1], found.values.shape[-1]))
+            learned, given = (
+                kinds.get(n, f"{n} features") for n in (self.features.shape[1], pixel_features.values.shape[-1])
+            )
             raise ValueError(
                 f"the model was learned from {learned} images, and this one is {given}: learn another model"
             )
         if not isinstance(step, int | np.integer) or step < 1:
             raise ValueError(f"step must be an integer of 1 or more, not {step!r}")
         report("classifying pixels")
-        pixels = found.values[::step, ::step]
+        pixels = pixel_features.values[::step, ::step]
         rows, columns = pixels.shape[:2]
         height = max(1, _BLOCK // columns)
 
@@ -288,16 +294,16 @@ class ObjectModel:
             votes = sum(tree.predict_proba(block, check_input=False) for tree in self._classifier.estimators_)
             return np.asarray(votes / _TREES, dtype=np.float32)
 
-        known = np.concatenate(over_blocks(probabilities, range(0, rows, height))).reshape(rows, columns, -1)
-        of = dict(zip(self._classifier.classes_.tolist(), np.moveaxis(known, -1, 0), strict=True))
+        likely = np.concatenate(over_blocks(probabilities, range(0, rows, height))).reshape(rows, columns, -1)
+        of = dict(zip(self._classifier.classes_.tolist(), np.moveaxis(likely, -1, 0), strict=True))
         inside = of[_RIM] + of.get(_CORE, 0)
         core = of.get(_CORE, 0) + 0.5 * of[_RIM] - 0.5 * of[_AROUND]
         report("separating objects")
-        levels, edges = found.levels_and_edges()
+        levels, edges = pixel_features.levels_and_edges()
         planes = inside, core, levels[::step, ::step], edges[::step, ::step]
-        sizes = (1.0,) if any(found.digest == source.digest for source in self.sources) else _SIZES
+        sizes = (1.0,) if any(pixel_features.digest == source.digest for source in self.sources) else _SIZES
         examples = [np.column_stack([self.areas * size**2 / step**2, self.looks]) for size in sizes]
-        tried = over_blocks(lambda known: Candidates.of(*planes, known), examples)
+        tried = over_blocks(lambda scaled: Candidates.of(*planes, scaled), examples)
         worth = [
             one.expected_f1 - _MIN_GAIN_PER_OCTAVE * abs(np.log2(size)) for one, size in zip(tried, sizes, strict=True)
         ]
@@ -471,7 +477,10 @@ def learn_objects(
     9
     """
     seed = seed_of(random_state)
-    seen, masks, grounds = _as_lists(images, painted, background)
+    if not isinstance(images, list | tuple):
+        images, painted, background = [images], [painted], [background]
+    seen, masks = list(images), list(painted)
+    grounds = [None] * len(seen) if background is None else list(background)
     if len(seen) != len(masks) or len(seen) != len(grounds) or (names is not None and len(names) != len(seen)):
         raise ValueError(
             f"{len(seen)} images need as many planes of painted objects, planes of background, and names, not "
@@ -482,19 +491,19 @@ def learn_objects(
     for number, (image, mask, ground) in enumerate(zip(seen, masks, grounds, strict=True)):
         name = names[number] if names is not None else f"image {number + 1}" if len(seen) > 1 else "image"
         plane = _painted(mask, name)
-        found = PixelFeatures.of(image)
+        of_image = PixelFeatures.of(image)
         for what, other in (("painted labels", plane), ("background", ground)):
-            if other is not None and other.shape != found.shape:
-                raise ValueError(f"{name}: {what} of shape {other.shape} on an image of {found.shape}")
+            if other is not None and other.shape != of_image.shape:
+                raise ValueError(f"{name}: {what} of shape {other.shape} on an image of {of_image.shape}")
         values = np.unique(plane[plane > 0])
         if ground is not None and (ground & (plane > 0)).any():
             raise ValueError(f"{name}: {(ground & (plane > 0)).sum()} pixels are painted as object and as background")
         if len(values) or (ground is not None and ground.any()):
             places, kinds = _examples(plane, values, ground, rng)
-            features.append(found.values.reshape(-1, found.values.shape[-1])[places])
+            features.append(of_image.values.reshape(-1, of_image.values.shape[-1])[places])
             classes.append(kinds)
-            examples.append(object_features(plane, *found.levels_and_edges()))
-        sources.append(TrainingImage(str(name), found.shape, len(values), found.digest))
+            examples.append(object_features(plane, *of_image.levels_and_edges()))
+        sources.append(TrainingImage(str(name), of_image.shape, len(values), of_image.digest))
     if not sum(map(len, examples)):
         raise ValueError("no object is painted: paint about five whole objects, each with its own label")
     if not {_AROUND, _RIM} <= {kind for kinds in classes for kind in np.unique(kinds).tolist()}:
@@ -508,12 +517,6 @@ def learn_objects(
     if forest is not None:
         vars(model)["_classifier"] = forest  # trained on these very pixels
     return model
-
-
-def _as_lists(images: Any, painted: Any, background: Any) -> tuple[list[Any], list[Any], list[Any]]:
-    if isinstance(images, list | tuple):
-        return list(images), list(painted), [None] * len(images) if background is None else list(background)
-    return [images], [painted], [background]
 
 
 def _painted(mask: ArrayLike, name: str) -> NDArray[np.int64]:

@@ -111,20 +111,20 @@ def match_labels(a: ArrayLike, b: ArrayLike, *, min_iou: float = 0.5) -> Matchin
         raise ValueError(f"two segmentations of one image must have the same shape, not {one.shape} and {other.shape}")
     if not 0 < min_iou <= 1:
         raise ValueError(f"min_iou must be above 0 and at most 1, not {min_iou!r}")
-    shared = _Shared.of(one, other)
-    chosen = _assigned(shared.iou, shared.a, shared.b, min_iou)
-    pairs = pd.DataFrame({"a": shared.a[chosen], "b": shared.b[chosen], "iou": shared.iou[chosen]})
+    overlaps = Overlaps.of(one, other)
+    chosen = _assigned(overlaps.iou, overlaps.a, overlaps.b, min_iou)
+    pairs = pd.DataFrame({"a": overlaps.a[chosen], "b": overlaps.b[chosen], "iou": overlaps.iou[chosen]})
     return Matching(
         pairs,
         tuple(np.setdiff1d(np.unique(one[one > 0]), pairs["a"]).tolist()),
         tuple(np.setdiff1d(np.unique(other[other > 0]), pairs["b"]).tolist()),
-        _holders(shared.b, shared.a, shared.pixels / shared.of_a),
-        _holders(shared.a, shared.b, shared.pixels / shared.of_b),
+        _holders(overlaps.b, overlaps.a, overlaps.pixels / overlaps.of_a),
+        _holders(overlaps.a, overlaps.b, overlaps.pixels / overlaps.of_b),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Shared:
+class Overlaps:
     """Pairs of objects that overlap: labels, number of shared pixels, and area of each object; (K,) each."""
 
     a: Index
@@ -134,7 +134,8 @@ class _Shared:
     of_b: Real
 
     @classmethod
-    def of(cls, one: NDArray[np.integer], other: NDArray[np.integer]) -> _Shared:
+    def of(cls, one: NDArray[np.integer], other: NDArray[np.integer]) -> Overlaps:
+        """Count the pixels that the labels of two planes share."""
         (values_a, index_a), (values_b, index_b) = (numbered(plane.ravel()) for plane in (one, other))
         sizes_a, sizes_b = np.bincount(index_a), np.bincount(index_b)
         both = (index_a > 0) & (index_b > 0) if values_a[0] == values_b[0] == 0 else slice(None)
@@ -154,8 +155,8 @@ class _Shared:
 def _counted(codes: Index, limit: int) -> tuple[Index, Index]:
     if limit <= max(codes.size, 2**16):  # counting is much faster than sorting
         counts = np.bincount(codes)
-        found = np.flatnonzero(counts)
-        return found, counts[found]
+        present = np.flatnonzero(counts)
+        return present, counts[present]
     return np.unique(codes, return_counts=True)
 
 
@@ -178,9 +179,8 @@ def _assigned(iou: Real, a: Index, b: Index, min_iou: float) -> Index:
 def _holders(wholes: Index, parts: Index, shares: Real) -> dict[int, tuple[int, ...]]:
     """Objects that hold most of several parts, from pairs; `shares` is the fraction of each part's pixels."""
     held: dict[int, list[int]] = {}
-    for whole, part in zip(
-        wholes[shares > _MIN_CONTAINED_FRACTION].tolist(), parts[shares > _MIN_CONTAINED_FRACTION].tolist(), strict=True
-    ):
+    mostly = shares > _MIN_CONTAINED_FRACTION
+    for whole, part in zip(wholes[mostly].tolist(), parts[mostly].tolist(), strict=True):
         held.setdefault(whole, []).append(part)
     return {whole: tuple(inside) for whole, inside in sorted(held.items()) if len(inside) > 1}
 
@@ -201,17 +201,13 @@ def boundary_distances(a: Ensemble, b: Ensemble) -> Real:
     """
     if len(a) != len(b) or a.unit != b.unit:
         raise ValueError(f"{len(a)} curves in {a.unit} cannot be matched with {len(b)} curves in {b.unit}")
-    return np.array([_distance(*pair) for pair in zip(a.curves, b.curves, strict=True)]).reshape(-1, 2)
-
-
-def _distance(one: Real, other: Real) -> tuple[float, float]:
-    ones, others = _stepped(one), _stepped(other)
-    there, back = (np.asarray(scipy.spatial.cKDTree(to).query(at)[0]) for at, to in ((ones, others), (others, ones)))
-    return float(there.mean() + back.mean()) / 2, float(max(there.max(), back.max()))
-
-
-def _stepped(curve: Real) -> Real:
-    ring = shapely.linearrings(curve)
-    return shapely.get_coordinates(
-        shapely.line_interpolate_point(ring, np.arange(_COMPARED_POINTS) / _COMPARED_POINTS, normalized=True)
-    )
+    steps = np.arange(_COMPARED_POINTS) / _COMPARED_POINTS
+    distances = np.empty((len(a), 2))
+    for row, pair in zip(distances, zip(a.curves, b.curves, strict=True), strict=True):
+        one, other = (
+            shapely.get_coordinates(shapely.line_interpolate_point(shapely.linearrings(curve), steps, normalized=True))
+            for curve in pair
+        )
+        there, back = (scipy.spatial.cKDTree(to).query(at)[0] for at, to in ((one, other), (other, one)))
+        row[:] = (there.mean() + back.mean()) / 2, max(there.max(), back.max())
+    return distances

@@ -124,8 +124,11 @@ def gray_plane(image: NDArray[Any], channel: str | int = "luminance") -> NDArray
     if image.ndim == 3 and image.shape[-1] in (3, 4):
         if channel != "luminance":
             image = image[..., int(channel)]
-        else:  # other types are rejected below
-            image = _luminance(image) if image.dtype.kind in "biuf" else image[..., 0]
+        elif image.dtype.kind in "biuf":  # a matrix product might depend on the position of a pixel
+            red, green, blue = (np.multiply(image[..., i], _LUMINANCE[i], dtype=np.float64) for i in range(3))
+            image = red + green + blue
+        else:  # rejected below
+            image = image[..., 0]
     if image.ndim == 0:
         raise ValueError(f"an image must be an array, not {image.item()!r:.80}: io.read_image(path).pixels reads one")
     if image.ndim != 2:
@@ -136,15 +139,6 @@ def gray_plane(image: NDArray[Any], channel: str | int = "luminance") -> NDArray
     if bad:
         raise ValueError(f"{bad} of {image.size} pixels are NaN or infinite: fill them or crop the image")
     return image
-
-
-def _luminance(image: NDArray[Any]) -> Real:
-    """Luminance of colors: summed in a fixed order, as a matrix product may depend on the position of a pixel."""
-    red, green, blue = (
-        np.multiply(image[..., place], weight, dtype=np.float64) for place, weight in enumerate(_LUMINANCE)
-    )
-    found: Real = red + green + blue
-    return found
 
 
 def upwards(plane: NDArray[Any], settings: Recipe) -> tuple[Real, float, float]:
@@ -191,8 +185,8 @@ def _above_threshold(values: Real, zero: float, unit: float, settings: Recipe) -
         case "local":
             return _above_neighbourhood(values, settings)
         case "hysteresis":
-            found = _otsu_levels(values, 3) if low is None or level is None else (0.0, 0.0)
-            ends = sorted((found[0] if low is None else low, found[1] if level is None else level))
+            levels = _otsu_levels(values, 3) if low is None or level is None else (0.0, 0.0)
+            ends = sorted((levels[0] if low is None else low, levels[1] if level is None else level))
             return filters.apply_hysteresis_threshold(values, *ends)
     assert level is not None  # validated by the recipe
     return values > level
@@ -266,11 +260,8 @@ def _split(mask: Mask, height: Real, neck: float) -> NDArray[np.integer]:
     np.maximum.at(summits, basins[mask], height[mask])
     # From the highest saddle down, each basin is merged with the neighbor of higher peak unless a neck separates them.
     parent = np.arange(len(summits))
-    for low, high, level in passes(basins, height):
-        while parent[low] != low:
-            low = parent[low]
-        while parent[high] != high:
-            high = parent[high]
+    for one, other, level in passes(basins, height):
+        low, high = root(parent, one), root(parent, other)
         if summits[low] > summits[high]:
             low, high = high, low
         if level > neck * summits[low]:
@@ -296,6 +287,26 @@ def passes(basins: NDArray[np.integer], height: NDArray[np.floating]) -> list[tu
     np.maximum.at(highest, index, np.concatenate(levels))
     order = np.argsort(-highest, kind="stable")
     return list(zip(low[order].tolist(), high[order].tolist(), highest[order].tolist(), strict=True))
+
+
+def root(parent: Index, node: int) -> int:
+    """Root of the tree that a node belongs to, in a forest of parents; paths to it are shortened."""
+    while parent[node] != node:
+        parent[node] = parent[parent[node]]
+        node = int(parent[node])
+    return node
+
+
+def crofton_perimeters(labels: NDArray[np.integer], count: int) -> Real:
+    """Lengths of the outlines of the labels 1 to `count` within a plane, by the Crofton formula in four directions."""
+    steps = np.zeros(count + 1)
+    later, earlier = slice(1, None), slice(None, -1)
+    diagonals = ((later, later), (earlier, earlier)), ((later, earlier), (earlier, later))
+    for (here, there), weight in zip((*NEIGHBOURS, *diagonals), (1, 1, 0.5**0.5, 0.5**0.5), strict=True):
+        a, b = labels[here], labels[there]
+        differ = a != b
+        steps += weight * (np.bincount(a[differ], minlength=count + 1) + np.bincount(b[differ], minlength=count + 1))
+    return steps[1:] * np.pi / 8
 
 
 def _unique_pairs(one: NDArray[np.integer], other: NDArray[np.integer]) -> tuple[Index, Index, Index]:
@@ -359,5 +370,5 @@ def by_strips(work: Callable[[NDArray[Any]], NDArray[Value]], plane: NDArray[np.
     if 2 * reach > rows:  # strips would be mostly margin
         return work(plane)
     starts = range(0, len(plane), rows)
-    found = over_blocks(work, [plane[max(start - reach, 0) : start + rows + reach] for start in starts])
-    return np.concatenate([strip[min(start, reach) :][:rows] for start, strip in zip(starts, found, strict=True)])
+    strips = over_blocks(work, [plane[max(start - reach, 0) : start + rows + reach] for start in starts])
+    return np.concatenate([strip[min(start, reach) :][:rows] for start, strip in zip(starts, strips, strict=True)])

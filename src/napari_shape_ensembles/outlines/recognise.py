@@ -20,14 +20,16 @@ _SORT_FROM = 1 << 22
 # Connected components of one value have at least this many pixels on average in labels and classes; in gray images, 1
 # to 4.
 _MIN_COMPONENT_PX = 10
-# Labels have up to this many components per value; classes have more, and no values above this.
-_MAX_COMPONENTS_PER_LABEL, _MAX_CLASS = 2, 20
-
-
-# Minimum difference between the channels of colored lines, and maximum of gray pixels (of 255).
+# Labels have up to this many components per value; classes have more.
+_MAX_COMPONENTS_PER_LABEL = 2
+# Classes have no values above this.
+_MAX_CLASS = 20
+# The channels (0 to 255) of colored lines differ by more than the first, those of gray pixels by at most the second.
 _MIN_COLOUR_DIFFERENCE, _MAX_GREY_DIFFERENCE = 40, 30
-# Drawn lines cover less than this fraction, vanish after this many erosions, and enclose at least this many regions.
-_MAX_LINE_FRACTION, _MAX_EROSIONS, _MIN_ENCLOSED_REGIONS = 0.25, 4, 3
+# Lines drawn on an image cover less than this fraction of it, and vanish after this many erosions.
+_MAX_LINE_FRACTION, _MAX_EROSIONS = 0.25, 4
+# Fewer enclosed regions than this are no drawing of outlines.
+_MIN_ENCLOSED_REGIONS = 3
 
 
 def content_of(image: ArrayLike) -> Content:
@@ -129,17 +131,17 @@ def objects_of_classes(image: ArrayLike, classes: Sequence[int] | None = None) -
     pixels = np.asarray(image)
     if pixels.ndim != 2 or pixels.dtype.kind not in "biuf" or (pixels.dtype.kind == "f" and (pixels % 1 != 0).any()):
         raise ValueError(f"classes must be a plane of integers, not {pixels.dtype} of shape {pixels.shape}")
-    known = [value for value in np.unique(pixels).tolist() if value > 0]
-    chosen = known if classes is None else list(classes)
-    if missing := sorted(set(chosen) - set(known)):
+    present = [value for value in np.unique(pixels).tolist() if value > 0]
+    chosen = present if classes is None else list(classes)
+    if missing := sorted(set(chosen) - set(present)):
         raise ValueError(
-            f"there is no class {missing[0]}: the classes are {', '.join(f'{value:g}' for value in known)}"
+            f"there is no class {missing[0]}: the classes are {', '.join(f'{value:g}' for value in present)}"
         )
-    found = np.zeros(pixels.shape, dtype=np.int32)
+    labels = np.zeros(pixels.shape, dtype=np.int32)
     for value in chosen:
         components, _ = ndimage.label(pixels == value)
-        found[components > 0] = components[components > 0] + found.max()
-    return found
+        labels[components > 0] = components[components > 0] + labels.max()
+    return labels
 
 
 def drawn_outlines(image: ArrayLike) -> int:

@@ -82,13 +82,6 @@ class Window:
     dropped: Counter[Reason]
 
 
-def tiles_of(shape: Sequence[int], tile: int = TILE) -> list[tuple[int, int, int, int]]:
-    """Top, left, bottom and right of all tiles of a plane, row by row."""
-    rows, columns = shape
-    starts = product(range(0, rows, tile), range(0, columns, tile))
-    return [(top, left, min(top + tile, rows), min(left + tile, columns)) for top, left in starts]
-
-
 def boxes_in(labels: Any, tile: tuple[int, int, int, int]) -> Boxes:
     """Bounding boxes of the labels in one tile, from the runs of equal pixels in its rows."""
     top, left, bottom, right = tile
@@ -96,10 +89,9 @@ def boxes_in(labels: Any, tile: tuple[int, int, int, int]) -> Boxes:
     if plane.ndim != 2 or plane.dtype.kind not in "iu":
         raise ValueError(f"labels must be a plane of integers, not {plane.dtype} values of shape {plane.shape}")
     width = right - left
-    starts_here = np.ones(plane.shape, dtype=np.bool_)
-    np.not_equal(plane[:, 1:], plane[:, :-1], out=starts_here[:, 1:])
-    starts = np.flatnonzero(starts_here)
-    del starts_here
+    begins = np.ones(plane.shape, dtype=np.bool_)
+    np.not_equal(plane[:, 1:], plane[:, :-1], out=begins[:, 1:])
+    starts = np.flatnonzero(begins)
     values = plane.ravel()[starts].astype(np.int64)
     lengths = np.diff(starts, append=plane.size)
     negative = int((values < 0).any())
@@ -148,19 +140,19 @@ def trace_window(
     highest = int(plane.max(initial=0))
     if highest < _MAX_TABLE_LABEL:
         table = np.zeros(highest + 1, np.int32)
-        known = window.values <= highest
-        table[window.values[known]] = np.flatnonzero(known) + 1
-        own = table[np.maximum(plane, 0)] if plane.dtype.kind == "i" else table[plane]
+        present = window.values <= highest
+        table[window.values[present]] = np.flatnonzero(present) + 1
+        numbers = table[np.maximum(plane, 0)] if plane.dtype.kind == "i" else table[plane]
     else:
         place = np.minimum(np.searchsorted(window.values, plane), max(len(window.values) - 1, 0))
-        own = np.where(window.values[place] == plane, place + 1, 0)
+        numbers = np.where(window.values[place] == plane, place + 1, 0)
     # Padded with background, so that no object touches the border of the window.
-    own, whole = np.pad(own, 1), replace(recipe, keep_border=True)
+    numbers, whole = np.pad(numbers, 1), replace(recipe, keep_border=True)
     beside: Counter[Reason] = Counter()
     if len(window.values) == 1:  # a single label would be split like a mask; a pixel of another label prevents this
-        own[0, 0] = 2
+        numbers[0, 0] = 2
         beside.update(Ensemble(**traced_labels(np.pad([[1]], 1), whole, scale=scale)).dropped)
-    traced = Ensemble(**traced_labels(own, whole, scale=scale, unit=unit, name=name))
+    traced = Ensemble(**traced_labels(numbers, whole, scale=scale, unit=unit, name=name))
     if len(window.values) == 1:
         traced = traced[traced.ids < 2]
     ids = traced.ids.copy()
@@ -218,8 +210,19 @@ def outlines_in_tiles(
     1   1  671.0
     0   2  476.0
     """
-    each = list(outlines_by_tile(labels, recipe, scale=scale, unit=unit, name=name, tile=tile))
-    return _joined(each, name=name, unit=unit, scale=scale)
+    parts = list(outlines_by_tile(labels, recipe, scale=scale, unit=unit, name=name, tile=tile))
+    ids = np.concatenate([np.empty(0, np.int64), *(part.ids for part in parts)])
+    ids[ids < 0] = -1 - np.arange(np.count_nonzero(ids < 0))  # holes are numbered within their windows
+    return Ensemble(
+        [curve for part in parts for curve in part.curves],
+        name=name,
+        unit=unit,
+        ids=ids,
+        dropped=sum((Counter(part.dropped) for part in parts), Counter[Reason]()),
+        filled=sum(part.filled for part in parts),
+        pixel_size=pixel_of(scale),
+        tracing=parts[0].tracing if parts else None,
+    )
 
 
 def outlines_by_tile(
@@ -232,33 +235,17 @@ def outlines_by_tile(
     tile: int = TILE,
 ) -> Iterator[Ensemble]:
     """As `outlines_in_tiles`, one ensemble per tile as soon as it is traced, to save memory."""
-    tiles = tiles_of(labels.shape, tile)
-    found = []
+    rows, columns = labels.shape
+    corners = product(range(0, rows, tile), range(0, columns, tile))
+    tiles = [(top, left, min(top + tile, rows), min(left + tile, columns)) for top, left in corners]
+    parts = []
     report("finding objects", 0, 2 * len(tiles))
     for place, boxes in enumerate(each_block(lambda one: boxes_in(labels, one), tiles), start=1):
         report("finding objects", place, 2 * len(tiles))
-        found.append(boxes)
-    windows = windows_of(Boxes.joined(found), labels.shape, recipe, tile)
+        parts.append(boxes)
+    windows = windows_of(Boxes.joined(parts), labels.shape, recipe, tile)
     trace = each_block(lambda one: trace_window(labels, one, recipe, scale=scale, unit=unit, name=name), windows)
     report("tracing outlines", len(tiles), 2 * len(tiles))
     for place, ensemble in enumerate(trace, start=1):
         report("tracing outlines", len(tiles) + place * len(tiles) // len(windows), 2 * len(tiles))
         yield ensemble
-
-
-def _joined(parts: Sequence[Ensemble], *, name: str, unit: str, scale: Sequence[float]) -> Ensemble:
-    """Merge the outlines of all windows into those of one image; holes are renumbered."""
-    ids = np.concatenate([part.ids for part in parts]) if parts else np.empty(0, np.int64)
-    curves = [curve for part in parts for curve in part.curves]
-    ids[ids < 0] = -1 - np.arange(np.count_nonzero(ids < 0))
-    dropped = sum((Counter(part.dropped) for part in parts), Counter[Reason]())
-    return Ensemble(
-        curves,
-        name=name,
-        unit=unit,
-        ids=ids,
-        dropped=dropped,
-        filled=sum(part.filled for part in parts),
-        pixel_size=pixel_of(scale),
-        tracing=parts[0].tracing if parts else None,
-    )

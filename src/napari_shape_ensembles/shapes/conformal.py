@@ -111,36 +111,33 @@ class ConformalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = unique_labels(labels)
         owners = np.arange(len(points)) if groups is None else np.asarray(groups)
         rng = np.random.default_rng(seed_of(self.random_state))
-        self.means_, self.covariances_, self.calibration_scores_ = (
-            np.empty((len(self.classes_), points.shape[1])),
-            [],
-            [],
-        )
+        self.means_ = np.empty((len(self.classes_), points.shape[1]))
+        self.covariances_, self.calibration_scores_ = [], []
         for place, name in enumerate(self.classes_):
-            own = np.flatnonzero(labels == name)
-            units = np.unique(owners[own])
-            if len(own) < _MIN_CLASS_SIZE or len(units) < 2:
+            rows = np.flatnonzero(labels == name)
+            units = np.unique(owners[rows])
+            if len(rows) < _MIN_CLASS_SIZE or len(units) < 2:
                 raise ValueError(
-                    f"class {self.classes_.tolist()[place]!r} has {len(own)} samples in {len(units)} groups: at "
+                    f"class {self.classes_.tolist()[place]!r} has {len(rows)} samples in {len(units)} groups: at "
                     f"least {_MIN_CLASS_SIZE}, of two groups, are needed for training and calibration"
                 )
             least = 1 if groups is not None else 2
             count = int(np.clip(round(self.calibration * len(units)), least, len(units) - least))
-            calibrates = np.isin(owners[own], rng.permutation(units)[:count])
-            learned = LedoitWolf().fit(points[own[~calibrates]])
+            calibrates = np.isin(owners[rows], rng.permutation(units)[:count])
+            learned = LedoitWolf().fit(points[rows[~calibrates]])
             self.means_[place] = learned.location_
             self.covariances_.append(learned.covariance_)
-            self.calibration_scores_.append(np.sort(self._score(points[own[calibrates]], place)))
+            self.calibration_scores_.append(np.sort(self._score(points[rows[calibrates]], place)))
         return self
 
     def p_values(self, X: ArrayLike) -> Real:
         """Conformal p-values of samples for each class, (N, k): super-uniform for samples of that class."""
         points = self._points(X)
-        found = []
+        values = []
         for place, kept in enumerate(self.calibration_scores_):
             further = len(kept) - np.searchsorted(kept, self._score(points, place), side="left")
-            found.append((1 + further) / (1 + len(kept)))
-        return np.stack(found, axis=1)
+            values.append((1 + further) / (1 + len(kept)))
+        return np.stack(values, axis=1)
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Prediction sets as a mask (N, k), in the order of `classes_`; all False where no class fits."""

@@ -179,9 +179,11 @@ def match_blocks(
     # An empty ensemble is one empty block, so that its registration has all fields.
     matches = over_blocks(place, list(curve_blocks(count)) or [slice(0)])
     shift, rotation, backwards, residual, distinct, ambiguous = map(np.concatenate, zip(*matches, strict=True))
-    own = float(distinctness(np.asarray(archetype)[None], reflections=reflections)[0])
+    of_archetype = float(distinctness(np.asarray(archetype)[None], reflections=reflections)[0])
     landmarks = (np.empty((0, 2, len(target))) if out is None else out).swapaxes(1, 2)
-    return Registration(landmarks, shift % len(target), rotation, backwards, residual, distinct, ambiguous, own)
+    return Registration(
+        landmarks, shift % len(target), rotation, backwards, residual, distinct, ambiguous, of_archetype
+    )
 
 
 def doubled_area(z: Complex) -> Real:
@@ -210,7 +212,8 @@ def match(
     first, second, margin = two_best(shift_scores(spectrum, aim, reflections))
     best = _aligned(spectrum, aim, first)
     if registered is not None:
-        kernels(__package__).split(scipy.fft.ifft(best[0], overwrite_x=True), registered)
+        z = scipy.fft.ifft(best[0], overwrite_x=True)
+        registered[:, 0], registered[:, 1] = z.real, z.imag
     return _judged(spectrum, aim, (first, second), margin, best[1:], against)
 
 

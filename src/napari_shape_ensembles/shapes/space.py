@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -81,8 +80,7 @@ class ShapeSpace:
     Attributes
     ----------
     undulation_mean_ : (n, 2) array
-        Fréchet mean on Gr(2, n), orthonormal columns. Also available as `undulation_mean`, like the next three without
-        underscore.
+        Fréchet mean on Gr(2, n), orthonormal columns.
     basis_ : (r, n, 2) array
         Orthonormal tangent directions at the mean, by decreasing variance; the largest entry of each is positive.
     singular_values_ : (min(N, 2n),) array
@@ -152,11 +150,6 @@ class ShapeSpace:
     scale_archetype_: Real | None
     unit_: str | None
     bands_: tuple[tuple[int, int], ...]
-
-    undulation_mean = property(attrgetter("undulation_mean_"), doc="Fréchet mean on Gr(2, n), (n, 2).")
-    basis = property(attrgetter("basis_"), doc="Tangent directions at the mean, (r, n, 2).")
-    singular_values = property(attrgetter("singular_values_"), doc="Of the N tangent vectors, (min(N, 2n),).")
-    scale_mean = property(attrgetter("scale_mean_"), doc="Fréchet mean on S²₊₊, (2, 2).")
 
     def __init__(
         self,
@@ -244,17 +237,13 @@ class ShapeSpace:
             self.bands_ = tuple(band for band in self.bands_ if band[1] <= most)
         return self
 
-    def fit_landmarks(
-        self, landmarks: Real, tell: Callable[[str], None] = lambda step: None, *, overwrite: bool = False
-    ) -> tuple[Real, Real, list[Registration]]:
+    def fit_landmarks(self, landmarks: Real, *, overwrite: bool = False) -> tuple[Real, Real, list[Registration]]:
         """Learn from landmarks: the common part of `fit` and `compare`.
 
         Parameters
         ----------
         landmarks : (N, n, 2) array
             Landmarks at equal weights.
-        tell : callable, optional
-            Called with the name of each step before it starts.
         overwrite : bool
             Whether the undulations may overwrite the landmarks.
 
@@ -268,13 +257,16 @@ class ShapeSpace:
         check_landmarks(landmarks)
         points = planes(landmarks)
         held = Held(points if overwrite else points.copy())
-        scale, matches = self.fit_held(held, tell)
+        scale, matches = self.fit_held(held)
         return held.points.swapaxes(1, 2), scale, matches
 
     def fit_held(
         self, held: Held | HeldByWorkers, tell: Callable[[str], None] = lambda step: None
     ) -> tuple[Real, list[Registration]]:
-        """Learn from landmarks wherever they lie, as `fit_landmarks`; undulations overwrite them."""
+        """Learn from landmarks wherever they lie, as `fit_landmarks`; undulations overwrite them.
+
+        Each step's name is told before it starts.
+        """
         tell("choosing the archetype")
         scale = self._standardized(held)
         self.archetype_ = self.scale_archetype_ = None
@@ -326,8 +318,8 @@ class ShapeSpace:
             matches.append(
                 Registration.joined(held.changed(_match, archetype=self.archetype_, reflections=self.reflections))
             )
-        found = np.concatenate(held.changed(_separate))
-        return found if scale is None else scale, matches
+        separated = np.concatenate(held.changed(_separate))
+        return separated if scale is None else scale, matches
 
     def _learn(self, held: Held | HeldByWorkers, scale: Real) -> None:
         if self.rank < 1:
@@ -600,8 +592,8 @@ def _match_raw(points: Real, scale: Real, *, archetype: Real, reflections: bool)
 
 def _match(points: Real, *, archetype: Real, reflections: bool) -> Registration:
     """Overwrite curves with the registered ones, which the result does not repeat."""
-    found = match_blocks(lambda part: points[part], len(points), archetype, reflections=reflections, out=points)
-    return replace(found, landmarks=np.empty((0, points.shape[2], 2)))
+    matched = match_blocks(lambda part: points[part], len(points), archetype, reflections=reflections, out=points)
+    return replace(matched, landmarks=np.empty((0, points.shape[2], 2)))
 
 
 def _tangents(points: Real, *, mean: Real) -> Real:
@@ -646,8 +638,8 @@ def principal(gram: Real, rank: int) -> tuple[Real, Real]:
     """
     size = len(gram)
     reduced, diagonal, off, factors, _ = lapack.dsytrd(gram, lower=1, lwork=_LAPACK_BLOCK * size)
-    squared, found = eigh_tridiagonal(diagonal, off)
-    chosen = found[:, size - rank :]
+    squared, eigenvectors = eigh_tridiagonal(diagonal, off)
+    chosen = eigenvectors[:, size - rank :]
     turned, _, _ = lapack.dormqr("L", "N", reduced[1:, :-1], factors, chosen[1:], lwork=_LAPACK_BLOCK * rank)
     vectors = np.concatenate([chosen[:1], turned])
     return squared[::-1], vectors[:, ::-1].T
@@ -662,11 +654,11 @@ def _pooled(curves: Curves) -> Ensemble:
     parts: list[Any] = list(curves)
     if parts and all(isinstance(part, Ensemble) for part in parts):
         return Ensemble.pooled(parts)
-    found = Ensemble(parts)
-    if found.dropped:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in found.dropped.items())
+    pooled = Ensemble(parts)
+    if pooled.dropped:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in pooled.dropped.items())
         raise ValueError(
-            f"{len(parts) - len(found)} of {len(parts)} curves cannot be used ({reasons}): leave them out first, as "
+            f"{len(parts) - len(pooled)} of {len(parts)} curves cannot be used ({reasons}): leave them out first, as "
             "Ensemble(curves) does"
         )
-    return found
+    return pooled

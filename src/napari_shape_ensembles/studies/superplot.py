@@ -55,7 +55,7 @@ def superplot(result: Experiment, quantities: Sequence[str] = _DEFAULT_QUANTITIE
     >>> from napari_shape_ensembles import Settings, experiment, samples
     >>> from napari_shape_ensembles.studies.superplot import superplot
     >>> a, b = samples.powder_outlines().ensembles()
-    >>> images = [side.subset(np.arange(len(side)) % 4 == i) for side in (a, b) for i in range(4)]
+    >>> images = [side[np.arange(len(side)) % 4 == i] for side in (a, b) for i in range(4)]
     >>> design = pd.DataFrame({"group": ["sieved"] * 4 + ["raw"] * 4})
     >>> figure = superplot(experiment(images, design, Settings(landmarks=60, rank=10)), ("size", "elongation"))
     >>> [ax.get_title() for ax in figure.axes]
@@ -254,7 +254,7 @@ def plot_plate(result: Experiment, value: str = "undulation_p_adjusted") -> Figu
     >>> from napari_shape_ensembles import Settings, experiment, samples
     >>> from napari_shape_ensembles.studies.superplot import plot_plate
     >>> drawn, _ = samples.powder_outlines().ensembles()
-    >>> images = [drawn.subset(np.arange(len(drawn)) % 20 == i) for i in range(20)]
+    >>> images = [drawn[np.arange(len(drawn)) % 20 == i] for i in range(20)]
     >>> design = pd.DataFrame({"group": [f"B{1 + i // 2:02}" for i in range(20)]})
     >>> figure = plot_plate(experiment(images, design, Settings(landmarks=60, rank=5), control="B01"))
     >>> [text.get_text() for text in figure.axes[0].texts]  # the control

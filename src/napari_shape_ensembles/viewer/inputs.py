@@ -27,8 +27,8 @@ from ..io.rerun import recipe_tree
 from ..io.settings_file import SettingsFile
 from ..io.sources import Reading, also_left_out, ensemble_of_file, labelled
 from ..outlines import Ensemble, Outlines
-from ..outlines.ensemble import at_one_pixel_size
 from ..outlines.reasons import AT_BORDER, BY_HAND, OPEN, Reason
+from ..outlines.resolution import at_one_pixel_size
 from ..outlines.units import conversion_factor, unit_name
 from ..progress import as_part, report
 

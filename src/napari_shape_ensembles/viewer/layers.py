@@ -459,7 +459,7 @@ def comparison_layer_data(
     made = iter(data if sources is not None else ())
     for side, ensemble, images in zip("AB", (result.a, result.b), sources or ((), ()), strict=True):
         for source in images:
-            own = ensemble if len(images) == 1 else ensemble.subset(ensemble.images == source.name)
+            own = ensemble if len(images) == 1 else ensemble[ensemble.images == source.name]
             _, options, _ = next(made)
             options |= source.placement | {"name": f"{source.name} curves"}
             options["features"]["sample"] = source.name

@@ -87,7 +87,7 @@ def script(
     pixels = {(*source.scale.tolist(), source.unit) for side in sources for source in side}
     resized = max(map(len, sources)) > 1 and len(pixels) > 1
     if resized:
-        lines.append("from napari_shape_ensembles.outlines.ensemble import at_one_pixel_size")
+        lines.append("from napari_shape_ensembles.outlines.resolution import at_one_pixel_size")
     if any(source.region is not None and files[source.name] for side in sources for source in side):
         lines.append("from napari_shape_ensembles.io.image_parts import objects_inside")
     if not all(files.values()):
@@ -116,7 +116,7 @@ def script(
                 lines += [f"# with the sliders of {source.name!r} at {source.plane}"] if source.plane else []
                 lines.append(f"{part} = ensemble_of(viewer.layers[{source.name!r}], viewer.dims, outlines)")
             if ids := next(left_out):
-                lines.append(f"{part} = {part}.subset(~np.isin({part}.ids.astype(str), {sorted(ids)!r}))")
+                lines.append(f"{part} = {part}[~np.isin({part}.ids.astype(str), {sorted(ids)!r})]")
         if len(side) > 1:
             lines.append(f"{name} = [{', '.join(parts)}]")
     lines += ["a, b, note = at_one_pixel_size(a, b)"] if resized else []
