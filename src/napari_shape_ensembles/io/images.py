@@ -224,6 +224,8 @@ def _refuse_unknown_compression(series: Any) -> None:
 def _dark_at_zero(pixels: NDArray[Any], series: Any) -> NDArray[Any]:
     """Return gray levels of which 0 is dark; some TIFFs state that 0 is white. Labels are left as they are."""
     is_white = series.keyframe.photometric == _MIN_IS_WHITE and pixels.dtype.kind in "bu"
+    # tifffile writes booleans as they are, and states that 0 is white.
+    is_white &= not (pixels.dtype == bool and str(series.keyframe.software).startswith("tifffile"))
     if not is_white or content_of(pixels) in ("labels", "classes"):
         return pixels
     return ~pixels if pixels.dtype == bool else np.iinfo(pixels.dtype).max - pixels
