@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from .._types import Real
 from ..archive import ContentError, StrPath
-from ..outlines.reasons import NOT_POLYGON, OPEN, UNREADABLE, Reason
+from ..outlines.reasons import NOT_POLYGON, OPEN, Reason
 from .columns import is_closed
 from .content import json_of
 from .curve_table import CENTRE, Found, columns_of, positions
@@ -51,13 +52,9 @@ def _coco(content: Mapping[str, Any]) -> Found:
             found.dropped[_MASKS] += 1
             continue
         try:
-            rings = [
-                positions(np.reshape(np.array(numbers, dtype=np.float64), (-1, 2)))  # x, y, x, y, …
-                for numbers in shape or []
-                if len(numbers) >= _MIN_NUMBERS
-            ]
-        except (TypeError, ValueError):
-            found.dropped[UNREADABLE] += 1
+            rings = [_ring(numbers) for numbers in shape or [] if len(numbers) >= _MIN_NUMBERS]
+        except (TypeError, ValueError) as error:
+            found.leave_out(error)
             continue
         outline = found.outline_of(rings)
         if outline is None:
@@ -68,6 +65,13 @@ def _coco(content: Mapping[str, Any]) -> Found:
         found.features["category"].append(kinds.get(annotation.get("category_id"), ""))
     found.ids = ids
     return found
+
+
+def _ring(numbers: list[Any]) -> Real:
+    """Return the vertices of a polygon of COCO: x, y, x, y, …"""
+    if len(numbers) % 2:
+        raise ContentError(f"a polygon of {len(numbers)} numbers: x and y must come in pairs")
+    return positions(np.reshape(np.array(numbers, dtype=np.float64), (-1, 2)))
 
 
 def _via_images(content: Any) -> list[Mapping[str, Any]] | None:
@@ -93,8 +97,8 @@ def _via(images: list[Mapping[str, Any]]) -> Found:
         try:
             points = np.array([shape["all_points_x"], shape["all_points_y"]], dtype=np.float64).T
             vertices = positions(points)
-        except (TypeError, ValueError):
-            found.dropped[UNREADABLE] += 1
+        except (TypeError, ValueError) as error:
+            found.leave_out(error)
             continue
         if shape["name"] == "polyline" and not is_closed(vertices, most=1):  # drawn around an object, or a line
             found.dropped[OPEN] += 1

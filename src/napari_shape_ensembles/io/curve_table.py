@@ -13,7 +13,7 @@ from .._types import Real
 from ..archive import ContentError, Tree
 from ..outlines import Ensemble
 from ..outlines.extract import signed_area
-from ..outlines.reasons import NOT_POLYGON, PARTS, Reason, of_rows, rows_of
+from ..outlines.reasons import NOT_POLYGON, PARTS, UNREADABLE, Reason, of_rows, rows_of
 from .outline_order import rejected
 
 if TYPE_CHECKING:
@@ -180,6 +180,8 @@ class Found:
         Whether the curves are in the unit that `meta` states, rather than in pixels.
     unit : str
         Unit of calibrated curves without `meta`.
+    error : Exception, optional
+        Why an entry cannot be read; see `leave_out`.
     """
 
     curves: list[Real] = field(default_factory=list)
@@ -189,6 +191,12 @@ class Found:
     meta: Tree = field(default_factory=dict)
     calibrated: bool = False
     unit: str = ""
+    error: Exception | None = None
+
+    def leave_out(self, error: Exception) -> None:
+        """Count an entry that cannot be read; if none can, the error is raised for the file."""
+        self.dropped[UNREADABLE] += 1
+        self.error = error
 
     def outline_of(self, rings: Sequence[Real], *, none: Reason = NOT_POLYGON) -> Real | None:
         """Return the ring of largest area among the parts of one object, and count the others as dropped.
@@ -229,6 +237,8 @@ def assembled(found: Found, name: str) -> CurveTable:
     """
     import pandas as pd
 
+    if found.error is not None and not found.curves and found.dropped.total() == found.dropped[UNREADABLE]:
+        raise found.error
     unit, scale = _calibration(found.meta)
     unit = found.unit or unit
     _refuse_if_all_bad(found)
