@@ -329,7 +329,7 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
     qtbot.waitUntil(lambda: wanted == set(captions(model).values()), timeout=5000)
     bench.show_page(1)
     press(bench.next, qtbot)
-    wait_until_idle(session.experiment, qtbot)
+    wait_until_idle(session.comparison, qtbot)
     assert page_statuses(session)["Outlines"].state == "done"
     bench.show_page(STEPS.index("Why"))
     shown(bench)
@@ -339,10 +339,10 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
     assert session.comparison.result is not None
     bench.show_page(STEPS.index("Answer"))
     page = bench.pages["Answer"].groups
-    assert [row[0] for row in session.experiment.result.rows] == ["b - a", "c - a", "c - b"]
+    assert [row[0] for row in session.comparison.answer.rows] == ["b - a", "c - a", "c - b"]
     assert "Over all 3 groups" in page.sentences.text()
     session.design.write([(model.layers["a_1"], "block", "day 1")])
-    assert "has no block" in session.experiment.blocking_reason()
+    assert "has no block" in session.comparison.blocking_reason()
 
 
 def test_images_of_all_groups_are_previewed(bench_of_two, model, qtbot):
