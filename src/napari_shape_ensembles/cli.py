@@ -454,7 +454,10 @@ def rerun(
     ] = None,
     memory: Memory = None,
 ) -> None:
-    """Rerun a saved result and report for each number whether it is reproduced; exit with 1 if one is not, or an input has changed."""
+    """Rerun a saved result and report for each number whether it is reproduced.
+
+    Exits with 1 if one is not, or if an input file has changed.
+    """
     from .io.rerun import DIFFERS
     from .io.rerun import rerun as run_again
 
