@@ -121,7 +121,7 @@ def test_other_objects_in_other_frames_all_count(tmp_path):
     assert "outlines of 2 values of frame" in said[0]
 
 
-# ------------------------------------------------------------------------------------------ entries that are no outlines
+# ---------------------------------------------------------------------------------- entries that are no outlines
 
 
 def test_texts_lines_and_damaged_regions_cost_only_themselves(tmp_path):
@@ -231,7 +231,7 @@ def test_outlines_that_were_traced_well_are_all_kept():
 
     data = Path(__file__).parents[1] / "data"
     for path in (data / "osteosarcoma_cells" / "cells.npz", data / "ampis_powder" / "polygons.npz"):
-        curves = load_curves(path)[0]
+        curves = load_curves(path)
         assert not rejected(curves, np.arange(len(curves)))
 
 
