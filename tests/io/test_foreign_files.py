@@ -415,3 +415,50 @@ def test_grouped_thousands_are_no_pixel_size(tmp_path):
     for text, size in (('"0,65"', 0.65), ("1300", 1300.0), ('"0,65 × 0,5"', (0.65, 0.5))):
         table.write_text(f"image,group,pixel_size,unit\na.png,x,{text},nm\n", encoding="utf-8")
         assert list(read_design(table).pixel_sizes.values()) == [(size, "nm")]
+
+
+def test_hdf5_of_other_programs_and_stores_of_spatialdata_are_not_called_damaged(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    pytest.importorskip("orix")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["exported_data"] = np.zeros((5, 5), np.uint8)
+    with pytest.raises(
+        ValueError, match=r"x\.h5: is an HDF5 file without .*\(it holds exported_data\): save an image as"
+    ):
+        ensemble(tmp_path / "x.h5")
+    zarr = pytest.importorskip("zarr")
+    zarr.open_group(str(tmp_path / "data.zarr"), mode="w").create_group("shapes/cells")
+    with pytest.raises(ValueError, match=r"is a SpatialData store: give its outlines, .*\(cells\)"):
+        ensemble(tmp_path / "data.zarr")
+
+
+def test_degrees_are_not_pixels(tmp_path):
+    cells = [feature(0.001 * curve + (46, 7)) for curve in RINGS]
+    (tmp_path / "x.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": cells}), encoding="utf-8")
+    with pytest.raises(
+        ValueError, match=r"x\.geojson: its outlines measure 0\.0\d+ in the median, which may be degrees"
+    ):
+        read_curves(tmp_path / "x.geojson")
+
+
+def test_integers_said_to_be_labels_are_labels(tmp_path):
+    plane = np.zeros((60, 60), np.uint16)
+    for number in range(200):
+        plane[4 * (number // 15) : 4 * (number // 15) + 2, 4 * (number % 15) : 4 * (number % 15) + 2] = number + 1
+    tifffile.imwrite(tmp_path / "x.tif", plane)
+    found, _ = ensemble(tmp_path / "x.tif", labels=True, min_area=1.0, outline_smoothing=0.0)
+    assert len(found) > 100
+    noise = np.random.default_rng(0).integers(0, 60000, (60, 60)).astype(np.uint16)
+    tifffile.imwrite(tmp_path / "y.tif", noise)
+    with pytest.raises(ValueError, match="are gray levels, not labels"):
+        ensemble(tmp_path / "y.tif", labels=True)
+
+
+def test_options_without_effect_on_curves_are_told(tmp_path):
+    from napari_shape_ensembles.io.sources import read_images
+
+    path = roi_zip(tmp_path / "x.zip", [roi(curve, "") for curve in RINGS])
+    said = []
+    reading = Reading(SettingsFile(outlines=Outlines(method="local")), tell=said.append)
+    read_images([path], reading)
+    assert said[0] == "note: method has no effect on files of outlines"

@@ -13,6 +13,7 @@ from ..archive import ContentError, StrPath, Tree
 from ..outlines.reasons import HOLES, Reason
 from .content import json_of
 from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, metadata, positions
+from .outline_order import refuse_degrees
 
 # Properties that QuPath writes for every object.
 _QUPATH = ("objectType", "name", "color", "isLocked")
@@ -96,6 +97,8 @@ def geojson_found(content: Any) -> Found:
             properties = item.get("properties") or {}
             ids.append(properties["name"] if meta else properties.get("name") or number)
             rows.append(_features(properties, own=bool(meta)) | ({} if meta else _plane(item["geometry"])))
+    if not meta:
+        refuse_degrees(found.curves)
     found.dropped[Reason("nuclei")] += nuclei
     found.ids = ids
     rows[:1] = [dict.fromkeys(meta.get("columns", {}), np.nan) | row for row in rows[:1]]
