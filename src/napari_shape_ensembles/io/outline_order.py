@@ -116,10 +116,11 @@ def refuse_degrees(curves: Sequence[Real]) -> None:
 
     GeoJSON is in degrees by its specification, and in pixels in QuPath.
     """
-    if not curves:
+    known = [curve for curve in curves if np.isfinite(curve).all()]
+    if not known:
         return
-    size = float(np.nanmedian([np.ptp(curve, axis=0).max() for curve in curves]))
-    low, high = (bound([bound(curve, axis=0) for curve in curves], axis=0) for bound in (np.nanmin, np.nanmax))
+    size = float(np.median([np.ptp(curve, axis=0).max() for curve in known]))
+    low, high = (bound([bound(curve, axis=0) for curve in known], axis=0) for bound in (np.min, np.max))
     if size < _LEAST_PIXELS and (np.maximum(abs(low), abs(high)) <= (_LATITUDE, _LONGITUDE)).all():
         raise ContentError(
             f"its outlines measure {size:.2g} in the median, which may be degrees: export them in pixels or a unit of "
