@@ -70,7 +70,7 @@ def _suspects(curves: Sequence[Real]) -> list[int]:
     if not len(kept):
         return []
     offsets = np.append(0, np.cumsum(counts[kept]))
-    vertices = np.concatenate([curves[index] for index in kept])
+    vertices = np.concatenate([curves[index] for index in kept.tolist()])
     starts, after = offsets[:-1], following(offsets)
     x, y = (vertices - np.repeat(vertices[starts], counts[kept], axis=0)).T
     with np.errstate(invalid="ignore", over="ignore"):
@@ -78,7 +78,7 @@ def _suspects(curves: Sequence[Real]) -> list[int]:
         lengths = np.add.reduceat(np.hypot(x[after] - x, y[after] - y), starts)
         long = 4 * np.pi * areas <= _MAX_CIRCULARITY * lengths**2  # False for NaN
     missing = np.logical_or.reduceat((vertices == _MISSING_POINT).all(axis=1), starts)
-    return kept[long | missing].tolist()
+    return [int(index) for index in kept[long | missing]]
 
 
 def _fault(curve: Real) -> Reason | None:
