@@ -385,7 +385,7 @@ class Comparison(Sealed, Saved):
         >>> ax.get_title(loc="left")
         'typical outlines'
         """
-        outlines = [typical_outlines(self, rows) for rows in typical_rows(self)]
+        outlines = typical_outlines(self, typical_rows(self))
         return plot_typical(outlines, answer.titles_of(self), self.a.unit, ax)
 
     def plot_tests(self, ax: "Axes | None" = None) -> "Axes":

@@ -86,13 +86,21 @@ def typical_rows(comparison: Comparison, count: int = DRAWN) -> tuple[Index, Ind
     return found[0], found[1]
 
 
-def typical_outlines(comparison: Comparison, rows: Index) -> list[Real]:
-    """Outlines (n, 2) of some of the pooled curves, centered and turned like the first of them, in the unit."""
-    first = len(comparison.a)
-    curves = [comparison.a[row] if row < first else comparison.b[row - first] for row in rows.tolist()]
-    landmarks = to_landmarks(Ensemble(curves), _LANDMARKS, interpolation="polygon")
-    found: Real = register(landmarks, landmarks[0], reflections=comparison.settings.reflections).landmarks
-    return list(found)
+def typical_outlines(comparison: Comparison, rows: tuple[Index, Index]) -> tuple[list[Real], list[Real]]:
+    """Outlines (n, 2) of some rows of A and of B, centered, in the unit.
+
+    All are turned, and mirrored where that makes no difference to the comparison, like the first of their group, and
+    B's first like A's.
+    """
+    curves = Ensemble.pooled([comparison.a, comparison.b]).curves
+    options = {"reflections": comparison.settings.reflections}
+    a, b = (
+        to_landmarks(Ensemble([curves[row] for row in side.tolist()]), _LANDMARKS, interpolation="polygon")
+        for side in rows
+    )
+    first = register(a[:1], a[0], **options).landmarks[0]
+    second = register(b[:1], first, **options).landmarks[0]
+    return [*register(a, first, **options).landmarks], [*register(b, second, **options).landmarks]
 
 
 @one_library_thread()

@@ -26,7 +26,7 @@ from ..comparison.typical import typical_outlines, typical_rows
 from ..mmd.witness import most_typical
 from ..palette import COLOR_A, COLOR_B
 from .explain import Explanation
-from .headline import mean_outlines
+from .headline import formless, mean_outlines
 from .modes import along_mode, exaggeration
 from .outline import OutlineDifference
 
@@ -176,7 +176,7 @@ def mean_figure(explanation: Explanation) -> Figure:
 def typical_figure(explanation: Explanation) -> Figure:
     """Typical outlines of A and of B beside each other, with the mean outline of a group that has a common form."""
     result = explanation.comparison
-    outlines = [typical_outlines(result, rows) for rows in typical_rows(result)]
+    outlines = typical_outlines(result, typical_rows(result))
     figure, axes = _panels(1, 1, height=3.2)
     means = mean_outlines(result, (outlines[0][0], outlines[1][0]))
     plot_typical(outlines, titles_of(result), result.a.unit, axes[0, 0], means=means)

@@ -68,7 +68,7 @@ def headline(result: Comparison) -> Headline:
     )
     words = answer.headline(result), answer.missed(result), answer.scope(result)
     rows = typical_rows(result)
-    a, b = (typical_outlines(result, own) for own in rows)
+    a, b = typical_outlines(result, rows)
     means = mean_outlines(result, (a[0], b[0]))
     return Headline(*words, rows, (a, b), means, formless(result), (sizes[0], sizes[1]))
 

@@ -145,12 +145,12 @@ class TypicalOutlines(ShapeCanvas):
         drawn, self._places, self._names, self._at = list[StyledOutline](), [], names, -1
         self.rows = tuple(int(row) for side in rows for row in side)
         for letter, right, side, mean in zip("AB", (-reach, reach), outlines, means, strict=True):
-            placed = [curve + (0, right) for curve in side]
+            placed = [curve + np.array([0, right]) for curve in side]
             self._places += placed
             drawn += [StyledOutline(curve, letter, width=1.2) for curve in placed[1:]]
             drawn.append(StyledOutline(placed[0], letter, filled=True))
             if mean is not None:
-                drawn.append(StyledOutline(mean + (0, right), dashed=True, width=1.0))
+                drawn.append(StyledOutline(mean + np.array([0, right]), dashed=True, width=1.0))
         self.set_scale(reach, unit, columns=2)
         has_mean = any(mean is not None for mean in means)
         self.show_shapes(drawn, f"Typical outlines{' (dashed: mean)' if has_mean else ''}")
