@@ -41,8 +41,9 @@ def unexplained(comparison: Comparison) -> tuple[float, float]:
 
     Notes
     -----
-    The control keeps the amplitude of every Fourier mode of an outline and draws its phase at random, then registers
-    and averages as the comparison does. Registration alone gives such outlines a mean that is not round.
+    The control keeps the amplitudes of every wave around an outline (harmonics 1 + k and 1 - k for k lobes, which move
+    together) and draws its phase at random, then registers and averages as the comparison does. Registration alone
+    gives such outlines a mean that is not round.
     """
     rng, settings = np.random.default_rng(comparison.settings.seed), comparison.settings
     sides = [_drawn(rng, start, len(side)) for start, side in ((0, comparison.a), (len(comparison.a), comparison.b))]
@@ -78,14 +79,14 @@ def _explained(coefficients: Complex) -> float:
 
 
 def _control(forms: list[Complex], settings: Settings, rng: np.random.Generator) -> list[float]:
-    """Share that the mean of each group explains after the phases of all modes were drawn at random."""
-    whole = np.abs(np.concatenate(forms))
-    phases = rng.uniform(0, 2 * np.pi, whole.shape)
-    phases[:, :2] = 0  # position, and the circle itself
+    """Share that the mean of each group explains after the phase of every wave was drawn at random."""
+    whole = np.concatenate(forms)
     kept = (whole.shape[1] - 1) // 2
-    spectra = np.zeros((len(whole), _LANDMARKS), dtype=np.complex128)
     places = np.r_[0 : kept + 1, -kept:0]
-    spectra[:, places] = whole * np.exp(1j * phases)
+    phases = rng.uniform(0, 2 * np.pi, (len(whole), kept + 2))
+    phases[:, 0] = 0  # the circle itself
+    spectra = np.zeros((len(whole), _LANDMARKS), dtype=np.complex128)
+    spectra[:, places] = whole * np.exp(1j * np.sign(places - 1) * phases[:, np.abs(places - 1)])
     z = np.fft.ifft(spectra) * _LANDMARKS
     points = np.stack([z.real, z.imag], axis=-1) / np.sqrt(_LANDMARKS / 2)
     if settings.registration != "none":
