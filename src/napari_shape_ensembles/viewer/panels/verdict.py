@@ -58,9 +58,8 @@ class VerdictPanel(QWidget):
             faults = "⚠ Shown despite faults of the outlines." if overruled(result) else ""
             more = (said, known.missed, known.scope, note, faults, interval, known.formless)
             beside = " ".join(words for words in more if words)
-        for label, text in ((self.sentence, words), (self.beside, beside)):
-            label.setText(text)
-            label.setVisible(bool(text))
+        self.sentence.show_text(words)
+        self.beside.show_text(beside)
 
 
 def overruled(result: Comparison) -> bool:
