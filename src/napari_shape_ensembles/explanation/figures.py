@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from .._types import Real
 from ..archive import replacing
 from ..comparison import Comparison
-from ..comparison.answer import names_of, titles_of
+from ..comparison.answer import names_of
 from ..comparison.figures import plot_typical
 from ..comparison.quantities import COMPONENTS
 from ..comparison.typical import typical_outlines, typical_rows
@@ -179,7 +179,7 @@ def typical_figure(explanation: Explanation) -> Figure:
     outlines = typical_outlines(result, typical_rows(result))
     figure, axes = _panels(1, 1, height=3.2)
     means = mean_outlines(result, (outlines[0][0], outlines[1][0]))
-    plot_typical(outlines, titles_of(result), result.a.unit, axes[0, 0], means=means)
+    plot_typical(outlines, names_of(result), result.a.unit, axes[0, 0], means=means)
     return figure
 
 
