@@ -1,0 +1,196 @@
+"""What a reference measures of an image, and how unlike the others it makes each image of a set.
+
+Everything here treats all images of a set alike, a query and those of the reference: that makes them exchangeable.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.covariance import ledoit_wolf
+
+from .._types import Index, Real
+from ..outlines import Ensemble
+from ..outlines.offsets import following
+from ..progress import one_library_thread, over_blocks
+from ..shapes import decompose, to_landmarks
+from ..shapes.lobes import BANDS, lobes_held
+from .parts import MIN_CONCAVITY_LOBES, form_descriptors
+from .quantities import COARSE
+from .settings import Settings
+
+#: Quantities of an image, the test that concerns each, and the words for less and more of it.
+QUANTITIES = {
+    "size": ("scale", "smaller", "larger"),
+    "spread of size": ("scale", "less varied in size", "more varied in size"),
+    "elongation": ("scale", "less elongated", "more elongated"),
+    "coarse form": ("form", "with weaker lobes", "with stronger lobes"),
+    "roughness": ("form", "smoother", "rougher"),
+    "concavity": ("form", "less concave", "more concave"),
+}
+# Values further from the mean than this many standard deviations count as this far: a few merged or cut objects would
+# hide a difference between all others.
+_LIMIT = 3.0
+# Logarithms that vary by less (0.1 %) are equal, but for interpolation and rounding.
+_MIN_SPREAD = 1e-3
+# Variances and scores below are zero.
+_ROUNDING = 1e-12
+# Outlines measured at once.
+_BLOCK = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Descriptors of the N outlines of one image.
+
+    Attributes
+    ----------
+    scale : (N, 2) array
+        Logarithms of size (geometric mean of the RMS extents) and elongation (their ratio).
+    form : (N, k + 2) array
+        From `form_descriptors`, for all bands that the landmarks resolve.
+    lobes : float
+        Largest number of lobes that its pixels resolve; infinite if their size is unknown.
+    spacing : float
+        Mean distance of neighboring vertices.
+    """
+
+    scale: Real
+    form: Real
+    lobes: float
+    spacing: float
+
+    def __len__(self) -> int:
+        return len(self.scale)
+
+
+def measure(images: Sequence[Ensemble], settings: Settings) -> list[Measured]:
+    """Measure the outlines of each image; none depends on another."""
+    options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
+
+    @one_library_thread()
+    def measured(image: Ensemble) -> Measured:
+        if not len(image):
+            return Measured(np.empty((0, 2)), np.empty((0, 2)), np.inf, np.nan)
+        blocks = [image[start : start + _BLOCK] for start in range(0, len(image), _BLOCK)]
+        scale, form = [], []
+        for block in blocks if len(blocks) > 1 else [image]:
+            undulation, extents = decompose(to_landmarks(block, settings.landmarks, **options))
+            short, long = np.linalg.eigvalsh(extents).T
+            scale.append(np.stack([np.log(short * long) / 2, np.log(long / short)], axis=1))
+            form.append(form_descriptors(undulation, 0))
+        edges = np.linalg.norm(image.vertices[following(image.offsets)] - image.vertices, axis=1)
+        around = np.add.reduceat(edges, image.offsets[:-1])
+        pixels = None if image.pixel_size is None else around / np.mean(image.pixel_size)
+        return Measured(np.concatenate(scale), np.concatenate(form), lobes_held(pixels), float(edges.mean()))
+
+    return over_blocks(measured, images)
+
+
+def drawn(image: Measured, count: int, seed: Sequence[int]) -> Measured:
+    """Draw `count` of its outlines without replacement, or all if there are fewer."""
+    rows = np.random.default_rng(seed).permutation(len(image))[:count]
+    return replace(image, scale=image.scale[rows], form=image.form[rows])
+
+
+def resolved(lobes: float, columns: int) -> Index:
+    """Columns of the descriptors of form that pixels resolve which show up to so many lobes."""
+    bands = [place for place in range(columns - 2) if BANDS[place][1] <= lobes]
+    return np.array([*bands, *([columns - 2, columns - 1] if lobes >= MIN_CONCAVITY_LOBES else [])], dtype=np.intp)
+
+
+def quantities(scale: Real, form: Real, kept: Index) -> dict[str, Real]:
+    """Values of the quantities of `QUANTITIES` from descriptors (…, N, d): means over the N outlines.
+
+    Those that the pixels do not resolve, or a single outline does not have, are NaN.
+    """
+    bands = [place for place in kept if place < form.shape[-1] - 2]
+    power = np.exp(2 * form[..., bands])
+    coarse = np.array([BANDS[place][1] <= COARSE for place in bands], dtype=np.bool_)
+    missing = np.full(scale.shape[:-1], np.nan)
+
+    def amplitude(which: Any) -> Real:
+        return np.asarray(np.log(power[..., which].sum(axis=-1)) / 2) if which.any() else missing
+
+    values = {
+        "size": scale[..., 0],
+        "elongation": scale[..., 1],
+        "coarse form": amplitude(coarse),
+        "roughness": amplitude(~coarse),
+        "concavity": form[..., -2] if len(kept) > len(bands) else missing,
+    }
+    means = {name: np.asarray(value.mean(axis=-1)) for name, value in values.items()}
+    spread = scale[..., 0].std(axis=-1)
+    means["spread of size"] = np.log(np.where(spread > _MIN_SPREAD, spread, np.nan))
+    return {name: means[name] for name in QUANTITIES}
+
+
+class Unlikeness(NamedTuple):
+    """How unlike the others each of U images is, by d descriptors of their outlines.
+
+    Attributes
+    ----------
+    scores : (U,) array
+    weights : (U, 2 d) array
+        The score of an image is the mean, over its outlines, of (terms - middle) · weights.
+    middle : (2 d,) array
+        Terms of the middle of all images.
+    centre, spread : (d,) arrays
+        By which descriptors are standardized.
+    """
+
+    scores: Real
+    weights: Real
+    middle: Real
+    centre: Real
+    spread: Real
+
+    def terms(self, outlines: Real) -> Real:
+        """Standardized descriptors (M, d), limited to 3 standard deviations, and their absolute values: (M, 2 d)."""
+        apart = np.clip((outlines - self.centre) / self.spread, -_LIMIT, _LIMIT)
+        return np.concatenate([apart, np.abs(apart)], axis=1)
+
+
+def unlikeness(images: Sequence[Real]) -> Unlikeness:
+    """Score U images by the means of `Unlikeness.terms` over their outlines.
+
+    Parameters
+    ----------
+    images : sequence of U (m, d) arrays
+        Descriptors of outlines. If m is the same for all, exchangeable images have exchangeable scores, whatever their
+        distribution, as every step treats all images alike.
+
+    Returns
+    -------
+    Unlikeness
+        The score is a squared Mahalanobis distance, with the covariance between images shrunk by the rule of Ledoit and
+        Wolf. Before, each mean is divided by its standard deviation: from the variances between images and, over m,
+        within them. The mean of few outlines scatters more, and is not unlike for this alone.
+    """
+    counts = np.array([len(image) for image in images])
+    pooled, starts = np.concatenate(images), np.cumsum(counts) - counts
+    spread = pooled.std(axis=0)
+    blank = np.zeros(0)
+    found = Unlikeness(blank, blank, blank, pooled.mean(axis=0), np.where(spread > _MIN_SPREAD, spread, np.inf))
+    terms = found.terms(pooled)
+    means = np.add.reduceat(terms, starts) / counts[:, None]
+    squares = np.add.reduceat(terms**2, starts) - counts[:, None] * means**2
+    within = np.maximum(squares.sum(axis=0), 0) / max(int((counts - 1).sum()), 1)
+    between = np.maximum(means.var(axis=0, ddof=1) - within * (1 / counts).mean(), 0)
+    variance = between + within / counts[:, None]
+    variance[:, variance.max(axis=0) <= _ROUNDING] = np.inf  # constant: it says nothing
+    middle = (means / variance).sum(axis=0) / np.maximum((1 / variance).sum(axis=0), _ROUNDING)
+    apart = (means - middle) / np.sqrt(variance)
+    covariance, _ = ledoit_wolf(apart - apart.mean(axis=0), assume_centered=True)
+    pull = apart @ np.linalg.pinv(covariance, hermitian=True)
+    scores = np.einsum("ud,ud->u", apart, pull)
+    return found._replace(scores=scores, weights=pull / np.sqrt(variance), middle=middle)
+
+
+def joint(scores: Mapping[str, Real]) -> Real:
+    """One score of the tests together, (U,): the largest of their scores, each over its median.
+
+    An image that stands out in it stands out at least as much in one of the tests.
+    """
+    return np.max([score / max(float(np.median(score)), _ROUNDING) for score in scores.values()], axis=0)
