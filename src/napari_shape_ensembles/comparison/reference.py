@@ -433,7 +433,7 @@ class Reference:
             self._compared[key] = _Compared(
                 {"form": [one.form[:, kept] for one in part], "scale": [one.scale for one in part]},
                 {name: np.array([one[name] for one in of_units]) for name in QUANTITIES},
-                {name: float(np.nanmean([one[name] for one in of_images])) for name in QUANTITIES},
+                {name: _mean([float(one[name]) for one in of_images]) for name in QUANTITIES},
             )
         compared, own = self._compared[key], drawn(query, count, [self.settings.seed, _QUERY])
         added = {"form": own.form[:, kept], "scale": own.scale}
@@ -626,7 +626,13 @@ def accepted_by(references: Mapping[str, Reference], images: Ensemble | Sequence
 
 def _rank(scores: Real) -> float:
     """Conformal p-value of the last score."""
-    return float(conformal_p_values(scores[-1:] * (1 - _ROUNDING), scores[:-1])[0])
+    return float(conformal_p_values(scores[-1:] - _ROUNDING * np.abs(scores[-1:]), scores[:-1])[0])
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Mean of those that are known; NaN of none."""
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.mean(known)) if known else np.nan
 
 
 def _ensembles(given: Ensemble | Iterable[Ensemble]) -> list[Ensemble]:

@@ -189,8 +189,10 @@ def unlikeness(images: Sequence[Real]) -> Unlikeness:
 
 
 def joint(scores: Mapping[str, Real]) -> Real:
-    """One score of the tests together, (U,): the largest of their scores, each over its median.
+    """One score of the tests together, (U,): the largest of their scores, brought to one distribution.
 
-    An image that stands out in it stands out at least as much in one of the tests.
+    Cube roots of sums of squares are nearly Gaussian, whatever the number of terms; they are standardized over the
+    images. An image that stands out in the joint score stands out at least as much in one of the tests.
     """
-    return np.max([score / max(float(np.median(score)), _ROUNDING) for score in scores.values()], axis=0)
+    roots = [np.cbrt(score) for score in scores.values()]
+    return np.max([(root - root.mean()) / max(float(root.std()), _ROUNDING) for root in roots], axis=0)
